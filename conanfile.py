@@ -18,7 +18,7 @@ class Merbit(ConanFile):
     settings = "os", "compiler", "build_type", "arch"
     options = {"shared": [True, False]}
     default_options = {"shared": False}
-    exports_sources = "CMakeLists.txt", "LICENSE", "merbit.h", "cmake/*"
+    exports_sources = "CMakeLists.txt", "LICENSE", "merbit.h", "merbit_dist.h", "cmake/*"
 
     def set_version(self):
         header = load(self, os.path.join(self.recipe_folder, "merbit.h"))

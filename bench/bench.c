@@ -66,7 +66,7 @@ static int bench_run_cpu(merbit_context *context, const bench_options *o,
     for (single = 1; single >= 0; single--) {
       if (single ? o->single : o->full) {
         bench_problem_create(&p, &m, single);
-        bench_cpu_problem(context, o->methods, o->rounds, read_rate, &p, given, json, &sum);
+        bench_cpu_problem(context, o, read_rate, &p, given, json, &sum);
         bench_problem_free(&p);
       }
     }
@@ -201,6 +201,7 @@ int main(int argc, char **argv) {
   memset(&desc, 0, sizeof desc);
   desc.side = options.side;
   desc.threads = options.threads;
+  desc.bind_threads = options.bind;
   desc.cache_dir = options.side == MERBIT_SIDE_CPU ? "" : bench_directory();
   if (merbit_context_create(&desc, &context, &error) != MERBIT_OK) {
     bench_die("%s", error.message);

@@ -1,4 +1,5 @@
-/* Generated matrices of dense blocks: gen:blocksRxC, gen:looseRxC and gen:bsr004. */
+/* Generated matrices of dense blocks: gen:blocksRxC, gen:looseRxC, gen:bsr004 and gen:bsrband.
+ */
 #ifndef BENCH_BLOCK_MATRICES_H
 #define BENCH_BLOCK_MATRICES_H
 #include "builders.h"
@@ -14,18 +15,24 @@ typedef struct blocks {
   int rows, cols;         /* of a block */
   int64_t places, across; /* rows and columns of blocks */
   int64_t near, far;      /* blocks within BLOCKS_REACH of the diagonal, and anywhere */
+  int64_t band;           /* blocks on either side of the diagonal, all of them; 0: drawn */
   uint64_t near_key, far_key;
 } blocks;
 
 static int64_t blocks_drawn(const blocks *b) {
-  return 1 + b->near + b->far;
+  return 1 + (b->band > 0 ? 2 * b->band : b->near + b->far);
 }
 
 /* The columns of a row of blocks, ascending; `list` holds blocks_drawn. Returns how many. */
 static int64_t blocks_row(const blocks *b, int64_t place, int32_t *list) {
   const int64_t centre = place * b->across / b->places;
   int64_t count = 0, i;
-  for (i = 0; i < blocks_drawn(b); i++) {
+  for (i = b->band > 0 ? centre - b->band : 0; b->band > 0 && i <= centre + b->band; i++) {
+    if (i >= 0 && i < b->across) {
+      list[count++] = (int32_t)i;
+    }
+  }
+  for (i = 0; b->band == 0 && i < blocks_drawn(b); i++) {
     const uint64_t at = (uint64_t)(place * blocks_drawn(b) + i);
     int64_t column = centre;
     if (i > b->near) {
@@ -95,8 +102,9 @@ static void blocks_build(bench_matrix *m, const blocks *b) {
 }
 
 /* blocksRxC: about 14 in each row of blocks, the diagonal, 12 within 16 places of it, 3
- * anywhere. looseRxC: 16, anywhere. bsr004: 5 x 5, one place in twenty of a square, as in
- * Chirila's measurements (32,000 rows have 51.2 million nonzeros). 0: another name. */
+ * anywhere. looseRxC: 16, anywhere. bsr004: 5 x 5, one place in twenty of a square; bsrband:
+ * the same share in a band, as in Chirila's measurements (32,000 rows have 51.2 million
+ * nonzeros). 0: another name. */
 static int bench_generate_blocks(const char *name, bench_matrix *m, int64_t nnz,
                                  uint64_t seed) {
   const double entries = (double)nnz;
@@ -110,6 +118,16 @@ static int bench_generate_blocks(const char *name, bench_matrix *m, int64_t nnz,
     blocks_size(&b, sqrt(entries / BLOCKS_DENSITY) / 5.0);
     b.far = (int64_t)(-log(1.0 - BLOCKS_DENSITY) * (double)b.across + 0.5);
     b.far = b.far > 0 ? b.far - 1 : 0; /* the diagonal is one */
+    blocks_build(m, &b);
+    return 1;
+  }
+  if (strcmp(name, "bsrband") == 0) {
+    b.rows = b.cols = 5;
+    blocks_size(&b, sqrt(entries / BLOCKS_DENSITY) / 5.0);
+    /* The corners that a band of w blocks to each side lacks: w (w + 1) of n (2 w + 1) places.
+     */
+    b.band = (int64_t)(0.5 * BLOCKS_DENSITY * (double)b.across / (1 - 0.25 * BLOCKS_DENSITY));
+    b.band = b.band > 0 ? b.band : 1;
     blocks_build(m, &b);
     return 1;
   }

@@ -101,6 +101,9 @@ static void bench_add_block_plans(bench_bench *b) {
     request.desc.tuning = list[i].tuning;
     request.desc.block_threads =
         list[i].threads != 0 ? list[i].threads : options->block_threads;
+    if (list[i].method >= (int)MERBIT_METHOD_BSR_ROW_MAJOR) {
+      request.desc.tuning = options->tuning; /* waves */
+    }
     if (list[i].tile != 0 && own > 0) {
       const int groups = own / together * list[i].tile / 4;
       (void)snprintf(blocks, sizeof blocks, "blocks=%d", (groups > 0 ? groups : 1) * together);
@@ -110,6 +113,46 @@ static void bench_add_block_plans(bench_bench *b) {
     if (i == 0 && b->our_count > before) {
       own = mbi_bsr_tiles_of(b->ours[before].plan)->slot_blocks;
       together = mbi_bsr_tiles_of(b->ours[before].plan)->together;
+    }
+  }
+}
+
+/* The study kernels by threads and by how often their blocks fill the GPU (tables 7 to 12 of
+ * Chirila's report), where sweep-bsr-NAME is named. */
+static void bench_add_block_sweeps(bench_bench *b) {
+  static const char *const names[] = {"rowmajor", "private", "team", "vector"};
+  static const int threads[] = {32, 64, 128, 256, 512, 1024};
+  int kernel, t, waves;
+  for (kernel = 0; kernel < 4; kernel++) {
+    char name[48];
+    (void)snprintf(name, sizeof name, "sweep-bsr-%s", names[kernel]);
+    if (strstr(b->lab->options->methods, "sweep") == NULL ||
+        !bench_chosen(b->lab->options->methods, name) || !bench_arrays_block(b)) {
+      continue;
+    }
+    for (t = 0; t < 6; t++) {
+      for (waves = 1; waves <= 16; waves *= 2) {
+        bench_request request;
+        bench_cost cost;
+        bench_ours *o;
+        char tuning[32];
+        memset(&request, 0, sizeof request);
+        (void)snprintf(name, sizeof name, "sweep-bsr-%s-t%d-w%d", names[kernel], threads[t],
+                       waves);
+        (void)snprintf(tuning, sizeof tuning, "waves=%d", waves);
+        request.name = name;
+        request.blocks = 1;
+        request.desc.method = (merbit_method)(MERBIT_METHOD_BSR_ROW_MAJOR + kernel);
+        request.desc.unchecked = 1;
+        request.desc.tuning = tuning;
+        request.desc.block_threads = threads[t];
+        o = bench_add_plan(b, &request, &cost);
+        if (o != NULL) {
+          bench_case *c = bench_add_ours(b, name, BENCH_PLAIN, bench_ours_enqueue, o, &cost);
+          c->bytes = bench_block_bytes(&b->arrays, BENCH_PLAIN);
+          c->limit = b->lab->ceilings.copy > 0 ? c->bytes / b->lab->ceilings.copy : 0;
+        }
+      }
     }
   }
 }

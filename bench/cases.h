@@ -7,7 +7,7 @@
 #include "report.h"
 #include "rivals.h"
 
-#define BENCH_PLANS (2 * BENCH_SIGMAS + 16)
+#define BENCH_PLANS 160
 
 typedef struct bench_ours {
   bench_gpu *gpu;

@@ -169,13 +169,45 @@ static void bench_name_generated(bench_matrix *m, const char *spec, uint64_t see
   (void)snprintf(m->name, sizeof m->name, "%.200s seed %llu", spec, (unsigned long long)seed);
 }
 
-/* spec is gen:NAME:NNZ[:SEED]. */
+/* ---- denseRxC: every place of R rows and C columns --------------------------------------- */
+
+/* 0: another name. */
+static int bench_generate_dense(const char *spec, bench_matrix *m) {
+  long long rows = 0, cols = 0;
+  int length = 0;
+  int64_t k;
+  if (sscanf(spec, "gen:dense%lldx%lld%n", &rows, &cols, &length) != 2) {
+    return 0;
+  }
+  if (spec[length] != '\0' || rows < 1 || cols < 1 || rows > INT32_MAX / cols) {
+    bench_die("%s: write gen:denseROWSxCOLS, with up to 2^31 - 1 places", spec);
+  }
+  m->rows = rows;
+  m->cols = cols;
+  m->nnz = rows * cols;
+  m->row_ptr = (int32_t *)bench_allocate(rows + 1, sizeof *m->row_ptr);
+  m->col_ind = (int32_t *)bench_allocate(m->nnz, sizeof *m->col_ind);
+  for (k = 0; k <= rows; k++) {
+    m->row_ptr[k] = (int32_t)(k * cols);
+  }
+  BENCH_OMP(parallel for schedule(static))
+  for (k = 0; k < m->nnz; k++) {
+    m->col_ind[k] = (int32_t)(k % cols);
+  }
+  return 1;
+}
+
+/* spec is gen:NAME:NNZ[:SEED], or gen:denseRxC. */
 static void bench_generate(const char *spec, bench_matrix *m) {
   char name[64], count[64] = "", seed_text[64] = "1";
   uint64_t seed;
   int64_t nnz;
   int i;
   memset(m, 0, sizeof *m);
+  if (bench_generate_dense(spec, m)) {
+    bench_name_generated(m, spec, 1);
+    return;
+  }
   if (sscanf(spec, "gen:%63[^:]:%63[^:]:%63s", name, count, seed_text) < 2) {
     bench_die("%s is no generated matrix; write gen:NAME:NNZ or gen:NAME:NNZ:SEED, such as "
               "gen:road:60M",

@@ -1,14 +1,16 @@
 /* The CPU's methods against an OpenMP loop over rows with schedule(static). */
 #ifndef BENCH_CPU_H
 #define BENCH_CPU_H
+#include "formats.h"
 #include "given.h"
 #include "half.h"
+#include "options.h"
 #include "report.h"
 #include "summary.h"
 /* merbit.h with its implementation is included by bench.c */
 
 #define BENCH_CPU_SECONDS 0.05
-#define BENCH_CPU_CASES 9
+#define BENCH_CPU_CASES 15
 
 typedef struct bench_cpu { /* one case */
   bench_problem *problem;
@@ -18,6 +20,7 @@ typedef struct bench_cpu { /* one case */
   void *y;
   void *px; /* x in the order of a reordered plan; else NULL */
   bench_half half;
+  const bench_layout *blocks; /* the matrix as blocks, which this case takes; NULL: the CSR */
 } bench_cpu;
 
 #define BENCH_READ_NUMBERS ((int64_t)1 << 26) /* 512 MB, beyond the caches */
@@ -100,8 +103,8 @@ static double bench_cpu_watch(void *clock, bench_case *c, int count) {
 }
 
 /* 0, and told, where it cannot be made. */
-static int bench_cpu_plan(bench_cpu *c, merbit_method method, merbit_reordering reordering,
-                          bench_case *entry) {
+static int bench_cpu_plan(bench_cpu *c, const bench_options *o, merbit_method method,
+                          merbit_reordering reordering, bench_case *entry) {
   const bench_problem *p = c->problem;
   merbit_view view =
       merbit_csr(p->m->rows, p->m->cols, p->m->nnz, p->m->row_ptr, p->m->col_ind, p->values);
@@ -116,14 +119,21 @@ static int bench_cpu_plan(bench_cpu *c, merbit_method method, merbit_reordering 
     }
   }
   memset(&desc, 0, sizeof desc);
+  if (c->blocks != NULL) {
+    view =
+        merbit_bsr(p->m->rows, p->m->cols, c->blocks->entries, c->blocks->block,
+                   c->blocks->width, c->blocks->offsets, c->blocks->columns, c->blocks->values);
+    desc.tuning = o->tuning;
+  }
   desc.side = MERBIT_SIDE_CPU;
   desc.method = method;
+  desc.numa = o->numa;
   desc.reordering = reordering;
   desc.unchecked = 1;
   view.value_type = p->single ? MERBIT_F32 : MERBIT_F64;
   if (merbit_plan_create(c->context, &view, &desc, &c->plan) != MERBIT_OK) {
     (void)merbit_last_error(c->context, message, sizeof message);
-    if (reordering == MERBIT_REORDERING_NONE) {
+    if (reordering == MERBIT_REORDERING_NONE && c->blocks == NULL) {
       bench_die("%s", message);
     }
     (void)printf("%s is left out: %s\n", entry->name, message);
@@ -157,39 +167,63 @@ static void bench_cpu_verify(bench_case *c) {
   c->good = bench_verdict_good(p, c->verdict);
 }
 
-static int bench_cpu_add(bench_cpu *object, bench_case *c, const char *name, int rival,
-                         merbit_method method, merbit_reordering reordering) {
+static int bench_cpu_add(bench_cpu *object, const bench_options *o, bench_case *c,
+                         const char *name, int rival, merbit_method method,
+                         merbit_reordering reordering) {
   (void)snprintf(c->name, sizeof c->name, "%s", name);
   c->kind = BENCH_PLAIN;
   c->enqueue = bench_cpu_enqueue;
   c->object = object;
   c->rival = rival;
   c->bytes = bench_csr_bytes(object->problem, BENCH_PLAIN);
-  if (!rival && !bench_cpu_plan(object, method, reordering, c)) {
+  if (!rival && !bench_cpu_plan(object, o, method, reordering, c)) {
     return 0;
   }
   bench_cpu_verify(c);
   return 1;
 }
 
+/* The matrix in blocks of its own shape, or square ones that are at least half full. 0: in
+ * none. */
+static int bench_cpu_blocks(const bench_problem *p, bench_layout *blocks) {
+  double share;
+  const int side = p->m->block_rows > 0 ? 0 : bench_block_choose(p->m, p->size, &share);
+  const int rows = p->m->block_rows > 0 ? p->m->block_rows : side;
+  const int cols = p->m->block_rows > 0 ? p->m->block_cols : side;
+  if (rows > 0 && blocks->block == 0) {
+    bench_blocks_create(p, rows, cols, blocks);
+  }
+  return rows > 0;
+}
+
 /* All that --methods names, and what they are compared with; read_rate is the limit. */
-static void bench_cpu_problem(merbit_context *context, const char *methods, int rounds,
-                              double read_rate, bench_problem *p, bench_given_list *given,
-                              bench_json *json, bench_summary *sum) {
+static void bench_cpu_problem(merbit_context *context, const bench_options *o, double read_rate,
+                              bench_problem *p, bench_given_list *given, bench_json *json,
+                              bench_summary *sum) {
   static const struct {
     const char *name;
     int rival;
     merbit_method method;
-    merbit_reordering reordering; /* with one, and half: only where it is asked for by name */
-  } list[BENCH_CPU_CASES] = {{"auto", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
-                             {"merge", 0, MERBIT_METHOD_MERGE, MERBIT_REORDERING_NONE},
-                             {"sorted", 0, MERBIT_METHOD_SORTED, MERBIT_REORDERING_NONE},
-                             {"symmetric", 0, MERBIT_METHOD_SYMMETRIC, MERBIT_REORDERING_NONE},
-                             {"bsr", 0, MERBIT_METHOD_BSR, MERBIT_REORDERING_NONE},
-                             {"static", 1, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
-                             {"reference", 0, MERBIT_METHOD_REFERENCE, MERBIT_REORDERING_NONE},
-                             {"rcm", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_RCM},
-                             {"degree", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_DEGREE}};
+    int named; /* 1: only where it is asked for by name; 2: by its full name, on blocks */
+    merbit_reordering reordering;
+  } list[BENCH_CPU_CASES] = {
+      {"auto", 0, MERBIT_METHOD_AUTO, 0, MERBIT_REORDERING_NONE},
+      {"merge", 0, MERBIT_METHOD_MERGE, 0, MERBIT_REORDERING_NONE},
+      {"sorted", 0, MERBIT_METHOD_SORTED, 0, MERBIT_REORDERING_NONE},
+      {"symmetric", 0, MERBIT_METHOD_SYMMETRIC, 1, MERBIT_REORDERING_NONE},
+      {"bsr", 0, MERBIT_METHOD_BSR, 0, MERBIT_REORDERING_NONE},
+      {"bsr-rows", 0, MERBIT_METHOD_BSR_ROWS, 2, MERBIT_REORDERING_NONE},
+      {"bsr-naive", 0, MERBIT_METHOD_BSR_NAIVE, 2, MERBIT_REORDERING_NONE},
+      {"bsr-split", 0, MERBIT_METHOD_BSR_SPLIT, 2, MERBIT_REORDERING_NONE},
+      {"bsr-maximum", 0, MERBIT_METHOD_BSR_MAXIMUM, 2, MERBIT_REORDERING_NONE},
+      {"bsr-fixed", 0, MERBIT_METHOD_BSR_FIXED, 2, MERBIT_REORDERING_NONE},
+      {"bsr-preprocessed", 0, MERBIT_METHOD_BSR, 2, MERBIT_REORDERING_NONE},
+      {"static", 1, MERBIT_METHOD_AUTO, 0, MERBIT_REORDERING_NONE},
+      {"reference", 0, MERBIT_METHOD_REFERENCE, 0, MERBIT_REORDERING_NONE},
+      {"rcm", 0, MERBIT_METHOD_AUTO, 1, MERBIT_REORDERING_RCM},
+      {"degree", 0, MERBIT_METHOD_AUTO, 1, MERBIT_REORDERING_DEGREE}};
+  const char *methods = o->methods;
+  bench_layout blocks;
   bench_case cases[BENCH_CPU_CASES + BENCH_GIVEN_MOST];
   bench_cpu objects[BENCH_CPU_CASES];
   merbit_context_info info;
@@ -197,26 +231,33 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
   int count = 0, all, i;
   memset(cases, 0, sizeof cases);
   memset(objects, 0, sizeof objects);
+  memset(&blocks, 0, sizeof blocks);
   (void)merbit_context_get_info(context, &info);
   bench_report_head(p, json);
   for (i = 0; i < BENCH_CPU_CASES; i++) {
-    const int named = (list[i].reordering == MERBIT_REORDERING_NONE &&
-                       list[i].method != MERBIT_METHOD_SYMMETRIC) ||
-                      strcmp(methods, "all") != 0;
+    const int named =
+        list[i].named == 0 || (list[i].named == 1 ? strcmp(methods, "all") != 0
+                                                  : strstr(methods, list[i].name) != NULL);
     if ((bench_chosen(methods, list[i].name) && named) || list[i].rival) {
       objects[count].problem = p;
       objects[count].context = context;
       objects[count].threads = info.threads;
       objects[count].y = y;
-      count += bench_cpu_add(&objects[count], &cases[count], list[i].name, list[i].rival,
+      objects[count].blocks = list[i].named == 2 ? &blocks : NULL;
+      if (list[i].named == 2 && !bench_cpu_blocks(p, &blocks)) {
+        (void)printf("%s is left out: no blocks are half full\n", list[i].name);
+        continue;
+      }
+      count += bench_cpu_add(&objects[count], o, &cases[count], list[i].name, list[i].rival,
                              list[i].method, list[i].reordering);
     }
   }
-  bench_time(cases, count, rounds, BENCH_CPU_SECONDS, bench_cpu_watch, NULL);
+  bench_time(cases, count, o->rounds, BENCH_CPU_SECONDS, bench_cpu_watch, NULL);
   all = bench_given_add(given, p, 0, cases, count, BENCH_CPU_CASES + BENCH_GIVEN_MOST);
   for (i = 0; i < all; i++) {
     cases[i].limit = cases[i].bytes / read_rate;
   }
+  bench_count_flops(cases, all, p, 1);
   bench_report_cases(cases, all, "speedup", json);
   bench_json_close(json, '}');
   bench_sum_up(sum, p, cases, all);
@@ -226,6 +267,7 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
     bench_half_free(&objects[i].half);
     merbit_plan_destroy(objects[i].plan);
   }
+  bench_layout_free(&blocks);
   free(y);
 }
 

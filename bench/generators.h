@@ -113,22 +113,26 @@ static int road_row(const void *parameters, int64_t row, int32_t *columns) {
   return count;
 }
 
-static void bench_generate_road(bench_matrix *m, int64_t nnz, uint64_t seed) {
+static void road_size(bench_matrix *m, road *r, int64_t nnz, uint64_t seed) {
   const double vertices = (double)nnz / 2.4;
+  r->cell_bits = ROAD_CELL_BITS;
+  while (r->cell_bits > 1 && vertices < 64.0 * (double)((int64_t)1 << 2 * r->cell_bits)) {
+    r->cell_bits--;
+  }
+  r->cells = (int64_t)(vertices / (double)((int64_t)1 << 2 * r->cell_bits) + 0.5);
+  r->cells = r->cells > 0 ? r->cells : 1;
+  r->curve_bits = 0;
+  while ((int64_t)1 << 2 * r->curve_bits < r->cells) {
+    r->curve_bits++;
+  }
+  r->shuffle = bench_key(seed, 2);
+  r->edges = bench_key(seed, 3);
+  m->rows = m->cols = r->cells << 2 * r->cell_bits;
+}
+
+static void bench_generate_road(bench_matrix *m, int64_t nnz, uint64_t seed) {
   road r;
-  r.cell_bits = ROAD_CELL_BITS;
-  while (r.cell_bits > 1 && vertices < 64.0 * (double)((int64_t)1 << 2 * r.cell_bits)) {
-    r.cell_bits--;
-  }
-  r.cells = (int64_t)(vertices / (double)((int64_t)1 << 2 * r.cell_bits) + 0.5);
-  r.cells = r.cells > 0 ? r.cells : 1;
-  r.curve_bits = 0;
-  while ((int64_t)1 << 2 * r.curve_bits < r.cells) {
-    r.curve_bits++;
-  }
-  r.shuffle = bench_key(seed, 2);
-  r.edges = bench_key(seed, 3);
-  m->rows = m->cols = r.cells << 2 * r.cell_bits;
+  road_size(m, &r, nnz, seed);
   bench_build_rows(m, road_row, &r);
 }
 

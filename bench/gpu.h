@@ -5,6 +5,7 @@
 #include "back.h"
 #include "block_plans.h"
 #include "epilogues.h"
+#include "histogram.h"
 #include "many.h"
 #include "semirings.h"
 #include "study_plans.h"
@@ -171,6 +172,9 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   }
   b->lab = lab;
   bench_report_head(p, lab->json);
+  if (bench_names(lab->options->methods, "cb")) {
+    bench_histogram_report(p->m, lab->json);
+  }
   bench_arrays_create(&b->arrays, &lab->gpu, p);
   bench_back_create(b);
   bench_json_open(lab->json, "left_out", '[');
@@ -179,6 +183,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_add_semirings(b);
   bench_add_epilogues(b);
   bench_add_block_plans(b);
+  bench_add_block_sweeps(b);
   bench_add_study_plans(b);
   bench_add_several(b, &several);
   bench_json_close(lab->json, ']');
@@ -196,6 +201,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
        i < b->case_count; i++) {
     b->cases[i].limit = bench_limit(&lab->ceilings, p, b->cases[i].bytes);
   }
+  bench_count_flops(b->cases, b->case_count, p, lab->options->vectors);
   bench_report_cases(b->cases, b->case_count, "speedup", lab->json);
   bench_describe_auto(b);
   bench_describe_orders(b);

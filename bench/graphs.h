@@ -138,24 +138,29 @@ static int web_row(const void *parameters, int64_t row, int32_t *columns) {
   return count;
 }
 
-static void bench_generate_web(bench_matrix *m, int64_t nnz, uint64_t seed) {
+/* The caller frees w->start and w->host_of. */
+static void web_size(bench_matrix *m, web *w, int64_t nnz, uint64_t seed) {
   const double rows = (double)nnz / WEB_MEAN;
   int round;
-  web w;
-  w.pages = rows > 1 ? (int64_t)(rows + 0.5) : 1;
-  w.page_bits = bench_bits(w.pages);
-  web_hosts(&w, bench_key(seed, 17));
-  w.host_bits = bench_bits(w.hosts);
-  w.ranks = bench_key(seed, 18);
-  w.popular = bench_key(seed, 19);
-  w.links = bench_key(seed, 23);
-  w.least = 10;
-  m->rows = m->cols = w.pages;
+  w->pages = rows > 1 ? (int64_t)(rows + 0.5) : 1;
+  w->page_bits = bench_bits(w->pages);
+  web_hosts(w, bench_key(seed, 17));
+  w->host_bits = bench_bits(w->hosts);
+  w->ranks = bench_key(seed, 18);
+  w->popular = bench_key(seed, 19);
+  w->links = bench_key(seed, 23);
+  w->least = 10;
+  m->rows = m->cols = w->pages;
   for (round = 0; round < 6; round++) {
-    const double mean = bench_mean_length(m, web_row, &w);
-    w.least *= (double)nnz / (double)w.pages / (mean > 1 ? mean : 1);
-    w.least = w.least > 100 ? 100 : w.least;
+    const double mean = bench_mean_length(m, web_row, w);
+    w->least *= (double)nnz / (double)w->pages / (mean > 1 ? mean : 1);
+    w->least = w->least > 100 ? 100 : w->least;
   }
+}
+
+static void bench_generate_web(bench_matrix *m, int64_t nnz, uint64_t seed) {
+  web w;
+  web_size(m, &w, nnz, seed);
   bench_build_rows(m, web_row, &w);
   free(w.start);
   free(w.host_of);

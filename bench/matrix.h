@@ -1,6 +1,7 @@
 /* The benchmark's host matrices, its random numbers, and how it gives up. */
 #ifndef BENCH_MATRIX_H
 #define BENCH_MATRIX_H
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -73,6 +74,23 @@ static int64_t bench_longest_row(const bench_matrix *m) {
     longest = length > longest ? length : longest;
   }
   return longest;
+}
+
+BENCH_UNUSED static double bench_mean_row(const bench_matrix *m) {
+  return m->rows > 0 ? (double)m->nnz / (double)m->rows : 0;
+}
+
+/* Returns the standard deviation of the rows' lengths over their mean; 0: there are no
+ * nonzeros. */
+BENCH_UNUSED static double bench_row_variation(const bench_matrix *m) {
+  const double mean = bench_mean_row(m);
+  double sum = 0;
+  int64_t row;
+  for (row = 0; row < m->rows; row++) {
+    const double off = (double)(m->row_ptr[row + 1] - m->row_ptr[row]) - mean;
+    sum += off * off;
+  }
+  return mean > 0 ? sqrt(sum / (double)m->rows) / mean : 0;
 }
 
 /* ---- Random numbers that depend on a key and a counter alone, never on the thread -------- */

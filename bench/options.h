@@ -3,15 +3,20 @@
 #define BENCH_OPTIONS_H
 #include "catalogue.h"
 
-#define BENCH_SIGMAS 12
+#define BENCH_SIGMAS 42
+#define BENCH_COUNTS 8
 #define BENCH_MOST_ROUNDS 101
 
 typedef struct bench_options {
   const char *methods, *json, *write;
   const char *rivals;         /* the file of other programs' times; or NULL */
   const char *solve, *system; /* NULL: products; the usual systems */
+  const char *product;        /* of solvers and ranks: methods, separated by commas */
   double tolerance;           /* of solvers; 0: theirs */
   int max_iterations;
+  /* numbers of iterations of solvers and ranks, whether they converge or not; none: until they
+   * do */
+  int iterations[BENCH_COUNTS], iteration_counts;
   int single, full; /* precisions asked for */
   int sigmas[BENCH_SIGMAS], sigma_count;
   int omega;          /* of MERBIT; 0: the library's choice */
@@ -20,6 +25,7 @@ typedef struct bench_options {
   int vectors;        /* of products of several */
   int block_threads;  /* of merbit's products; 0: the library's choice */
   int rounds, threads;
+  int numa, bind; /* 1: parts of a matrix on their memory nodes; threads on their processors */
   merbit_side side;
   const char *startup; /* hidden: the child of the start-up measurement */
   const char *const *inputs;
@@ -48,11 +54,14 @@ static void bench_help(void) {
   for (i = 0; i < BENCH_GENERATORS; i++) {
     (void)printf("  %-18s %s\n", bench_generators[i].name, bench_generators[i].about);
   }
-  (void)fputs("  meshBxB            27-point stencil, B unknowns a node: dense B x B blocks\n"
-              "  blocksRxC          dense R x C blocks near the diagonal, some elsewhere\n"
-              "  looseRxC           dense R x C blocks anywhere\n"
-              "  bsr004             dense 5 x 5 blocks in one place of twenty\n",
-              stdout);
+  (void)fputs(
+      "  meshBxB            27-point stencil, B unknowns a node: dense B x B blocks\n"
+      "  blocksRxC          dense R x C blocks near the diagonal, some elsewhere\n"
+      "  looseRxC           dense R x C blocks anywhere\n"
+      "  bsr004             dense 5 x 5 blocks in one place of twenty\n"
+      "  bsrband            the same number of them in a band around the diagonal\n"
+      "  denseRxC           every place of R rows and C columns; gen:denseRxC, without NNZ\n",
+      stdout);
   (void)fputs(
       "Without INPUT: a default set. Options:\n"
       "  --precision LIST  of f32 and f64; both by default\n"
@@ -64,10 +73,19 @@ static void bench_help(void) {
       "                    tune-merge-rN (chunks to a block), -sN (steps), -tN (threads),\n"
       "                    and by name bsr-found (makes those that it finds), bsr-rowmajor,\n"
       "                    bsr-private, bsr-team, bsr-vector,\n"
-      "                    and CB with other limits, cb-listed, cb-plain, cb-coo20,\n"
-      "                    cb-dense64, cb-dense200, cb-s64, cb-s256;\n"
+      "                    each of these four with 32 to 1024 threads and 1 to 16 waves,\n"
+      "                    sweep-bsr-rowmajor, ... sweep-bsr-vector;\n"
+      "                    and CB with other limits, cb-listed, cb-plain, cb-coo (without\n"
+      "                    columns left out, all blocks COO), cb-coo20, cb-dense64, "
+      "cb-dense200,\n"
+      "                    cb-s64, cb-s256, in blocks of 8 warps cb-t256, cb-balanced (by the\n"
+      "                    paper's queue), cb-coo-balanced; where cb is named, the nonzeros "
+      "of\n"
+      "                    its blocks are counted too;\n"
       "                    by name the plain kernels of a report, warp-rows, warp-loop,\n"
-      "                    warp-tiled, nonzero-split, path-walk, with variants tune-loop-...,\n"
+      "                    warp-tiled, nonzero-split, path-walk, and path-global, whose "
+      "threads\n"
+      "                    walk in global memory, with variants tune-loop-...,\n"
       "                    tune-tiled-..., tune-split-..., tune-path-...;\n"
       "                    by name rcm, degree: auto on the reordered matrix;\n"
       "                    by name types, with f64: f16, bf16, f32 in f64, c64 and c128,\n"
@@ -93,9 +111,10 @@ static void bench_help(void) {
       "cusparse-bsrmv\n"
       "                    (blocks that move the fewest bytes), cusparse-bsr-4, ... of 2, 4, 8 "
       "and 16\n"
-      "                    CPU: auto, merge, bsr, reference, by name rcm, degree and half, "
-      "beside\n"
-      "                    static (OpenMP loop over rows)\n"
+      "                    CPU: auto, merge, sorted, bsr, reference, by name rcm, degree and\n"
+      "                    symmetric, beside static (OpenMP loop over rows); by name, on the\n"
+      "                    matrix as blocks, the schedules of a report: bsr-rows, bsr-naive,\n"
+      "                    bsr-split, bsr-maximum, bsr-fixed, bsr-preprocessed (which is bsr)\n"
       "  --values KIND     general (default), or values made anew: equal (all 1), row or "
       "column\n"
       "                    (one for each), few (200 different ones), half (exact in f16)\n"
@@ -107,16 +126,26 @@ static void bench_help(void) {
       "elsewhere),\n"
       "                    ones (of the undirected graph), flow (not symmetric), given; by\n"
       "                    default spd for cg, ones and flow for bicgstab\n"
+      "  --product LIST    for --solve: methods of the products, auto by default; ranks by\n"
+      "                    another one are not accelerated\n"
+      "  --iterations LIST for --solve: as many, whether they converge or not, as 50,100; "
+      "ranks\n"
+      "                    by the power method\n"
       "  --tolerance T     of solvers on ||b - A x|| / ||b||; 1e-10, in f32 1e-5, by default\n"
       "  --max-iterations N of solvers; 2000 by default, of ranks 1000\n"
-      "  --sigma LIST      of merbit's steps per lane; 7,14,28 by default\n"
+      "  --sigma LIST      of merbit's steps per lane, as 7,14 or 1-42; 7,14,28 by default\n"
       "  --omega N         of merbit's lanes per tile; 32 by default\n"
       "  --tuning TEXT     sizes of scan, merge, ... cb as plan_desc.tuning takes them, as\n"
-      "                    \"steps=8\"; methods without these names are left out\n"
+      "                    \"steps=8\", and of the schedules of blocks on the CPU (chunks=8, "
+      "of\n"
+      "                    a thread); methods without these names are left out\n"
       "  --block-threads N of merbit's products; the library's choice by default\n"
       "  --repeat N        rounds of measuring, 3 to 101; 15 by default\n"
       "  --side SIDE       auto (default), cuda or cpu\n"
       "  --threads N       CPU threads; all by default\n"
+      "  --bind            CPU threads stay on their processors (context_desc.bind_threads)\n"
+      "  --numa            parts of the matrix on their threads' memory nodes "
+      "(plan_desc.numa)\n"
       "  --json FILE       every figure\n"
       "  --rivals FILE     times of other programs on the same matrices, as rows of the "
       "tables\n"
@@ -142,6 +171,7 @@ static void bench_help(void) {
       "SCAN, ROWS, HUBS and MERBIT read beside. conv: making blocks of a CSR on the GPU, in\n"
       "milliseconds and in products (bsr-csr: its whole plan; cuSPARSE: csr2bsr alone).\n"
       "merbit-tile-sN is the kernel that builds a plan's tiles, compared with its product.\n"
+      "GFLOP/s: two for each nonzero, without those of alpha and beta.\n"
       "--solve: medians of 3 runs (--repeat). prep: plan or preprocessing, vectors, "
       "recording;\n"
       "total: with the iterations; whole: with the transpose of a graph too; limit: bytes of\n"
@@ -175,10 +205,32 @@ static void bench_option_sigma(bench_options *o, const char *text) {
   (void)snprintf(copy, sizeof copy, "%s", text);
   o->sigma_count = 0;
   for (part = strtok_r(copy, ",", &rest); part != NULL; part = strtok_r(NULL, ",", &rest)) {
-    if (o->sigma_count == BENCH_SIGMAS) {
-      bench_die("--sigma %s: give at most %d values", text, BENCH_SIGMAS);
+    char *const dash = strchr(part, '-');
+    int sigma, last;
+    if (dash != NULL) {
+      *dash = '\0';
     }
-    o->sigmas[o->sigma_count++] = bench_option_integer("--sigma", part, 1, 64);
+    sigma = bench_option_integer("--sigma", part, 1, 64);
+    last = dash != NULL ? bench_option_integer("--sigma", dash + 1, sigma, 64) : sigma;
+    for (; sigma <= last; sigma++) {
+      if (o->sigma_count == BENCH_SIGMAS) {
+        bench_die("--sigma %s: give at most %d values", text, BENCH_SIGMAS);
+      }
+      o->sigmas[o->sigma_count++] = sigma;
+    }
+  }
+}
+
+static void bench_option_iterations(bench_options *o, const char *text) {
+  char copy[256], *rest = NULL, *part;
+  (void)snprintf(copy, sizeof copy, "%s", text);
+  o->iteration_counts = 0;
+  for (part = strtok_r(copy, ",", &rest); part != NULL; part = strtok_r(NULL, ",", &rest)) {
+    if (o->iteration_counts == BENCH_COUNTS) {
+      bench_die("--iterations %s: give at most %d numbers", text, BENCH_COUNTS);
+    }
+    o->iterations[o->iteration_counts++] =
+        bench_option_integer("--iterations", part, 1, 1000000);
   }
 }
 
@@ -211,6 +263,13 @@ static void bench_settle(bench_options *o) {
   }
   if (o->solve != NULL && o->side == MERBIT_SIDE_CPU) {
     bench_die("--solve compares on the GPU; leave out --side cpu");
+  }
+  if (o->iteration_counts > 0 && o->max_iterations > 0) {
+    bench_die("--iterations %d and --max-iterations %d: give one of them", o->iterations[0],
+              o->max_iterations);
+  }
+  if (o->solve == NULL && (o->iteration_counts > 0 || strcmp(o->product, "auto") != 0)) {
+    bench_die("--iterations and --product are for --solve");
   }
 }
 
@@ -247,6 +306,10 @@ static void bench_option(bench_options *o, const char *option, const char *value
     o->solve = value;
   } else if (strcmp(option, "--system") == 0) {
     o->system = value;
+  } else if (strcmp(option, "--product") == 0) {
+    o->product = value;
+  } else if (strcmp(option, "--iterations") == 0) {
+    bench_option_iterations(o, value);
   } else if (strcmp(option, "--max-iterations") == 0) {
     o->max_iterations = bench_option_integer(option, value, 1, 1000000);
   } else if (strcmp(option, "--tolerance") == 0) {
@@ -271,6 +334,7 @@ static void bench_parse(bench_options *o, int argc, char **argv) {
   o->sigmas[2] = 28;
   o->sigma_count = 3;
   o->vectors = 8;
+  o->product = "auto";
   for (i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
       bench_help();
@@ -278,6 +342,10 @@ static void bench_parse(bench_options *o, int argc, char **argv) {
     }
     if (strncmp(argv[i], "--", 2) != 0) {
       argv[1 + inputs++] = argv[i];
+    } else if (strcmp(argv[i], "--numa") == 0) {
+      o->numa = 1;
+    } else if (strcmp(argv[i], "--bind") == 0) {
+      o->bind = 1;
     } else if (i + 1 == argc) {
       bench_die("%s: a value must follow, if it is an option; see bench --help", argv[i]);
     } else {

@@ -293,22 +293,28 @@ static void bench_add_plans(bench_bench *b) {
     merbit_method method;
     int expected_calls;
     const char *tuning; /* those with one only where they are named */
-  } list[] = {{"auto", MERBIT_METHOD_AUTO, 0, NULL},
-              {"light", MERBIT_METHOD_AUTO, 1, NULL},
-              {"scan", MERBIT_METHOD_SCAN, 0, NULL},
-              {"merge", MERBIT_METHOD_MERGE, 0, NULL},
-              {"rows", MERBIT_METHOD_ROWS, 0, NULL},
-              {"sliced", MERBIT_METHOD_SLICED, 0, NULL},
-              {"binned", MERBIT_METHOD_BINNED, 0, NULL},
-              {"hubs", MERBIT_METHOD_HUBS, 0, NULL},
-              {"cb", MERBIT_METHOD_CB, 0, NULL},
-              {"cb-listed", MERBIT_METHOD_CB, 0, "aggregate=1e-9"},
-              {"cb-plain", MERBIT_METHOD_CB, 0, "aggregate=1"},
-              {"cb-coo20", MERBIT_METHOD_CB, 0, "coo_max=20"},
-              {"cb-dense64", MERBIT_METHOD_CB, 0, "csr_max=64"},
-              {"cb-dense200", MERBIT_METHOD_CB, 0, "csr_max=200"},
-              {"cb-s64", MERBIT_METHOD_CB, 0, "steps=64"},
-              {"cb-s256", MERBIT_METHOD_CB, 0, "steps=256"}};
+    int threads;        /* of a block; 0: --block-threads */
+  } list[] = {
+      {"auto", MERBIT_METHOD_AUTO, 0, NULL, 0},
+      {"light", MERBIT_METHOD_AUTO, 1, NULL, 0},
+      {"scan", MERBIT_METHOD_SCAN, 0, NULL, 0},
+      {"merge", MERBIT_METHOD_MERGE, 0, NULL, 0},
+      {"rows", MERBIT_METHOD_ROWS, 0, NULL, 0},
+      {"sliced", MERBIT_METHOD_SLICED, 0, NULL, 0},
+      {"binned", MERBIT_METHOD_BINNED, 0, NULL, 0},
+      {"hubs", MERBIT_METHOD_HUBS, 0, NULL, 0},
+      {"cb", MERBIT_METHOD_CB, 0, NULL, 0},
+      {"cb-listed", MERBIT_METHOD_CB, 0, "aggregate=1e-9", 0},
+      {"cb-plain", MERBIT_METHOD_CB, 0, "aggregate=1", 0},
+      {"cb-coo", MERBIT_METHOD_CB, 0, "coo_max=257 aggregate=1", 0},
+      {"cb-coo-balanced", MERBIT_METHOD_CB, 0, "coo_max=257 aggregate=1 balance=1", 256},
+      {"cb-t256", MERBIT_METHOD_CB, 0, "aggregate=0.15", 256},
+      {"cb-balanced", MERBIT_METHOD_CB, 0, "balance=1", 256},
+      {"cb-coo20", MERBIT_METHOD_CB, 0, "coo_max=20", 0},
+      {"cb-dense64", MERBIT_METHOD_CB, 0, "csr_max=64", 0},
+      {"cb-dense200", MERBIT_METHOD_CB, 0, "csr_max=200", 0},
+      {"cb-s64", MERBIT_METHOD_CB, 0, "steps=64", 0},
+      {"cb-s256", MERBIT_METHOD_CB, 0, "steps=256", 0}};
   size_t i;
   int k;
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
@@ -323,7 +329,8 @@ static void bench_add_plans(bench_bench *b) {
       continue;
     }
     if (list[i].method != MERBIT_METHOD_AUTO) {
-      request.desc.block_threads = b->lab->options->block_threads;
+      request.desc.block_threads =
+          list[i].threads != 0 ? list[i].threads : b->lab->options->block_threads;
       request.desc.unchecked = 1;
       if (list[i].tuning == NULL) {
         request.desc.tuning = b->lab->options->tuning;

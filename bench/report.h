@@ -17,6 +17,8 @@ static void bench_report_head(const bench_problem *p, bench_json *json) {
   bench_json_integer(json, "cols", m->cols);
   bench_json_integer(json, "nnz", m->nnz);
   bench_json_integer(json, "longest_row", longest);
+  bench_json_number(json, "row_length_mean", bench_mean_row(m));
+  bench_json_number(json, "row_length_variation", bench_row_variation(m));
 }
 
 static const char *bench_kind_name(bench_kind kind) {
@@ -37,12 +39,13 @@ static const char *bench_cell(char *text, size_t size, int digits, double number
 }
 
 static void bench_report_row(const bench_case *c, double speedup, double payback) {
-  char cells[9][24];
+  char cells[10][24];
   const size_t size = sizeof cells[0];
-  (void)printf("%-22s %9.1f %9.1f %9.1f %7s %6s %6s %8s %8s %8s %7s %7s %6s  %s", c->name,
+  (void)printf("%-22s %9.1f %9.1f %9.1f %7s %6s %7s %6s %8s %8s %8s %7s %7s %6s  %s", c->name,
                1e6 * c->median, 1e6 * c->quartiles[0], 1e6 * c->quartiles[1],
                bench_cell(cells[0], size, 3, speedup),
                bench_cell(cells[1], size, 0, 1e-9 * c->bytes / c->median),
+               bench_cell(cells[9], size, 1, 1e-9 * c->flops / c->median),
                bench_cell(cells[2], size, 0, bench_percent(c)),
                bench_cell(cells[3], size, 2, c->has_plan ? 1e3 * c->plan_seconds : 0),
                bench_cell(cells[4], size, 1, 1e3 * c->cold_seconds),
@@ -100,6 +103,9 @@ static void bench_report_json(const bench_case *c, bench_json *json) {
     bench_json_number(json, "bytes", c->bytes);
     bench_json_number(json, "bytes_per_second", c->bytes / c->median);
   }
+  if (c->flops > 0) {
+    bench_json_number(json, "gflops", 1e-9 * c->flops / c->median);
+  }
   if (c->limit > 0) {
     bench_json_number(json, "limit_seconds", c->limit);
     bench_json_number(json, "percent_of_limit", bench_percent(c));
@@ -135,9 +141,9 @@ static void bench_report_case(const bench_case *cases, int count, int i, bench_j
 static void bench_report_cases(const bench_case *cases, int count, const char *title,
                                bench_json *json) {
   int i;
-  (void)printf("%-22s %9s %9s %9s %7s %6s %6s %8s %8s %8s %7s %7s %6s  %s\n", "method", "us",
-               "1st qu.", "3rd qu.", title, "GB/s", "%limit", "plan ms", "cold ms", "payback",
-               "own/CSR", "conv ms", "in A x", "verified");
+  (void)printf("%-22s %9s %9s %9s %7s %6s %7s %6s %8s %8s %8s %7s %7s %6s  %s\n", "method",
+               "us", "1st qu.", "3rd qu.", title, "GB/s", "GFLOP/s", "%limit", "plan ms",
+               "cold ms", "payback", "own/CSR", "conv ms", "in A x", "verified");
   bench_json_open(json, "methods", '[');
   for (i = 0; i < count; i++) {
     bench_report_case(cases, count, i, json);

@@ -10,7 +10,10 @@
 #define BENCH_ERR 1e-10         /* of ranks in f64: the MERBIT paper, 5.5.1 */
 #define BENCH_ERR_MOST 210      /* iterations of its reference */
 #define BENCH_RANKS_SINGLE 1e-6 /* L1 change at which ranks in f32 end */
-#define BENCH_SOLVE_CASES 8
+#define BENCH_SAME 1e-9         /* ERR between ranks after the same iterations, and L1 in f32 */
+#define BENCH_SAME_SINGLE 1e-4
+#define BENCH_UNREACHED 1e-300 /* a tolerance for a fixed number of iterations */
+#define BENCH_SOLVE_CASES 16
 
 typedef struct bench_end { /* of one run */
   double whole;            /* seconds: everything below, and the transpose of a graph */
@@ -24,10 +27,11 @@ typedef struct bench_end { /* of one run */
 typedef struct bench_solve_case {
   char name[64];
   int rival, good, skipped;
-  int refined;     /* ours in f64 by corrections in f32 */
-  bench_end end;   /* medians of seconds */
-  double limit;    /* seconds an iteration takes at least; ours only */
-  double residual; /* by the host in double: ||b - A x|| / ||b||, or ERR */
+  int refined;           /* ours in f64 by corrections in f32 */
+  merbit_method product; /* of ours */
+  bench_end end;         /* medians of seconds */
+  double limit;          /* seconds an iteration takes at least; ours only */
+  double residual;       /* by the host in double: ||b - A x|| / ||b||, or ERR */
   double backward;
   double total, step; /* seconds: prepare and iterate; an iteration */
   char about[1100];
@@ -50,7 +54,7 @@ typedef struct bench_solve { /* one task on one system in one precision */
   double fetch_seconds; /* of ranks to the host, which is in merbit_pagerank's seconds */
   double tolerance, transpose_seconds;
   double own_tolerance; /* PageRank's of ours, to the same ERR */
-  int cap;
+  int cap, fixed; /* fixed: iterations that are made in any case; 0: until the tolerance */
   bench_solve_case cases[BENCH_SOLVE_CASES];
   int count;
 } bench_solve;
@@ -105,6 +109,8 @@ static int bench_run_pagerank(bench_solve *s, bench_solve_case *c, void *ranks,
   desc.max_iterations = s->cap;
   desc.unweighted = 1;
   desc.side = MERBIT_SIDE_CUDA;
+  desc.method = c->product;
+  desc.unaccelerated = c->product != MERBIT_METHOD_AUTO || s->fixed > 0;
   start = mbi_seconds();
   if (merbit_pagerank(s->lab->gpu.context, &view, &desc, ranks, &result) != MERBIT_OK) {
     bench_fail_ours(s, c);
@@ -136,9 +142,10 @@ static int bench_run_solver(bench_solve *s, bench_solve_case *c, mbi_devptr x, b
   memset(&desc, 0, sizeof desc);
   desc.method = s->task == BENCH_CG ? MERBIT_SOLVER_CG : MERBIT_SOLVER_BICGSTAB;
   desc.side = MERBIT_SIDE_CUDA;
-  desc.tolerance = s->tolerance;
+  desc.tolerance = s->tolerance > 0 ? s->tolerance : BENCH_UNREACHED;
   desc.max_iterations = s->cap;
   desc.refine = c->refined;
+  desc.product = c->product;
   start = mbi_seconds();
   status = merbit_solver_create(context, &view, &desc, &solver);
   if (status == MERBIT_OK) {
@@ -245,8 +252,12 @@ static void bench_solve_verify(bench_solve *s, bench_solve_case *c, const void *
     const bench_rank_error error =
         bench_rank_compare(s->reference, answer, s->problem.single, n);
     c->residual = error.relative;
-    c->good = c->end.stop == 0 && (s->problem.single ? error.sum < 20 * s->tolerance
-                                                     : error.relative < 1.01 * BENCH_ERR);
+    if (s->fixed > 0) { /* the reference is the power method's after as many */
+      c->good = s->problem.single ? error.sum < BENCH_SAME_SINGLE : error.relative < BENCH_SAME;
+    } else {
+      c->good = c->end.stop == 0 && (s->problem.single ? error.sum < 20 * s->tolerance
+                                                       : error.relative < 1.01 * BENCH_ERR);
+    }
   } else {
     double *x = (double *)bench_allocate(n, sizeof *x);
     int64_t i;
@@ -263,6 +274,9 @@ static void bench_solve_verify(bench_solve *s, bench_solve_case *c, const void *
 
 static bench_solve_case *bench_solve_new(bench_solve *s, const char *name, int rival) {
   bench_solve_case *c = &s->cases[s->count++];
+  if (s->count > BENCH_SOLVE_CASES) {
+    bench_die("more than %d loops for one system; name fewer in --product", BENCH_SOLVE_CASES);
+  }
   memset(c, 0, sizeof *c);
   (void)snprintf(c->name, sizeof c->name, "%s", name);
   c->rival = rival;
@@ -283,21 +297,28 @@ static void bench_own_tolerance(bench_solve *s, bench_solve_case *c, void *ranks
   bench_end end;
   int tries = s->problem.single ? 1 : 12;
   s->own_tolerance = s->problem.single ? s->tolerance : 16 * s->tolerance;
+  if (s->fixed > 0) {
+    s->own_tolerance = BENCH_UNREACHED;
+    return;
+  }
   while (tries-- > 1 && bench_run_pagerank(s, c, ranks, &end) &&
          bench_rank_compare(s->reference, ranks, 0, s->problem.m->rows).relative >= BENCH_ERR) {
     s->own_tolerance /= 2;
   }
 }
 
-static void bench_solve_ours(bench_solve *s, int rounds, int refined) {
+/* `name` is the case's: "merbit" with the library's own choice, else "by-" and a method. */
+static void bench_solve_ours(bench_solve *s, int rounds, const char *name, int refined,
+                             merbit_method product) {
   bench_gpu *gpu = &s->lab->gpu;
   const int64_t n = s->problem.m->rows;
-  bench_solve_case *c = bench_solve_new(s, refined ? "merbit-refine" : "merbit", 0);
+  bench_solve_case *c = bench_solve_new(s, name, 0);
   void *answer = bench_gpu_host(gpu, n, s->problem.size);
   const mbi_devptr x = bench_gpu_allocate(gpu, n, s->problem.size);
   bench_end ends[BENCH_ROUNDS];
   int i, good = 1;
   c->refined = refined;
+  c->product = product;
   if (s->task == BENCH_PAGERANK) {
     bench_own_tolerance(s, c, answer);
   }

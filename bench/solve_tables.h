@@ -119,7 +119,7 @@ static void bench_solve_tally_case(const bench_solve *s, const bench_solve_case 
                                    bench_solve_tally *t) {
   const int best = bench_solve_best(s, 0), step = bench_solve_best(s, 1);
   t->wrong += ours->skipped || !ours->good;
-  if (best < 0 || ours->skipped || !ours->good) {
+  if (ours->product != MERBIT_METHOD_AUTO || best < 0 || ours->skipped || !ours->good) {
     return;
   }
   if (ours->end.stop != 0 && s->cases[best].end.stop == 0) {

@@ -119,25 +119,37 @@ static double bench_rank_after(bench_solve *s, bench_loop *l, int cap, void *ran
       .relative;
 }
 
-/* In f64 the tolerance of the first iteration after which ERR is small enough, between its
- * change and that of the one before. The reference is the host's, from the ranks after 210
- * iterations. */
+/* With --iterations the reference is the ranks after as many, and there is no tolerance.
+ * Otherwise, in f64 the tolerance of the first iteration after which ERR is small enough,
+ * between its change and that of the one before. The reference is the host's, from the ranks
+ * after 210 iterations. */
 static void bench_rank_tolerance(bench_solve *s) {
   const int64_t n = s->problem.m->rows;
   void *ranks = bench_allocate(n, s->problem.size);
   double change = 0, before = 0;
   bench_loop l;
-  const int probed = bench_solve_probe(s, &l);
+  const int fixed = s->fixed;
+  const int probed = s->lab->cusparse.handle != NULL && bench_solve_probe(s, &l);
   int low = 0, high = BENCH_ERR_MOST; /* too few, enough */
   int64_t i;
   for (i = 0; i < n; i++) {
     s->reference[i] = 1.0 / (double)n;
   }
   if (probed) {
-    (void)bench_rank_after(s, &l, BENCH_ERR_MOST, ranks, &change);
+    (void)bench_rank_after(s, &l, fixed > 0 ? fixed : BENCH_ERR_MOST, ranks, &change);
     for (i = 0; i < n; i++) {
       s->reference[i] = bench_element(ranks, i, s->problem.single);
     }
+  }
+  if (fixed > 0) {
+    if (probed) {
+      bench_loop_close(&l);
+    } else {
+      bench_rank_steps(s->problem.m, s->marks, BENCH_DAMPING, fixed, s->reference);
+    }
+    s->tolerance = 0;
+    free(ranks);
+    return;
   }
   bench_rank_reference(s->problem.m, s->marks, BENCH_DAMPING, s->reference);
   while (probed && !s->problem.single && high - low > 1) {
@@ -160,19 +172,58 @@ static void bench_rank_tolerance(bench_solve *s) {
   free(ranks);
 }
 
+/* ---- Products ---------------------------------------------------------------------------- */
+
+/* The method with that name in plans' descriptions, whose products run on CUDA and take a CSR.
+ */
+static merbit_method bench_product_method(const char *name) {
+  size_t i;
+  for (i = 0; mbi_method_row(i) != NULL; i++) {
+    const mbi_method *row = mbi_method_row(i);
+    if (strcmp(row->name, name) == 0 && mbi_method_runs(row->number, 1) &&
+        (row->takes & MBI_OF_BLOCKS) == 0 && row->number != MERBIT_METHOD_MANY) {
+      return row->number;
+    }
+  }
+  bench_die("--product: there is no method %s on CUDA that multiplies a CSR by a vector", name);
+}
+
+/* Ours by each method of --product. */
+static void bench_solve_products(bench_solve *s, int rounds) {
+  const char *list = s->lab->options->product;
+  while (*list != '\0') {
+    const size_t length = strcspn(list, ",");
+    char name[48], title[64];
+    merbit_method method;
+    (void)snprintf(name, sizeof name, "%.*s", (int)(length < 40 ? length : 40), list);
+    method = bench_product_method(name);
+    (void)snprintf(title, sizeof title, "by-%s", name);
+    bench_solve_ours(s, rounds, method == MERBIT_METHOD_AUTO ? "merbit" : title, 0, method);
+    list += length;
+    list += *list == ',';
+  }
+}
+
 /* ---- Tasks ------------------------------------------------------------------------------- */
+
+/* How often each system is solved: for each number of --iterations, or once. */
+static int bench_solve_turns(const bench_options *o) {
+  return o->iteration_counts > 0 ? o->iteration_counts : 1;
+}
 
 static void bench_solve_all(bench_solve *s, const char *title, bench_solve_sum *sum) {
   const int rounds = s->lab->options->rounds;
   const char *methods = s->lab->options->methods;
   bench_json *json = s->lab->json;
   int algorithm;
+  s->count = 0;
   (void)printf("\n%s: %s, tolerance %.3g, at most %d iterations\n", title,
                s->problem.single ? "f32" : "f64", s->tolerance, s->cap);
   (void)bench_chosen(methods, "auto"); /* always measured, and may be named */
-  bench_solve_ours(s, rounds, 0);
-  if (s->task != BENCH_PAGERANK && !s->problem.single && bench_chosen(methods, "refine")) {
-    bench_solve_ours(s, rounds, 1);
+  bench_solve_products(s, rounds);
+  if (s->task != BENCH_PAGERANK && !s->problem.single && s->fixed == 0 &&
+      bench_chosen(methods, "refine")) {
+    bench_solve_ours(s, rounds, "merbit-refine", 1, MERBIT_METHOD_AUTO);
   }
   for (algorithm = 0; algorithm < 4 && s->lab->cusparse.handle != NULL; algorithm++) {
     if (strstr(methods, "cusparse") == NULL ||
@@ -191,6 +242,7 @@ static void bench_solve_all(bench_solve *s, const char *title, bench_solve_sum *
     bench_json_number(json, "own_tolerance", s->own_tolerance);
   }
   bench_json_integer(json, "max_iterations", s->cap);
+  bench_json_integer(json, "fixed_iterations", s->fixed);
   bench_json_number(json, "transpose_seconds", s->transpose_seconds);
   bench_solve_report(s);
   bench_json_close(json, '}');
@@ -216,7 +268,7 @@ static void bench_solve_ranks(bench_solve *s, const bench_matrix *m, int single,
                               bench_solve_sum *sum) {
   bench_gpu *gpu = &s->lab->gpu;
   const int64_t n = m->rows;
-  const int cap = s->lab->options->max_iterations;
+  const bench_options *o = s->lab->options;
   bench_matrix transition;
   char title[400];
   double start = mbi_seconds();
@@ -243,11 +295,14 @@ static void bench_solve_ranks(bench_solve *s, const bench_matrix *m, int single,
   }
   bench_gpu_check(gpu, gpu->driver.host_free(first), "cuMemFreeHost");
   s->transpose_seconds = s->lab->cusparse.handle != NULL ? bench_transpose_time(s) : 0;
-  bench_rank_tolerance(s);
-  s->cap = cap > 0 ? cap : 1000;
   (void)snprintf(title, sizeof title, "PageRank of %.300s, %lld vertices, %lld edges", m->name,
                  (long long)n, (long long)m->nnz);
-  bench_solve_all(s, title, sum);
+  for (i = 0; i < bench_solve_turns(o); i++) {
+    s->fixed = o->iterations[i];
+    bench_rank_tolerance(s);
+    s->cap = s->fixed > 0 ? s->fixed : o->max_iterations > 0 ? o->max_iterations : 1000;
+    bench_solve_all(s, title, sum);
+  }
   (void)printf(
       "whole: with the transpose, cuSPARSE's %.2f ms; ranks' way to the host, %.2f ms, "
       "is in no figure\n",
@@ -273,14 +328,17 @@ static void bench_solve_system(bench_solve *s, const bench_matrix *a, int single
     s->b_host[i] = bench_element(b, i, single);
   }
   s->b = bench_gpu_vector(gpu, b, a->rows, s->problem.size);
-  s->tolerance = o->tolerance > 0 ? o->tolerance : single ? 1e-5 : 1e-10;
-  s->cap = o->max_iterations > 0 ? o->max_iterations : 2000;
   free(x);
   free(b);
   (void)snprintf(title, sizeof title, "%s on %.300s, %lld unknowns, %lld nonzeros",
                  s->task == BENCH_CG ? "CG" : "BiCGSTAB", a->name, (long long)a->rows,
                  (long long)a->nnz);
-  bench_solve_all(s, title, sum);
+  for (i = 0; i < bench_solve_turns(o); i++) {
+    s->fixed = o->iterations[i];
+    s->tolerance = s->fixed > 0 ? 0 : o->tolerance > 0 ? o->tolerance : single ? 1e-5 : 1e-10;
+    s->cap = s->fixed > 0 ? s->fixed : o->max_iterations > 0 ? o->max_iterations : 2000;
+    bench_solve_all(s, title, sum);
+  }
   bench_solve_free(s);
 }
 
@@ -347,7 +405,7 @@ static int bench_solve_inputs(bench_lab *lab) {
   memset(&sum, 0, sizeof sum);
   memset(programs, 0, sizeof programs);
   for (single = 0; single < 2; single++) {
-    if (single ? o->single : o->full) {
+    if ((single ? o->single : o->full) && lab->cusparse.handle != NULL) {
       bench_merbit_check(lab->gpu.context,
                          bench_loop_load(lab->gpu.context, single, &programs[single]));
     }

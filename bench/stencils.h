@@ -47,12 +47,16 @@ static int stencil27_row(const void *parameters, int64_t row, int32_t *columns) 
   return count;
 }
 
+static void stencil27_size(bench_matrix *m, grid *g, int64_t nnz) {
+  grid_side(g, (cbrt((double)nnz) + 2.0) / 3.0);
+  g->depth = g->side;
+  m->rows = m->cols = g->points = g->side * g->side * g->side;
+}
+
 static void bench_generate_stencil27(bench_matrix *m, int64_t nnz, uint64_t seed) {
   grid g;
   (void)seed;
-  grid_side(&g, (cbrt((double)nnz) + 2.0) / 3.0);
-  g.depth = g.side;
-  m->rows = m->cols = g.points = g.side * g.side * g.side;
+  stencil27_size(m, &g, nnz);
   bench_build_rows(m, stencil27_row, &g);
 }
 
@@ -90,12 +94,16 @@ static int stencil7_row(const void *parameters, int64_t row, int32_t *columns) {
   return count;
 }
 
+static void stencil7_size(bench_matrix *m, grid *g, int64_t nnz) {
+  double side;
+  grid_side(g, cbrt((double)nnz / 7) + 2.0 / 7);
+  side = (double)g->side;
+  grid_size(m, g, nnz, 7 * side * side - 4 * side, 2 * side * side);
+}
+
 static void stencil7_generate(bench_matrix *m, int64_t nnz, uint64_t keys) {
   grid g;
-  double side;
-  grid_side(&g, cbrt((double)nnz / 7) + 2.0 / 7);
-  side = (double)g.side;
-  grid_size(m, &g, nnz, 7 * side * side - 4 * side, 2 * side * side);
+  stencil7_size(m, &g, nnz);
   g.keys = keys;
   bench_build_rows(m, stencil7_row, &g);
 }

@@ -4,7 +4,8 @@
 #include "plans.h"
 
 /* A report's five kernels as they are there: a warp per row, the warp loop, tiles of x, the
- * nonzero split and the merge path that threads walk; and with other sizes. */
+ * nonzero split, and the merge path that threads walk in shared or in global memory; and with
+ * other sizes. */
 static void bench_add_study_plans(bench_bench *b) {
   static const struct {
     const char *name;
@@ -16,6 +17,7 @@ static void bench_add_study_plans(bench_bench *b) {
               {"warp-tiled", MERBIT_METHOD_WARP_TILED, NULL, 0},
               {"nonzero-split", MERBIT_METHOD_NONZERO_SPLIT, NULL, 0},
               {"path-walk", MERBIT_METHOD_PATH_WALK, NULL, 0},
+              {"path-global", MERBIT_METHOD_PATH_GLOBAL, NULL, 0},
               {"tune-loop-l4", MERBIT_METHOD_WARP_LOOP, "lanes=4", 0},
               {"tune-loop-l4-r8", MERBIT_METHOD_WARP_LOOP, "rows=8 lanes=4", 0},
               {"tune-loop-r8", MERBIT_METHOD_WARP_LOOP, "rows=8", 0},
@@ -24,7 +26,9 @@ static void bench_add_study_plans(bench_bench *b) {
               {"tune-split-s11", MERBIT_METHOD_NONZERO_SPLIT, "steps=11", 0},
               {"tune-split-t128", MERBIT_METHOD_NONZERO_SPLIT, NULL, 128},
               {"tune-path-s11", MERBIT_METHOD_PATH_WALK, "steps=11", 0},
-              {"tune-path-t128", MERBIT_METHOD_PATH_WALK, NULL, 128}};
+              {"tune-path-t128", MERBIT_METHOD_PATH_WALK, NULL, 128},
+              {"tune-global-s32", MERBIT_METHOD_PATH_GLOBAL, "steps=32", 0},
+              {"tune-global-s256", MERBIT_METHOD_PATH_GLOBAL, "steps=256", 0}};
   size_t i;
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
     bench_request request;

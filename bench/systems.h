@@ -182,6 +182,17 @@ static void bench_rank_reference(const bench_matrix *p, const unsigned char *dan
   free(y);
 }
 
+/* The ranks after some iterations from equal ones. */
+static void bench_rank_steps(const bench_matrix *p, const unsigned char *dangling,
+                             double damping, int count, double *x) {
+  double *y = (double *)bench_allocate(p->rows, sizeof *y);
+  int i;
+  for (i = 0; i < count; i++) {
+    (void)bench_rank_step(p, dangling, damping, x, y);
+  }
+  free(y);
+}
+
 typedef struct bench_rank_error {
   double relative; /* the largest of any vertex: ERR of the MERBIT paper, 5.5.1 */
   double sum;      /* L1 */

@@ -5,7 +5,7 @@
 #include "matrix.h"
 #include "verify.h"
 
-#define BENCH_CASES 96
+#define BENCH_CASES 320
 #define BENCH_ROUNDS 101
 #define BENCH_FAR 5.0 /* times the fastest */
 #define BENCH_FEW_ROUNDS 3
@@ -31,6 +31,7 @@ typedef struct bench_case {
   double samples[BENCH_ROUNDS]; /* seconds a call */
   double median, least, most, quartiles[2];
   double bytes; /* of one call, everything moved once; 0: not known */
+  double flops; /* of one call, two for each nonzero; 0: not known */
   double limit; /* seconds that a call takes at least; 0: not known */
   bench_verdict verdict;
   int good;  /* verified */
@@ -144,6 +145,18 @@ static double bench_paired_ratio(const bench_case *over, const bench_case *under
   return bench_median(ratios, rounds);
 }
 
+/* Sets the operations of cases that multiply by `vectors` vectors where there are several. */
+static void bench_count_flops(bench_case *cases, int count, const bench_problem *p,
+                              int vectors) {
+  int i;
+  for (i = 0; i < count; i++) {
+    cases[i].flops =
+        cases[i].kind == BENCH_TILE
+            ? 0
+            : 2.0 * (double)p->m->nnz * (cases[i].kind == BENCH_SEVERAL ? vectors : 1);
+  }
+}
+
 /* Returns the percentage of the limit that a case reaches, at most 100; 0 if the limit is
  * unknown. */
 static double bench_percent(const bench_case *c) {
@@ -244,6 +257,21 @@ static int bench_chosen(const char *list, const char *name) {
     list += *list == ',';
   }
   return chosen;
+}
+
+/* Returns whether a name in the list is `name` or goes on from it with '-'. */
+BENCH_UNUSED static int bench_names(const char *list, const char *name) {
+  const size_t wanted = strlen(name);
+  while (*list != '\0') {
+    const size_t length = strcspn(list, ",");
+    if (length >= wanted && strncmp(list, name, wanted) == 0 &&
+        (length == wanted || list[wanted] == '-')) {
+      return 1;
+    }
+    list += length;
+    list += *list == ',';
+  }
+  return 0;
 }
 
 /* Ends the program where a name in the list has chosen nothing. */

@@ -1,9 +1,10 @@
-"""The tables of docs/benchmarks.md and README.md, made from the JSON files in docs/results/.
+"""The tables of docs/benchmarks.md, docs/papers.md and README.md, made from the JSON files in docs/results/.
 
-    python3 docs/tables.py          write the tables between their marks in both files
+    python3 docs/tables.py          write the tables between their marks in these files
     python3 docs/tables.py --check  fail if a file differs from what would be written
 
-A mark is <!-- table NAME.json -->, or <!-- summary --> for a line on each file; <!-- end --> closes it. A file
+A mark is <!-- table NAME.json -->, <!-- table NAME.json VIEW --> with a view of docs/paper_tables.py, or
+<!-- summary --> for a line on each file; <!-- end --> closes it. A file
 is what `bench --json` or the --json of compare.py, pagerank.py or solvers.py (in examples/compare/) wrote, with
 "commit" added.
 """
@@ -13,6 +14,8 @@ import math
 import pathlib
 import re
 import sys
+
+import paper_tables
 
 DOCS = pathlib.Path(__file__).resolve().parent
 RESULTS = DOCS / "results"
@@ -158,19 +161,6 @@ def kinds(run):
     return markdown(["product", *inputs], [[name, *cells.values()] for name, cells in rows])
 
 
-def paper(run):
-    """The method MERBIT alone: its time, with the best of the measured sigmas, over the best rival's."""
-    rows = {}
-    for result in run["results"]:
-        best = min(m["seconds"] for m in result["methods"] if m["rival"] and m["kind"] == "A x")
-        for commit, prefix in (("dual-buffer", "merbit-dual-s"), ("general", "merbit-s")):
-            ours = min(m["seconds"] for m in result["methods"] if m["name"].startswith(prefix) and m["kind"] == "A x")
-            head = f"{result['precision']}, {commit} commit"
-            rows.setdefault(short(result["input"]), {})[head] = f"{ours / best:.3f}"
-    heads = sorted(next(iter(rows.values())), key=lambda head: (head.split()[1], head))
-    return markdown(["graph", *heads], [[name, *(cells[head] for head in heads)] for name, cells in rows.items()])
-
-
 def cpu_products(run):
     found, rows = {}, []
     for record in run["results"]:
@@ -211,8 +201,7 @@ def kind_of(run):
     if run["program"] != "bench":
         return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations}[run["program"]]
     names = {m["name"] for result in run["results"] for m in result["methods"]}
-    return (solves if "task" in run["results"][0] else products if "auto" in names else
-            kinds if names & PRODUCTS.keys() else paper)
+    return (solves if "task" in run["results"][0] else products if "auto" in names else kinds)
 
 
 # ---- What is said of all cases of a file --------------------------------------------------------
@@ -243,14 +232,19 @@ def aggregate(cases):
             f"{solved[best]:.2f} ({best})")
 
 
+def signature(name, run):
+    """The line below a table: on what, when, at which commit and by which command it was measured."""
+    return (f"{run['device']}, {run['date'][:10]}, commit {run['commit']}, [{name}](results/{name}):\n"
+            f"`{run['command']}`.")
+
+
 def table(name):
     run = load(name)
     lines = kind_of(run)(run)
     means = [f"{CASES.get(key, key)} {mean}, worst {worst}, best {best}"
              for key, (mean, worst, best) in ((k, aggregate(v)) for k, v in ratios(run).items())]
-    about = f"{run['device']}, {run['date'][:10]}, commit {run['commit']}"
-    about += f", [{name}](results/{name}):\n`{run['command']}`."
-    return lines + [""] + ([f"Geometric means of the ratio: {'; '.join(means)}.", ""] if means else []) + [about]
+    lines += ["", f"Geometric means of the ratio: {'; '.join(means)}."] if means else []
+    return lines + ["", signature(name, run)]
 
 
 def summary():
@@ -263,16 +257,25 @@ def summary():
 
 
 def filled(text):
+    signed = set()  # files whose first view in the text has said how they were measured
+
+    def view(name, kind):
+        run = load(name)
+        lines = paper_tables.VIEWS[kind](run)
+        lines += [] if name in signed else ["", signature(name, run)]
+        signed.add(name)
+        return lines
+
     def fill(match):
-        lines = summary() if match[2] is None else table(match[2])
+        lines = summary() if match[2] is None else table(match[2]) if match[3] is None else view(match[2], match[3])
         return "\n".join([match[1], *lines, "<!-- end -->"])
 
-    return re.sub(r"(<!-- (?:summary|table (\S+)) -->)\n.*?<!-- end -->", fill, text, flags=re.S)
+    return re.sub(r"(<!-- (?:summary|table (\S+?)(?: (\w+))?) -->)\n.*?<!-- end -->", fill, text, flags=re.S)
 
 
 def main():
     stale = []
-    pages = [DOCS / "benchmarks.md", DOCS.parent / "README.md"]
+    pages = [DOCS / "benchmarks.md", DOCS / "papers.md", DOCS.parent / "README.md"]
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
     for page, text in texts.items():
         if filled(text) != text:
@@ -280,9 +283,9 @@ def main():
             if "--check" not in sys.argv[1:]:
                 page.write_text(filled(text), encoding="utf-8")
     shown = "".join(texts.values())
-    unused = [path.name for path in RESULTS.glob("*.json") if f"<!-- table {path.name} -->" not in shown]
+    unused = [path.name for path in RESULTS.glob("*.json") if f"<!-- table {path.name} " not in shown]
     if unused:
-        sys.exit(f"no table shows {', '.join(sorted(unused))}: add its mark to docs/benchmarks.md")
+        sys.exit(f"no table shows {', '.join(sorted(unused))}: add its mark to docs/benchmarks.md or docs/papers.md")
     if "--check" in sys.argv[1:] and stale:
         sys.exit(f"{' and '.join(stale)}: not as docs/results/ says; run python3 docs/tables.py")
 

@@ -38,12 +38,13 @@ TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\* ==== >>[^\n
 SCALAR = re.compile(r"^MBS_(?:(?:WIDE_)?(?:BEFORE|COUNT|AFTER)\(\w+\) \{\n.*?\n\}|NOTHING_\w+\(\w+\))\n", re.M | re.S)
 ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
-MEANING = re.compile(r'(?<=#error "define )(\w+): [^"]*')
+MEANING = re.compile(r'#error +(\\\n *)?"define (\w+)[^"]*"')
 
 
 LINKAGE = re.compile(r"\bMBI_INTERNAL\b")
 
 STUDY = "MERBIT_STUDY_METHODS"
+SOURCES = "jit/sources.c.j2"  # the embedded kernels
 
 
 def without_study(text):
@@ -80,9 +81,25 @@ def uncommented(text):
     return re.sub(r"[ \t]*\0[ \t]*", " ", text)
 
 
+def shut(lines, columns):
+    """Lines of code with each block of one line on the line that opens it, where that fits."""
+    out = []
+    for line in lines:
+        out.append(line)
+        while len(out) > 2 and re.match(r" *}(?! else {$)", out[-1]):
+            head, statement, tail = out[-3:]
+            if not re.match(r" *[^ #].*{$", head) or not re.match(r" +[^ #{}].*;$", statement):
+                break
+            joined = f"{head} {statement.strip()} {tail.strip()}"
+            if head.index(head.strip()) != tail.index("}") or len(joined) > columns:
+                break
+            out[-3:] = [joined]
+    return out
+
+
 def narrow(text, columns=COLUMNS):
     """The text of a source without comments, in fewer bytes: lines that continue a statement are indented by four,
-    not aligned, and joined while they fit."""
+    not aligned, and joined while they fit, and so are blocks of one line; an indentation of two is a tab."""
     lines = []
     first = 0  # indentation of the statement's first line
     ended = True
@@ -90,6 +107,9 @@ def narrow(text, columns=COLUMNS):
     for line in PADDING.sub(r" \\", text).split("\n"):
         code = line.lstrip(" ")
         indentation = len(line) - len(code)
+        if '"' not in code:
+            code = re.sub(r" {2,}", " ", code)
+            line = " " * indentation + code
         if directive or not code or code.startswith(("/*", "#")):
             directive = line.endswith("\\") and (directive or code.startswith("#"))
             plain = False
@@ -105,17 +125,18 @@ def narrow(text, columns=COLUMNS):
         lines.append(line)
         plain = True
         ended = code.endswith((";", "{", "}", ":"))
-    return "\n".join(lines)
+    return re.sub(r"^(?:  )+", lambda match: "\t" * (len(match[0]) // 2), "\n".join(shut(lines, columns)), flags=re.M)
 
 
 class Generator:
+    pieces = 9  # of a kernel's text at most
+
     def __init__(self, study=False):
         self.study = study
         self.header = True
         self.macros = 0
         self.used = set()
         self.included = {"api/features.h", "merbit.h"}
-        self.kernels = {}
         self.env = jinja2.Environment(
             loader=jinja2.FunctionLoader(self.load),
             undefined=jinja2.StrictUndefined,
@@ -128,7 +149,7 @@ class Generator:
             room=self.room,
             text=self.text,
             kernel=self.kernel,
-            kernels=self.kernels,
+            pieces=self.pieces,
             kernel_hash=self.kernel_hash,
             each=self.each,
             study=study,
@@ -173,29 +194,38 @@ class Generator:
         name = match.group(1)
         if name.endswith("_arguments.cuh"):  # its first comment says what its banner would
             return self.addresses(uncommented(self.text(name)))
-        if name.endswith(".cuh"):  # the same text for the CPU, once for each type; once what all types use
-            text = SCALAR.sub("", self.text(name)) if name in self.included else self.text(name)
-            self.included.add(name)
-            return self.expand(text)
+        if name.endswith("steps.cuh") and SCALAR.search(self.text(name)):
+            return self.steps(name)
+        if name.endswith(".cuh"):  # the same text for the CPU
+            return self.expand(self.text(name))
         if name in self.included or (name.startswith("spmv/study/") and not self.study):
             return ""
         self.included.add(name)
         return self.room(name if (TEMPLATES / name).exists() else name + ".j2", "")
 
+    def steps(self, name):
+        """A file of steps for the CPU, which includes it once for each type: what all types use, and a macro of the rest
+        that is expanded with the type's MBS_VECTOR and MBS_NAME."""
+        macro = "MBI_" + re.sub(r"\W", "_", name.removesuffix(".cuh")).upper()
+        if name in self.included:
+            return macro + "\n"
+        self.included.add(name)
+        text = uncommented(self.text(name))
+        defines = re.findall(r"^#define .*\n", text, re.M)
+        rest = narrow(re.sub(r"^#define .*\n", "", SCALAR.sub("", text), flags=re.M), COLUMNS - 2)
+        lines = [line for line in rest.split("\n") if line]
+        return "".join(defines + SCALAR.findall(text)) + f"\n#define {macro} \\\n" + " \\\n".join(lines) + f"\n{macro}\n"
+
     def room(self, name, title):
         """A source or header behind a banner to grep for."""
-        head = f"/* ==== >>{name.removesuffix('.j2')} {title and ' ' + title + ' '}"
+        head = f"/* ==== >>{name.removesuffix('.j2')}{title and '  ' + title} ==== */"
         text = LINKAGE.sub("static", uncommented(self.expand(self.text(name))))
         text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
-        if "mbi_source_" not in text:
-            text = narrow(text)
-        return head + "=" * max(4, 93 - len(head)) + " */\n" + text + "\n"
+        return head + "\n" + (text if name == SOURCES else narrow(text)) + "\n"
 
     def kernel(self, name):
-        """A kernel source as a C array of short string literals, ending in NULL. Lines keep their numbers."""
+        """A kernel file's name and its text as short string literals. Lines keep their numbers."""
         source = self.kernel_source(name)
-        symbol = "mbi_source_" + "".join(c if c.isalnum() else "_" for c in name)
-        self.kernels[name] = dict(symbol=symbol)
         chunks, current = [], []
         size = 0
         lines = [part for line in re.findall(r"[^\n]*\n+", source) for part in self.parts(line)]
@@ -210,13 +240,19 @@ class Generator:
             current.append(literal)
             size += len(literal)
         chunks.append(current)
+        if len(chunks) > self.pieces:
+            raise SystemExit(f"{name} has {len(chunks)} pieces: raise `pieces`")
         body = ",\n".join("\n".join(chunk) for chunk in chunks)
-        return f"static const char *const {symbol}[] = {{\n{body},\nNULL}};\n"
+        return f'{{"{name}", {{\n{body}}}}},'
 
     def kernel_source(self, name):
         """A kernel's text without comments, indentation and what its macros mean, with the structs that it takes in
         the line of their #include; lines keep their numbers."""
-        text = MEANING.sub(r"\1", COMMENT.sub(lambda match: match.group(1) or "", self.load(name)))
+        text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
+        text = MEANING.sub(lambda match: f"#error {match[2]}" + ("\n" if match[1] else ""), text)
+        found = SPLIT.findall(text)
+        for struct, argument in sorted({key for key in found if found.count(key) > 1}):
+            text = self.share(name, text, struct, argument)
         text = SPLIT.sub(lambda match: self.split(name, *match.groups()), text)
         if "MBK_BY_FIELD" in text and "#define MBK_BY_FIELD" not in text:
             raise SystemExit(f"{name}: MBK_BY_FIELD does not end a kernel's head on one line")
@@ -225,14 +261,27 @@ class Generator:
 
     def split(self, file, struct, argument):
         """The rest of a kernel's head whose struct becomes separate parameters, and what puts them together."""
+        parameters, names = self.fields(file, struct, argument)
+        return f"MBK_PARAMETERS({struct}, {argument}, {parameters})) {{ MBK_JOIN({struct}, {argument}, {names})"
+
+    def share(self, file, text, struct, argument):
+        """A kernel's text in which several kernels share the fields of a struct: as macros, in lines of comments below
+        what includes the struct."""
+        base = struct.removesuffix("_arguments")
+        defines = [f"#define {base}_{kind} {text}\n" for kind, text in zip(("parameters", "fields"), self.fields(file, struct, argument))]
+        match = next(m for m in re.finditer(r'#include "([^"]+_arguments\.cuh)"\n(\n\n)', text) if f"}} {struct};" in self.load(m[1]))
+        text = text[: match.start(2)] + "".join(defines) + text[match.end(2) :]
+        head = f"MBK_PARAMETERS({struct}, {argument}, {base}_parameters)) {{ MBK_JOIN({struct}, {argument}, {base}_fields)"
+        return text.replace(f"MBK_BY_FIELD({struct}, {argument})) {{", head)
+
+    def fields(self, file, struct, argument):
+        """The fields of a kernel's struct as parameters, and the names of these."""
         texts = (self.structs(name) for name in ARGUMENTS.findall(self.load(file)))
         bodies = [re.search(rf"typedef struct {struct} \{{ (.*?) \}} {struct};", text) for text in texts]
         body = next(match.group(1) for match in bodies if match)
         fields = [(kind.strip(), name) for kind, names in FIELD.findall(body) for name in names.split(", ")]
         fields = [(kind + " *" * name.count("*"), f"{argument}_{name.strip('*')}") for kind, name in fields]
-        parameters = ", ".join(f"{kind} {name}".replace("* ", "*") for kind, name in fields)
-        names = ", ".join(name for _, name in fields)
-        return f"MBK_PARAMETERS({struct}, {argument}, {parameters})) {{ MBK_JOIN({struct}, {argument}, {names})"
+        return ", ".join(f"{kind} {name}".replace("* ", "*") for kind, name in fields), ", ".join(name for _, name in fields)
 
     def structs(self, name):
         """The text of a file of arguments as one line, with the device's pointers for MBK_POINTER."""

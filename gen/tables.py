@@ -271,11 +271,13 @@ STUDY_METHODS = [
     dict(name="BSR_VECTOR", value=43, takes="MBI_OF_BLOCKS", cuda="bsr_study"),
     dict(name="WARP_LOOP", value=48, cuda="warp_loop",
          sources=[("spmv/study/row_study.c", "CUDA: other products by warps that sum rows, for comparison")],
-         text="CUDA: other products of CSR (Marconi), up to PATH_WALK"),
+         text="CUDA: other products of CSR (Marconi), up to PATH_GLOBAL"),
     dict(name="WARP_TILED", value=49, cuda="warp_tiled"),
     dict(name="NONZERO_SPLIT", value=50, cuda="split",
          sources=[("spmv/study/split_study.c", "CUDA: other products by threads that walk, for comparison")]),
     dict(name="PATH_WALK", value=51, cuda="split"),
+    dict(name="PATH_GLOBAL", value=52, cuda="walk",
+         sources=[("spmv/study/walk_study.c", "CUDA: threads that walk in global memory, for comparison")]),
 ]
 
 

@@ -11,6 +11,9 @@ work=$root/build/python-package
 venv=$work/venv
 
 "$python" -m venv --clear --system-site-packages "$venv"
+# If PYTHON is one of a virtual environment, that environment's packages are not the system's.
+"$python" -c 'import site; print(*site.getsitepackages(), sep="\n")' \
+  >"$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/parent.pth"
 if "$venv/bin/pip" install -q --retries 1 scipy pytest matplotlib tqdm mypy; then
   "$venv/bin/pip" install -q --force-reinstall --no-deps "$root/python"
 elif "$venv/bin/python" -c 'import scipy, pytest, setuptools, sys; sys.exit(int(setuptools.__version__.split(".")[0]) < 77)'; then

@@ -92,6 +92,7 @@ class PlanInfo:
     bandwidth_before: int
     bandwidth: int
     vectors: int
+    host_bytes: int  # without the matrix's own arrays
 
 
 class Source:

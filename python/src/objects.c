@@ -364,7 +364,7 @@ static PyObject *view_get(PyObject *object, void *closure) {
 
 PyObject *mpy_plan_info(const merbit_plan_info *info) {
   return Py_BuildValue(
-      "{s:s,s:i,s:i,s:i,s:i,s:i,s:L,s:L,s:L,s:N,s:d,s:d,s:d,s:d,s:d,s:d,s:L,s:L,s:i}", "side",
+      "{s:s,s:i,s:i,s:i,s:i,s:i,s:L,s:L,s:L,s:N,s:d,s:d,s:d,s:d,s:d,s:d,s:L,s:L,s:i,s:L}", "side",
       info->side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "method", (int)info->method, "sigma",
       info->sigma, "omega", info->omega, "block_threads", info->block_threads,
       "descriptor_bits", info->descriptor_bits, "tiles", (long long)info->tiles,
@@ -375,7 +375,7 @@ PyObject *mpy_plan_info(const merbit_plan_info *info) {
       "transpose_seconds", info->transpose_seconds, "reorder_seconds", info->reorder_seconds,
       "expand_seconds", info->expand_seconds, "bandwidth_before",
       (long long)info->bandwidth_before, "bandwidth", (long long)info->bandwidth, "vectors",
-      info->vectors);
+      info->vectors, "host_bytes", (long long)info->host_bytes);
 }
 
 int mpy_objects_init(PyObject *module) {

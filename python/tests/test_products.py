@@ -79,6 +79,19 @@ def test_pattern_and_narrow_values(sparse, random):
     close(B @ x.astype("float32"), wide @ x.astype("float32"), "float32")
 
 
+def test_memory(sparse):
+    """What a matrix holds: next to nothing by MERGE, which reads the arrays, and a copy of them by SORTED."""
+    S, cpu = sparse(200, 150), merbit.Context("cpu")
+    x = numpy.ones(150)
+    held = {}
+    for method in ("merge", "sorted"):
+        A = merbit.csr(S, method=method, context=cpu)
+        A @ x
+        assert A.info.device_bytes == 0
+        held[method] = A.info.host_bytes
+    assert 0 < held["merge"] < S.nnz * 12 + held["merge"] <= held["sorted"]
+
+
 def test_float32_matrix_takes_float64_vectors(sparse, random):
     S = sparse(20, 15, "float32")
     A, x = merbit.csr(S), random.random(15)

@@ -98,6 +98,9 @@ typedef struct merbit_solver_desc {
   void *progress_user;         /* passed to `progress` */
   void *stream;                /* CUDA: a CUstream of yours on which solves run, after the work that
                                   it has. It must outlive the solver. NULL: a stream of its own */
+#ifdef MERBIT_STUDY_METHODS
+  merbit_method product;       /* the method of the products with A */
+#endif
 } merbit_solver_desc;
 
 /* How a call of merbit_solver_solve went. */

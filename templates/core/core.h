@@ -72,6 +72,7 @@ MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes);
 MBI_INTERNAL void mbi_default_release(void *user, void *memory);
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes);
 MBI_INTERNAL void mbi_release(merbit_context *context, void *memory);
+MBI_INTERNAL size_t mbi_memory_bytes(const void *memory);
 MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
                                               size_t size, const char *what, void **array);
 /* core/numa.c */

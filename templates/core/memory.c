@@ -12,16 +12,34 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   free(memory);
 }
 
+/* Before each allocation lies its size, in as many bytes as keep it aligned for every type. */
+#define MBI_MEMORY_HEAD 16
+
 /* Allocates heap memory through the user's allocator; all of the library does so. Returns NULL
  * if there is none, which the caller reports. */
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
-  return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
+  const size_t all = bytes + MBI_MEMORY_HEAD;
+  char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
+  if (memory == NULL) {
+    return NULL;
+  }
+  memcpy(memory, &all, sizeof all);
+  return memory + MBI_MEMORY_HEAD;
 }
 
 MBI_INTERNAL void mbi_release(merbit_context *context, void *memory) {
   if (memory != NULL) {
-    context->allocator.release(context->allocator.user, memory);
+    context->allocator.release(context->allocator.user, (char *)memory - MBI_MEMORY_HEAD);
   }
+}
+
+/* Returns the bytes that were asked of the user's allocator for `memory`; 0 for NULL. */
+MBI_INTERNAL size_t mbi_memory_bytes(const void *memory) {
+  size_t all = 0;
+  if (memory != NULL) {
+    memcpy(&all, (const char *)memory - MBI_MEMORY_HEAD, sizeof all);
+  }
+  return all;
 }
 
 /* Allocates `count` elements of `size` bytes. `what` is a noun for the error message. */

@@ -50,3 +50,34 @@ reject '1: the fifth and last field is "1"'
 rm "$work/rivals"
 if table; then echo 'a missing file was taken'; exit 1; fi
 grep -q -- "--rivals $work/rivals: " "$work/errors"
+
+# The schedules of blocks, by their names alone, with as many chunks as are asked for; a matrix without blocks has none.
+cpu() { "$bench" --side cpu --threads 2 --repeat 3 --precision f64 --json "$work/json" "$@" >"$work/out" 2>"$work/errors" || { cat "$work/errors"; exit 1; }; }
+schedules=bsr-rows,bsr-naive,bsr-split,bsr-maximum,bsr-fixed,bsr-preprocessed
+cpu --methods $schedules --tuning chunks=3 gen:bsrband:20k
+for name in $(echo $schedules | tr , ' '); do
+  grep -q "^$name  .* ok$" "$work/out" || { echo "no row of $name"; cat "$work/out"; exit 1; }
+done
+grep -q '"about": *"bsr on .* 6 \(chunks\|tasks\)' "$work/json" || { echo 'not 2 threads of 3 chunks'; grep about "$work/json"; exit 1; }
+cpu --methods bsr gen:bsrband:20k
+if grep -q '^bsr-' "$work/out"; then echo 'schedules that nobody named'; exit 1; fi
+cpu --methods bsr-rows,bsr-fixed --tuning chunks=5000 gen:bsrband:20k
+grep -q '^bsr-fixed is left out: .*chunks is 5000' "$work/out"
+cpu --methods bsr-rows gen:road:2K
+grep -q '^bsr-rows is left out: no blocks are half full' "$work/out"
+
+# Threads on their processors, parts on their nodes; operations and uneven rows in the figures.
+cpu --bind --numa --methods merge gen:dense40x50
+grep -q 'GFLOP/s' "$work/out"
+grep -q '"gflops"' "$work/json"
+grep -q '"row_length_mean": *50' "$work/json"
+grep -q '"row_length_variation": *0' "$work/json"
+grep -q 'NUMA: ' "$work/json"
+
+# Options that fit no run of this kind.
+for wrong in '--iterations 5|--iterations and --product are for --solve' '--product scan|--iterations and --product are for --solve' \
+  '--sigma 9-7|--sigma 7: give a whole number from 9 to 64' '--solve cg --iterations 5 --max-iterations 6|give one of them' \
+  '--iterations 0|--iterations 0: give a whole number' '--side cpu --solve cg|leave out --side cpu'; do
+  if "$bench" ${wrong%%|*} gen:road:1K >"$work/out" 2>"$work/errors"; then echo "${wrong%%|*} was taken"; exit 1; fi
+  grep -q -- "${wrong##*|}" "$work/errors" || { cat "$work/errors"; exit 1; }
+done

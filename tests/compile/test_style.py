@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The style of C sources: short lines, whole banners, comments that begin like sentences; in templates/ also functions'
-comments that begin with a verb, folders that depend only downwards, and kernels that take one typed struct. Prints each
-fault with its file and line."""
+comments that begin with a verb, folders that depend only downwards, kernels that take one typed struct, and methods'
+tables that name each field. Prints each fault with its file and line."""
 import pathlib
 import re
 import sys
@@ -22,6 +22,9 @@ WHOLE_BANNER = re.compile(r"(/\* ---- \S.* -{3,} \*/|// ---- \S.* -{3,})$")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 KERNEL = re.compile(r"^MBK_KERNEL(?:_[12])?\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\([^)]*\))?\s+(\w+)\(([^)]*)\)", re.M)
 PARAMETER = re.compile(r"((?:MBK_GRID_CONSTANT|const) mbk_\w+_arguments \w+|MBK_BY_FIELD\(mbk_\w+_arguments, \w+\)?)$")
+RECORD = r"typedef struct mbi_%s_method \{(.*?)\n\} mbi_%s_method;"
+FIELD = re.compile(r"\(\*(\w+)\)\(|^  [a-z][\w ]*[ *](\w+);", re.M)
+TABLE = re.compile(r"const mbi_(cuda|cpu)_method (mbi_\w+) = \{(.*?)\};", re.S)
 JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}")
 
 
@@ -75,6 +78,17 @@ def faults_of_arguments(name, text):
         yield f"{name}:1: {unread} kernels whose parameters this test does not find"
 
 
+def faults_of_methods(files):
+    """Tables of a method's functions whose comments are not the names of the fields, in their order."""
+    shared = files["spmv/shared/shared.h"]
+    for name, text in files.items():
+        for match in TABLE.finditer(text):
+            record = re.search(RECORD % (match[1], match[1]), shared, re.S)[1]
+            fields = [a or b for a, b in FIELD.findall(record)]
+            if re.findall(r"/\* (\w+) \*/\n", match[3]) != fields:
+                yield f"templates/{name}:{line_of(text, match.start())}: {match[2]} does not name {', '.join(fields)}"
+
+
 def cycles(graph):
     """Each header that includes itself by way of others."""
     for start in sorted(graph):
@@ -116,6 +130,7 @@ def main():
                 templates[path.relative_to(ROOT / folder).as_posix()] = text
             count += 1
     found += faults_of_layers(templates)
+    found += faults_of_methods(templates)
     print("\n".join(found) or f"{count} files keep to the style")
     return 1 if found or count < 400 else 0
 

@@ -64,7 +64,7 @@ static void no_memory(void **state) {
   merbit_context *context = cpu_open(&memory, 1);
   void *array = &memory;
   (void)state;
-  memory.limit = 1000;
+  memory.limit = 1000 + 16; /* the size lies before each block */
   assert_null(mbi_allocate(context, 1001));
   assert_int_equal(mbi_allocate_array(context, 126, 8, "the plums", &array),
                    MERBIT_OUT_OF_MEMORY);

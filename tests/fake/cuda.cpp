@@ -20,6 +20,7 @@ void fake_cuda_reset() {
   modules.clear();
   functions.clear();
   streams.clear();
+  events.clear();
   graphs.clear();
   conditions.clear();
   pushed.clear();
@@ -38,6 +39,38 @@ void fake_cuda_reset() {
 }
 
 static const bool ready = (fake_cuda_reset(), true);
+
+// Enqueues work of the fake NCCL on a stream. `begin` makes a run of it, which `advance` moves
+// on until that answers 1 and has freed the run. Both see the blocks of device memory at
+// `addresses`, of which [addresses[i], addresses[i] + bytes[i]) must be in one block.
+int fake_cuda_enqueue(void *handle, const char *name, const fake_work *work) {
+  call c(name, CAPTURED);
+  for (int i = 0; i < work->count && c.result == 0; i++) {
+    (void)c.on_device(work->addresses[i], work->bytes[i]);
+  }
+  if (c.result != 0) {
+    return c.result;
+  }
+  const std::vector<uint64_t> blocks(work->addresses, work->addresses + work->count);
+  void *(*const begin)(void *) = work->begin;
+  int (*const advance)(void *) = work->advance;
+  void *const argument = work->argument;
+  job j = {name, {}, false};
+  j.wait = [=] {
+    void *run = begin(argument);
+    return [=] {
+      for (uint64_t address : blocks) {
+        memory.show(address, true);
+      }
+      const bool done = advance(run) != 0;
+      for (uint64_t address : blocks) {
+        memory.show(address, false);
+      }
+      return done;
+    };
+  };
+  return c.enqueue(handle, j);
+}
 
 // ---- Driver and devices ---------------------------------------------------------------------
 
@@ -227,6 +260,19 @@ int cuMemcpyDtoDAsync_v2(device_pointer target, device_pointer source, size_t by
               [=] { memmove((void *)target, (const void *)source, bytes); });
 }
 
+int cuMemcpyHtoDAsync_v2(device_pointer target, const void *source, size_t bytes,
+                         void *handle) {
+  CALL(CAPTURED);
+  (void)(c.on_device(target, bytes) && c.on_host(source, bytes));
+  return move(c, handle, {target}, [=] { memcpy((void *)target, source, bytes); });
+}
+
+int cuMemcpyDtoHAsync_v2(void *target, device_pointer source, size_t bytes, void *handle) {
+  CALL(CAPTURED);
+  (void)(c.on_device(source, bytes) && c.on_host(target, bytes));
+  return move(c, handle, {source}, [=] { memcpy(target, (const void *)source, bytes); });
+}
+
 int cuMemsetD8Async(device_pointer target, unsigned char byte, size_t bytes, void *handle) {
   CALL(CAPTURED);
   (void)c.on_device(target, bytes);
@@ -246,6 +292,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 }
 #endif
 
+#include "events.h"
 #include "graphs.h"
 
 // ---- Modules and launches -------------------------------------------------------------------

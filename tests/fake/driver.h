@@ -6,9 +6,11 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -31,10 +33,12 @@ enum result {
   NO_BINARY_FOR_GPU = 209,
   INVALID_HANDLE = 400,
   NOT_FOUND = 500,
+  NOT_READY = 600,
   ILLEGAL_ADDRESS = 700,
   LAUNCH_FAILED = 719,
   COOPERATIVE_TOO_LARGE = 720,
   CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_UNJOINED = 904,
   CAPTURE_IMPLICIT = 906
 };
 
@@ -58,6 +62,10 @@ struct function {
 // With its arguments taken, to be done now or later: returns what went wrong.
 typedef std::function<std::string(uint64_t seed)> job_work;
 
+// Work that depends on another process. A call makes one run of it, which is then asked until
+// it says that it is done.
+typedef std::function<std::function<bool()>()> job_wait;
+
 struct graph;
 struct job { // of a stream or a graph
   std::string what;
@@ -65,6 +73,7 @@ struct job { // of a stream or a graph
   bool kernel;                     // sees all memory
   const graph *repeated = nullptr; // a conditional node: this, while the condition is not zero
   unsigned *condition = nullptr;
+  job_wait wait = nullptr; // in place of `work`
 };
 
 struct graph {
@@ -102,9 +111,18 @@ struct launch_config { // CUlaunchConfig
 struct stream {
   bool blocking; // waits for the default stream, which waits for it
   bool capturing;
-  std::thread::id by;    // the thread that began the capture
-  graph *target;         // of the capture; null: a new graph
-  std::vector<job> jobs; // enqueued, or captured
+  std::thread::id by;            // the thread that began the capture
+  graph *target;                 // of the capture; null: a new graph
+  std::vector<job> jobs;         // enqueued, or captured
+  std::function<bool()> waiting; // the run of the first job, if it has begun and is not done
+  stream *joined = nullptr;      // the captured stream whose graph gets this one's work
+  bool loose = false;            // it has got some for which that stream does not wait
+};
+
+struct event {
+  stream *on, *capture; // of the last record; capture: the stream into whose graph it went
+  long ticket;          // of the last record
+  std::shared_ptr<long> done; // the ticket of the last record that was reached
 };
 
 std::mutex lock;
@@ -117,6 +135,7 @@ std::set<void (*)()> idle;
 constexpr size_t IDLE_MOST = 24; // the stacks of which a process has mappings for
 std::list<function> functions;
 std::list<stream> streams;
+std::list<event> events;
 std::list<graph> graphs;
 std::list<condition> conditions; // until the reset, for kernels know their addresses
 char contexts[DEVICES]; // their addresses are the handles: the primary one of each device
@@ -158,6 +177,9 @@ enum kind {
   RELEASING, // does its work even where it fails: what it gives back is gone
 };
 
+struct call;
+call *current; // the one that holds the lock
+
 // One call: holds the lock and knows what to answer.
 struct call {
   std::lock_guard<std::mutex> guard{lock};
@@ -166,6 +188,7 @@ struct call {
 
   call(const char *name, kind k) : name(name), result(fake_answer(&state.calls, name)) {
     const bool entered = k == ENTERED || k == CAPTURED;
+    current = this;
     if (entered && state.dead != 0) {
       state.after_death++;
       result = state.dead;
@@ -229,6 +252,13 @@ struct call {
     if (j.repeated != nullptr) {
       return repeat(j);
     }
+    if (j.wait) {
+      const std::function<bool()> done = j.wait();
+      while (!done()) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+      return SUCCESS;
+    }
     if (!j.kernel) {
       j.work(0);
       return SUCCESS;
@@ -246,13 +276,34 @@ struct call {
   }
 
   int run_all(stream &s) {
-    std::vector<job> jobs;
-    jobs.swap(s.jobs);
-    for (const job &j : jobs) {
-      if (result == 0) {
+    while (advance(s) == NOT_READY) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return result;
+  }
+
+  // Does what can be done of a stream's work, until `enough`. Returns NOT_READY if the rest
+  // waits for another process.
+  int advance(
+      stream &s, const std::function<bool()> &enough = [] { return false; }) {
+    size_t at = 0;
+    for (; at < s.jobs.size() && result == 0 && !enough(); at++) {
+      const job &j = s.jobs[at];
+      if (!j.wait) {
         run(j);
+      } else {
+        s.waiting = s.waiting ? s.waiting : j.wait();
+        if (!s.waiting()) {
+          break;
+        }
+        s.waiting = nullptr;
       }
     }
+    if (at < s.jobs.size() && result == 0) {
+      s.jobs.erase(s.jobs.begin(), s.jobs.begin() + (long)at);
+      return NOT_READY;
+    }
+    s.jobs.clear();
     return result;
   }
 
@@ -267,7 +318,8 @@ struct call {
     if (s == nullptr) {
       return wrong(INVALID_HANDLE, "the stream does not exist");
     }
-    s->jobs.push_back(j);
+    s->loose = s->joined != nullptr;
+    (s->joined != nullptr ? s->joined : s)->jobs.push_back(j);
     return SUCCESS;
   }
 

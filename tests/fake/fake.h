@@ -33,6 +33,7 @@ typedef struct fake_cuda {
   long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */
   long bytes;                                     /* of these blocks */
   long graphs;                                    /* and executable ones */
+  long events, pinned;                            /* pinned: pieces of page-locked memory */
   long launches, graph_launches;                  /* made */
   long together; /* of them, whose blocks may wait for each other */
   long waits;    /* of the host for the device: calls that may only return when work is done */
@@ -53,6 +54,35 @@ typedef struct fake_nvrtc {
   long built;        /* by the host compiler: the others came from its own cache */
   char options[256]; /* of the last one, each behind a space */
 } fake_nvrtc;
+
+/* Work of the fake NCCL on a stream: see fake_cuda_enqueue. */
+typedef struct fake_work {
+  void *(*begin)(void *argument);
+  int (*advance)(void *run);
+  void *argument; /* stays for ever: a graph may repeat the work */
+  int count;
+  uint64_t addresses[64];
+  size_t bytes[64];
+} fake_work;
+
+/* NCCL of one rank. Its calls are of this process alone; the ranks are processes that were forked
+ * after the library was opened. */
+typedef struct fake_nccl {
+  fake_calls calls; /* a failing call answers `code`; one that waits does so at once */
+  int version;
+  long communicators, aborted, destroyed; /* alive; ended in either way */
+  long depth;                             /* of groups that are open */
+  long messages, sums;                    /* enqueued */
+  int async_error;                        /* what ncclCommGetAsyncError tells */
+  const char *stuck; /* a function that waits until the communicator is aborted; or for ever */
+  long faults;
+  char fault[300]; /* the first */
+} fake_nccl;
+
+typedef fake_nccl *(*fake_nccl_getter)(void);
+fake_nccl *fake_nccl_state(void);
+void fake_nccl_reset(void); /* as at the start; in one process, before it forks */
+int fake_cuda_enqueue(void *stream, const char *name, const fake_work *work);
 
 typedef fake_cuda *(*fake_cuda_getter)(void);
 typedef fake_nvrtc *(*fake_nvrtc_getter)(void);

@@ -5,7 +5,7 @@
 
 int cuStreamCreate(void **handle, unsigned flags) {
   CALL(ENTERED);
-  streams.push_back({flags == 0, false, {}, nullptr, {}});
+  streams.push_back({flags == 0, false, {}, nullptr, {}, nullptr});
   state.streams++;
   *handle = &streams.back();
   return SUCCESS;
@@ -20,6 +20,16 @@ int cuStreamSynchronize(void *handle) {
     return c.wait();
   }
   return s != nullptr ? c.run_all(*s) : c.wrong(INVALID_HANDLE, "the stream does not exist");
+}
+
+// Does what can be done now.
+int cuStreamQuery(void *handle) {
+  CALL(ENTERED);
+  stream *s = find(streams, handle);
+  if (handle == nullptr) {
+    return c.wait();
+  }
+  return s != nullptr ? c.advance(*s) : c.wrong(INVALID_HANDLE, "the stream does not exist");
 }
 
 int cuStreamDestroy_v2(void *handle) {
@@ -68,6 +78,12 @@ int cuStreamEndCapture(void *handle, void **captured) {
   s->capturing = false;
   jobs.swap(s->jobs);
   *captured = nullptr;
+  for (stream &other : streams) {
+    if (other.joined == s && other.loose) {
+      (void)c.wrong(CAPTURE_UNJOINED, "a stream that joined the capture is not waited for");
+    }
+    other.joined = other.joined == s ? nullptr : other.joined;
+  }
   if (c.result == 0) {
     graph *g = s->target != nullptr ? s->target : new_graph(false, nullptr);
     g->jobs = jobs;

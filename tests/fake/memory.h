@@ -26,18 +26,17 @@
 #endif
 
 class device_memory {
-  enum : size_t {
-    REGION = (size_t)1 << 36,
-    MOST = (size_t)1 << 30,
-    ALIGN = 256,
-    PATTERN = 0xc5
-  };
+  enum : size_t { REGION = (size_t)1 << 36, ALIGN = 256, PATTERN = 0xc5 };
 
   struct block {
     size_t bytes;
     uint64_t begin, end; // of its pages
   };
 
+  // The largest block that there is room for.
+  const size_t most = getenv("FAKE_BYTES") != nullptr
+                          ? (size_t)strtoull(getenv("FAKE_BYTES"), nullptr, 10)
+                          : (size_t)1 << 30;
   uint64_t region = 0, top = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
   std::map<uint64_t, block> blocks; // by address
 
@@ -84,7 +83,7 @@ public:
           mmap(nullptr, REGION, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       region = top = reserved == MAP_FAILED ? 0 : (uint64_t)reserved;
     }
-    if (region == 0 || bytes > MOST || top + pages + 2 * page > region + REGION) {
+    if (region == 0 || bytes > most || top + pages + 2 * page > region + REGION) {
       return 0;
     }
     const block b = {bytes, top + page, top + page + pages};

@@ -163,11 +163,11 @@ TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 0, 0, 0};
   static const double beta = 2;
   merbit_status status = MERBIT_OK;
-  size_t method;
+  int method;
   int rows;
   for (rows = 0; rows <= 3; rows += 3) {
     const merbit_view view = merbit_csr(rows, 2, 0, row_ptr, NULL, NULL);
-    for (method = 0; method < GPU_METHODS; method++) {
+    for (method = 0; method < gpu_method_count(); method++) {
       double x[] = {1, 2}, y[] = {1, 2, 3};
       merbit_plan_desc desc;
       merbit_plan *plan = NULL;
@@ -175,7 +175,7 @@ TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
       memset(&desc, 0, sizeof desc);
       desc.vector_memory = MERBIT_MEMORY_HOST;
       desc.side = MERBIT_SIDE_CUDA;
-      desc.method = gpu_methods[method];
+      desc.method = gpu_method(method);
       TRY(make_plan(context, &view, &desc, &plan));
       if (TRY(merbit_spmv(plan, NULL, NULL, x, &beta, y, NULL)) == MERBIT_OK) {
         assert_true(y[0] == (rows > 0 ? 2 : 1) && y[2] == (rows > 0 ? 6 : 3));

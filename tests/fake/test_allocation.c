@@ -60,18 +60,20 @@ static long run(size_t which, const char *cache_dir, long at, int for_good) {
   return made;
 }
 
-/* In quick effort every eleventh allocation fails, and others once than for good; the rest with
- * other seeds. Of the work from `first` on each `apart`-th. */
+/* In quick effort every 23rd allocation fails, once and for good by turns; the rest with other
+ * seeds. Of the work from `first` on each `apart`-th. */
 static void fail_every_allocation(const char *cache_dir, size_t first, size_t apart) {
-  const long step = test_effort(11, 1);
+  const long step = test_effort(23, 1);
+  const int passes = test_effort(1, 2);
   size_t i;
   for (i = first; i < sizeof work / sizeof work[0]; i += apart) {
     const long before = told;
-    int for_good;
+    int pass;
     long at = 0, made = 0;
-    for (for_good = 0; for_good <= 1; for_good++) {
-      at = 1 + (turn + (long)i + 2 * for_good) % step;
-      for (; (made = run(i, cache_dir, at, for_good)) >= at; at += step) {
+    for (pass = 0; pass < passes; pass++) {
+      at = 1 + (turn + (long)i) % step;
+      for (; (made = run(i, cache_dir, at, (int)((at + turn / step + pass) % 2))) >= at;
+           at += step) {
       }
     }
     assert_true(told > before);

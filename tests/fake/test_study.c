@@ -42,7 +42,7 @@ static merbit_status tiled_products(merbit_context *context) {
 static void products_of_csr_are_right(void **state) {
   int method;
   (void)state;
-  for (method = MERBIT_METHOD_WARP_LOOP; method <= (int)MERBIT_METHOD_PATH_WALK; method++) {
+  for (method = MERBIT_METHOD_WARP_LOOP; method <= (int)MERBIT_METHOD_PATH_GLOBAL; method++) {
     merbit_context *context;
     int seed;
     for (seed = 0; seed < 5; seed++) {
@@ -63,7 +63,7 @@ static void nothing_to_multiply(void **state) {
   int method, rows;
   (void)state;
   fake_reset();
-  for (method = MERBIT_METHOD_WARP_LOOP; method <= (int)MERBIT_METHOD_PATH_WALK; method++) {
+  for (method = MERBIT_METHOD_WARP_LOOP; method <= (int)MERBIT_METHOD_PATH_GLOBAL; method++) {
     for (rows = 0; rows <= 3; rows += 3) {
       const merbit_view view = merbit_csr(rows, 0, 0, row_ptr, row_ptr, NULL);
       const merbit_plan_desc desc = study_desc(method);
@@ -167,7 +167,9 @@ static void refusals_of_csr(void **state) {
               {MERBIT_METHOD_WARP_TILED, 0, 5, 0, "1 to 4 rows a warp"},
               {MERBIT_METHOD_NONZERO_SPLIT, 17, 0, 0, "method nonzero-split takes 1 to 16"},
               {MERBIT_METHOD_PATH_WALK, -1, 0, 0, "steps is -1"},
-              {MERBIT_METHOD_PATH_WALK, 5, 0, 1024, "together up to 4096"}};
+              {MERBIT_METHOD_PATH_WALK, 5, 0, 1024, "together up to 4096"},
+              {MERBIT_METHOD_PATH_GLOBAL, 1025, 0, 0, "steps is 1025"},
+              {MERBIT_METHOD_PATH_GLOBAL, 0, 0, 48, "block_threads 48"}};
   merbit_context *context;
   merbit_view csr = merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   merbit_plan_desc desc;

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Fuzz one target for 12 seconds (expressions for 6), or for ten minutes with MERBIT_TEST_FULL: run.sh TARGET PROGRAM PYTHON WORK_DIR
+# Fuzz one target for 6 seconds (expressions for 3), or for ten minutes with MERBIT_TEST_FULL: run.sh TARGET PROGRAM PYTHON WORK_DIR
 # An input that fails stays in WORK_DIR; FUZZ_TARGET=TARGET PROGRAM FILE repeats it.
 set -eu
 target=$1 program=$2 python=$3 work=$4
 here=$(cd "$(dirname "$0")" && pwd)
-seconds=12
-[ "$target" != expression ] || seconds=6 # short texts, few rules
+seconds=6
+[ "$target" != expression ] || seconds=3 # short texts, few rules
 [ -z "${MERBIT_TEST_FULL-}" ] || seconds=600
 rm -rf "$work"
 mkdir -p "$work/corpus"

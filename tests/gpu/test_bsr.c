@@ -220,11 +220,11 @@ static void new_values(products_case *c, const tiling *t, const handing *how,
   multiply_all(c, plan);
 }
 
-static void check_tiling(int rows, int cols, int edge, const handing *how) {
+static void check_tiling_by(int rows, int cols, int edge, const handing *how,
+                            const merbit_plan_desc *desc) {
   products_case c;
   products_form form;
   products_arrays own;
-  merbit_plan_desc desc;
   merbit_plan *plan;
   tiling t;
   int64_t i;
@@ -236,9 +236,7 @@ static void check_tiling(int rows, int cols, int edge, const handing *how) {
   form.type = how->type;
   products_case_make(gpu, &t.m, &form, &c);
   tiling_hand_over(&t, how, &own);
-  memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_METHOD_BSR;
-  products_done(gpu, merbit_plan_create(gpu, &own.view, &desc, &plan), t.m.name);
+  products_done(gpu, merbit_plan_create(gpu, &own.view, desc, &plan), t.m.name);
   multiply_all(&c, plan);
   if (!how->pattern) {
     new_values(&c, &t, how, plan);
@@ -247,6 +245,13 @@ static void check_tiling(int rows, int cols, int edge, const handing *how) {
   products_arrays_free(&own);
   products_case_free(&c);
   tiling_free(&t);
+}
+
+static void check_tiling(int rows, int cols, int edge, const handing *how) {
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_BSR;
+  check_tiling_by(rows, cols, edge, how, &desc);
 }
 
 static void blocks_meet_the_bound(void **state) {
@@ -264,6 +269,38 @@ static void blocks_meet_the_bound(void **state) {
       how.offset_type = i & 4 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
       how.index_type = (i + shape) % 3 == 0 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
       check_tiling(shapes[shape][0], shapes[shape][1], i % 2, &how);
+    }
+  }
+}
+
+/* The four kernels for comparison, by threads of a block and by how often blocks fill the GPU.
+ */
+static void studies_of_blocks_meet_the_bound(void **state) {
+  static const int few[][2] = {{5, 5}, {3, 5}, {16, 1}, {13, 7}, {1, 16}, {2, 2}};
+  static const struct {
+    const char *tuning;
+    int threads;
+  } sizes[] = {{NULL, 0}, {"waves=1", 1024}, {"waves=16", 128}, {"waves=64", 512}};
+  int method, i;
+  (void)state;
+  for (method = MERBIT_METHOD_BSR_ROW_MAJOR; method <= (int)MERBIT_METHOD_BSR_VECTOR;
+       method++) {
+    for (i = method % 2; i<12; i += gpu_stride()> 1 ? 5 : 1) {
+      const int *shape = few[(i + method) % 6];
+      merbit_plan_desc desc;
+      handing how;
+      memset(&desc, 0, sizeof desc);
+      memset(&how, 0, sizeof how);
+      desc.method = (merbit_method)method;
+      desc.tuning = sizes[i % 4].tuning;
+      desc.block_threads = sizes[i % 4].threads;
+      how.type = i & 1 ? MERBIT_F32 : MERBIT_F64;
+      how.order = i & 2 ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
+      how.device = i % 3 == 0;
+      how.pattern = i == 7;
+      how.base = i / 4 & 1;
+      how.offset_type = i & 4 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+      check_tiling_by(shape[0], shape[1], i % 2, &how, &desc);
     }
   }
 }
@@ -405,6 +442,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(entries_meet_the_bound),
       cmocka_unit_test(blocks_meet_the_bound),
+      cmocka_unit_test(studies_of_blocks_meet_the_bound),
       cmocka_unit_test(new_values_of_entries),
       cmocka_unit_test(a_plan_tells_its_blocks),
       cmocka_unit_test(bad_device_arrays_are_refused),

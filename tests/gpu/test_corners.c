@@ -183,10 +183,10 @@ static void new_values_of_a_triangle(void **state) {
  * can be renewed too. */
 static void every_method_on_little(void **state) {
   static const int32_t nothing[4] = {0, 0, 0, 0};
-  size_t i;
+  int i;
   int form;
   (void)state;
-  for (i = 1; i < GPU_METHODS; i++) { /* AUTO is the first */
+  for (i = 1; i < gpu_method_count(); i++) { /* AUTO is the first */
     for (form = 0; form < 3; form++) {
       merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, form == 1 ? NULL : values);
       char line[1024], part[32];
@@ -198,7 +198,7 @@ static void every_method_on_little(void **state) {
         view = merbit_csr(3, 3, 0, nothing, NULL, values);
       }
       memset(&desc, 0, sizeof desc);
-      desc.method = gpu_methods[i];
+      desc.method = gpu_method(i);
       lanes = desc.method == MERBIT_METHOD_ROWS ? 1 + form % 2 : 0;
       tuning_take(&desc, 0, lanes);
       assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_OK);
@@ -206,7 +206,7 @@ static void every_method_on_little(void **state) {
       (void)snprintf(part, sizeof part, "%d lane%s a row", lanes, lanes == 1 ? "" : "s");
       assert_true(lanes == 0 || strstr(line, part) != NULL);
       assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
-      assert_true(info.method == gpu_methods[i] && (form == 2 || info.block_threads >= 32));
+      assert_true(info.method == gpu_method(i) && (form == 2 || info.block_threads >= 32));
       if (form == 0) {
         expect_product(plan, 201, 30, 504);
       } else if (form == 1) {

@@ -94,10 +94,10 @@ static void pattern_is_a_matrix_of_ones(void **state) {
 static void products_are_bitwise_repeatable(void **state) {
   int repeat, k;
   (void)state;
-  for (k = 0; k < GPU_METHODS; k++) {
+  for (k = 0; k < gpu_method_count(); k++) {
     fixture f;
     double *first;
-    fixture_make(&f, gpu, 3, gpu_methods[k], 0);
+    fixture_make(&f, gpu, 3, gpu_method(k), 0);
     first = (double *)test_allocate(f.m.rows, 8);
     for (repeat = 0; repeat < (gpu_stride() > 1 ? 5 : 20); repeat++) {
       assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
@@ -141,10 +141,10 @@ static void check_new_values(merbit_method method, int device_arrays, int device
 static void new_values_are_used(void **state) {
   int k;
   (void)state;
-  for (k = 0; k < GPU_METHODS; k++) {
-    check_new_values(gpu_methods[k], 0, 0);
-    check_new_values(gpu_methods[k], 0, 1);
-    check_new_values(gpu_methods[k], 1, 1);
+  for (k = 0; k < gpu_method_count(); k++) {
+    check_new_values(gpu_method(k), 0, 0);
+    check_new_values(gpu_method(k), 0, 1);
+    check_new_values(gpu_method(k), 1, 1);
   }
 }
 

@@ -27,10 +27,10 @@ static void every_method(void **state) {
   int index, method, products = 0;
   (void)state;
   for (index = 0; index < test_matrix_count(); index += stride) {
-    for (method = 0; method < GPU_METHODS; method++) {
+    for (method = 0; method < gpu_method_count(); method++) {
       products_form form = form_of((int)test_below(&random, 256));
       test_matrix m;
-      form.plan.method = gpu_methods[method];
+      form.plan.method = gpu_method(method);
       form.plan.reordering =
           test_below(&random, 2) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_DEGREE;
       square_make(index, 9, &m);

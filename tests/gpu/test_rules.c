@@ -14,17 +14,29 @@
 static merbit_context *gpu;
 static long rows_checked;
 
-enum { SHAPES = 18, DEFAULTS = 10 }; /* the first of which every identity sees */
-static const shape shapes[SHAPES] = {
-    {MERBIT_METHOD_MERBIT, 0, 0, 0},  {MERBIT_METHOD_SCAN, 0, 0, 0},
-    {MERBIT_METHOD_ROWS, 0, 0, 0},    {MERBIT_METHOD_SLICED, 0, 0, 0},
-    {MERBIT_METHOD_BINNED, 0, 0, 0},  {MERBIT_METHOD_BINNED, 1, 1, 32},
-    {MERBIT_METHOD_HUBS, 0, 0, 0},    {MERBIT_METHOD_CB, 0, 0, 0},
-    {MERBIT_METHOD_CB, 20, 0, 64},    {MERBIT_METHOD_MERGE, 0, 0, 0},
+/* Each method with its own choice of sizes, then these. Identities see those before the third.
+ */
+static const shape tuned[] = {
+    {MERBIT_METHOD_BINNED, 1, 1, 32}, {MERBIT_METHOD_CB, 20, 0, 64},
     {MERBIT_METHOD_MERGE, 4, 3, 64},  {MERBIT_METHOD_MERBIT, 7, 32, 64},
     {MERBIT_METHOD_MERBIT, 1, 8, 32}, {MERBIT_METHOD_SCAN, 4, 1, 64},
     {MERBIT_METHOD_ROWS, 3, 32, 128}, {MERBIT_METHOD_SLICED, 3, 1, 64},
     {MERBIT_METHOD_SCAN, 4, 2, 96},   {MERBIT_METHOD_HUBS, 4, 1, 96}};
+enum { TUNED = sizeof tuned / sizeof tuned[0], TUNED_IDENTITIES = 2 };
+
+static int shape_count(int more) {
+  return gpu_method_count() - 1 + more; /* without AUTO */
+}
+
+static shape shape_of(int number) {
+  const int methods = gpu_method_count() - 1;
+  shape own = {MERBIT_METHOD_AUTO, 0, 0, 0};
+  if (number >= methods) {
+    return tuned[number - methods];
+  }
+  own.method = gpu_method(number + 1);
+  return own;
+}
 
 /* y = alpha m x + beta y by a plan of its own in `context`; vectors are handed over as doubles.
  */
@@ -85,13 +97,14 @@ static void every_rule(void **state) {
   (void)state;
   for (index = rules_next(-1); index < RULES_COUNT; index = rules_next(index)) {
     for (f = 0; f < 5; f++) {
-      for (s = 0; s < SHAPES; s++) {
+      for (s = 0; s < shape_count(TUNED); s++) {
+        const shape how = shape_of(s);
         products_form form;
         rules_case c;
         int64_t i;
         variant = (index + f + s) % 8;
         form_make(variant, &form);
-        shape_take(&shapes[s], &form);
+        shape_take(&how, &form);
         form.pattern = f == 2 && s % 2;
         rules_make(index, form.type == MERBIT_F32, fills[f], form.pattern, 7, &c);
         product(gpu, &c.m, &form, c.alpha, c.x, c.beta, c.y0);
@@ -130,8 +143,8 @@ static void identities_hold(void **state) {
   for (i = 0; i < test_matrix_count(); i += 2 * gpu_stride()) {
     test_matrix m;
     test_matrix_make(i, 17, &m);
-    for (s = 0; s < DEFAULTS; s++) {
-      shape how = shapes[s];
+    for (s = 0; s < shape_count(TUNED_IDENTITIES); s++) {
+      shape how = shape_of(s);
       bed.user = &how;
       bed.by_columns = how.method == MERBIT_METHOD_CB; /* which blocks hold a row */
       for (bed.single = 0; bed.single < 2; bed.single++) {
@@ -163,12 +176,13 @@ static void bits_repeat(void **state) {
     for (k = 0; k < m.cols; k++) {
       x[k] = test_uniform(&random);
     }
-    for (s = 0; s < DEFAULTS; s++) {
+    for (s = 0; s < shape_count(TUNED_IDENTITIES); s++) {
+      const shape how = shape_of(s);
       for (single = 0; single < 2; single++) {
         for (variant = single; variant < 8; variant += 2) {
           products_form form;
           form_make(variant, &form);
-          shape_take(&shapes[s], &form);
+          shape_take(&how, &form);
           for (k = 0; k < m.rows; k++) {
             y[k] = 0.5;
           }

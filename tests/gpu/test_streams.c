@@ -94,8 +94,8 @@ static void products_can_be_captured(void **state) {
       mbi_library_function(library, "cuGraphInstantiateWithFlags", &calls.instantiate,
                            sizeof(void *)) &&
       mbi_library_function(library, "cuGraphLaunch", &calls.launch, sizeof(void *)));
-  for (k = 0; k < GPU_METHODS; k++) {
-    check_capture(&calls, gpu_methods[k]);
+  for (k = 0; k < gpu_method_count(); k++) {
+    check_capture(&calls, gpu_method(k));
   }
 }
 
@@ -193,7 +193,7 @@ static void chains_of_products(void **state) {
   for (index = 0; index < test_matrix_count(); index += 7 * gpu_stride()) {
     test_matrix m;
     test_matrix_make(index, 2, &m);
-    for (k = 0; k < GPU_METHODS && m.rows == m.cols && m.rows > 0; k++) {
+    for (k = 0; k < gpu_method_count() && m.rows == m.cols && m.rows > 0; k++) {
       double *ends[2];
       merbit_plan_desc desc;
       merbit_plan *plan;
@@ -202,7 +202,7 @@ static void chains_of_products(void **state) {
       memset(&form, 0, sizeof form);
       memset(&desc, 0, sizeof desc);
       form.type = MERBIT_F64;
-      desc.method = gpu_methods[k];
+      desc.method = gpu_method(k);
       products_arrays_make(gpu, &m, &form, &arrays);
       assert_int_equal(merbit_plan_create(gpu, &arrays.view, &desc, &plan), MERBIT_OK);
       ends[0] = (double *)test_allocate(2 * m.rows, sizeof(double));

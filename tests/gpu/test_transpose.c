@@ -31,10 +31,10 @@ static void every_method(void **state) {
   int index, method, products = 0;
   (void)state;
   for (index = 0; index < test_matrix_count(); index += stride) {
-    for (method = 0; method < GPU_METHODS; method++) {
+    for (method = 0; method < gpu_method_count(); method++) {
       products_form form = form_of((int)test_below(&random, 512));
       test_matrix m;
-      form.plan.method = gpu_methods[method];
+      form.plan.method = gpu_method(method);
       form.plan.expected_calls = (int)test_below(&random, 2);
       form.device_scalars = (int)test_below(&random, 2);
       form.plan.scalar_memory =

@@ -145,10 +145,10 @@ static const char *const names[] = {"; general values;",
 /* Returns the way in which a plan stores values of a form. */
 static int expected(int form, int single, int method, int calls, int changing) {
   /* AUTO leaves what L2 holds at that. */
-  const int some = gpu_methods[method] == MERBIT_METHOD_CB ||
-                   gpu_methods[method] == MERBIT_METHOD_AUTO || calls < 24;
-  if (gpu_methods[method] == MERBIT_METHOD_MERBIT ||
-      gpu_methods[method] == MERBIT_METHOD_MERGE || changing || calls < 8) {
+  const int some = gpu_method(method) == MERBIT_METHOD_CB ||
+                   gpu_method(method) == MERBIT_METHOD_AUTO || calls < 24;
+  if (gpu_method(method) == MERBIT_METHOD_MERBIT || gpu_method(method) == MERBIT_METHOD_MERGE ||
+      changing || calls < 8) {
     return IN_GENERAL;
   }
   switch (form) {
@@ -160,9 +160,9 @@ static int expected(int form, int single, int method, int calls, int changing) {
   case HALVES:
     return !some ? IN_HALVES : single ? IN_GENERAL : IN_FLOATS;
   case FEW:
-    return some || gpu_methods[method] == MERBIT_METHOD_SCAN ? IN_GENERAL : IN_TABLE;
+    return some || gpu_method(method) == MERBIT_METHOD_SCAN ? IN_GENERAL : IN_TABLE;
   case OF_ROWS:
-    return some || gpu_methods[method] == MERBIT_METHOD_SCAN ? IN_GENERAL : IN_ROWS;
+    return some || gpu_method(method) == MERBIT_METHOD_SCAN ? IN_GENERAL : IN_ROWS;
   case OF_COLUMNS:
     return some ? IN_GENERAL : IN_COLUMNS;
   default:
@@ -209,7 +209,7 @@ static void every_method_takes_every_form(void **state) {
   static const int calls[] = {7, 8, 23, 24};
   int method, form, single, way;
   (void)state;
-  for (method = 0; method < GPU_METHODS; method++) {
+  for (method = 0; method < gpu_method_count(); method++) {
     for (form = 0; form < FORMS; form++) {
       for (single = 0; single < 2; single++) {
         for (way = skipped(method, form, single) ? 5 : 0; way < 5; way++) {
@@ -219,7 +219,7 @@ static void every_method_takes_every_form(void **state) {
           merbit_view view = merbit_csr(ROWS, COLS, nnz, row_ptr, col_ind, values);
           merbit_plan *plan;
           view.value_type = type;
-          plan = plan_of(&view, gpu_methods[method], count, changing);
+          plan = plan_of(&view, gpu_method(method), count, changing);
           expect_form(plan, names[expected(form, single, method, count, changing)]);
           if (way != 1 && way != 2) {
             expect_product(plan, NULL, values, type);
@@ -254,7 +254,7 @@ static void take_new_values(int method, int form, int then, int single, int devi
     view.col_ind = merbit_buffer_pointer(buffers[1]);
     view.values = merbit_buffer_pointer(buffers[2]);
   }
-  plan = plan_of(&view, gpu_methods[method], 0, 0);
+  plan = plan_of(&view, gpu_method(method), 0, 0);
   assert_int_equal(merbit_workspace_create(plan, &workspace), MERBIT_OK);
   expect_form(plan, names[now]);
   now = fits(fresh, type, now) ? now : IN_GENERAL;
@@ -282,7 +282,7 @@ static void take_new_values(int method, int form, int then, int single, int devi
 static void new_values_of_every_form(void **state) {
   int method, form, then, single;
   (void)state;
-  for (method = 0; method < GPU_METHODS; method++) {
+  for (method = 0; method < gpu_method_count(); method++) {
     for (form = 0; form < FORMS; form++) {
       for (then = 0; then < FORMS; then++) {
         for (single = 0; single < 2; single++) {

@@ -41,6 +41,12 @@ static void compile_csr_studies(int capability) {
       mbi_split_preamble(&plan, &preamble);
       compile("spmv/study/split_study.cu", &preamble, capability);
     }
+    plan.method = MERBIT_METHOD_PATH_GLOBAL;
+    if (study % 4 == 2) {
+      assert_int_equal(mbi_walk_size(&plan), MERBIT_OK);
+      mbi_walk_preamble(&plan, &preamble);
+      compile("spmv/study/walk_study.cu", &preamble, capability);
+    }
   }
 }
 

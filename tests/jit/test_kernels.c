@@ -1,7 +1,7 @@
 /* Every kernel under the real NVRTC, which needs no GPU: one canonical specialisation of each
  * file for every architecture that NVRTC knows, all of them for sm_75, sm_90 and sm_120, and no
- * register spilled in any. In quick effort the seed chooses a twelfth of either, at least one
- * of each file; twelve seeds in a row choose all. */
+ * register spilled in any. In quick effort the seed chooses a 24th of either, at least one
+ * of each file; 24 seeds in a row choose all. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static struct {
 static void deal(void (*compile_all)(void)) {
   memset(&dealt, 0, sizeof dealt);
   dealt.seed = test_rotating_seed();
-  dealt.parts = (unsigned)test_effort(12, 1);
+  dealt.parts = (unsigned)test_effort(24, 1);
   dealt.counting = 1;
   compile_all();
   dealt.counting = 0;

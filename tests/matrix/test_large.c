@@ -23,6 +23,11 @@ static void refused(merbit_context *context, const merbit_view *view, const char
   cpu_expect(context, MERBIT_INVALID_MATRIX, piece);
 }
 
+/* Under AddressSanitizer 2^31 entries are left to the build without, but with --full. */
+static int left_out(void) {
+  return test_effort(sanitized, 0);
+}
+
 static int room_for(const sparse_array *a, const char *what) {
   if (a->data == NULL) {
     print_message("no address space for %s: not tried\n", what);
@@ -38,7 +43,8 @@ static void a_bad_column_far_out(void **state) {
   merbit_view view = merbit_csr(4, 7, nnz, row_ptr, col_ind.data, NULL);
   merbit_context *context;
   (void)state;
-  if (!room_for(&col_ind, "2^31 + 100 columns")) {
+  if (left_out() || !room_for(&col_ind, "2^31 + 100 columns")) {
+    sparse_free(&col_ind);
     return;
   }
   context = cpu_open(NULL, 2);
@@ -70,7 +76,8 @@ static void a_bad_row_far_out(void **state) {
   merbit_view view = merbit_csr(rows, 10, 9, offsets, col_ind, NULL);
   merbit_context *context;
   (void)state;
-  if (!room_for(&row_ptr, "2^31 + 101 offsets")) {
+  if (left_out() || !room_for(&row_ptr, "2^31 + 101 offsets")) {
+    sparse_free(&row_ptr);
     return;
   }
   context = cpu_open(NULL, 2);

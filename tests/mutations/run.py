@@ -8,8 +8,9 @@ The bugs are the rows of table.py. Nearly all of them are built once, into one c
 under build/mutations/: each mutated function holds its mutated bodies beside its own, and the number in the
 environment variable MBM chooses one when a program starts (planting.py). First every test runs without MBM and
 must pass. Then each row runs the tests that it names, with its number in MBM, until one fails: that test has
-caught it. A test that takes too long has caught it, too. Rows in macros, tables and the like, which no switch
-can choose, follow one by one, each in a build of its own.
+caught it. A test that takes too long has caught it, too. If none fails, they run with other seeds, which choose
+other shares of large cross products. Rows in macros, tables and the like, which no switch can choose, are planted
+one at a time in builds of their own, of which many jobs keep several at once.
 
 The first build takes about half an hour on two cores, a later one what has changed. --only TEXT picks the rows
 that have TEXT in their name, number, reason or tests, and builds only what these tests need; --list names them.
@@ -31,6 +32,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -42,6 +44,7 @@ import table
 WORK = planting.ROOT / "build" / "mutations"
 LEAST = 700  # rows that the tables must have
 MOST_SECONDS = 900  # for a test without a mutation
+SEEDS = range(1, 9)  # tests that take a share of their cases by the seed have taken all of most after these
 FACTOR, MORE_SECONDS = 10, 60  # with one a test may take so many times as long, and so much longer
 SKIPPED = 77
 
@@ -157,15 +160,17 @@ class Build:
             found += [name for name in sorted(self.targets) if re.fullmatch(pattern, name) and name not in found]
         return found
 
-    def run(self, name, seconds, number=None):
+    def run(self, name, seconds, number=None, seed=SEEDS[0]):
         """("passed", "failed", "skipped" or "too long", output) of a test, with a mutation."""
         command, properties = self.tests[name]
-        environment = dict(os.environ, MERBIT_TEST_SEED="1")
+        environment = dict(os.environ, MERBIT_TEST_SEED=str(seed))
         environment.update(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", []))
         environment.pop("MBM", None)
         if number is not None:
             environment["MBM"] = str(number)
-        with self.locks.get(name, threading.Lock()):
+        # What a mutation leaves in a cache must not meet other tests.
+        with self.locks.get(name, threading.Lock()), tempfile.TemporaryDirectory(prefix="merbit-mutations-") as cache:
+            environment["XDG_CACHE_HOME"] = cache
             status, output = run(command, seconds, env=environment, cwd=properties["WORKING_DIRECTORY"])
         return {0: "passed", None: "too long", SKIPPED: "skipped"}.get(status, "failed"), output
 
@@ -269,39 +274,49 @@ class Mutations:
         return bad
 
     def try_one(self, row, build, number=None):
-        """(what became of it, by what): runs its tests in `build`."""
-        tried = []
-        for name in build.matching(row[4]):
-            if name in self.seconds:
-                limit = FACTOR * self.seconds[name] + MORE_SECONDS
-                status, _ = build.run(name, limit, number)
+        """(what became of it, by what): runs its tests in `build`; without a number, builds them before."""
+        names = [name for name in build.matching(row[4]) if name in self.seconds]
+        for seed in SEEDS:
+            for name in names:
+                output = build.compile([name]) if number is None and seed == SEEDS[0] else None
+                if output is not None:
+                    error = planting.ERROR.search(output)
+                    return "not planted", "does not compile: " + (error.group() if error else output[-200:])
+                status, _ = build.run(name, FACTOR * self.seconds[name] + MORE_SECONDS, number, seed)
                 if status != "passed":
-                    return "caught", name if status == "failed" else f"{name}, {status}"
-                tried.append(name)
-        return "SURVIVED", ", ".join(tried) if tried else "no test of this build that passes without it"
+                    what = [name] + [status] * (status != "failed") + [f"seed {seed}"] * (seed != SEEDS[0])
+                    return "caught", ", ".join(what)
+        return "SURVIVED", ", ".join(names) if names else "no test of this build that passes without it"
+
+    def longest(self, row):
+        """Seconds of the first test that the row runs."""
+        return next((self.seconds[name] for name in self.build.matching(row[4]) if name in self.seconds), 0)
 
     def run(self, report):
+        """Runs the rows, the longest first, beside those that no switch can choose."""
         def one(row):
             start = time.monotonic()
-            answer = self.try_one(row, self.build, planting.number(row))
-            report.add(row, *answer, time.monotonic() - start)
+            report.add(row, *self.try_one(row, self.build, planting.number(row)), time.monotonic() - start)
+
+        builds = max(1, min(self.jobs // 3, len(self.alone)))
+        waiting = [row for row, _ in self.alone]
+
+        def alone(index):
+            build = Build(f"alone-{index}", max(1, self.jobs // builds))
+            while True:
+                try:
+                    row = waiting.pop()
+                except IndexError:
+                    return
+                start = time.monotonic()
+                build.write(dict([planting.replaced(self.sources, row)]), False)
+                report.add(row, *self.try_one(row, build), time.monotonic() - start)
 
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            list(pool.map(one, self.chosen()))
-
-    def run_alone(self, report):
-        """Rows that no switch can choose, one after the other."""
-        build = Build("alone", self.jobs)
-        for row, _ in self.alone:
-            start = time.monotonic()
-            build.write(dict([planting.replaced(self.sources, row)]), False)
-            output = build.compile([name for name in build.matching(row[4]) if name in self.seconds])
-            if output is None:
-                answer = self.try_one(row, build)
-            else:
-                error = planting.ERROR.search(output)
-                answer = "not planted", "does not compile: " + (error.group() if error else output[-200:])
-            report.add(row, *answer, time.monotonic() - start)
+            runs = [pool.submit(alone, index) for index in range(builds if waiting else 0)]
+            runs += [pool.submit(one, row) for row in sorted(self.chosen(), key=self.longest, reverse=True)]
+            for finished in concurrent.futures.as_completed(runs):
+                finished.result()
 
 
 def run_gpu(rows, jobs, report):
@@ -347,7 +362,6 @@ def main():
     mutations = Mutations(rows, arguments.jobs)
     mutations.prepare()
     mutations.run(report)
-    mutations.run_alone(report)
     return report.summary(mutations.alone)
 
 

@@ -110,7 +110,7 @@ SIMT_PLAIN inline void simt_complete(unsigned first, const simt_operation &opera
 }
 
 // The first lane at an operation: nobody in its mask may have exited or wait for it elsewhere.
-inline void simt_open(unsigned me, const simt_operation &mine) {
+SIMT_PLAIN inline void simt_open(unsigned me, const simt_operation &mine) {
   for (uint32_t left = mine.mask & ~(1u << me % 32); left != 0; left &= left - 1) {
     const unsigned t = me / 32 * 32 + (unsigned)__builtin_ctz(left);
     const simt_operation &other = simt.threads[t].operation;
@@ -121,7 +121,7 @@ inline void simt_open(unsigned me, const simt_operation &mine) {
   }
 }
 
-inline void simt_check_call(unsigned me, const simt_operation &mine, int argument) {
+SIMT_PLAIN inline void simt_check_call(unsigned me, const simt_operation &mine, int argument) {
   const unsigned lanes = simt.block_threads - me / 32 * 32;
   if (!simt_in(mine.mask, me % 32)) {
     SIMT_FAIL("%s is not in its own mask in %s", simt_name(me).text, simt_describe(mine).text);

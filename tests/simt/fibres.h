@@ -141,7 +141,7 @@ inline unsigned simt_find(simt_state state) {
   return t;
 }
 
-inline void simt_exit() {
+SIMT_PLAIN inline void simt_exit() {
   const unsigned me = simt.current, waiting = simt_waits_for(me);
   simt.threads[me].operation.state = SIMT_EXITED;
   simt.exited++;
@@ -166,7 +166,7 @@ inline void simt_entry() {
   simt_exit();
 }
 
-inline void simt_prepare(unsigned t) {
+SIMT_PLAIN inline void simt_prepare(unsigned t) {
   unsigned char *stack = simt.stacks + (size_t)t * (SIMT_STACK + SIMT_GUARD) + SIMT_GUARD;
   simt_thread &thread = simt.threads[t];
   thread.operation = {SIMT_RUNS, 0, 0, 0, {"", 0}};

@@ -35,6 +35,10 @@ inline std::vector<uint64_t> simt_make_seeds() {
 }
 inline const std::vector<uint64_t> simt_seeds = simt_make_seeds();
 
+// For what is tried on everything: in quick effort the pair that rotates.
+inline const std::vector<uint64_t> simt_few_seeds(simt_seeds.begin() + test_effort(2, 0),
+                                                  simt_seeds.end());
+
 // ---- Arrays ---------------------------------------------------------------------------------
 
 // Exactly `count` elements, so that AddressSanitizer sees the first one beyond; forbid() lets

@@ -29,8 +29,8 @@
 // their thread waits for them: code that needs a missing barrier or wait sees stale or poisoned
 // data.
 //
-// How to add a kernel, in one small file test_STEM.cpp beside this one (test_arrays.cpp is the
-// shortest example). The test simt_kernels fails for a kernel of templates/ that no program ran
+// How to add a kernel, in one small file test_STEM.cpp beside this one (test_reorder.cpp is a
+// short example). The test simt_kernels fails for a kernel of templates/ that no program ran
 // on 60 matrices.
 //   1. #include "jit/device.cuh", "simt/runs.h" and "support/matrices.h".
 //   2. For each specialisation: #define the macros that the kernel's file opens with, include

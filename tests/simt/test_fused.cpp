@@ -261,7 +261,7 @@ static void check(const fused_case &s, const char *matrix, long long n, int sing
   }
 }
 
-// In quick effort each type takes sizes from a third of the matrices, which turns with the
+// In quick effort each type takes a size from a third of the matrices, which turns with the
 // seed.
 static void test_fused(void **) {
   const uint64_t apart = (uint64_t)test_effort(3, 1);
@@ -272,11 +272,16 @@ static void test_fused(void **) {
       if (((uint64_t)(index + single) + simt_seeds[2]) % apart != 0) {
         continue;
       }
+      const bool both = test_effort(0, 1), turn = ((uint64_t)index + simt_seeds[2]) / apart % 2;
       for (const fused_case &s : fused_cases[single]) {
         const int count = (int)(sizeof places / sizeof places[0]);
         const uint64_t seed = simt_seeds[0] + (uint64_t)index * 7;
-        check(s, m.name, 1 + m.rows * 37 % 5000, single, (index + single) % 2, 0, seed);
-        check(s, m.name, 1 + m.rows % 1400, single, index % 2, index % count, seed + 1);
+        if (both || turn) {
+          check(s, m.name, 1 + m.rows * 37 % 5000, single, (index + single) % 2, 0, seed);
+        }
+        if (both || !turn) {
+          check(s, m.name, 1 + m.rows % 1400, single, index % 2, index % count, seed + 1);
+        }
       }
     }
     test_matrix_free(&m);
@@ -385,9 +390,9 @@ static void check_round(int single, int pre, int last, int when, int place, long
   }
 }
 
-// In quick effort a third of them by turns.
+// In quick effort a seventh of them by turns.
 static void test_rounds(void **) {
-  const uint64_t apart = (uint64_t)test_effort(3, 1);
+  const uint64_t apart = (uint64_t)test_effort(7, 1);
   for (int last = 0; last < MBI_CG_RING; last++) {
     for (int when = 0; when <= last; when++) {
       for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {

@@ -212,7 +212,7 @@ static void check_columns(const ranks_form &f, const test_matrix &m, mbk_u32 str
 
 static void check(void **state) {
   const ranks_form &f = *(const ranks_form *)*state;
-  for (uint64_t seed : simt_seeds) {
+  for (uint64_t seed : simt_few_seeds) {
     csr_each_matrix(seed, [&](int, test_matrix &m) {
       std::vector<uint64_t> lengths;
       for (int64_t row = 0; row < m.rows; row++) {
@@ -262,7 +262,7 @@ static void test_many_blocks(void **) {
 // Counts around the last bin's, and more columns than threads.
 static void test_bins(void **) {
   simt_array counts(5000, 4);
-  for (uint64_t seed : simt_seeds) {
+  for (uint64_t seed : simt_few_seeds) {
     uint64_t random = seed;
     for (size_t c = 0; c < counts.count; c++) {
       counts.store(c, (uint64_t)test_below(&random, c % 3 == 0 ? 4 : 4200));

@@ -6,11 +6,22 @@
 
 typedef struct cpu_memory {
   long live;    /* blocks that have not been released */
+  long bytes;   /* of these blocks */
   long made;    /* calls so far */
   long fail_at; /* this call returns NULL, counted from 1; 0: none does */
   int for_good; /* and so do all after it */
   size_t limit; /* so does any call for more bytes; 0: none does */
 } cpu_memory;
+
+#define CPU_HEAD 16 /* bytes before a block, which hold its size */
+
+static void *cpu_keep(void *block, size_t bytes) {
+  if (block == NULL) {
+    return NULL;
+  }
+  memcpy(block, &bytes, sizeof bytes);
+  return (char *)block + CPU_HEAD;
+}
 
 TEST_UNUSED static void *cpu_allocate(void *user, size_t bytes) {
   cpu_memory *memory = (cpu_memory *)user;
@@ -20,12 +31,17 @@ TEST_UNUSED static void *cpu_allocate(void *user, size_t bytes) {
     return NULL; /* as an allocator may for no bytes */
   }
   (void)__atomic_add_fetch(&memory->live, 1, __ATOMIC_SEQ_CST);
-  return malloc(bytes);
+  (void)__atomic_add_fetch(&memory->bytes, (long)bytes, __ATOMIC_SEQ_CST);
+  return cpu_keep(malloc(bytes + CPU_HEAD), bytes);
 }
 
 TEST_UNUSED static void cpu_release(void *user, void *block) {
   cpu_memory *memory = (cpu_memory *)user;
+  size_t bytes;
+  block = (char *)block - CPU_HEAD;
+  memcpy(&bytes, block, sizeof bytes);
   (void)__atomic_sub_fetch(&memory->live, 1, __ATOMIC_SEQ_CST);
+  (void)__atomic_sub_fetch(&memory->bytes, (long)bytes, __ATOMIC_SEQ_CST);
   free(block);
 }
 

@@ -1,83 +1,39 @@
-/* A CUDA context for the tests that need a GPU; the whole program is skipped, with the reason,
- * where there is none. */
+/* The methods of plans on the GPU, and a CUDA context for the tests that need one. */
 #ifndef TEST_SUPPORT_GPU_H
 #define TEST_SUPPORT_GPU_H
-#include "support/matrices.h"
+#include "support/internal.h"
+#include "support/gpu_context.h"
 
-#define TEST_SKIPPED 77
-
-/* The methods of plans on the GPU; those for study where a program has them. */
-TEST_UNUSED static const merbit_method gpu_methods[] = {
-    MERBIT_METHOD_AUTO,      MERBIT_METHOD_MERBIT,     MERBIT_METHOD_SCAN,
-    MERBIT_METHOD_ROWS,      MERBIT_METHOD_SLICED,     MERBIT_METHOD_BINNED,
-    MERBIT_METHOD_HUBS,      MERBIT_METHOD_CB,         MERBIT_METHOD_MERGE,
 #ifdef TEST_STUDY_METHODS
-    MERBIT_METHOD_WARP_LOOP, MERBIT_METHOD_WARP_TILED, MERBIT_METHOD_NONZERO_SPLIT,
-    MERBIT_METHOD_PATH_WALK
+enum { GPU_STUDIES = 1 };
+#else
+enum { GPU_STUDIES = 0 };
 #endif
-};
-enum { GPU_METHODS = sizeof gpu_methods / sizeof gpu_methods[0] };
 
-/* A fresh cubin cache for each program, so that tests neither see nor leave anything. */
-TEST_UNUSED static const char *gpu_cache(void) {
-  static char directory[64];
-  if (directory[0] == '\0') {
-    (void)snprintf(directory, sizeof directory, "/tmp/merbit-test-XXXXXX");
-    if (mkdtemp(directory) == NULL) {
-      (void)fprintf(stderr, "cannot make %s\n", directory);
-      exit(1);
-    }
+/* Returns whether plans for one vector of a CSR on the GPU take a method; those for study where
+ * a program has them. */
+static int gpu_takes(const mbi_method *row) {
+  return row->number == MERBIT_METHOD_AUTO ||
+         (row->cuda != NULL && (row->takes & (MBI_OF_BLOCKS | MBI_TAKES_VECTORS_CUDA)) == 0 &&
+          (row->number < MERBIT_METHOD_BSR_ROWS || GPU_STUDIES));
+}
+
+/* Returns the number of these methods, and one of them by its number: AUTO is 0. */
+TEST_UNUSED static int gpu_method_count(void) {
+  int count = 0;
+  size_t i;
+  for (i = 0; mbi_method_row(i) != NULL; i++) {
+    count += gpu_takes(mbi_method_row(i));
   }
-  return directory;
+  return count;
 }
 
-/* Every how many-th generated matrix is tried: 1, or MERBIT_TEST_STRIDE under tools that slow a
- * GPU down. */
-TEST_UNUSED static int gpu_stride(void) {
-  const char *text = getenv("MERBIT_TEST_STRIDE");
-  const int stride = text != NULL ? atoi(text) : 1;
-  return stride > 0 ? stride : 1;
-}
-
-/* The first of those that are `apart`: with each MERBIT_TEST_SEED another. */
-TEST_UNUSED static int gpu_first_of(int apart) {
-  const char *text = getenv("MERBIT_TEST_SEED");
-  return text != NULL ? (int)(strtoull(text, NULL, 10) % (unsigned)apart) : 0;
-}
-
-/* The first of the matrices. */
-TEST_UNUSED static int gpu_first(void) {
-  return gpu_first_of(gpu_stride());
-}
-
-TEST_UNUSED static merbit_context *gpu_context(void) {
-  merbit_context_desc desc;
-  merbit_context *context;
-  merbit_error error;
-  memset(&desc, 0, sizeof desc);
-  desc.side = MERBIT_SIDE_CUDA;
-  desc.cache_dir = gpu_cache();
-  if (merbit_context_create(&desc, &context, &error) != MERBIT_OK) {
-    if (error.status == MERBIT_NO_DEVICE || error.status == MERBIT_NO_COMPILER) {
-      (void)printf("skipped: %s\n", error.message);
-      exit(TEST_SKIPPED);
-    }
-    (void)fprintf(stderr, "%s\n", error.message);
-    exit(1);
+TEST_UNUSED static merbit_method gpu_method(int number) {
+  size_t i = 0;
+  for (number -= gpu_takes(mbi_method_row(i)); number >= 0;) {
+    number -= gpu_takes(mbi_method_row(++i));
   }
-  if (getenv("MERBIT_TEST_NO_LOOPS") != NULL) { /* in graphs: as with a driver that has none */
-    context->device.driver.graph_conditional_create = NULL;
-  }
-  return context;
-}
-
-/* Remove the cache's files and the directory; the last thing that a program does. */
-TEST_UNUSED static void gpu_clean(void) {
-  char command[128];
-  (void)snprintf(command, sizeof command, "rm -rf '%s'", gpu_cache());
-  if (system(command) != 0) {
-    (void)fprintf(stderr, "could not run %s\n", command);
-  }
+  return mbi_method_row(i)->number;
 }
 
 #endif /* TEST_SUPPORT_GPU_H */

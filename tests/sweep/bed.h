@@ -69,7 +69,12 @@ TEST_UNUSED static void sweep_note(const char *step) {
   (void)snprintf(sweep.what + used, sizeof sweep.what - used, "; %s", step);
 }
 
-/* Opens a context whose host memory is counted. */
+static void sweep_idle(void *argument, int task) {
+  (void)argument;
+  (void)task;
+}
+
+/* Opens a context whose host memory is counted, its threads' included. */
 static merbit_context *sweep_context(int threads, int bind) {
   merbit_context_desc desc = cpu_desc(NULL, threads);
   merbit_context *context;
@@ -83,6 +88,7 @@ static merbit_context *sweep_context(int threads, int bind) {
   if (merbit_context_create(&desc, &context, &error) != MERBIT_OK) {
     sweep_fail("no context: %s", error.message);
   }
+  mbi_parallel(context, threads, sweep_idle, NULL);
   return context;
 }
 

@@ -15,10 +15,11 @@ typedef struct run {
   int vectors, by_rows, device, cuda;
   int64_t gap, ldx, ldy, *order;
   void *stream;
-  int late;       /* whether new values come right before the next product */
-  char *kept;     /* where the next result goes too; or NULL */
-  void *latest;   /* the last new values */
-  uint64_t slack; /* device memory beyond what the plan tells of */
+  int late;        /* whether new values come right before the next product */
+  char *kept;      /* where the next result goes too; or NULL */
+  void *latest;    /* the last new values */
+  uint64_t slack;  /* device memory beyond what the plan tells of */
+  long host_slack; /* the same of host memory: what the context keeps of programs */
 } run;
 
 /* ---- The plan ---------------------------------------------------------------------------- */
@@ -81,9 +82,9 @@ static void run_desc(run *r) {
   d->epilogue = at[EPILOGUE] ? &r->epilogue : NULL;
 }
 
-/* Compares what the plan says that it holds with what the driver gave; `before`: without the
- * plan. */
-static void run_count(run *r, long before, int again) {
+/* Compares what the plan says that it holds with what the driver and the allocator gave;
+ * `before` and `host`: without the plan. */
+static void run_count(run *r, long before, long host, int again) {
   const uint64_t remade = 8 * 256; /* where arrays are laid out anew, each rounded up */
   merbit_plan_info info;
   uint64_t slack;
@@ -93,6 +94,11 @@ static void run_count(run *r, long before, int again) {
   }
   if (!r->cuda && info.device_bytes != 0) {
     sweep_fail("a plan on the CPU holds %lld bytes of a device", (long long)info.device_bytes);
+  }
+  r->host_slack = sweep.memory.bytes - host - (long)info.host_bytes;
+  if (r->host_slack < 0 || (r->host_slack > 0 && !r->cuda)) {
+    sweep_fail("host_bytes is %lld, but the allocator gave %ld", (long long)info.host_bytes,
+               sweep.memory.bytes - host);
   }
   if (sweep.driver == NULL || !r->cuda) {
     return;

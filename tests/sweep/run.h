@@ -28,11 +28,13 @@ static int run_update(run *r, int taken) {
   void *values = products_exact((int64_t)bytes, 1), *from;
   merbit_plan_info info;
   long without = 0; /* the driver's bytes but the plan's */
+  long host;        /* the allocator's */
   merbit_status status;
   problem_values(p, how == 5 ? p->c->at[VALUES] : 0, values);
   from = place_put(device, values, bytes);
+  sweep_done(p->context, merbit_plan_get_info(r->plan, &info), "merbit_plan_get_info");
+  host = sweep.memory.bytes - (long)info.host_bytes - r->host_slack;
   if (sweep.driver != NULL) {
-    sweep_done(p->context, merbit_plan_get_info(r->plan, &info), "merbit_plan_get_info");
     without = sweep.driver->bytes - (long)(info.device_bytes + (int64_t)r->slack);
   }
   status = merbit_plan_update_values(r->plan, from,
@@ -40,7 +42,7 @@ static int run_update(run *r, int taken) {
                                      : how == 3 ? MERBIT_MEMORY_DEFAULT
                                                 : MERBIT_MEMORY_HOST);
   if (status == MERBIT_OK) {
-    run_count(r, without, 1);
+    run_count(r, without, host, 1);
     if (sweep.driver != NULL && r->cuda && sweep.driver->unwaited > 0) {
       sweep_fail("new values were not waited for");
     }
@@ -208,7 +210,7 @@ TEST_UNUSED static void run_combination(const combination *c, uint64_t seed, int
   merbit_status status;
   char line[1024];
   int went;
-  long before;
+  long before, host;
   memset(&r, 0, sizeof r);
   r.p.c = c;
   r.p.random = seed;
@@ -220,6 +222,7 @@ TEST_UNUSED static void run_combination(const combination *c, uint64_t seed, int
   if (went) {
     run_desc(&r);
     before = sweep.driver != NULL ? sweep.driver->bytes : 0;
+    host = sweep.memory.bytes;
     status = merbit_plan_create(r.p.context, &r.p.view, &r.desc, &r.plan);
     went = status == MERBIT_OK;
     if ((r.plan != NULL) != went) {
@@ -235,7 +238,7 @@ TEST_UNUSED static void run_combination(const combination *c, uint64_t seed, int
   if (went) {
     memset(&r.epilogue, 0xff, sizeof r.epilogue); /* read no more */
     memset(&r.operators, 0xff, sizeof r.operators);
-    run_count(&r, before, 0);
+    run_count(&r, before, host, 0);
     if (merbit_plan_describe(r.plan, line, sizeof line) < 20) {
       sweep_fail("the plan says \"%s\"", line);
     }

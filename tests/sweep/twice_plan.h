@@ -31,10 +31,10 @@ static void plan_combination(combination *c, uint64_t *random) {
 }
 
 static void plan_open(run *r) {
-  const long before = sweep.driver != NULL ? sweep.driver->bytes : 0;
+  const long before = sweep.driver != NULL ? sweep.driver->bytes : 0, host = sweep.memory.bytes;
   sweep_done(r->p.context, merbit_plan_create(r->p.context, &r->p.view, &r->desc, &r->plan),
              "merbit_plan_create");
-  run_count(r, before, 0);
+  run_count(r, before, host, 0);
   if (r->p.c->at[WORKSPACE]) {
     sweep_done(r->p.context, merbit_workspace_create(r->plan, &r->workspace),
                "merbit_workspace_create");

@@ -5,21 +5,9 @@
 // shared memory: solve/core/step.cuh.
 #define MBK_STEP_ROWS 4
 #include "solve/core/step.cuh"
-#include "solve/core/check_steps.cuh"
+#include "solve/core/check.cuh"
 #include "solve/cg/slots.cuh"
 #include "solve/cg/steps.cuh"
-
-MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
-  MBK_SHARED_MEMORY(shared);
-  solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);
-}
-
-MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
-  MBK_SHARED_MEMORY(shared);
-  solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);
-}
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_cg_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {

@@ -46,7 +46,7 @@ static const char *const mbi_preconditioner_names[] = {
 
 static merbit_status mbi_solver_check_method(merbit_context *context,
                                              const merbit_solver_desc *desc) {
-  if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
+  if (mbi_solve_method_of(desc->method) == NULL) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
@@ -158,6 +158,9 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   sums.vectors = 1;
   desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
   desc.side = solver->side;
+#ifdef MERBIT_STUDY_METHODS
+  desc.method = solver->desc.product;
+#endif
   desc.deterministic = solver->desc.deterministic;
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;

@@ -21,11 +21,11 @@ static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *metho
   return plan->desc.expected_calls * (now - then) > making * then;
 }
 
-/* Returns the cost of a method if AUTO may take it for the matrix, or HUGE_VAL. */
+/* Returns the cost of a method if AUTO may take it without measuring, or HUGE_VAL. */
 static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
   const mbi_cuda_method *cuda = row->cuda;
-  return cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))
-             ? cuda->cost(plan)
+  return cuda == NULL || cuda->trusted == NULL || cuda->trusted(plan)
+             ? mbi_method_cost(plan, row)
              : HUGE_VAL;
 }
 

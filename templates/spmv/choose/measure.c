@@ -82,10 +82,8 @@ MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *
     return mbi_measure_small(plan, candidates);
   }
   for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
-    if (row->cuda != NULL && row->cuda->cost != NULL) {
-      count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
-                              row->cuda->cost(plan));
-    }
+    count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
+                            mbi_method_cost(plan, row));
   }
   while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
     count--;

@@ -26,6 +26,57 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
          (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
 
+/* Returns the bytes of an owned view's arrays in host memory. */
+static size_t mbi_view_memory(const merbit_view *view) {
+  return mbi_memory_bytes(view->row_ptr) + mbi_memory_bytes(view->col_ind) +
+         mbi_memory_bytes(view->values);
+}
+
+/* Returns the bytes of a matrix of the plan's own; 0 for NULL. */
+static size_t mbi_matrix_memory(const merbit_matrix *matrix) {
+  return matrix == NULL ? 0
+                        : mbi_memory_bytes(matrix) + (matrix->memory != NULL
+                                                          ? mbi_memory_bytes(matrix->memory)
+                                                          : mbi_view_memory(&matrix->view));
+}
+
+/* Returns the bytes of host memory that the plan holds, its workspace included. */
+static size_t mbi_plan_memory(const merbit_plan *plan) {
+  const mbi_sorted *sorted = &plan->sorted;
+  const merbit_workspace *w = plan->workspace;
+  const void *const held[] = {
+      plan,
+      plan->operators,
+      plan->epilogue,
+      plan->state,
+      plan->own_values,
+      plan->placed_columns,
+      plan->reorder.order,
+      plan->reorder.places,
+      plan->symmetric.places,
+      plan->symmetric.parts,
+      plan->bsr.memory,
+      plan->blocks.chunk_index,
+      sorted->shares,
+      sorted->windows,
+      sorted->runs,
+      sorted->row_id,
+      sorted->col_ind,
+      sorted->values,
+      w,
+      w->carries,
+      w->bounce,
+      w->sums,
+  };
+  size_t sum = mbi_matrix_memory(plan->matrix) + mbi_matrix_memory(plan->transpose.matrix) +
+               mbi_view_memory(&plan->symmetric.full);
+  size_t i;
+  for (i = 0; i < sizeof held / sizeof held[0]; i++) {
+    sum += mbi_memory_bytes(held[i]);
+  }
+  return sum;
+}
+
 MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
   if (plan == NULL || info == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -41,6 +92,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->bandwidth = plan->reorder.bandwidth;
   info->expand_seconds = plan->symmetric.seconds;
   info->vectors = mbi_plan_vectors(plan);
+  info->host_bytes = (int64_t)mbi_plan_memory(plan);
   if (plan->side == MERBIT_SIDE_CUDA) {
     uint64_t workspace[5];
     plan->cuda->info(plan, info);

@@ -2,6 +2,7 @@
 #include "market/market.h"
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
+#include "spmv/study/study.h"
 
 /* plan_desc.tuning: "name=value name=value", where the names are the knobs of plan_desc.method.
  * Beside it sigma and omega, which are MERBIT's. */
@@ -17,6 +18,11 @@ typedef struct mbi_setting {
 
 /* Returns the names that plan_desc.tuning may set, or NULL. */
 static const char *mbi_tuning_knobs(const merbit_plan *plan) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_knobs(plan) != NULL) {
+    return mbi_study_knobs(plan);
+  }
+#endif
   return plan->side == MERBIT_SIDE_CUDA && plan->row->cuda != NULL ? plan->row->cuda->knobs
                                                                    : NULL;
 }

@@ -189,7 +189,8 @@ typedef struct mbi_cuda_method {
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
   /* Takes over new plan->device.values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
-  /* The forms of values that pay: MBI_FORMS_...; 0: general values and patterns only. */
+  /* The forms of values that the method takes beside general values and patterns: MBI_FORMS_...
+   * AUTO costs the method for these alone. Plans for the method choose among those that pay. */
   uint32_t forms;
   /* Returns the seconds of a product without its launches, or HUGE_VAL if the matrix does not
    * suit the method. NULL: AUTO never takes it. */
@@ -202,7 +203,11 @@ typedef struct mbi_cuda_method {
   const char *knobs;
 } mbi_cuda_method;
 
+#ifdef MERBIT_STUDY_METHODS
+#define MBI_KNOBS 5
+#else
 #define MBI_KNOBS 4 /* of a method at most */
+#endif
 
 /* The number of products that take as long as building a form of the matrix in addition to
  * SCAN's schedule: any other form, or SCAN's own with other columns. A ratio that does not

@@ -35,7 +35,6 @@ MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
   return mbi_choose_overlap(t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan),
                             t.gathers) +
-         plan->profile->launch_seconds / 2 +
          mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
 }
 

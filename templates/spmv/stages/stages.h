@@ -75,6 +75,8 @@ typedef struct mbi_transpose {
 #define MBI_FORMS_ALL                                                                          \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
+/* Forms that a method takes although they do not pay with it. */
+#define MBI_FORMS_UNPAID(forms) ((uint32_t)(forms) << 16)
 /* A search for shorter forms of values. */
 typedef struct mbi_values_search {
   mbi_devptr values;

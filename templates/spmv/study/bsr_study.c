@@ -199,18 +199,20 @@ static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t si
                   mbi_bsr_study_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {sizeof(mbi_bsr_study),
-                                                           mbi_bsr_study_create,
-                                                           mbi_bsr_study_destroy,
-                                                           mbi_rows_carry_bytes,
-                                                           mbi_bsr_study_multiply,
-                                                           mbi_bsr_study_info,
-                                                           mbi_bsr_study_describe,
-                                                           NULL,
-                                                           MBI_FORMS_CHEAP,
-                                                           NULL,
-                                                           0,
-                                                           NULL,
-                                                           "waves"};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {
+    sizeof(mbi_bsr_study),  /* state_bytes */
+    mbi_bsr_study_create,   /* create */
+    mbi_bsr_study_destroy,  /* destroy */
+    mbi_rows_carry_bytes,   /* carry_bytes */
+    mbi_bsr_study_multiply, /* multiply */
+    mbi_bsr_study_info,     /* info */
+    mbi_bsr_study_describe, /* describe */
+    NULL,                   /* refresh */
+    MBI_FORMS_CHEAP,        /* forms */
+    NULL,                   /* cost */
+    0,                      /* making */
+    NULL,                   /* trusted */
+    "waves",                /* knobs */
+};
 
 #endif /* MERBIT_STUDY_METHODS */

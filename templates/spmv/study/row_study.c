@@ -243,31 +243,35 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {sizeof(mbi_csr_study),
-                                                           mbi_row_study_create,
-                                                           mbi_csr_study_destroy,
-                                                           mbi_row_study_carry_bytes,
-                                                           mbi_warp_loop_multiply,
-                                                           mbi_row_study_info,
-                                                           mbi_row_study_describe,
-                                                           NULL,
-                                                           MBI_FORMS_CHEAP,
-                                                           NULL,
-                                                           0,
-                                                           NULL,
-                                                           "rows lanes"};
-MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study),
-                                                            mbi_row_study_create,
-                                                            mbi_csr_study_destroy,
-                                                            mbi_row_study_carry_bytes,
-                                                            mbi_warp_tiled_multiply,
-                                                            mbi_row_study_info,
-                                                            mbi_row_study_describe,
-                                                            NULL,
-                                                            MBI_FORMS_CHEAP,
-                                                            NULL,
-                                                            0,
-                                                            NULL,
-                                                            "columns rows"};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {
+    sizeof(mbi_csr_study),     /* state_bytes */
+    mbi_row_study_create,      /* create */
+    mbi_csr_study_destroy,     /* destroy */
+    mbi_row_study_carry_bytes, /* carry_bytes */
+    mbi_warp_loop_multiply,    /* multiply */
+    mbi_row_study_info,        /* info */
+    mbi_row_study_describe,    /* describe */
+    NULL,                      /* refresh */
+    MBI_FORMS_CHEAP,           /* forms */
+    NULL,                      /* cost */
+    0,                         /* making */
+    NULL,                      /* trusted */
+    "rows lanes",              /* knobs */
+};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {
+    sizeof(mbi_csr_study),     /* state_bytes */
+    mbi_row_study_create,      /* create */
+    mbi_csr_study_destroy,     /* destroy */
+    mbi_row_study_carry_bytes, /* carry_bytes */
+    mbi_warp_tiled_multiply,   /* multiply */
+    mbi_row_study_info,        /* info */
+    mbi_row_study_describe,    /* describe */
+    NULL,                      /* refresh */
+    MBI_FORMS_CHEAP,           /* forms */
+    NULL,                      /* cost */
+    0,                         /* making */
+    NULL,                      /* trusted */
+    "columns rows",            /* knobs */
+};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -173,18 +173,20 @@ static int mbi_split_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->method == MERBIT_METHOD_PATH_WALK ? "steps of the path" : "nonzeros");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_split_method = {sizeof(mbi_csr_study),
-                                                       mbi_split_create,
-                                                       mbi_csr_study_destroy,
-                                                       mbi_split_carry_bytes,
-                                                       mbi_split_multiply,
-                                                       mbi_split_info,
-                                                       mbi_split_describe,
-                                                       NULL,
-                                                       MBI_FORMS_CHEAP,
-                                                       NULL,
-                                                       0,
-                                                       NULL,
-                                                       "steps"};
+MBI_INTERNAL const mbi_cuda_method mbi_split_method = {
+    sizeof(mbi_csr_study), /* state_bytes */
+    mbi_split_create,      /* create */
+    mbi_csr_study_destroy, /* destroy */
+    mbi_split_carry_bytes, /* carry_bytes */
+    mbi_split_multiply,    /* multiply */
+    mbi_split_info,        /* info */
+    mbi_split_describe,    /* describe */
+    NULL,                  /* refresh */
+    MBI_FORMS_CHEAP,       /* forms */
+    NULL,                  /* cost */
+    0,                     /* making */
+    NULL,                  /* trusted */
+    "steps",               /* knobs */
+};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -7,6 +7,9 @@
 #include "spmv/study/row_study_arguments.cuh"
 #ifdef MERBIT_STUDY_METHODS
 #include "spmv/study/split_study_arguments.cuh"
+#ifdef MERBIT_STUDY_METHODS
+#include "spmv/study/walk_study_arguments.cuh"
+#endif
 #endif
 #endif
 #endif
@@ -33,10 +36,11 @@ typedef struct mbi_csr_study {
   void *kernels[3]; /* CUfunction: before the product, the product, after it */
 } mbi_csr_study;
 
-/* Knobs: of blocks as they come, how often the thread blocks fill the GPU; of the warp loop,
- * rows that lanes take at once and lanes per row; of the tiled one, columns of a tile and rows
- * of a warp; of the splits, steps of a thread. */
+/* Knobs: of blocks as they come, how often the thread blocks fill the GPU, and on the CPU how
+ * many chunks a thread has; of the warp loop, rows that lanes take at once and lanes per row;
+ * of the tiled one, columns of a tile and rows of a warp; of the splits, steps of a thread. */
 enum { MBI_KNOB_BSR_STUDY_WAVES };
+enum { MBI_KNOB_CHUNKS };
 enum { MBI_KNOB_WARP_LOOP_ROWS, MBI_KNOB_WARP_LOOP_LANES };
 enum { MBI_KNOB_WARP_TILED_COLUMNS, MBI_KNOB_WARP_TILED_ROWS };
 enum { MBI_KNOB_SPLIT_STEPS };
@@ -46,8 +50,11 @@ enum { MBI_KNOB_SPLIT_STEPS };
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan);
 MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan);
+/* spmv/study/knobs.c */
+MBI_INTERNAL const char *mbi_study_knobs(const merbit_plan *plan);
 /* spmv/study/block_study.c */
 MBI_INTERNAL int mbi_study_method(merbit_method method);
+MBI_INTERNAL merbit_status mbi_study_tasks(merbit_plan *plan);
 MBI_INTERNAL void mbi_study_prepare(merbit_plan *plan);
 MBI_INTERNAL size_t mbi_study_scratch_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_study_multiply_f64(const merbit_plan *plan, void *scratch,
@@ -65,6 +72,9 @@ MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan);
 MBI_INTERNAL void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+/* spmv/study/walk_study.c */
+MBI_INTERNAL merbit_status mbi_walk_size(merbit_plan *plan);
+MBI_INTERNAL void mbi_walk_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -107,6 +107,72 @@ static void directories_open_to_others(void **state) {
   assert_int_equal(_rmdir(in_folder("a")), 0);
 }
 
+/* Everyone has `rights` alone on `path`, for the library; all other paths have the system's
+ * access control lists. Wine keeps no more of a list than Unix permissions. */
+static struct {
+  char path[MBI_PATH_SIZE];
+  DWORD rights;
+  union {
+    ACL list;
+    char bytes[256];
+  } room;
+} granted;
+
+typedef DWORD(WINAPI *security_getter)(const char *, SE_OBJECT_TYPE, SECURITY_INFORMATION,
+                                       PSID *, PSID *, PACL *, PACL *, PSECURITY_DESCRIPTOR *);
+
+static DWORD WINAPI named_security(const char *path, SE_OBJECT_TYPE type,
+                                   SECURITY_INFORMATION what, PSID *owner, PSID *group,
+                                   PACL *list, PACL *audit, PSECURITY_DESCRIPTOR *descriptor) {
+  char everyone[SECURITY_MAX_SID_SIZE];
+  DWORD size = sizeof everyone, result;
+  security_getter system;
+  FARPROC address = GetProcAddress(GetModuleHandleA("advapi32.dll"), "GetNamedSecurityInfoA");
+  memcpy(&system, &address, sizeof system);
+  result = system(path, type, what, owner, group, list, audit, descriptor);
+  if (result == ERROR_SUCCESS && strcmp(path, granted.path) == 0) {
+    assert_true(CreateWellKnownSid(WinWorldSid, NULL, everyone, &size));
+    assert_true(InitializeAcl(&granted.room.list, sizeof granted.room, ACL_REVISION));
+    assert_true(
+        AddAccessAllowedAce(&granted.room.list, ACL_REVISION, granted.rights, everyone));
+    *list = &granted.room.list;
+  }
+  return result;
+}
+
+/* The linker takes this import instead of the system's. */
+extern const security_getter __imp_GetNamedSecurityInfoA;
+const security_getter __imp_GetNamedSecurityInfoA = named_security;
+
+/* Others may add files to a directory on the way, but not to the last one. */
+static void the_last_directory_is_judged_by_its_own_rights(void **state) {
+  static const DWORD adding[] = {FILE_ADD_FILE, FILE_ADD_SUBDIRECTORY},
+                     replacing[] = {FILE_DELETE_CHILD, DELETE, WRITE_DAC, WRITE_OWNER};
+  char path[MBI_PATH_SIZE];
+  size_t i;
+  int error;
+  (void)state;
+  (void)snprintf(path, sizeof path, "%s", in_folder("a\\b"));
+  assert_null(mbi_directory_distrust(path, 1, &error));
+  for (i = 0; i < sizeof adding / sizeof adding[0]; i++) {
+    granted.rights = adding[i];
+    (void)snprintf(granted.path, sizeof granted.path, "%s", in_folder("a"));
+    assert_null(mbi_directory_distrust(path, 0, &error));
+    (void)snprintf(granted.path, sizeof granted.path, "%s", path);
+    assert_string_equal(mbi_directory_distrust(path, 0, &error), "is writable by others");
+  }
+  for (i = 0; i < sizeof replacing / sizeof replacing[0]; i++) {
+    granted.rights = replacing[i];
+    (void)snprintf(granted.path, sizeof granted.path, "%s", in_folder("a"));
+    assert_string_equal(mbi_directory_distrust(path, 0, &error), "is writable by others");
+    assert_string_equal(path, granted.path);
+    (void)snprintf(path, sizeof path, "%s", in_folder("a\\b"));
+  }
+  granted.path[0] = '\0';
+  assert_int_equal(_rmdir(path), 0);
+  assert_int_equal(_rmdir(in_folder("a")), 0);
+}
+
 static void private_files(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   const mbi_piece pieces[2] = {{"one ", 4}, {"two", 3}};
@@ -319,6 +385,8 @@ static void threads_and_their_failures(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(directories_open_to_others, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(the_last_directory_is_judged_by_its_own_rights, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(private_files, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_oldest_go, set_up, tear_down),
       cmocka_unit_test_setup_teardown(removal_of_an_open_file, set_up, tear_down),

@@ -1,4 +1,4 @@
-/* Restarted GMRES computed independently of the library, in long double: modified Gram-Schmidt,
+/* Restarted GMRES computed independently of the library, in double: modified Gram-Schmidt,
  * and the least squares problem solved anew by normal rotations of a copy. Include after
  * solve/core/solver_reference.h. */
 #ifndef TEST_SOLVE_GMRES_REFERENCE_H
@@ -6,26 +6,26 @@
 #include "solve/core/solver_reference.h"
 
 typedef struct arnoldi { /* columns of h have most + 1 entries */
-  wide *v, *h, *y;
+  double *v, *h, *y;
   int most;
 } arnoldi;
 
 /* min || length e_1 - H y || over `used` columns; returns what is left. */
-static wide arnoldi_least(const arnoldi *a, int used, wide length) {
+static double arnoldi_least(const arnoldi *a, int used, double length) {
   const int rows = a->most + 1;
-  wide *h = (wide *)test_allocate((size_t)rows * (size_t)used, sizeof *h);
-  wide *g = (wide *)test_allocate(rows, sizeof *g);
+  double *h = (double *)test_allocate((size_t)rows * (size_t)used, sizeof *h);
+  double *g = (double *)test_allocate(rows, sizeof *g);
   int j, k;
-  wide left;
+  double left;
   memcpy(h, a->h, (size_t)rows * (size_t)used * sizeof *h);
   for (k = 0; k < rows; k++) {
     g[k] = k == 0 ? length : 0;
   }
   for (k = 0; k < used; k++) {
-    const wide upper = h[k * rows + k], lower = h[k * rows + k + 1];
-    const wide size = hypotl(upper, lower), c = upper / size, s = lower / size, old = g[k];
+    const double upper = h[k * rows + k], lower = h[k * rows + k + 1];
+    const double size = hypot(upper, lower), c = upper / size, s = lower / size, old = g[k];
     for (j = k; j < used; j++) {
-      const wide top = h[j * rows + k], bottom = h[j * rows + k + 1];
+      const double top = h[j * rows + k], bottom = h[j * rows + k + 1];
       h[j * rows + k] = c * top + s * bottom;
       h[j * rows + k + 1] = c * bottom - s * top;
     }
@@ -39,7 +39,7 @@ static wide arnoldi_least(const arnoldi *a, int used, wide length) {
     }
     a->y[k] /= h[k * rows + k];
   }
-  left = fabsl(g[used]);
+  left = fabs(g[used]);
   free(h);
   free(g);
   return left;
@@ -48,7 +48,7 @@ static wide arnoldi_least(const arnoldi *a, int used, wide length) {
 /* Vector `at` + 1 of the basis, from A M^-1 v_at. */
 static void arnoldi_extend(const arnoldi *a, krylov *k, int at) {
   const int32_t n = k->l->n;
-  wide *column = a->h + at * (a->most + 1), *made = a->v + (at + 1) * n;
+  double *column = a->h + at * (a->most + 1), *made = a->v + (at + 1) * n;
   int32_t i;
   int j;
   for (i = 0; i < n; i++) {
@@ -61,7 +61,7 @@ static void arnoldi_extend(const arnoldi *a, krylov *k, int at) {
       made[i] -= column[j] * a->v[j * n + i];
     }
   }
-  column[at + 1] = sqrtl(krylov_dot(k, made, made));
+  column[at + 1] = sqrt(krylov_dot(k, made, made));
   for (i = 0; i < n; i++) {
     made[i] /= column[at + 1];
   }
@@ -72,18 +72,18 @@ TEST_UNUSED static int reference_gmres(const linear *l, int jacobi, int restart,
                                        double tolerance, int cap) {
   krylov k;
   arnoldi a;
-  wide goal, left;
+  double goal, left;
   int32_t i;
   int iteration = 0, j;
   krylov_open(&k, l, jacobi);
   a.most = restart;
-  a.v = (wide *)test_allocate((size_t)(restart + 1) * (size_t)l->n, sizeof *a.v);
-  a.h = (wide *)test_allocate((size_t)(restart + 1) * (size_t)restart, sizeof *a.h);
-  a.y = (wide *)test_allocate(restart, sizeof *a.y);
-  goal = (wide)tolerance * sqrtl(k.bb);
-  left = sqrtl(k.bb);
+  a.v = (double *)test_allocate((size_t)(restart + 1) * (size_t)l->n, sizeof *a.v);
+  a.h = (double *)test_allocate((size_t)(restart + 1) * (size_t)restart, sizeof *a.h);
+  a.y = (double *)test_allocate(restart, sizeof *a.y);
+  goal = tolerance * sqrt(k.bb);
+  left = sqrt(k.bb);
   while (iteration < cap && left > goal) {
-    const wide length = sqrtl(krylov_dot(&k, k.r, k.r));
+    const double length = sqrt(krylov_dot(&k, k.r, k.r));
     int used = 0;
     for (i = 0; i < l->n; i++) {
       a.v[i] = k.r[i] / length;
@@ -101,7 +101,7 @@ TEST_UNUSED static int reference_gmres(const linear *l, int jacobi, int restart,
     }
     krylov_multiply(&k, k.x, k.q);
     for (i = 0; i < l->n; i++) {
-      k.r[i] = (wide)l->b[i] - k.q[i];
+      k.r[i] = l->b[i] - k.q[i];
     }
   }
   krylov_close(&k);

@@ -9,6 +9,7 @@
 #include "support/cpu.h"
 #include "solve/eigen/eigen_cases.h"
 #include "solve/core/gmres_cases.h"
+#include "support/unknown.h"
 
 static void test_callback(void **state) {
   linear l = linear_grid(9, 0, 3, 0), windy = linear_grid(9, 0.3, 2, 0);
@@ -136,7 +137,8 @@ static void test_refusals(void **state) {
   (void)state;
   REFUSED(d.method = (merbit_solver_method)0, MERBIT_INVALID_ARGUMENT,
           "choose MERBIT_SOLVER_CG")
-  REFUSED(d.method = (merbit_solver_method)4, MERBIT_INVALID_ARGUMENT, "method is 4")
+  REFUSED(d.method = unknown_solver(), MERBIT_INVALID_ARGUMENT,
+          unknown_words("method", (int)unknown_solver()))
   REFUSED(d.tolerance = -1, MERBIT_INVALID_ARGUMENT, "tolerance is -1")
   REFUSED(d.tolerance = 1, MERBIT_INVALID_ARGUMENT, "tolerance is 1")
   REFUSED(d.tolerance = (double)NAN, MERBIT_INVALID_ARGUMENT, "tolerance is")

@@ -361,6 +361,9 @@ static void mostly_empty_rows(void **state) {
   takes(&plan, MERBIT_METHOD_MERGE, "forecast merge ");
   plan.device.form = MBI_VALUES_SINGLE; /* which MERGE cannot read */
   takes(&plan, MERBIT_METHOD_SCAN, "scan");
+  plan.device.form = MBI_VALUES_TABLE; /* SCAN can, although it does not pay there */
+  takes(&plan, MERBIT_METHOD_SCAN, "scan");
+  assert_true(mbi_method_cost(&plan, mbi_method_find(MERBIT_METHOD_MERGE)) == HUGE_VAL);
   plan.device.form = MBI_VALUES_GENERAL;
   plan.device.nnz = 45000000; /* the path costs more */
   takes(&plan, MERBIT_METHOD_SCAN, "scan");

@@ -57,10 +57,12 @@ static int same(const mbi_cb_format *a, const mbi_cb_format *b) {
 
 /* A block of COO, CSR or dense for every count, and those that no default makes. */
 static const mbi_cb_options choices[] = {
-    {0.15, 32, 128, 0, 132, 1}, {1, 32, 128, 0, 1, 0},      {1e-9, 32, 128, 20, 1, 1},
-    {1e-9, 1, 1, 0, 132, 0},    {1, 1, 1, 20, 132, 0},      {1e-9, 257, 256, 20, 1, 0},
-    {1e-9, 1, 256, 40, 1, 0},   {1, 1, 256, 0, 1, 0},       {0.5, 20, 60, 0, 132, 0},
-    {1e-9, 9, 8, 0, 1, 0},      {1e-9, 257, 256, 20, 1, 1}, {0.15, 32, 128, 0, 132, 0}};
+    {0.15, 32, 128, 0, 132, 1, 0}, {1, 32, 128, 0, 1, 0, 0},
+    {1e-9, 32, 128, 20, 1, 1, 0},  {1e-9, 1, 1, 0, 132, 0, 0},
+    {1, 1, 1, 20, 132, 0, 0},      {1e-9, 257, 256, 20, 1, 0, 0},
+    {1e-9, 1, 256, 40, 1, 0, 0},   {1, 1, 256, 0, 1, 0, 0},
+    {0.5, 20, 60, 0, 132, 0, 0},   {1e-9, 9, 8, 0, 1, 0, 0},
+    {1e-9, 257, 256, 20, 1, 1, 0}, {0.15, 32, 128, 0, 132, 0, 0}};
 
 static void check(test_matrix *m, const mbi_cb_options *options, int bits) {
   products_form form;
@@ -153,7 +155,7 @@ static void formats_decode_to_the_matrix(void **state) {
 
 /* Aggregated blocks of a strip follow its columns: 16 each but for the last, none empty. */
 static void aggregated_blocks_are_dense_in_columns(void **state) {
-  const mbi_cb_options options = {1e-9, 257, 256, 65536, 1, 0};
+  const mbi_cb_options options = {1e-9, 257, 256, 65536, 1, 0, 0};
   test_matrix m;
   products_form form;
   products_arrays a;
@@ -191,7 +193,7 @@ static void far_columns_take_more_bytes(void **state) {
     unsigned width;
   } cases[] = {{1, 0},     {2, 1},     {15, 1},    {255, 1},          {256, 2},
                {65535, 2}, {65536, 3}, {65537, 3}, {INT32_MAX - 9, 3}};
-  const mbi_cb_options options = {-1, 32, 128, 0, 1, 0};
+  const mbi_cb_options options = {-1, 32, 128, 0, 1, 0, 0};
   static const int32_t row_ptr[] = {0, 2};
   size_t i;
   (void)state;
@@ -232,7 +234,7 @@ static void sizes_are_checked(void **state) {
 }
 
 static void allocations_fail(void **state) {
-  const mbi_cb_options options = {0.15, 32, 128, 20, 1, 1};
+  const mbi_cb_options options = {0.15, 32, 128, 20, 1, 1, 0};
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 1);
   test_matrix m;

@@ -36,16 +36,20 @@ static void multiply(void *user, const merbit_view *view, const void *alpha, con
   assert_int_equal(merbit_spmv((merbit_plan *)user, NULL, alpha, x, beta, y, NULL), MERBIT_OK);
 }
 
-/* Twice the same bits, alpha 0 among the scalars. */
-static void check(merbit_context *context, products_case *c, int method) {
+/* Twice the same bits, alpha 0 among the scalars. Returns the plan's tasks, or, with method
+ * BSR_SPLIT and BSR_MAXIMUM, its pieces. */
+static int64_t check_tuned(merbit_context *context, products_case *c, int method,
+                           const char *tuning) {
   static const double scalars[][2] = {{1, 0}, {-1, 0.5}, {0, 2}};
   const size_t bytes = (size_t)c->m.rows * products_size(c->form.type);
   void *first = products_exact((int64_t)bytes, 1);
   merbit_plan_desc desc;
   merbit_plan *plan;
+  int64_t tasks;
   int i;
   memset(&desc, 0, sizeof desc);
   desc.method = (merbit_method)method;
+  desc.tuning = tuning;
   products_done(context, merbit_plan_create(context, &c->a.view, &desc, &plan), c->m.name);
   assert_int_equal(plan->method, method);
   for (i = 0; i < 3; i++) {
@@ -54,8 +58,21 @@ static void check(merbit_context *context, products_case *c, int method) {
     products_once(c, scalars[i][0], scalars[i][1], multiply, plan);
     assert_memory_equal(first, c->y, bytes);
   }
+  tasks = method == MERBIT_METHOD_BSR_SPLIT || method == MERBIT_METHOD_BSR_MAXIMUM
+              ? plan->blocks.chunk_index[plan->tasks]
+              : plan->tasks;
   merbit_plan_destroy(plan);
   free(first);
+  return tasks;
+}
+
+/* Returns the chunks of the library's own choice on five threads. */
+static int64_t plan_tasks(const products_case *c) {
+  return mbi_block_chunks(contexts[2], &c->a.view);
+}
+
+static void check(merbit_context *context, products_case *c, int method) {
+  (void)check_tuned(context, c, method, NULL);
 }
 
 static void every_schedule(void **state) {
@@ -129,6 +146,60 @@ static void masked_blocks(void **state) {
   }
 }
 
+/* One row of 4,000 blocks: in chunks of equal size, or in pieces of at most that size. */
+static void chunks_are_as_many_as_asked_for(void **state) {
+  static const struct {
+    const char *tuning;
+    int chunks;
+  } list[] = {{"chunks=1", 1}, {"chunks=3", 3}, {NULL, 8}, {"chunks=200", 200}};
+  const products_form form = blocks_form(0);
+  blocks_shape s;
+  products_case c;
+  size_t i;
+  (void)state;
+  memset(&s, 0, sizeof s);
+  s.block_rows = s.block_cols = 3;
+  s.rows = 3;
+  s.cols = 12000;
+  s.longest = 1;
+  s.long_row = 4000;
+  blocks_case_make(&s, &form, 1, &c);
+  for (i = 0; i < sizeof list / sizeof list[0]; i++) {
+    const int64_t blocks = c.a.view.nnz, all = 5 * list[i].chunks, most = blocks / all;
+    assert_int_equal(check_tuned(contexts[2], &c, MERBIT_METHOD_BSR_FIXED, list[i].tuning),
+                     list[i].tuning != NULL ? all : plan_tasks(&c));
+    assert_int_equal(check_tuned(contexts[2], &c, MERBIT_METHOD_BSR, list[i].tuning),
+                     list[i].tuning != NULL ? all : plan_tasks(&c));
+    assert_int_equal(check_tuned(contexts[2], &c, MERBIT_METHOD_BSR_SPLIT, list[i].tuning),
+                     (blocks + most - 1) / most);
+    assert_int_equal(check_tuned(contexts[2], &c, MERBIT_METHOD_BSR_MAXIMUM, list[i].tuning),
+                     (blocks + most - 1) / most);
+    assert_int_equal(check_tuned(contexts[2], &c, MERBIT_METHOD_BSR_NAIVE, list[i].tuning), 5);
+  }
+  blocks_case_free(&c);
+}
+
+static void wrong_chunks_are_refused(void **state) {
+  static const char *const list[][2] = {
+      {"chunks=4097", "chunks is 4097; give a thread 1 to 4096"},
+      {"chunks=-1", "chunks is -1"},
+      {"waves=2", "the names of bsr-fixed are chunks"}};
+  static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
+  const merbit_view view = merbit_bsr(2, 2, 1, 2, 2, row_ptr, col_ind, NULL);
+  merbit_plan_desc desc;
+  merbit_plan *plan;
+  size_t i;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_BSR_FIXED;
+  for (i = 0; i < sizeof list / sizeof list[0]; i++) {
+    desc.tuning = list[i][0];
+    assert_int_equal(merbit_plan_create(contexts[1], &view, &desc, &plan),
+                     MERBIT_INVALID_ARGUMENT);
+    cpu_expect(contexts[1], MERBIT_INVALID_ARGUMENT, list[i][1]);
+  }
+}
+
 static void they_are_named_and_stay_on_the_cpu(void **state) {
   static const char *const names[] = {"bsr-rows on the CPU (as asked)", "bsr-naive",
                                       "bsr-split", "bsr-maximum", "bsr-fixed"};
@@ -159,6 +230,8 @@ int main(void) {
       cmocka_unit_test(every_schedule),
       cmocka_unit_test(large_matrices),
       cmocka_unit_test(masked_blocks),
+      cmocka_unit_test(chunks_are_as_many_as_asked_for),
+      cmocka_unit_test(wrong_chunks_are_refused),
       cmocka_unit_test(they_are_named_and_stay_on_the_cpu),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -293,7 +293,17 @@ MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
-    sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
-    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
-    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL,
-    "strip tiles"};
+    sizeof(mbi_binned),     /* state_bytes */
+    mbi_binned_create,      /* create */
+    mbi_binned_destroy,     /* destroy */
+    mbi_binned_carry_bytes, /* carry_bytes */
+    mbi_binned_multiply,    /* multiply */
+    mbi_binned_info,        /* info */
+    mbi_binned_describe,    /* describe */
+    mbi_binned_refresh,     /* refresh */
+    MBI_FORMS_ALL,          /* forms */
+    mbi_binned_cost,        /* cost */
+    MBI_MAKING_FORM,        /* making */
+    NULL,                   /* trusted */
+    "strip tiles",          /* knobs */
+};

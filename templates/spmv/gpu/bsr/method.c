@@ -27,8 +27,17 @@ static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
-    sizeof(mbi_bsr_tiles), mbi_bsr_method_create,  mbi_bsr_method_destroy,
-    mbi_bsr_carry_bytes,   mbi_bsr_multiply,       mbi_bsr_info,
-    mbi_bsr_describe,      mbi_bsr_method_refresh, 0,
-    mbi_extracted_cost,    MBI_MAKING_FORM,        NULL,
-    "blocks shuffle"};
+    sizeof(mbi_bsr_tiles),  /* state_bytes */
+    mbi_bsr_method_create,  /* create */
+    mbi_bsr_method_destroy, /* destroy */
+    mbi_bsr_carry_bytes,    /* carry_bytes */
+    mbi_bsr_multiply,       /* multiply */
+    mbi_bsr_info,           /* info */
+    mbi_bsr_describe,       /* describe */
+    mbi_bsr_method_refresh, /* refresh */
+    0,                      /* forms */
+    mbi_extracted_cost,     /* cost */
+    MBI_MAKING_FORM,        /* making */
+    NULL,                   /* trusted */
+    "blocks shuffle",       /* knobs */
+};

@@ -45,6 +45,9 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   options->csr_max = csr_max > 0 ? (uint64_t)csr_max : 128;
   options->steps = (uint64_t)steps;
   options->processors = context->device.multiprocessors;
+#ifdef MERBIT_STUDY_METHODS
+  options->warps = mbi_knob(plan, MBI_KNOB_CB_BALANCE) != 0 ? cb->threads / 32 : 0;
+#endif
   return MERBIT_OK;
 }
 
@@ -297,16 +300,18 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->splits, cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb),
-                                                    mbi_cb_create,
-                                                    mbi_cb_destroy,
-                                                    mbi_cb_carry_bytes,
-                                                    mbi_cb_multiply,
-                                                    mbi_cb_info,
-                                                    mbi_cb_describe,
-                                                    mbi_cb_refresh,
-                                                    MBI_FORMS_CHEAP,
-                                                    NULL,
-                                                    0,
-                                                    NULL,
-                                                    "steps aggregate. coo_max csr_max"};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
+    sizeof(mbi_cb),                     /* state_bytes */
+    mbi_cb_create,                      /* create */
+    mbi_cb_destroy,                     /* destroy */
+    mbi_cb_carry_bytes,                 /* carry_bytes */
+    mbi_cb_multiply,                    /* multiply */
+    mbi_cb_info,                        /* info */
+    mbi_cb_describe,                    /* describe */
+    mbi_cb_refresh,                     /* refresh */
+    MBI_FORMS_CHEAP,                    /* forms */
+    NULL,                               /* cost */
+    0,                                  /* making */
+    NULL,                               /* trusted */
+    "steps aggregate. coo_max csr_max", /* knobs */
+};

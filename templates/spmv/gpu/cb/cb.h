@@ -49,6 +49,9 @@ typedef struct mbi_cb_options {
   uint64_t steps;            /* of a warp; 0: computed from the size and the GPU */
   int processors;            /* multiprocessors of the GPU */
   int weighed;               /* 1: below coo_max a block is CSR if COO would take longer */
+#ifdef MERBIT_STUDY_METHODS
+  int warps; /* of a thread block, if a priority queue deals out tasks; else 0 */
+#endif
 } mbi_cb_options;
 typedef struct mbi_cb_build {
   const merbit_view *from; /* host CSR, 32-bit columns */
@@ -86,6 +89,9 @@ typedef struct mbi_cb_cursor {
 /* CB's knobs: steps of a warp at most, about 32 nonzeros each; and the limits of
  * mbi_cb_options. */
 enum { MBI_KNOB_CB_STEPS, MBI_KNOB_CB_AGGREGATE, MBI_KNOB_CB_COO_MAX, MBI_KNOB_CB_CSR_MAX };
+#ifdef MERBIT_STUDY_METHODS /* nonzero: Algorithm 2 of the paper deals out the tasks */
+#define MBI_KNOB_CB_BALANCE 4
+#endif
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan);
@@ -110,6 +116,10 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
                                                 size_t value_bytes,
                                                 const mbi_cb_options *options,
                                                 mbi_cb_format *format);
+#ifdef MERBIT_STUDY_METHODS
+/* spmv/study/cb_study.c */
+MBI_INTERNAL merbit_status mbi_cb_queue(merbit_context *context, mbi_cb_format *f, int warps);
+#endif
 /* spmv/gpu/cb/cb.c */
 MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options);
 MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble);

@@ -310,6 +310,12 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
 static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *b) {
   MBI_TRY(mbi_cb_count(context, b));
   MBI_TRY(mbi_cb_fill(context, b));
+#ifdef MERBIT_STUDY_METHODS
+  if (b->options->warps > 0) {
+    MBI_TRY(mbi_cb_balance(context, b));
+    return mbi_cb_queue(context, b->format, b->options->warps);
+  }
+#endif
   return mbi_cb_balance(context, b);
 }
 

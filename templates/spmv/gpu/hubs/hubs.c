@@ -233,7 +233,17 @@ MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
-    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
-    mbi_hubs_multiply, mbi_scan_info,   mbi_hubs_describe,  NULL,
-    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL,
-    "steps kilobytes"};
+    sizeof(mbi_hubs),     /* state_bytes */
+    mbi_hubs_create,      /* create */
+    mbi_hubs_destroy,     /* destroy */
+    mbi_scan_carry_bytes, /* carry_bytes */
+    mbi_hubs_multiply,    /* multiply */
+    mbi_scan_info,        /* info */
+    mbi_hubs_describe,    /* describe */
+    NULL,                 /* refresh */
+    MBI_FORMS_ALL,        /* forms */
+    mbi_hubs_cost,        /* cost */
+    MBI_MAKING_COLUMNS,   /* making */
+    NULL,                 /* trusted */
+    "steps kilobytes",    /* knobs */
+};

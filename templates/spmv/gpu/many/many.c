@@ -276,16 +276,18 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 
 /* This method has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading
  * dimensions. */
-MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many),
-                                                      mbi_many_create,
-                                                      mbi_scan_destroy,
-                                                      mbi_many_scratch_bytes,
-                                                      NULL,
-                                                      mbi_many_info,
-                                                      mbi_many_describe,
-                                                      NULL,
-                                                      MBI_FORMS_CHEAP,
-                                                      NULL,
-                                                      0,
-                                                      NULL,
-                                                      "run unroll"};
+MBI_INTERNAL const mbi_cuda_method mbi_many_method = {
+    sizeof(mbi_many),       /* state_bytes */
+    mbi_many_create,        /* create */
+    mbi_scan_destroy,       /* destroy */
+    mbi_many_scratch_bytes, /* carry_bytes */
+    NULL,                   /* multiply */
+    mbi_many_info,          /* info */
+    mbi_many_describe,      /* describe */
+    NULL,                   /* refresh */
+    MBI_FORMS_CHEAP,        /* forms */
+    NULL,                   /* cost */
+    0,                      /* making */
+    NULL,                   /* trusted */
+    "run unroll",           /* knobs */
+};

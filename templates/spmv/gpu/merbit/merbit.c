@@ -268,24 +268,65 @@ static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->tiles = (int64_t)m->tiles;
 }
 
+#ifdef MERBIT_STUDY_METHODS
+#define MBI_MERBIT_PIECE ((uint64_t)1 << 20) /* tiles that are counted at once */
+
+/* Returns the percentage of tiles that lie within one row and take the kernel's way for long
+ * rows (r_f in section 4.3), or -1 if the GPU does not tell. */
+static double mbi_merbit_long_percent(const merbit_plan *plan) {
+  const mbi_merbit *m = mbi_merbit_of(plan);
+  const uint64_t size = (uint64_t)m->tile_bytes;
+  uint64_t tile, i, marked = 0;
+  unsigned char *tiles;
+  int good = mbi_device_enter_alive(plan->context);
+  if (!good) {
+    return -1;
+  }
+  tiles = (unsigned char *)mbi_allocate(plan->context, (size_t)(MBI_MERBIT_PIECE * size));
+  good = tiles != NULL;
+  for (tile = 0; tile < m->tiles && good; tile += MBI_MERBIT_PIECE) {
+    const uint64_t left = m->tiles - tile;
+    const uint64_t count = left < MBI_MERBIT_PIECE ? left : MBI_MERBIT_PIECE;
+    good = mbi_device_download(plan->context, tiles, m->tile_y + tile * size,
+                               (size_t)(count * size)) == MERBIT_OK;
+    for (i = 0; i < count && good; i++) {
+      marked += tiles[(i + 1) * size - 1] >> 7; /* the top bit, little-endian */
+    }
+  }
+  mbi_release(plan->context, tiles);
+  mbi_device_leave(plan->context);
+  return good ? 100.0 * (double)marked / (double)(m->tiles > 0 ? m->tiles : 1) : -1;
+}
+#endif
+
 static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merbit *m = mbi_merbit_of(plan);
+#ifdef MERBIT_STUDY_METHODS
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit, "
+                  "%.2f%% of the tiles within one row",
+                  m->tiles, m->omega, m->sigma, m->descriptor_bits, m->threads,
+                  m->dual ? "dual-buffer" : "carry-out", mbi_merbit_long_percent(plan));
+#else
   return snprintf(text, size,
                   "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
                   m->tiles, m->omega, m->sigma, m->descriptor_bits, m->threads,
                   m->dual ? "dual-buffer" : "carry-out");
+#endif
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit),
-                                                        mbi_merbit_create,
-                                                        mbi_merbit_destroy,
-                                                        mbi_merbit_carry_bytes,
-                                                        mbi_merbit_multiply,
-                                                        mbi_merbit_info,
-                                                        mbi_merbit_describe,
-                                                        NULL,
-                                                        0,
-                                                        NULL,
-                                                        0,
-                                                        NULL,
-                                                        NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
+    sizeof(mbi_merbit),     /* state_bytes */
+    mbi_merbit_create,      /* create */
+    mbi_merbit_destroy,     /* destroy */
+    mbi_merbit_carry_bytes, /* carry_bytes */
+    mbi_merbit_multiply,    /* multiply */
+    mbi_merbit_info,        /* info */
+    mbi_merbit_describe,    /* describe */
+    NULL,                   /* refresh */
+    0,                      /* forms */
+    NULL,                   /* cost */
+    0,                      /* making */
+    NULL,                   /* trusted */
+    NULL,                   /* knobs */
+};

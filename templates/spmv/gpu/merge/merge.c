@@ -230,25 +230,27 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
 
 /* Returns the seconds of a product if there are more rows than nonzeros: it reads row_ptr,
  * where SCAN reads lists of rows and writes y in two kernels. Otherwise the path costs more
- * than they do. Values must be general. */
+ * than they do. */
 static double mbi_merge_path_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  return plan->device.nnz < plan->device.rows / 2 && plan->device.form == MBI_VALUES_GENERAL
+  return plan->device.nnz < plan->device.rows / 2
              ? mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan), t.gathers) +
                    plan->profile->launch_seconds + mbi_walk_fixup(plan, MBI_SCAN_TILE)
              : HUGE_VAL;
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
-                                                            mbi_merge_path_create,
-                                                            mbi_merge_path_destroy,
-                                                            mbi_merge_carry_bytes,
-                                                            mbi_merge_path_multiply,
-                                                            mbi_merge_info,
-                                                            mbi_merge_describe,
-                                                            NULL,
-                                                            0,
-                                                            mbi_merge_path_cost,
-                                                            0,
-                                                            NULL,
-                                                            "steps rounds"};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
+    sizeof(mbi_merge_path),  /* state_bytes */
+    mbi_merge_path_create,   /* create */
+    mbi_merge_path_destroy,  /* destroy */
+    mbi_merge_carry_bytes,   /* carry_bytes */
+    mbi_merge_path_multiply, /* multiply */
+    mbi_merge_info,          /* info */
+    mbi_merge_describe,      /* describe */
+    NULL,                    /* refresh */
+    0,                       /* forms */
+    mbi_merge_path_cost,     /* cost */
+    0,                       /* making */
+    NULL,                    /* trusted */
+    "steps rounds",          /* knobs */
+};

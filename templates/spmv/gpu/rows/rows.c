@@ -210,16 +210,18 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
       mbi_rows_walk(plan));
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows),
-                                                      mbi_rows_create,
-                                                      mbi_rows_destroy,
-                                                      mbi_rows_carry_bytes,
-                                                      mbi_rows_multiply,
-                                                      mbi_rows_info,
-                                                      mbi_rows_describe,
-                                                      NULL,
-                                                      MBI_FORMS_ALL,
-                                                      mbi_rows_cost,
-                                                      0,
-                                                      NULL,
-                                                      "unroll lanes"};
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
+    sizeof(mbi_rows),     /* state_bytes */
+    mbi_rows_create,      /* create */
+    mbi_rows_destroy,     /* destroy */
+    mbi_rows_carry_bytes, /* carry_bytes */
+    mbi_rows_multiply,    /* multiply */
+    mbi_rows_info,        /* info */
+    mbi_rows_describe,    /* describe */
+    NULL,                 /* refresh */
+    MBI_FORMS_ALL,        /* forms */
+    mbi_rows_cost,        /* cost */
+    0,                    /* making */
+    NULL,                 /* trusted */
+    "unroll lanes",       /* knobs */
+};

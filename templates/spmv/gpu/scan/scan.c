@@ -295,16 +295,18 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   return seconds;
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
-                                                      mbi_scan_create,
-                                                      mbi_scan_destroy,
-                                                      mbi_scan_carry_bytes,
-                                                      mbi_scan_multiply,
-                                                      mbi_scan_info,
-                                                      mbi_scan_describe,
-                                                      NULL,
-                                                      MBI_FORMS_ALL & ~MBI_FORMS_SLOW,
-                                                      mbi_scan_cost,
-                                                      0,
-                                                      NULL,
-                                                      "steps whole"};
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
+    sizeof(mbi_scan_schedule),                                            /* state_bytes */
+    mbi_scan_create,                                                      /* create */
+    mbi_scan_destroy,                                                     /* destroy */
+    mbi_scan_carry_bytes,                                                 /* carry_bytes */
+    mbi_scan_multiply,                                                    /* multiply */
+    mbi_scan_info,                                                        /* info */
+    mbi_scan_describe,                                                    /* describe */
+    NULL,                                                                 /* refresh */
+    (MBI_FORMS_ALL & ~MBI_FORMS_SLOW) | MBI_FORMS_UNPAID(MBI_FORMS_SLOW), /* forms */
+    mbi_scan_cost,                                                        /* cost */
+    0,                                                                    /* making */
+    NULL,                                                                 /* trusted */
+    "steps whole",                                                        /* knobs */
+};

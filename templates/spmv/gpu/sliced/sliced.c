@@ -303,7 +303,17 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
-    sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
-    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill,
-    MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted,
-    "unroll unsorted"};
+    sizeof(mbi_sliced),   /* state_bytes */
+    mbi_sliced_create,    /* create */
+    mbi_sliced_destroy,   /* destroy */
+    mbi_rows_carry_bytes, /* carry_bytes */
+    mbi_sliced_multiply,  /* multiply */
+    mbi_sliced_info,      /* info */
+    mbi_sliced_describe,  /* describe */
+    mbi_sliced_fill,      /* refresh */
+    MBI_FORMS_ALL,        /* forms */
+    mbi_sliced_cost,      /* cost */
+    MBI_MAKING_FORM,      /* making */
+    mbi_sliced_trusted,   /* trusted */
+    "unroll unsorted",    /* knobs */
+};

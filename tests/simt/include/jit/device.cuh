@@ -82,8 +82,8 @@ MBK_DEVICE void mbk_warp_sync(mbk_u32 mask, SIMT_SITE) {
 }
 
 template <class T>
-T simt_exchange(simt_state state, mbk_u32 mask, T value, int argument, int width,
-                simt_site site) {
+SIMT_PLAIN T simt_exchange(simt_state state, mbk_u32 mask, T value, int argument, int width,
+                           simt_site site) {
   static_assert(sizeof(T) <= sizeof(simt_word), "a shuffle moves up to 16 bytes");
   simt_word word = {};
   memcpy(&word, &value, sizeof value);
@@ -108,7 +108,8 @@ MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width, SIMT_S
   return simt_exchange(SIMT_SHUFFLE_XOR, mask, value, lanes, width, {file, line});
 }
 
-MBK_DEVICE mbk_u32 simt_vote(simt_state state, mbk_u32 mask, bool flag, simt_site site) {
+SIMT_PLAIN MBK_DEVICE mbk_u32 simt_vote(simt_state state, mbk_u32 mask, bool flag,
+                                        simt_site site) {
   return (mbk_u32)simt_collective({state, mask, 1, 0, site}, flag, {}).half[0];
 }
 MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag, SIMT_SITE) {

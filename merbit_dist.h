@@ -1,0 +1,3569 @@
+/* merbit_dist.h: products y = alpha A x + beta y of a matrix whose rows lie on several
+ * processes.
+ *
+ * merbit multiplies on one GPU or CPU. This second header joins several of them. Each process
+ * (a rank, numbered from 0) has some contiguous rows of a square matrix and the same part of
+ * every vector. merbit_dist_create finds which elements of x a rank needs from others (its
+ * halo). A product then packs what others need, starts the exchange, multiplies by the columns
+ * that the rank owns, waits for the halo, and adds the rest in those rows alone that have halo
+ * columns.
+ *
+ * How the ranks talk is up to the program: it fills a merbit_exchange with a few functions.
+ * Over MPI that takes a dozen lines, and this header never includes mpi.h
+ * (docs/distributed.md). Between GPUs merbit_exchange_nccl opens NCCL at run time.
+ *
+ * USE. Copy merbit.h and this file into your project. In exactly one C or C++ file write,
+ * before any system header,
+ *
+ *     #define MERBIT_IMPLEMENTATION
+ *     #define MERBIT_DIST_IMPLEMENTATION
+ *     #include "merbit_dist.h"
+ *
+ * In all other files write the include alone. This header includes merbit.h, and both
+ * implementations must be in the same file.
+ *
+ * COLLECTIVE CALLS. The calls marked "collective" are made by all ranks, in the same order. If
+ * one rank fails in merbit_dist_create or merbit_dist_update_values, all ranks return the same
+ * status, and merbit_last_error gives on each of them a sentence that begins with the rank at
+ * fault. In a product or a solve a rank that fails calls merbit_exchange.abort; the others
+ * return MERBIT_IO_ERROR as soon as a function of their exchange fails. How long a function
+ * waits for a rank that is gone is up to the exchange.
+ *
+ * REPEATABILITY. Results are the same bits in every run with the same number of ranks, if
+ * plan_desc.deterministic is set. With another number of ranks they differ by rounding, except
+ * with merbit_dist_desc.whole_rows and a named method: then products are the same bits for any
+ * number of ranks. Dots and solves are not, because each rank adds up its own part first.
+ *
+ * LIMITS. F64 and F32. Square matrices. A rank has at most 2^31 - 1 rows, and its halo has at
+ * most 2^31 - 1 elements less the rank's rows; all ranks together may have up to 2^62 rows.
+ */
+#ifndef MERBIT_DIST_H
+#define MERBIT_DIST_H
+
+#ifdef MERBIT_DIST_IMPLEMENTATION
+#ifndef MERBIT_IMPLEMENTATION
+#define MERBIT_IMPLEMENTATION
+#endif
+#endif
+#include "merbit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ==== >>DIST TYPES ======================================================================== */
+
+/* `bytes` bytes at `data` that go to, or come from, the rank `rank`. */
+typedef struct merbit_message {
+  int rank;
+  void *data;
+  size_t bytes;
+} merbit_message;
+
+/* How the ranks talk. All ranks call the same functions in the same order; the thread that uses
+ * the operator makes the calls. Each function returns 0, or nonzero for a failure, after which
+ * only `error` and `abort` are called. A function that waits for other ranks should give up
+ * after some time, as there is nobody else who could. merbit copies this struct; what `user`
+ * points to must outlive every operator made with it. Operators may share an exchange if their
+ * calls take turns in the same order on all ranks. */
+typedef struct merbit_exchange {
+  int rank;  /* of this process: 0 to ranks - 1 */
+  int ranks; /* number of ranks: 1 or more */
+  /* Sends to[q] to each rank q and receives from[q] from it, this rank included. Both are host
+   * arrays of `ranks` numbers. Returns when from[] is complete. Called by set-up, by error
+   * reports and, if `sum` is NULL, by dots. */
+  int (*counts)(void *user, const int64_t *to, int64_t *from);
+  /* Starts to send and to receive. Between each pair of ranks there is at most one message in
+   * each direction, never one to the rank itself, and sizes fit: what one rank sends the other
+   * receives. Both lists are in ascending order of ranks and may be empty. The lists and the
+   * data stay as they are until `finish` returns, or on a device until the work of `finish` is
+   * done. A rank may start while others have not yet finished the exchange before. `stream` is
+   * a CUstream if device_messages is set: then the transfers begin after the work that it has,
+   * and start may return at once. Otherwise it is NULL. */
+  int (*start)(void *user, const merbit_message *sends, int send_count,
+               const merbit_message *receives, int receive_count, void *stream);
+  /* Returns when all that the last `start` began is complete. With device_messages it may
+   * return at once: work that is enqueued on `stream` (the one given to start) afterwards then
+   * finds the data complete. One call follows each `start`. */
+  int (*finish)(void *user, void *stream);
+  /* Replaces each of `count` doubles by its sum over all ranks: the same bits on every rank.
+   * With device_messages `values` is in device memory and the work is enqueued on `stream`, a
+   * stream of the caller; otherwise `values` is in host memory and the sums are complete on
+   * return. NULL: the operator collects the numbers by `counts` and adds them in the order of
+   * ranks. */
+  int (*sum)(void *user, double *values, int count, void *stream);
+  /* Waits until the work on `stream` is done; returns nonzero if another rank is gone or the
+   * time is up. For exchanges with device_messages, whose transfers would otherwise be waited
+   * for without end. NULL: the operator waits by cuStreamSynchronize. */
+  int (*wait)(void *user, void *stream);
+  /* Makes pending and later calls of all ranks fail as soon as can be. Called when this rank
+   * leaves a collective call after an error of its own. May be NULL. */
+  void (*abort)(void *user);
+  /* Returns a sentence about the last failure of a function above, which merbit puts into its
+   * own; or NULL. May be NULL. */
+  const char *(*error)(void *user);
+  /* Nonzero: messages of operators on CUDA are in device memory. 0: the operator copies them
+   * through page-locked host memory and waits for them, so that its products cannot be captured
+   * in a graph. An operator on the CPU needs 0. */
+  int device_messages;
+  void *user; /* passed to the functions */
+} merbit_exchange;
+
+/* Options of merbit_dist_create. All-zero means default. */
+typedef struct merbit_dist_desc {
+  /* Of the local products. operation, reordering, semiring, epilogue, vectors, block_rows and
+   * block_cols must be left 0. vector_memory must be where the plan computes, or DEFAULT. */
+  merbit_plan_desc plan;
+  /* Nonzero: a row with a halo column is multiplied as a whole after the exchange, so that its
+   * sum does not depend on where ranks begin. With a method that adds the entries of a row in
+   * an order of their own (plan.method REFERENCE on the CPU; SLICED, or ROWS with `lanes` in
+   * plan.tuning, on CUDA), products then have the same bits for any number of ranks. It costs:
+   * less is left to overlap with the exchange. */
+  int whole_rows;
+} merbit_dist_desc;
+
+/* Facts about an operator, from merbit_dist_get_info. */
+typedef struct merbit_dist_info {
+  int rank, ranks;
+  merbit_side side;      /* where it computes */
+  int64_t global_rows;   /* of all ranks */
+  int64_t first_row;     /* the number of the rank's first row, from 0 */
+  int64_t rows;          /* the rank's rows */
+  int64_t halo;          /* elements of x that a product receives */
+  int64_t sent;          /* elements of x that a product sends */
+  int receive_ranks;     /* number of ranks that it receives from */
+  int send_ranks;        /* number of ranks that it sends to */
+  int64_t boundary_rows; /* rows that have a halo column */
+  int64_t own_nnz;       /* entries multiplied while the halo travels */
+  int64_t halo_nnz;      /* entries multiplied when it has arrived */
+  int64_t device_bytes;  /* GPU memory that the operator holds, its plans included */
+  double create_seconds; /* time of merbit_dist_create */
+} merbit_dist_info;
+
+/* A matrix whose rows lie on several ranks, prepared for products. One product, dot or solve at
+ * a time, on one stream at a time. */
+typedef struct merbit_dist merbit_dist;
+
+/* Options of merbit_dist_solve. `method` must be set; all else may be 0. */
+typedef struct merbit_dist_solver_desc {
+  merbit_solver_method method; /* MERBIT_SOLVER_CG or MERBIT_SOLVER_BICGSTAB */
+  double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
+  int max_iterations;          /* 0: 20000 */
+  merbit_preconditioner preconditioner; /* NONE or JACOBI */
+  int check_every;  /* CUDA: iterations between two convergence checks by the host; 0: 16.
+                       On the CPU, or where sums pass through the host: 1 */
+  double *history;  /* receives the estimated residuals of the checks, history[k] that of
+                       check k; may be NULL */
+  int history_size; /* number of elements of `history` */
+} merbit_dist_solver_desc;
+
+/* How merbit_dist_solve or merbit_dist_pagerank went. The same on all ranks but for the time.
+ */
+typedef struct merbit_dist_result {
+  merbit_stop stop; /* CONVERGED, CAP, NOT_FINITE or BREAKDOWN */
+  int iterations;
+  double residual;           /* solve: ||b - A x|| / ||b|| in the 2-norm, recomputed from x.
+                                pagerank: the L1 norm of the last change */
+  double estimated_residual; /* the same as the iteration's recurrence had it */
+  double seconds;            /* time of the call */
+  int synchronizations;      /* CUDA: how often the host waited for the GPU */
+} merbit_dist_result;
+
+/* Options of merbit_dist_pagerank. All-zero means default. */
+typedef struct merbit_dist_pagerank_desc {
+  double damping;     /* the probability to follow a link, in (0, 1); 0: 0.85 */
+  double tolerance;   /* for the L1 norm of the change by an iteration; 0: 1e-10 in f64, 2^-22
+                         in f32 */
+  int max_iterations; /* 0: 1000 */
+  int check_every;    /* as in merbit_dist_solver_desc */
+  const void *out_weights; /* the sum of the weights of each own vertex's outgoing links, 0 for
+                              a vertex without: as x of a product. NULL: the columns of the
+                              operator already add up to 1 (or to 0) */
+} merbit_dist_pagerank_desc;
+
+/* ==== >>DIST FUNCTIONS ==================================================================== */
+
+/* Makes an operator. Collective. `rows` has this rank's rows: a CSR view in host memory, of F64
+ * or F32, whose columns are global, of 32 or 64 bits; rows->cols is the number of columns of
+ * the whole matrix, which may exceed 2^31 - 1. Rank 0 has the first rows->rows rows of the
+ * matrix, rank 1 the next ones, and so on; a rank may have none. x is divided like the rows.
+ * Columns need not be sorted; duplicates add up. values NULL: all are 1. Nothing of `rows` is
+ * needed after the call. `desc` may be NULL. The context may be on CUDA or on the CPU, but must
+ * be on the same side on all ranks.
+ *
+ * On all ranks it fails with MERBIT_INVALID_ARGUMENT if the ranks' rows do not add up to
+ * rows->cols, or if the ranks differ in cols, type, side or whole_rows; with
+ * MERBIT_INVALID_MATRIX for a bad offset or column; with MERBIT_NOT_SUPPORTED,
+ * MERBIT_OUT_OF_MEMORY and the statuses of merbit_plan_create; with MERBIT_IO_ERROR if a
+ * function of the exchange fails. */
+MERBIT_API merbit_status merbit_dist_create(merbit_context *context,
+                                            const merbit_exchange *exchange,
+                                            const merbit_view *rows,
+                                            const merbit_dist_desc *desc, merbit_dist **dist);
+/* Gives the operator up; NULL is accepted. Not collective. No product may be running. */
+MERBIT_API void merbit_dist_destroy(merbit_dist *dist);
+
+/* Computes y = alpha A x + beta y. Collective. x and y have as many elements as the rank has
+ * rows, of the operator's type, where it computes (on CUDA: device memory), and must not
+ * overlap. alpha and beta are as in merbit_spmv: NULL means 1 and 0; beta = 0 never reads y;
+ * all ranks give the same numbers. On CUDA the work is enqueued on `stream`, a CUstream or NULL
+ * for the default stream. With device messages the call returns when all is enqueued and can be
+ * captured in a graph, which all ranks must launch; the first product on a stream should not be
+ * captured, because an exchange may connect then. Fails with MERBIT_IO_ERROR if a function of
+ * the exchange fails, and with the statuses of merbit_spmv. */
+MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, const void *x,
+                                          const void *beta, void *y, void *stream);
+/* Computes the dot product of two distributed vectors, x and y as in merbit_dist_spmv; they may
+ * be the same. Collective. Sums are doubles. *result is in host memory and the same bits on all
+ * ranks. The call waits for the stream. */
+MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const void *y,
+                                         double *result, void *stream);
+/* Copies new values for the same structure into the operator: as many as the view of
+ * merbit_dist_create had, in its order and type, in host memory. Collective. No product may be
+ * running. Fails if the view was a pattern. */
+MERBIT_API merbit_status merbit_dist_update_values(merbit_dist *dist, const void *values);
+/* Writes to *info what the operator is. Fails only if a pointer is NULL. */
+MERBIT_API merbit_status merbit_dist_get_info(const merbit_dist *dist, merbit_dist_info *info);
+/* Writes one line that says what the rank has and how its two products are multiplied. Writes
+ * at most `size` bytes, always terminated if size > 0. Returns the length of the whole line. */
+MERBIT_API size_t merbit_dist_describe(const merbit_dist *dist, char *text, size_t size);
+
+/* Says what the halo would be, without other ranks: `rows` as in merbit_dist_create (its values
+ * are not read), first_row the number of its first row in the whole matrix. Sets rows,
+ * first_row, halo, boundary_rows, own_nnz and halo_nnz of *info (those of an operator without
+ * whole_rows), and nothing else. */
+MERBIT_API merbit_status merbit_dist_forecast(merbit_context *context, const merbit_view *rows,
+                                              int64_t first_row, merbit_dist_info *info);
+/* Numbers vertices so that each part of a partition is contiguous, as merbit_dist_create needs
+ * it. part[i], from 0 to parts - 1, is the part of vertex i, for example from METIS or Scotch.
+ * Vertex i gets the number number[i]; within a part the order stays. Part p begins at first[p];
+ * first has parts + 1 elements, the last of which is `vertices`. All arrays are in host memory
+ * and yours. */
+MERBIT_API merbit_status merbit_dist_renumber(merbit_context *context, int64_t vertices,
+                                              const int32_t *part, int parts, int64_t *number,
+                                              int64_t *first);
+
+/* Solves A x = b by CG (Hestenes, Stiefel 1952) or BiCGSTAB (van der Vorst 1992), as in Saad,
+ * Iterative Methods for Sparse Linear Systems, 2nd edition, algorithms 9.1 and 7.7. Collective.
+ * b and x are as x and y of merbit_dist_spmv. The iteration begins with x = 0 or, if
+ * start_from_x is not 0, with the given x. On CUDA, work is on `stream`; with device messages
+ * and a `sum` no number passes through the host between two convergence checks. The call is
+ * complete on return. It returns MERBIT_OK however the iteration ended: result->stop says how.
+ * `result` may be NULL. */
+MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
+                                           const merbit_dist_solver_desc *desc, const void *b,
+                                           void *x, int start_from_x, void *stream,
+                                           merbit_dist_result *result);
+/* Computes PageRank by the power method. Collective. Entry (i, j) of the operator is the weight
+ * of the link from j to i: the operator is the transpose of the link graph. Weights must be at
+ * least 0; a link graph's pattern will do. The rank of vertices without outgoing links goes to
+ * all vertices alike, and so do teleports. `ranks` is as y of merbit_dist_spmv; it receives
+ * ranks whose sum over all ranks of processes is 1. `desc` and `result` may be NULL. */
+MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
+                                              const merbit_dist_pagerank_desc *desc,
+                                              void *ranks, void *stream,
+                                              merbit_dist_result *result);
+
+/* ==== >>DIST NCCL FUNCTIONS =================================================================== */
+
+/* Names one group of ranks to NCCL (an ncclUniqueId). One rank makes it and gives it to the others
+ * by the program's own means: a file, a socket, shared memory, MPI_Bcast. It holds the address of
+ * the rank that made it, so it serves once and while that process lives. */
+typedef struct merbit_nccl_id {
+  char bytes[128];
+} merbit_nccl_id;
+
+/* Options of an exchange over NCCL. All-zero means default; NULL stands for it. */
+typedef struct merbit_nccl_desc {
+  const char *library;    /* the libnccl to open; NULL: the one that the environment variable
+                             MERBIT_NCCL names, else libnccl.so.2 */
+  double timeout_seconds; /* the longest wait for other ranks in one call; 0: 60 */
+} merbit_nccl_desc;
+
+/* Makes an id for merbit_exchange_nccl_create. The context must be on CUDA. Fails with
+ * MERBIT_NOT_SUPPORTED if NCCL cannot be opened or lacks a function, with MERBIT_IO_ERROR if NCCL
+ * refuses. `desc` may be NULL. */
+MERBIT_API merbit_status merbit_exchange_nccl_id(merbit_context *context,
+                                                 const merbit_nccl_desc *desc,
+                                                 merbit_nccl_id *id);
+/* Makes an exchange between GPUs over NCCL, version 2.7 or later, which is opened at run time.
+ * Collective: each of the `ranks` ranks gives the same id and its own number, and computes on the
+ * GPU of its context. NCCL wants a GPU for each rank (but from 2.30 on, with
+ * NCCL_MULTI_RANK_GPU_ENABLE=1). The exchange has device messages and sums on the stream, so that
+ * products and solves can be captured in graphs. Give *exchange to merbit_dist_create.
+ *
+ * Nothing waits longer than timeout_seconds for a rank that is gone or stuck. Then the communicator
+ * is aborted, which ends its work on the GPU; the call fails with MERBIT_IO_ERROR and a sentence
+ * that names the rank that waited and the call; every later call fails with that sentence. NCCL does
+ * not tell ranks that another one failed: they wait until their own time is up. To be safe with
+ * streams and graphs of your own, wait for them by (*exchange)->wait((*exchange)->user, stream): the
+ * driver's cuStreamSynchronize has no limit. A limit shorter than the work before an exchange, or
+ * than the time by which ranks reach a call apart, aborts a healthy program.
+ *
+ * Fails as merbit_exchange_nccl_id does, and with MERBIT_INVALID_ARGUMENT for a rank that is not in
+ * [0, ranks). The exchange keeps the context alive. */
+MERBIT_API merbit_status merbit_exchange_nccl_create(merbit_context *context,
+                                                     const merbit_nccl_id *id, int rank, int ranks,
+                                                     const merbit_nccl_desc *desc,
+                                                     merbit_exchange **exchange);
+/* Gives the exchange up, after all operators that use it and all work on its streams; NULL is
+ * accepted. Collective, but it waits at most timeout_seconds for the others. */
+MERBIT_API void merbit_exchange_nccl_destroy(merbit_exchange *exchange);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* MERBIT_DIST_H */
+
+#if defined(MERBIT_DIST_IMPLEMENTATION) && !defined(MERBIT_DIST_IMPLEMENTED)
+#define MERBIT_DIST_IMPLEMENTED
+
+/* What this file uses of merbit.h beyond its public functions: the context's record and its
+ * references (mbi_context_retain, mbi_context_unref), errors (mbi_fail, MBI_TRY), memory
+ * (mbi_allocate, mbi_allocate_array, mbi_release), CPU threads (mbi_parallel), time
+ * (mbi_seconds), entering the CUDA context, allocating, copying and waiting there
+ * (mbi_device_...), compiling and launching kernels (mbi_preamble, mbi_program_...,
+ * mbi_device_launch), and finding functions of libcuda (mbi_library_function). */
+
+/* ==== >>DIST TEXTS ======================================================================== */
+
+/* Code that the CPU runs as it is and NVRTC compiles as a string. Neither comments nor
+ * directives may stand inside; MBI_DIST_HERE begins each function. */
+#define MBI_DIST_BOTH(name, ...) __VA_ARGS__ static const char name[] = #__VA_ARGS__;
+#define MBI_DIST_HERE static
+
+/* The numbers of a solve, which are doubles where the operator computes: ONE is 1; STOP why the
+ * iteration ended, a MBI_DIST_STOP number; TARGET the squared residual at which it ends
+ * (PageRank: the change); RR the squared residual, BB the squared right-hand side; then those
+ * of the methods. SUM and the three that follow receive sums over rows, then over ranks. STEP
+ * numbers are what mbi_dist_step computes. */
+MBI_DIST_BOTH(
+    mbi_dist_text_numbers,
+    enum {MBI_DIST_ONE, MBI_DIST_STOP, MBI_DIST_ITERATIONS, MBI_DIST_CAP, MBI_DIST_TARGET,
+          MBI_DIST_RR, MBI_DIST_BB, MBI_DIST_JACOBI, MBI_DIST_RHO, MBI_DIST_ALPHA,
+          MBI_DIST_BETA, MBI_DIST_OMEGA, MBI_DIST_BETA_OMEGA, MBI_DIST_SHIFT, MBI_DIST_DAMPING,
+          MBI_DIST_VERTICES, MBI_DIST_SUM, MBI_DIST_NUMBERS = MBI_DIST_SUM + 4};
+    enum {MBI_DIST_RUNS, MBI_DIST_CONVERGED, MBI_DIST_CAPPED, MBI_DIST_BROKEN,
+          MBI_DIST_NOT_FINITE};
+    enum {MBI_DIST_STEP_START, MBI_DIST_STEP_CG_ALPHA, MBI_DIST_STEP_CG_BETA,
+          MBI_DIST_STEP_BICGSTAB_ALPHA, MBI_DIST_STEP_BICGSTAB_OMEGA,
+          MBI_DIST_STEP_BICGSTAB_BETA, MBI_DIST_STEP_PAGERANK_SHIFT,
+          MBI_DIST_STEP_PAGERANK_CHANGE};
+
+    MBI_DIST_HERE int mbi_dist_why(const double *scalars) {
+      return (int)scalars[MBI_DIST_STOP];
+    })
+
+/* Computes the numbers of a method between two passes over the vectors. Once STOP is set,
+ * nothing changes. Saad, algorithms 9.1 (CG; START, CG_ALPHA, CG_BETA) and 7.7 (BiCGSTAB). */
+MBI_DIST_BOTH(
+    mbi_dist_text_step,
+    MBI_DIST_HERE void mbi_dist_check(double *s) {
+      if (!(s[MBI_DIST_RR] - s[MBI_DIST_RR] == 0)) {
+        s[MBI_DIST_STOP] = MBI_DIST_NOT_FINITE;
+      } else if (s[MBI_DIST_RR] <= s[MBI_DIST_TARGET]) {
+        s[MBI_DIST_STOP] = MBI_DIST_CONVERGED;
+      } else if (s[MBI_DIST_ITERATIONS] >= s[MBI_DIST_CAP]) {
+        s[MBI_DIST_STOP] = MBI_DIST_CAPPED;
+      }
+    }
+
+    MBI_DIST_HERE void mbi_dist_divide(double *s, int quotient, double above, double below) {
+      s[quotient] = above / below;
+      if (below == 0 || !(s[quotient] - s[quotient] == 0)) {
+        s[quotient] = 0;
+        s[MBI_DIST_STOP] = MBI_DIST_BROKEN;
+      }
+    }
+
+    MBI_DIST_HERE void mbi_dist_step(double *s, int step) {
+      const double *sum = s + MBI_DIST_SUM;
+      if (mbi_dist_why(s) != MBI_DIST_RUNS) {
+        return;
+      }
+      if (step == MBI_DIST_STEP_START) {
+        s[MBI_DIST_RR] = sum[0];
+        s[MBI_DIST_BB] = sum[1];
+        s[MBI_DIST_TARGET] = s[MBI_DIST_TARGET] * sum[1];
+        s[MBI_DIST_RHO] = s[MBI_DIST_JACOBI] != 0 ? sum[2] : sum[0];
+        mbi_dist_check(s);
+      } else if (step == MBI_DIST_STEP_CG_ALPHA) {
+        mbi_dist_divide(s, MBI_DIST_ALPHA, s[MBI_DIST_RHO], sum[0] > 0 ? sum[0] : 0);
+      } else if (step == MBI_DIST_STEP_CG_BETA) {
+        const double rho = s[MBI_DIST_JACOBI] != 0 ? sum[2] : sum[0];
+        s[MBI_DIST_ITERATIONS] += 1;
+        s[MBI_DIST_RR] = sum[0];
+        mbi_dist_check(s);
+        if (mbi_dist_why(s) == MBI_DIST_RUNS) {
+          mbi_dist_divide(s, MBI_DIST_BETA, rho, s[MBI_DIST_RHO]);
+          s[MBI_DIST_RHO] = rho;
+        }
+      } else if (step == MBI_DIST_STEP_BICGSTAB_ALPHA) {
+        mbi_dist_divide(s, MBI_DIST_ALPHA, s[MBI_DIST_RHO], sum[0]);
+      } else if (step == MBI_DIST_STEP_BICGSTAB_OMEGA) {
+        s[MBI_DIST_OMEGA] = sum[1] > 0 ? sum[0] / sum[1] : 0;
+      } else if (step == MBI_DIST_STEP_BICGSTAB_BETA) {
+        const double rho = sum[1];
+        s[MBI_DIST_ITERATIONS] += 1;
+        s[MBI_DIST_RR] = sum[0];
+        mbi_dist_check(s);
+        if (mbi_dist_why(s) == MBI_DIST_RUNS) {
+          mbi_dist_divide(s, MBI_DIST_BETA, rho * s[MBI_DIST_ALPHA],
+                          s[MBI_DIST_RHO] * s[MBI_DIST_OMEGA]);
+          s[MBI_DIST_BETA_OMEGA] = s[MBI_DIST_BETA] * s[MBI_DIST_OMEGA];
+          s[MBI_DIST_RHO] = rho;
+        }
+      } else if (step == MBI_DIST_STEP_PAGERANK_SHIFT) {
+        const double d = s[MBI_DIST_DAMPING];
+        s[MBI_DIST_SHIFT] = (1 - d + d * (1 - sum[0])) / s[MBI_DIST_VERTICES];
+      } else if (step == MBI_DIST_STEP_PAGERANK_CHANGE) {
+        s[MBI_DIST_ITERATIONS] += 1;
+        s[MBI_DIST_RR] = sum[0];
+        mbi_dist_check(s);
+      }
+    })
+
+/* A pass over vectors of `rows` elements: out = scale * (sum of sign[k] * scalars[factor[k]] *
+ * in[k]). factor[k] < 0: no such term; in[k] NULL: ones; scale NULL: ones; out NULL: only sums.
+ * Then sums[k] = left[k] . right[k] of the new values; left[k] NULL: no such sum; right[k]
+ * NULL: ones. `change`: sums[0] is the L1 norm of the change of `out` instead. Unless `always`
+ * is set, nothing is done once STOP is. */
+MBI_DIST_BOTH(
+    mbi_dist_text_pass,
+    typedef struct mbi_dist_pass {
+      void *out;
+      const void *in[3];
+      const void *scale;
+      const void *left[2];
+      const void *right[2];
+      double *scalars;
+      double *partial;
+      double sign[3];
+      int factor[3];
+      int change;
+      int always;
+      long long rows;
+    } mbi_dist_pass;
+
+    MBI_DIST_HERE double mbi_dist_load(const void *v, long long i, int single) {
+      return single ? (double)((const float *)v)[i] : ((const double *)v)[i];
+    }
+
+    MBI_DIST_HERE void mbi_dist_element(const mbi_dist_pass *p, long long i, int single,
+                                        double *sums) {
+      int k;
+      if (p->out != 0) {
+        double value = 0;
+        for (k = 0; k < 3; k++) {
+          if (p->factor[k] >= 0) {
+            const double factor = p->sign[k] * p->scalars[p->factor[k]];
+            value += factor * (p->in[k] != 0 ? mbi_dist_load(p->in[k], i, single) : 1);
+          }
+        }
+        value *= p->scale != 0 ? mbi_dist_load(p->scale, i, single) : 1;
+        if (p->change) {
+          const double change = value - mbi_dist_load(p->out, i, single);
+          sums[0] += change < 0 ? -change : change;
+        }
+        if (single) {
+          ((float *)p->out)[i] = (float)value;
+        } else {
+          ((double *)p->out)[i] = value;
+        }
+      }
+      for (k = 0; k < 2; k++) {
+        if (p->left[k] != 0) {
+          sums[k] += mbi_dist_load(p->left[k], i, single) *
+                     (p->right[k] != 0 ? mbi_dist_load(p->right[k], i, single) : 1);
+        }
+      }
+    })
+
+/* Moves `count` elements by the numbers `at`. */
+MBI_DIST_BOTH(
+    mbi_dist_text_move, enum {MBI_DIST_GATHER, MBI_DIST_ADD, MBI_DIST_PLACE};
+
+    typedef struct mbi_dist_move {
+      const void *from;
+      void *to;
+      const int *at;
+      long long count;
+      int how;
+    } mbi_dist_move;
+
+    MBI_DIST_HERE void mbi_dist_move_one(const mbi_dist_move *m, long long i, int single) {
+      const int at = m->at[i];
+      if (single) {
+        const float *from = (const float *)m->from;
+        float *to = (float *)m->to;
+        if (m->how == MBI_DIST_GATHER) {
+          to[i] = from[at];
+        } else {
+          to[at] = m->how == MBI_DIST_ADD ? to[at] + from[i] : from[i];
+        }
+      } else {
+        const double *from = (const double *)m->from;
+        double *to = (double *)m->to;
+        if (m->how == MBI_DIST_GATHER) {
+          to[i] = from[at];
+        } else {
+          to[at] = m->how == MBI_DIST_ADD ? to[at] + from[i] : from[i];
+        }
+      }
+    })
+
+/* The kernels around them. MBK_DIST_SINGLE is 1 for F32. A block of 256 threads adds up its
+ * part of the sums in a fixed order, and mbk_dist_total the blocks'. */
+#define MBI_DIST_THREADS 256
+#define MBI_DIST_BLOCKS 1024 /* the most of a pass */
+
+/* The arguments of the two small kernels. */
+MBI_DIST_BOTH(
+    mbi_dist_text_small,
+    typedef struct mbi_dist_total {
+      const double *partial;
+      double *sums;
+      int blocks;
+      int count;
+    } mbi_dist_total;
+
+    typedef struct mbi_dist_numbers {
+      double *scalars;
+      int step;
+    } mbi_dist_numbers;)
+
+static const char mbi_dist_text_reduce[] =
+    "MBK_DEVICE void mbk_dist_reduce(double *shared, double *sums) {\n"
+    "  const mbk_u32 t = mbk_thread();\n"
+    "  shared[t] = sums[0];\n"
+    "  shared[256 + t] = sums[1];\n"
+    "  for (mbk_u32 half = 128; half > 0; half /= 2) {\n"
+    "    mbk_block_sync();\n"
+    "    if (t < half) {\n"
+    "      shared[t] += shared[t + half];\n"
+    "      shared[256 + t] += shared[256 + t + half];\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+static const char mbi_dist_text_vector_kernels[] =
+    "MBK_KERNEL MBK_BOUNDS(256) mbk_dist_move(MBK_GRID_CONSTANT mbi_dist_move a) {\n"
+    "  for (mbk_i64 i = (mbk_i64)mbk_block() * 256 + mbk_thread(); i < a.count;\n"
+    "       i += (mbk_i64)mbk_grid() * 256) {\n"
+    "    mbi_dist_move_one(&a, i, MBK_DIST_SINGLE);\n"
+    "  }\n"
+    "}\n"
+    "MBK_KERNEL MBK_BOUNDS(256) mbk_dist_pass(MBK_GRID_CONSTANT mbi_dist_pass a) {\n"
+    "  MBK_SHARED_MEMORY(memory);\n"
+    "  double *const shared = (double *)memory;\n"
+    "  double sums[2] = {0, 0};\n"
+    "  if (a.always || mbi_dist_why(a.scalars) == MBI_DIST_RUNS) {\n"
+    "    for (mbk_i64 i = (mbk_i64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
+    "         i += (mbk_i64)mbk_grid() * 256) {\n"
+    "      mbi_dist_element(&a, i, MBK_DIST_SINGLE, sums);\n"
+    "    }\n"
+    "  }\n"
+    "  mbk_dist_reduce(shared, sums);\n"
+    "  if (mbk_thread() == 0) {\n"
+    "    a.partial[2 * mbk_block()] = shared[0];\n"
+    "    a.partial[2 * mbk_block() + 1] = shared[256];\n"
+    "  }\n"
+    "}\n";
+static const char mbi_dist_text_number_kernels[] =
+    "MBK_KERNEL MBK_BOUNDS(256) mbk_dist_total(MBK_GRID_CONSTANT mbi_dist_total a) {\n"
+    "  MBK_SHARED_MEMORY(memory);\n"
+    "  double *const shared = (double *)memory;\n"
+    "  double sums[2] = {0, 0};\n"
+    "  for (int b = (int)mbk_thread(); b < a.blocks; b += 256) {\n"
+    "    sums[0] += a.partial[2 * b];\n"
+    "    sums[1] += a.partial[2 * b + 1];\n"
+    "  }\n"
+    "  mbk_dist_reduce(shared, sums);\n"
+    "  if (mbk_thread() < (mbk_u32)a.count) {\n"
+    "    a.sums[mbk_thread()] = shared[256 * mbk_thread()];\n"
+    "  }\n"
+    "}\n"
+    "MBK_KERNEL MBK_BOUNDS(32) mbk_dist_numbers(MBK_GRID_CONSTANT mbi_dist_numbers a) {\n"
+    "  if (mbk_thread() == 0) {\n"
+    "    mbi_dist_step(a.scalars, a.step);\n"
+    "  }\n"
+    "}\n";
+
+/* ==== >>DIST STATE ======================================================================== */
+
+/* Functions of libcuda that merbit.h does not use. */
+typedef struct mbi_dist_driver {
+  mbi_curesult (*priority_range)(int *least, int *greatest);
+  mbi_curesult (*stream_create)(void **stream, unsigned flags, int priority);
+  mbi_curesult (*stream_destroy)(void *stream);
+  mbi_curesult (*stream_wait)(void *stream, void *event, unsigned flags);
+  mbi_curesult (*event_create)(void **event, unsigned flags);
+  mbi_curesult (*event_destroy)(void *event);
+  mbi_curesult (*event_record)(void *event, void *stream);
+  mbi_curesult (*host_allocate)(void **memory, size_t bytes);
+  mbi_curesult (*host_release)(void *memory);
+  mbi_curesult (*upload)(mbi_devptr target, const void *source, size_t bytes, void *stream);
+  mbi_curesult (*download)(void *target, mbi_devptr source, size_t bytes, void *stream);
+} mbi_dist_driver;
+
+#define MBI_DIST_EVENT_UNTIMED 2 /* CUevent_flags: CU_EVENT_DISABLE_TIMING */
+
+typedef struct mbi_dist_gpu {
+  mbi_dist_driver driver;
+  mbi_program vector_program, number_program;
+  void *move, *pass, *total, *numbers; /* CUfunctions */
+  void *stream;                        /* of the exchange, of high priority */
+  void *packed, *arrived;              /* events: what is sent is packed; the halo is there */
+  int stream_made, packed_made,
+      arrived_made;     /* a failing driver may leave rubbish in a handle */
+  void *send, *receive; /* page-locked memory of an exchange through the host; or NULL */
+} mbi_dist_gpu;
+
+/* A CSR matrix in host memory with 32-bit columns. */
+typedef struct mbi_dist_csr {
+  int64_t rows, cols, nnz;
+  merbit_index_type offset_type;
+  void *row_ptr;
+  int32_t *col_ind;
+  void *values; /* NULL: a pattern */
+} mbi_dist_csr;
+
+/* The ranks as one of them sees them while it is made. */
+typedef struct mbi_dist_ranks {
+  merbit_context *context;
+  merbit_exchange exchange;
+  int64_t *to, *from; /* a number for each rank */
+} mbi_dist_ranks;
+
+struct merbit_dist {
+  merbit_context *context; /* retained */
+  mbi_dist_ranks ranks;
+  int64_t *first; /* [ranks + 1]: the first row of each rank; ranks.to and ranks.from follow */
+  merbit_dist_info info;
+  merbit_type type; /* F64 or F32 */
+  size_t element;   /* its bytes */
+  int pattern, whole_rows;
+  int broken; /* 1: the exchange has failed, and no later call can work */
+  int64_t nnz;
+  uint64_t *is_halo;     /* a bit for each entry of the view: multiplied after the exchange */
+  uint64_t *is_diagonal; /* a bit for each entry of the view */
+  int32_t *diagonal_row; /* the row of each entry on the diagonal, in their order */
+  int64_t diagonal_nnz;
+  void *diagonal;                   /* [rows], sums of these entries, in host memory */
+  mbi_dist_csr own, boundary;       /* the matrices of the two plans */
+  merbit_plan *own_plan;            /* NULL: the rank has no rows */
+  merbit_plan *boundary_plan;       /* NULL: no row has a halo column */
+  merbit_message *sends, *receives; /* a product's */
+  mbi_dist_gpu gpu;
+  /* Arrays where the operator computes. A boundary product reads `used` own elements of x (0
+   * unless whole_rows is set), then the halo; all of it is in halo_x. */
+  int64_t used;
+  int32_t *pack_at, *used_at, *boundary_at;
+  void *packed, *halo_x, *boundary_y;
+  double *scalars; /* [MBI_DIST_NUMBERS] */
+  double *partial; /* two sums for each part of a pass */
+};
+
+/* ==== >>DIST RANKS ======================================================================== */
+
+static void mbi_dist_abort(const mbi_dist_ranks *ranks) {
+  if (ranks->exchange.abort != NULL) {
+    ranks->exchange.abort(ranks->exchange.user);
+  }
+}
+
+/* Reports a failed function of the exchange. The ranks no longer wait for each other. */
+static merbit_status mbi_dist_exchange_failed(const mbi_dist_ranks *ranks,
+                                              const char *function) {
+  const merbit_exchange *e = &ranks->exchange;
+  const char *reason = e->error != NULL ? e->error(e->user) : NULL;
+  const merbit_status status =
+      mbi_fail(ranks->context, MERBIT_IO_ERROR, "rank %d: merbit_exchange.%s failed%s%s",
+               e->rank, function, reason != NULL ? ": " : "", reason != NULL ? reason : "");
+  mbi_dist_abort(ranks);
+  return status;
+}
+
+/* Gives ranks.to[] to the others and gets ranks.from[]. */
+static merbit_status mbi_dist_counts(const mbi_dist_ranks *ranks) {
+  return ranks->exchange.counts(ranks->exchange.user, ranks->to, ranks->from) == 0
+             ? MERBIT_OK
+             : mbi_dist_exchange_failed(ranks, "counts");
+}
+
+/* Gives the same number to all ranks. */
+static merbit_status mbi_dist_tell(const mbi_dist_ranks *ranks, int64_t number) {
+  int q;
+  for (q = 0; q < ranks->exchange.ranks; q++) {
+    ranks->to[q] = number;
+  }
+  return mbi_dist_counts(ranks);
+}
+
+/* Returns MERBIT_OK if every rank comes with MERBIT_OK. Otherwise all ranks return the status
+ * of the first that does not, with its sentence, which passes eight bytes at a time. */
+static merbit_status mbi_dist_agree(const mbi_dist_ranks *ranks, merbit_status status) {
+  char sentence[MERBIT_MESSAGE_SIZE] = "", whose[MERBIT_MESSAGE_SIZE];
+  int64_t word;
+  size_t at;
+  int q = 0;
+  if (status != MERBIT_OK) {
+    (void)merbit_last_error(ranks->context, sentence, sizeof sentence);
+  }
+  MBI_TRY(mbi_dist_tell(ranks, (int64_t)status));
+  while (q < ranks->exchange.ranks && ranks->from[q] == MERBIT_OK) {
+    q++;
+  }
+  if (q == ranks->exchange.ranks) {
+    return MERBIT_OK;
+  }
+  status = (merbit_status)ranks->from[q];
+  for (at = 0; at < sizeof sentence; at += sizeof word) {
+    memcpy(&word, sentence + at, sizeof word);
+    MBI_TRY(mbi_dist_tell(ranks, word));
+    memcpy(whose + at, &ranks->from[q], sizeof word);
+  }
+  whose[sizeof whose - 1] = '\0';
+  return mbi_fail(ranks->context, status, "rank %d: %.480s", q, whose);
+}
+
+/* Ends a collective call: after a failure other ranks need not wait for this one. */
+static merbit_status mbi_dist_end(merbit_dist *d, merbit_status status) {
+  if (status != MERBIT_OK) {
+    d->broken = 1;
+    mbi_dist_abort(&d->ranks);
+  }
+  return status;
+}
+
+/* ==== >>DIST SIDES ======================================================================== */
+
+/* Memory, copies and passes where the operator computes. On CUDA its context must be current.
+ */
+
+static int mbi_dist_on_gpu(const merbit_dist *d) {
+  return d->info.side == MERBIT_SIDE_CUDA;
+}
+
+static int mbi_dist_device_messages(const merbit_dist *d) {
+  return mbi_dist_on_gpu(d) && d->ranks.exchange.device_messages;
+}
+
+static merbit_status mbi_dist_cuda(const merbit_dist *d, mbi_curesult result,
+                                   const char *call) {
+  return mbi_device_check(d->context, result, call, "exchanging a halo");
+}
+
+static merbit_status mbi_dist_enter(const merbit_dist *d) {
+  return mbi_dist_on_gpu(d) ? mbi_device_enter(d->context) : MERBIT_OK;
+}
+
+static void mbi_dist_leave(const merbit_dist *d) {
+  if (mbi_dist_on_gpu(d)) {
+    mbi_device_leave(d->context);
+  }
+}
+
+/* Allocates `count` elements of `size` bytes where the operator computes. */
+static merbit_status mbi_dist_allocate(merbit_dist *d, int64_t count, size_t size,
+                                       const char *what, void **array) {
+  mbi_devptr address = 0;
+  *array = NULL;
+  if (!mbi_dist_on_gpu(d)) {
+    return mbi_allocate_array(d->context, count, size, what, array);
+  }
+  MBI_TRY(mbi_device_allocate(d->context, (uint64_t)count * size, what, &address));
+  d->info.device_bytes += count * (int64_t)size;
+  *array = mbi_device_pointer(address);
+  return MERBIT_OK;
+}
+
+static void mbi_dist_release(merbit_dist *d, void *array) {
+  if (mbi_dist_on_gpu(d)) {
+    mbi_device_release(d->context, mbi_device_address(array));
+  } else {
+    mbi_release(d->context, array);
+  }
+}
+
+/* Copies from host memory to where the operator computes. Complete on return. */
+static merbit_status mbi_dist_upload(merbit_dist *d, void *target, const void *source,
+                                     int64_t count, size_t size) {
+  if (mbi_dist_on_gpu(d)) {
+    return mbi_device_upload(d->context, mbi_device_address(target), source,
+                             (size_t)count * size);
+  }
+  if (count > 0) {
+    memcpy(target, source, (size_t)count * size);
+  }
+  return MERBIT_OK;
+}
+
+/* Waits for a stream of the caller's, or the exchange's. */
+static merbit_status mbi_dist_wait(merbit_dist *d, void *stream) {
+  const merbit_exchange *e = &d->ranks.exchange;
+  if (!mbi_dist_on_gpu(d)) {
+    return MERBIT_OK;
+  }
+  if (!mbi_dist_device_messages(d) || e->wait == NULL) {
+    return mbi_device_synchronize(d->context, stream);
+  }
+  return e->wait(e->user, stream) == 0 ? MERBIT_OK
+                                       : mbi_dist_exchange_failed(&d->ranks, "wait");
+}
+
+#define MBI_DIST_PART 16384 /* elements of a CPU task */
+
+static int mbi_dist_parts(int64_t elements) {
+  return (int)((elements + MBI_DIST_PART - 1) / MBI_DIST_PART);
+}
+
+static int64_t mbi_dist_part_end(int part, int64_t elements) {
+  const int64_t end = ((int64_t)part + 1) * MBI_DIST_PART;
+  return end < elements ? end : elements;
+}
+
+/* Returns the thread blocks of a kernel over so many elements. */
+static int mbi_dist_blocks(int64_t elements) {
+  const int64_t blocks = (elements + MBI_DIST_THREADS - 1) / MBI_DIST_THREADS;
+  return blocks < MBI_DIST_BLOCKS ? (int)blocks : MBI_DIST_BLOCKS;
+}
+
+static void mbi_dist_move_f32(void *argument, int part) {
+  const mbi_dist_move *m = (const mbi_dist_move *)argument;
+  const int64_t end = mbi_dist_part_end(part, m->count);
+  int64_t i;
+  for (i = (int64_t)part * MBI_DIST_PART; i < end; i++) {
+    mbi_dist_move_one(m, i, 1);
+  }
+}
+
+static void mbi_dist_move_f64(void *argument, int part) {
+  const mbi_dist_move *m = (const mbi_dist_move *)argument;
+  const int64_t end = mbi_dist_part_end(part, m->count);
+  int64_t i;
+  for (i = (int64_t)part * MBI_DIST_PART; i < end; i++) {
+    mbi_dist_move_one(m, i, 0);
+  }
+}
+
+/* Moves elements: gathers from[at[i]], or adds or places from[i] at to[at[i]]. */
+static merbit_status mbi_dist_move_all(merbit_dist *d, const void *from, void *to,
+                                       const int32_t *at, int64_t count, int how,
+                                       void *stream) {
+  mbi_dist_move m;
+  if (count == 0) {
+    return MERBIT_OK;
+  }
+  m.from = from;
+  m.to = to;
+  m.at = at;
+  m.count = count;
+  m.how = how;
+  if (mbi_dist_on_gpu(d)) {
+    return mbi_device_launch(d->context, d->gpu.move, "mbk_dist_move", mbi_dist_blocks(count),
+                             MBI_DIST_THREADS, 0, stream, &m);
+  }
+  mbi_parallel(d->context, mbi_dist_parts(count),
+               d->type == MERBIT_F32 ? mbi_dist_move_f32 : mbi_dist_move_f64, &m);
+  return MERBIT_OK;
+}
+
+static void mbi_dist_pass_f32(void *argument, int part) {
+  const mbi_dist_pass *p = (const mbi_dist_pass *)argument;
+  const int64_t end = mbi_dist_part_end(part, p->rows);
+  double sums[2] = {0, 0};
+  int64_t i;
+  for (i = (int64_t)part * MBI_DIST_PART; i < end; i++) {
+    mbi_dist_element(p, i, 1, sums);
+  }
+  p->partial[2 * part] = sums[0];
+  p->partial[2 * part + 1] = sums[1];
+}
+
+static void mbi_dist_pass_f64(void *argument, int part) {
+  const mbi_dist_pass *p = (const mbi_dist_pass *)argument;
+  const int64_t end = mbi_dist_part_end(part, p->rows);
+  double sums[2] = {0, 0};
+  int64_t i;
+  for (i = (int64_t)part * MBI_DIST_PART; i < end; i++) {
+    mbi_dist_element(p, i, 0, sums);
+  }
+  p->partial[2 * part] = sums[0];
+  p->partial[2 * part + 1] = sums[1];
+}
+
+/* Returns a pass that does nothing yet. */
+static mbi_dist_pass mbi_dist_pass_begin(merbit_dist *d, void *out) {
+  mbi_dist_pass p;
+  memset(&p, 0, sizeof p);
+  p.out = out;
+  p.factor[0] = p.factor[1] = p.factor[2] = -1;
+  p.scalars = d->scalars;
+  p.partial = d->partial;
+  p.rows = d->info.rows;
+  return p;
+}
+
+/* Adds sign * scalars[factor] * in to a pass; `in` NULL is a vector of ones. */
+static void mbi_dist_pass_add(mbi_dist_pass *p, double sign, int factor, const void *in) {
+  const int k = p->factor[0] < 0 ? 0 : p->factor[1] < 0 ? 1 : 2;
+  p->sign[k] = sign;
+  p->factor[k] = factor;
+  p->in[k] = in;
+}
+
+/* Adds the dot product of two vectors to a pass; `right` NULL is a vector of ones. */
+static void mbi_dist_pass_dot(mbi_dist_pass *p, const void *left, const void *right) {
+  const int k = p->left[0] != NULL;
+  p->left[k] = left;
+  p->right[k] = right;
+}
+
+/* Runs a pass. `sums` of its sums, 0 to 2, go to scalars[SUM + at], which is this rank's part.
+ */
+static merbit_status mbi_dist_pass_run(merbit_dist *d, mbi_dist_pass *p, int sums, int at,
+                                       void *stream) {
+  const int64_t rows = d->info.rows;
+  double *const target = d->scalars + MBI_DIST_SUM + at;
+  int parts = mbi_dist_parts(rows), k, i;
+  if (mbi_dist_on_gpu(d)) {
+    mbi_dist_total total;
+    const unsigned shared = 2 * MBI_DIST_THREADS * sizeof(double);
+    parts = mbi_dist_blocks(rows);
+    MBI_TRY(mbi_device_launch(d->context, d->gpu.pass, "mbk_dist_pass", parts, MBI_DIST_THREADS,
+                              shared, stream, p));
+    total.partial = d->partial;
+    total.sums = target;
+    total.blocks = parts;
+    total.count = sums;
+    return mbi_device_launch(d->context, d->gpu.total, "mbk_dist_total", sums > 0,
+                             MBI_DIST_THREADS, shared, stream, &total);
+  }
+  if (p->always || mbi_dist_why(d->scalars) == MBI_DIST_RUNS) {
+    mbi_parallel(d->context, parts,
+                 d->type == MERBIT_F32 ? mbi_dist_pass_f32 : mbi_dist_pass_f64, p);
+    for (k = 0; k < sums; k++) {
+      target[k] = 0;
+      for (i = 0; i < parts; i++) {
+        target[k] += d->partial[2 * i + k];
+      }
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Computes the numbers of a method between two passes. */
+static merbit_status mbi_dist_compute(merbit_dist *d, int step, void *stream) {
+  mbi_dist_numbers numbers;
+  if (!mbi_dist_on_gpu(d)) {
+    mbi_dist_step(d->scalars, step);
+    return MERBIT_OK;
+  }
+  numbers.scalars = d->scalars;
+  numbers.step = step;
+  return mbi_device_launch(d->context, d->gpu.numbers, "mbk_dist_numbers", 1, 32, 0, stream,
+                           &numbers);
+}
+
+/* Copies scalars[at] and the next ones to host memory, after the work on `stream`. */
+static merbit_status mbi_dist_read(merbit_dist *d, int at, int count, double *values,
+                                   void *stream) {
+  if (!mbi_dist_on_gpu(d)) {
+    memcpy(values, d->scalars + at, (size_t)count * sizeof *values);
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_dist_wait(d, stream));
+  return mbi_device_download(d->context, values, mbi_device_address(d->scalars + at),
+                             (size_t)count * sizeof *values);
+}
+
+/* Returns whether sums over ranks pass through the host. */
+static int mbi_dist_sums_on_host(const merbit_dist *d) {
+  return !mbi_dist_device_messages(d) || d->ranks.exchange.sum == NULL;
+}
+
+/* Adds up numbers in host memory over all ranks. */
+static merbit_status mbi_dist_sum_host(merbit_dist *d, double *values, int count) {
+  const mbi_dist_ranks *ranks = &d->ranks;
+  const merbit_exchange *e = &ranks->exchange;
+  int k, q;
+  if (e->sum != NULL && !e->device_messages) {
+    return e->sum(e->user, values, count, NULL) == 0 ? MERBIT_OK
+                                                     : mbi_dist_exchange_failed(ranks, "sum");
+  }
+  for (k = 0; k < count; k++) {
+    int64_t bits;
+    memcpy(&bits, &values[k], sizeof bits);
+    MBI_TRY(mbi_dist_tell(ranks, bits));
+    values[k] = 0;
+    for (q = 0; q < e->ranks; q++) {
+      double part;
+      memcpy(&part, &ranks->from[q], sizeof part);
+      values[k] += part;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Adds up the first `count` of scalars[SUM] over all ranks. */
+static merbit_status mbi_dist_sum(merbit_dist *d, int count, void *stream) {
+  const merbit_exchange *e = &d->ranks.exchange;
+  double *const sums = d->scalars + MBI_DIST_SUM;
+  double values[4];
+  if (!mbi_dist_sums_on_host(d)) {
+    return e->sum(e->user, sums, count, stream) == 0
+               ? MERBIT_OK
+               : mbi_dist_exchange_failed(&d->ranks, "sum");
+  }
+  MBI_TRY(mbi_dist_read(d, MBI_DIST_SUM, count, values, stream));
+  MBI_TRY(mbi_dist_sum_host(d, values, count));
+  return mbi_dist_upload(d, sums, values, count, sizeof *values);
+}
+
+/* ==== >>DIST HALO ========================================================================= */
+
+/* The set-up: which entries a rank can multiply at once, and what it needs from whom. */
+
+/* The distinct columns of a rank's rows that other ranks own, in ascending order, and the way
+ * from a column to its place among them: a bitmap with counts if the columns lie close enough
+ * together, otherwise a binary search. */
+typedef struct mbi_dist_columns {
+  int64_t *list;
+  int64_t count;
+  int64_t low, words; /* the bitmap: its first column, its number of 64-bit words; 0: none */
+  uint64_t *bits;
+  int32_t *before; /* columns before each word */
+} mbi_dist_columns;
+
+/* What the first look at a rank's rows finds. */
+typedef struct mbi_dist_counts_of {
+  int64_t own, halo;     /* entries in own columns, and in others */
+  int64_t boundary_rows; /* rows with a halo column */
+  int64_t boundary_nnz;  /* their entries */
+  int64_t diagonal;      /* entries on the diagonal */
+  int64_t low, high;     /* the least and the greatest halo column */
+} mbi_dist_counts_of;
+
+static int64_t mbi_dist_index(const void *array, merbit_index_type type, int64_t k) {
+  return type == MERBIT_INDEX_64 ? ((const int64_t *)array)[k] : ((const int32_t *)array)[k];
+}
+
+/* Returns the place of the first entry of a row. */
+static int64_t mbi_dist_row(const merbit_view *rows, int64_t row) {
+  return mbi_dist_index(rows->row_ptr, rows->offset_type, row) - rows->base;
+}
+
+static int64_t mbi_dist_column(const merbit_view *rows, int64_t k) {
+  return mbi_dist_index(rows->col_ind, rows->index_type, k) - rows->base;
+}
+
+static void mbi_dist_set(uint64_t *bits, int64_t k) {
+  bits[k >> 6] |= (uint64_t)1 << (k & 63);
+}
+
+static int mbi_dist_get(const uint64_t *bits, int64_t k) {
+  return (int)(bits[k >> 6] >> (k & 63) & 1);
+}
+
+static int mbi_dist_bits_in(uint64_t word) {
+  word -= word >> 1 & 0x5555555555555555u;
+  word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
+  word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return (int)(word * 0x0101010101010101u >> 56);
+}
+
+/* Checks what can be said of a view without its arrays. */
+static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_view *rows) {
+  if (rows == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "`rows` is NULL");
+  }
+  if (rows->format != MERBIT_CSR || rows->symmetry != MERBIT_SYMMETRY_NONE ||
+      rows->memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "rows are given as CSR with all entries, in host memory; this view has "
+                    "format %d, symmetry %d, memory %d",
+                    (int)rows->format, (int)rows->symmetry, (int)rows->memory);
+  }
+  if (rows->value_type != MERBIT_TYPE_DEFAULT && rows->value_type != MERBIT_F64 &&
+      rows->value_type != MERBIT_F32) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "values are MERBIT_F64 or MERBIT_F32, not %d", (int)rows->value_type);
+  }
+  if (rows->rows < 0 || rows->rows > INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRId64 " rows: a rank has 0 to 2^31 - 1; use more ranks", rows->rows);
+  }
+  if (rows->cols < 0 || rows->cols > (int64_t)1 << 62 || rows->nnz < 0 || rows->base < 0 ||
+      rows->base > 1) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "cols is %" PRId64 ", nnz %" PRId64 ", base %d", rows->cols, rows->nnz,
+                    rows->base);
+  }
+  if (rows->row_ptr == NULL || (rows->nnz > 0 && rows->col_ind == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s is NULL",
+                    rows->row_ptr == NULL ? "row_ptr" : "col_ind");
+  }
+  return MERBIT_OK;
+}
+
+/* Counts, of entries [start, stop), those in columns outside [first, first + rows) and those in
+ * column `diagonal`, and widens [low, high] by all columns. One loop for each width of columns.
+ */
+#define MBI_DIST_SCAN(type)                                                                    \
+  for (k = start; k < stop; k++) {                                                             \
+    const int64_t column = (int64_t)((const type *)rows->col_ind)[k] - base;                   \
+    outside += (uint64_t)(column - first) >= (uint64_t)rows->rows;                             \
+    counts->diagonal += column == diagonal;                                                    \
+    low = column < low ? column : low;                                                         \
+    high = column > high ? column : high;                                                      \
+  }
+
+/* Looks at the entries of row `row` of the rank. Returns the first entry whose column does not
+ * exist, or -1. *entries_outside receives the number of its entries in halo columns. */
+static int64_t mbi_dist_scan(const merbit_view *rows, int64_t first, int64_t row, int64_t start,
+                             int64_t stop, mbi_dist_counts_of *counts,
+                             int64_t *entries_outside) {
+  const int64_t base = rows->base, diagonal = first + row;
+  int64_t outside = 0, low = 0, high = 0, k;
+  if (rows->index_type == MERBIT_INDEX_64) {
+    MBI_DIST_SCAN(int64_t)
+  } else {
+    MBI_DIST_SCAN(int32_t)
+  }
+  *entries_outside = outside;
+  if (low < 0 || high >= rows->cols) {
+    for (k = start; k < stop; k++) {
+      const int64_t column = mbi_dist_column(rows, k);
+      if (column < 0 || column >= rows->cols) {
+        return k;
+      }
+    }
+  }
+  return -1;
+}
+
+/* Checks all offsets and columns and counts. `first` is the number of the first row. Sets a bit
+ * of boundary[], which is zero, for each row with a halo column. */
+static merbit_status mbi_dist_count(merbit_context *context, const merbit_view *rows,
+                                    int64_t first, uint64_t *boundary,
+                                    mbi_dist_counts_of *counts) {
+  const int64_t end = first + rows->rows;
+  int64_t at = 0, i, k;
+  memset(counts, 0, sizeof *counts);
+  counts->low = INT64_MAX;
+  counts->high = -1;
+  for (i = 0; i < rows->rows; i++) {
+    const int64_t start = at;
+    int64_t outside, bad;
+    at = mbi_dist_row(rows, i + 1);
+    if ((i == 0 && mbi_dist_row(rows, 0) != 0) || at < start || at > rows->nnz) {
+      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                      "row_ptr[%" PRId64 "] is %" PRId64 ", row_ptr[%" PRId64 "] is %" PRId64
+                      ": offsets begin at %d, ascend and end at %" PRId64,
+                      i, mbi_dist_row(rows, i) + rows->base, i + 1, at + rows->base, rows->base,
+                      rows->nnz + rows->base);
+    }
+    bad = mbi_dist_scan(rows, first, i, start, at, counts, &outside);
+    if (bad >= 0) {
+      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                      "col_ind[%" PRId64 "], in row %" PRId64 " of the rank, is %" PRId64
+                      ": columns are %d to %" PRId64,
+                      bad, i, mbi_dist_column(rows, bad) + rows->base, rows->base,
+                      rows->cols - 1 + rows->base);
+    }
+    if (outside == 0) {
+      continue;
+    }
+    mbi_dist_set(boundary, i);
+    counts->halo += outside;
+    counts->boundary_rows++;
+    counts->boundary_nnz += at - start;
+    for (k = start; k < at; k++) {
+      const int64_t column = mbi_dist_column(rows, k);
+      if (column < first || column >= end) {
+        counts->low = column < counts->low ? column : counts->low;
+        counts->high = column > counts->high ? column : counts->high;
+      }
+    }
+  }
+  if (at != rows->nnz) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "row_ptr ends at %" PRId64 ", nnz is %" PRId64, at, rows->nnz);
+  }
+  counts->own = rows->nnz - counts->halo;
+  return MERBIT_OK;
+}
+
+static int mbi_dist_compare(const void *left, const void *right) {
+  const int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a > b) - (a < b);
+}
+
+/* Lists the set bits of the bitmap, and counts those before each word. */
+static merbit_status mbi_dist_columns_of_bits(merbit_context *context, mbi_dist_columns *c) {
+  int64_t word, found = 0;
+  void *array;
+  MBI_TRY(mbi_allocate_array(context, c->words, sizeof *c->before, "counts of halo columns",
+                             &array));
+  c->before = (int32_t *)array;
+  for (word = 0; word < c->words; word++) {
+    c->before[word] = (int32_t)found;
+    found += mbi_dist_bits_in(c->bits[word]);
+    if (found > INT32_MAX) {
+      return mbi_fail(context, MERBIT_TOO_LARGE,
+                      "the halo has more than 2^31 - 1 elements; use more ranks");
+    }
+  }
+  MBI_TRY(mbi_allocate_array(context, found, sizeof *c->list, "halo columns", &array));
+  c->list = (int64_t *)array;
+  for (word = 0; word < c->words; word++) {
+    uint64_t bits = c->bits[word];
+    for (; bits != 0; bits &= bits - 1) {
+      c->list[c->count++] = c->low + word * 64 + mbi_dist_bits_in((bits & (~bits + 1)) - 1);
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Finds the halo columns. On failure the caller runs mbi_dist_columns_release. */
+static merbit_status mbi_dist_columns_find(merbit_context *context, const merbit_view *rows,
+                                           int64_t first, const uint64_t *boundary,
+                                           const mbi_dist_counts_of *counts,
+                                           mbi_dist_columns *c) {
+  const int64_t end = first + rows->rows;
+  int64_t i, k, n = 0;
+  void *array;
+  memset(c, 0, sizeof *c);
+  if (counts->halo == 0) {
+    return MERBIT_OK;
+  }
+  c->low = counts->low;
+  if ((counts->high - counts->low) / 64 <= counts->halo + 4096) {
+    c->words = (counts->high - counts->low) / 64 + 1;
+  }
+  MBI_TRY(mbi_allocate_array(context, c->words > 0 ? c->words : counts->halo, sizeof *c->list,
+                             "halo columns", &array));
+  if (c->words > 0) {
+    c->bits = (uint64_t *)array;
+    memset(c->bits, 0, (size_t)c->words * sizeof *c->bits);
+  } else {
+    c->list = (int64_t *)array;
+  }
+  for (i = 0; i < rows->rows; i++) {
+    const int64_t stop = mbi_dist_get(boundary, i) ? mbi_dist_row(rows, i + 1) : 0;
+    for (k = stop > 0 ? mbi_dist_row(rows, i) : 0; k < stop; k++) {
+      const int64_t column = mbi_dist_column(rows, k);
+      if (column >= first && column < end) {
+        continue;
+      }
+      if (c->words > 0) {
+        mbi_dist_set(c->bits, column - c->low);
+      } else {
+        c->list[n++] = column;
+      }
+    }
+  }
+  if (c->words > 0) {
+    return mbi_dist_columns_of_bits(context, c);
+  }
+  qsort(c->list, (size_t)n, sizeof *c->list, mbi_dist_compare);
+  for (k = 0; k < n; k++) {
+    if (k == 0 || c->list[k] != c->list[k - 1]) {
+      c->list[c->count++] = c->list[k];
+    }
+  }
+  if (c->count > INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "the halo has %" PRId64 " elements, more than 2^31 - 1; use more ranks",
+                    c->count);
+  }
+  return MERBIT_OK;
+}
+
+static void mbi_dist_columns_release(merbit_context *context, mbi_dist_columns *c) {
+  mbi_release(context, c->list);
+  mbi_release(context, c->bits);
+  mbi_release(context, c->before);
+}
+
+/* Returns the place of a halo column in the list. */
+static int64_t mbi_dist_columns_place(const mbi_dist_columns *c, int64_t column) {
+  int64_t low = 0, high = c->count;
+  if (c->words > 0) {
+    const int64_t at = column - c->low;
+    const uint64_t lower = ((uint64_t)1 << (at & 63)) - 1;
+    return c->before[at >> 6] + mbi_dist_bits_in(c->bits[at >> 6] & lower);
+  }
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (c->list[middle] < column) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+MERBIT_API merbit_status merbit_dist_forecast(merbit_context *context, const merbit_view *rows,
+                                              int64_t first_row, merbit_dist_info *info) {
+  mbi_dist_counts_of counts;
+  mbi_dist_columns columns;
+  void *boundary = NULL;
+  merbit_status status;
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  MBI_TRY(mbi_dist_check_view(context, rows));
+  if (info == NULL || first_row < 0 || first_row > rows->cols - rows->rows) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "`info` is NULL, or rows %" PRId64 " and the next %" PRId64
+                    " exceed the %" PRId64 " of the matrix",
+                    first_row, rows->rows, rows->cols);
+  }
+  memset(&columns, 0, sizeof columns);
+  status = mbi_allocate_array(context, rows->rows / 64 + 1, sizeof(uint64_t), "marks of rows",
+                              &boundary);
+  if (status == MERBIT_OK) {
+    memset(boundary, 0, (size_t)(rows->rows / 64 + 1) * sizeof(uint64_t));
+    status = mbi_dist_count(context, rows, first_row, (uint64_t *)boundary, &counts);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_dist_columns_find(context, rows, first_row, (const uint64_t *)boundary,
+                                   &counts, &columns);
+  }
+  if (status == MERBIT_OK) {
+    info->rows = rows->rows;
+    info->first_row = first_row;
+    info->halo = columns.count;
+    info->boundary_rows = counts.boundary_rows;
+    info->own_nnz = counts.own;
+    info->halo_nnz = counts.halo;
+  }
+  mbi_release(context, boundary);
+  mbi_dist_columns_release(context, &columns);
+  return status;
+}
+
+MERBIT_API merbit_status merbit_dist_renumber(merbit_context *context, int64_t vertices,
+                                              const int32_t *part, int parts, int64_t *number,
+                                              int64_t *first) {
+  int64_t i;
+  int p;
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (vertices < 0 || parts < 1 || first == NULL ||
+      (vertices > 0 && (part == NULL || number == NULL))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "vertices is %" PRId64 " and parts %d; use at least 0 and 1, and no NULL",
+                    vertices, parts);
+  }
+  for (p = 0; p <= parts; p++) {
+    first[p] = 0;
+  }
+  for (i = 0; i < vertices; i++) {
+    if (part[i] < 0 || part[i] >= parts) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "part[%" PRId64 "] is %d; parts are 0 to %d", i, (int)part[i], parts - 1);
+    }
+    first[part[i] + 1]++;
+  }
+  for (p = 0; p < parts; p++) {
+    first[p + 1] += first[p];
+  }
+  for (i = 0; i < vertices; i++) { /* first[p] moves to where part p ends */
+    number[i] = first[part[i]]++;
+  }
+  for (p = parts; p > 0; p--) {
+    first[p] = first[p - 1];
+  }
+  first[0] = 0;
+  return MERBIT_OK;
+}
+
+/* ---- Create ------------------------------------------------------------------------------ */
+
+/* Allocates an array of set-up's in host memory. */
+static merbit_status mbi_dist_host(merbit_dist *d, int64_t count, size_t size, const char *what,
+                                   void **array) {
+  MBI_TRY(mbi_allocate_array(d->context, count, size, what, array));
+  memset(*array, 0, (size_t)count * size);
+  return MERBIT_OK;
+}
+
+/* Checks what this rank asks for. */
+static merbit_status mbi_dist_check_desc(merbit_dist *d, const merbit_plan_desc *plan) {
+  merbit_context *context = d->context;
+  const merbit_memory here = mbi_dist_on_gpu(d) ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  if (plan->operation != MERBIT_OPERATION_N || plan->reordering != MERBIT_REORDERING_NONE ||
+      plan->semiring != MERBIT_SEMIRING_PLUS_TIMES || plan->epilogue != NULL ||
+      plan->vectors > 1 || plan->block_rows != 0 || plan->block_cols != 0) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.operation, reordering, semiring, epilogue, vectors, block_rows and "
+        "block_cols of a distributed operator must be 0");
+  }
+  if (plan->vector_type != MERBIT_TYPE_DEFAULT && plan->vector_type != d->type) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.vector_type must be the type of the values, or 0");
+  }
+  if (plan->vector_memory != MERBIT_MEMORY_DEFAULT && plan->vector_memory != here) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.vector_memory must be where the operator computes, which is "
+                    "MERBIT_MEMORY_%s, or 0",
+                    mbi_dist_on_gpu(d) ? "DEVICE" : "HOST");
+  }
+  if (!mbi_dist_on_gpu(d) && d->ranks.exchange.device_messages) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "merbit_exchange.device_messages is set, but the operator computes on the "
+                    "CPU; give another exchange");
+  }
+  return MERBIT_OK;
+}
+
+/* Learns where each rank's rows begin, and that the ranks fit together. */
+static merbit_status mbi_dist_meet(merbit_dist *d, const merbit_view *rows) {
+  const mbi_dist_ranks *ranks = &d->ranks;
+  const int64_t kind = (int64_t)d->type | (int64_t)d->info.side << 8 |
+                       (int64_t)d->whole_rows << 16 | (int64_t)d->pattern << 17;
+  int q;
+  MBI_TRY(mbi_dist_tell(ranks, rows->cols));
+  for (q = 0; q < d->info.ranks; q++) {
+    if (ranks->from[q] != ranks->from[0]) {
+      return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT,
+                      "rank %d: cols is %" PRId64 ", but %" PRId64 " on rank 0", q,
+                      ranks->from[q], ranks->from[0]);
+    }
+  }
+  MBI_TRY(mbi_dist_tell(ranks, kind));
+  for (q = 0; q < d->info.ranks; q++) {
+    if (ranks->from[q] != ranks->from[0]) {
+      return mbi_fail(
+          d->context, MERBIT_INVALID_ARGUMENT,
+          "rank %d: value type, side, whole_rows or having values differs from rank 0", q);
+    }
+  }
+  MBI_TRY(mbi_dist_tell(ranks, rows->rows));
+  for (q = 0; q < d->info.ranks; q++) {
+    d->first[q + 1] = d->first[q] + ranks->from[q];
+  }
+  d->info.global_rows = d->first[d->info.ranks];
+  d->info.first_row = d->first[d->info.rank];
+  if (d->info.global_rows != rows->cols) {
+    return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT,
+                    "the ranks have %" PRId64 " rows together, but cols is %" PRId64
+                    "; a distributed matrix is square",
+                    d->info.global_rows, rows->cols);
+  }
+  return MERBIT_OK;
+}
+
+/* Allocates the arrays of one of the two matrices. */
+static merbit_status mbi_dist_csr_allocate(merbit_dist *d, int64_t rows, int64_t cols,
+                                           int64_t nnz, mbi_dist_csr *m) {
+  void *array;
+  m->rows = rows;
+  m->cols = cols;
+  m->nnz = nnz;
+  m->offset_type = nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  MBI_TRY(mbi_dist_host(d, rows + 1, nnz > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t),
+                        "row offsets", &m->row_ptr));
+  MBI_TRY(mbi_allocate_array(d->context, nnz, sizeof *m->col_ind, "columns", &array));
+  m->col_ind = (int32_t *)array;
+  return d->pattern ? MERBIT_OK
+                    : mbi_allocate_array(d->context, nnz, d->element, "values", &m->values);
+}
+
+static void mbi_dist_csr_release(merbit_dist *d, mbi_dist_csr *m) {
+  mbi_release(d->context, m->row_ptr);
+  mbi_release(d->context, m->col_ind);
+  mbi_release(d->context, m->values);
+  memset(m, 0, sizeof *m);
+}
+
+static void mbi_dist_set_offset(const mbi_dist_csr *m, int64_t row, int64_t offset) {
+  if (m->offset_type == MERBIT_INDEX_64) {
+    ((int64_t *)m->row_ptr)[row] = offset;
+  } else {
+    ((int32_t *)m->row_ptr)[row] = (int32_t)offset;
+  }
+}
+
+/* Copies `count` values from place `from` of the view to place *at of one of the two matrices.
+ */
+static void mbi_dist_copy_values(const merbit_dist *d, const void *values, int64_t from,
+                                 int64_t count, void *to, int64_t *at) {
+  const int64_t element = (int64_t)d->element;
+  memcpy((char *)to + *at * element, (const char *)values + from * element,
+         (size_t)(count * element));
+  *at += count;
+}
+
+/* Sorts values in the order of the view into those of the two matrices: runs of equal bits. */
+static void mbi_dist_take_values(const merbit_dist *d, const void *values, void *own,
+                                 void *boundary) {
+  int64_t own_at = 0, boundary_at = 0, k = 0;
+  while (k < d->nnz) {
+    const int64_t begin = k;
+    const int which = mbi_dist_get(d->is_halo, k);
+    while (k < d->nnz && mbi_dist_get(d->is_halo, k) == which) {
+      const int whole = (k & 63) == 0 && d->is_halo[k >> 6] == (which ? UINT64_MAX : 0);
+      k += whole && k + 64 <= d->nnz ? 64 : 1;
+    }
+    mbi_dist_copy_values(d, values, begin, k - begin, which ? boundary : own,
+                         which ? &boundary_at : &own_at);
+  }
+}
+
+/* Adds up the entries on the diagonal. `values` NULL: they are ones. */
+static void mbi_dist_take_diagonal(merbit_dist *d, const void *values) {
+  const int single = d->type == MERBIT_F32;
+  int64_t found = 0, word;
+  memset(d->diagonal, 0, (size_t)d->info.rows * d->element);
+  for (word = 0; word < d->nnz / 64 + 1; word++) {
+    uint64_t bits = d->is_diagonal[word];
+    for (; bits != 0; bits &= bits - 1) {
+      const int64_t k = word * 64 + mbi_dist_bits_in((bits & (~bits + 1)) - 1);
+      const int32_t row = d->diagonal_row[found++];
+      const double value = values != NULL ? mbi_dist_load(values, k, single) : 1;
+      if (single) {
+        ((float *)d->diagonal)[row] += (float)value;
+      } else {
+        ((double *)d->diagonal)[row] += value;
+      }
+    }
+  }
+}
+
+/* Numbers the own elements of x that whole boundary rows read: place[] of each is its number
+ * + 1. */
+static void mbi_dist_number_used(merbit_dist *d, const merbit_view *rows,
+                                 const uint64_t *boundary, int32_t *place) {
+  const int64_t first = d->info.first_row, end = first + rows->rows;
+  int64_t i, k;
+  for (i = 0; i < rows->rows; i++) {
+    const int64_t stop = mbi_dist_get(boundary, i) ? mbi_dist_row(rows, i + 1) : 0;
+    for (k = stop > 0 ? mbi_dist_row(rows, i) : 0; k < stop; k++) {
+      const int64_t column = mbi_dist_column(rows, k);
+      if (column >= first && column < end) {
+        place[column - first] = 1;
+      }
+    }
+  }
+  for (i = 0; i < rows->rows; i++) {
+    d->used += place[i] != 0;
+    place[i] = place[i] != 0 ? (int32_t)d->used : 0;
+  }
+}
+
+/* Lists the elements that have a number. */
+static void mbi_dist_list_used(const int32_t *place, int64_t rows, int32_t *used_at) {
+  int64_t i;
+  for (i = 0; i < rows; i++) {
+    if (place[i] != 0) {
+      used_at[place[i] - 1] = (int32_t)i;
+    }
+  }
+}
+
+/* Divides the entries between the two matrices. is_boundary[] marks the boundary rows,
+ * boundary_at[] receives them. used_place[] is from mbi_dist_number_used, or NULL. */
+static void mbi_dist_split(merbit_dist *d, const merbit_view *rows, const uint64_t *is_boundary,
+                           const mbi_dist_columns *columns, const int32_t *used_place,
+                           int32_t *boundary_at) {
+  const int64_t first = d->info.first_row, end = first + rows->rows;
+  mbi_dist_csr *own = &d->own, *boundary = &d->boundary;
+  int64_t own_at = 0, boundary_nnz = 0, row = 0, on_diagonal = 0, stop = 0, i, k;
+  for (i = 0; i < rows->rows; i++) {
+    const int64_t start = stop;
+    const int at_boundary = mbi_dist_get(is_boundary, i);
+    stop = mbi_dist_row(rows, i + 1);
+    mbi_dist_set_offset(own, i, own_at);
+    for (k = start; k < stop; k++) {
+      const int64_t column = mbi_dist_column(rows, k);
+      const int outside = at_boundary && (column < first || column >= end);
+      if (column == first + i) {
+        mbi_dist_set(d->is_diagonal, k);
+        d->diagonal_row[on_diagonal++] = (int32_t)i;
+      }
+      if (!outside && !(at_boundary && d->whole_rows)) {
+        own->col_ind[own_at++] = (int32_t)(column - first);
+        continue;
+      }
+      mbi_dist_set(d->is_halo, k);
+      boundary->col_ind[boundary_nnz++] =
+          (int32_t)(outside ? d->used + mbi_dist_columns_place(columns, column)
+                            : used_place[column - first] - 1);
+    }
+    if (at_boundary) {
+      boundary_at[row++] = (int32_t)i;
+      mbi_dist_set_offset(boundary, row, boundary_nnz);
+    }
+  }
+  mbi_dist_set_offset(own, rows->rows, own_at);
+}
+
+/* Fills a list of messages: counts[q] elements for each rank q, from `data` on. Returns how
+ * many messages there are. */
+static int mbi_dist_messages(merbit_message *list, const int64_t *counts, int ranks, void *data,
+                             size_t element) {
+  char *at = (char *)data;
+  int q, n = 0;
+  for (q = 0; q < ranks; q++) {
+    if (counts[q] > 0) {
+      list[n].rank = q;
+      list[n].data = at;
+      list[n].bytes = (size_t)counts[q] * element;
+      at += list[n++].bytes;
+    }
+  }
+  return n;
+}
+
+/* The lists of columns that ranks ask each other for, while they travel. */
+typedef struct mbi_dist_requests {
+  int64_t *wanted, *asked; /* numbers for each rank of elements that come, and that go */
+  int64_t *columns;        /* the columns that others ask for */
+  void *wanted_there, *columns_there; /* copies where messages are; or NULL */
+} mbi_dist_requests;
+
+/* Counts the halo columns that each rank owns. */
+static void mbi_dist_count_owners(const merbit_dist *d, const mbi_dist_columns *columns,
+                                  int64_t *counts) {
+  int64_t i = 0;
+  int q;
+  for (q = 0; q < d->info.ranks; q++) {
+    const int64_t begin = i;
+    while (i < columns->count && columns->list[i] < d->first[q + 1]) {
+      i++;
+    }
+    counts[q] = i - begin;
+  }
+}
+
+/* Makes a plan of one of the two matrices. */
+static merbit_status mbi_dist_plan(merbit_dist *d, const merbit_plan_desc *desc,
+                                   const mbi_dist_csr *m, merbit_plan **plan) {
+  merbit_plan_desc changed = *desc;
+  merbit_view view =
+      merbit_csr(m->rows, m->cols, m->nnz, NULL, m->col_ind, (const double *)m->values);
+  view.row_ptr = m->row_ptr;
+  view.offset_type = m->offset_type;
+  view.value_type = d->type;
+  changed.side = d->info.side;
+  changed.vector_memory = mbi_dist_on_gpu(d) ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  changed.unchecked = 1;
+  changed.changing_values |= d->whole_rows; /* no form whose rounding depends on other rows */
+  return merbit_plan_create(d->context, &view, &changed, plan);
+}
+
+/* Copies numbers of elements to where the operator computes. */
+static merbit_status mbi_dist_place(merbit_dist *d, const int32_t *from, int64_t count,
+                                    const char *what, int32_t **array) {
+  void *made;
+  MBI_TRY(mbi_dist_allocate(d, count, sizeof *from, what, &made));
+  *array = (int32_t *)made;
+  return mbi_dist_upload(d, made, from, count, sizeof *from);
+}
+
+/* ---- CUDA: kernels, the exchange's stream, page-locked memory ---------------------------- */
+
+static void mbi_dist_append(mbi_preamble *preamble, const char *text) {
+  const size_t length = strlen(text);
+  if (length >= sizeof preamble->text - preamble->length) {
+    preamble->overflow = 1;
+    return;
+  }
+  memcpy(preamble->text + preamble->length, text, length + 1);
+  preamble->length += length;
+}
+
+/* Writes the texts of the two programs. They pass as preambles, which merbit's cache keys
+ * contain. */
+static void mbi_dist_texts(merbit_type type, mbi_preamble *vectors, mbi_preamble *numbers) {
+  mbi_preamble *const both[] = {vectors, numbers};
+  int i;
+  for (i = 0; i < 2; i++) {
+    memset(both[i], 0, sizeof *both[i]);
+    mbi_dist_append(both[i], "#include \"jit/device.cuh\"\n#define MBI_DIST_HERE MBK_DEVICE\n");
+    mbi_preamble_define_int(both[i], "MBK_DIST_SINGLE", type == MERBIT_F32);
+    mbi_dist_append(both[i], mbi_dist_text_numbers);
+    mbi_dist_append(both[i], mbi_dist_text_reduce);
+  }
+  mbi_dist_append(vectors, mbi_dist_text_move);
+  mbi_dist_append(vectors, mbi_dist_text_pass);
+  mbi_dist_append(vectors, mbi_dist_text_vector_kernels);
+  mbi_dist_append(numbers, mbi_dist_text_step);
+  mbi_dist_append(numbers, mbi_dist_text_small);
+  mbi_dist_append(numbers, mbi_dist_text_number_kernels);
+}
+
+/* Compiles and loads the kernels. Behind a text stands a file that it has included already. */
+static merbit_status mbi_dist_compile(merbit_dist *d) {
+  static const char file[] = "jit/device.cuh";
+  mbi_dist_gpu *gpu = &d->gpu;
+  mbi_preamble vectors, numbers;
+  mbi_program_times times = {0, 0};
+  mbi_program_wish wishes[2];
+  mbi_dist_texts(d->type, &vectors, &numbers);
+  wishes[0].file = wishes[1].file = file;
+  wishes[0].preamble = &vectors;
+  wishes[1].preamble = &numbers;
+  wishes[0].parts = wishes[1].parts = 1;
+  wishes[0].program = &gpu->vector_program;
+  wishes[1].program = &gpu->number_program;
+  MBI_TRY(mbi_programs_create(d->context, wishes, 2, &times));
+  MBI_TRY(mbi_program_kernel(d->context, &gpu->vector_program, "mbk_dist_move", &gpu->move));
+  MBI_TRY(mbi_program_kernel(d->context, &gpu->vector_program, "mbk_dist_pass", &gpu->pass));
+  MBI_TRY(mbi_program_kernel(d->context, &gpu->number_program, "mbk_dist_total", &gpu->total));
+  return mbi_program_kernel(d->context, &gpu->number_program, "mbk_dist_numbers",
+                            &gpu->numbers);
+}
+
+/* Finds the functions of libcuda; makes stream, events and kernels. */
+static merbit_status mbi_dist_gpu_open(merbit_dist *d) {
+  static const struct {
+    const char *name;
+    size_t at;
+  } functions[] = {{"cuCtxGetStreamPriorityRange", offsetof(mbi_dist_driver, priority_range)},
+                   {"cuStreamCreateWithPriority", offsetof(mbi_dist_driver, stream_create)},
+                   {"cuStreamDestroy_v2", offsetof(mbi_dist_driver, stream_destroy)},
+                   {"cuStreamWaitEvent", offsetof(mbi_dist_driver, stream_wait)},
+                   {"cuEventCreate", offsetof(mbi_dist_driver, event_create)},
+                   {"cuEventDestroy_v2", offsetof(mbi_dist_driver, event_destroy)},
+                   {"cuEventRecord", offsetof(mbi_dist_driver, event_record)},
+                   {"cuMemAllocHost_v2", offsetof(mbi_dist_driver, host_allocate)},
+                   {"cuMemFreeHost", offsetof(mbi_dist_driver, host_release)},
+                   {"cuMemcpyHtoDAsync_v2", offsetof(mbi_dist_driver, upload)},
+                   {"cuMemcpyDtoHAsync_v2", offsetof(mbi_dist_driver, download)}};
+  mbi_dist_gpu *gpu = &d->gpu;
+  const mbi_dist_driver *driver = &gpu->driver;
+  int least = 0, greatest = 0;
+  size_t i;
+  for (i = 0; i < sizeof functions / sizeof *functions; i++) {
+    if (!mbi_library_function(d->context->device.driver.library, functions[i].name,
+                              (char *)&gpu->driver + functions[i].at, sizeof(void *))) {
+      return mbi_fail(d->context, MERBIT_NO_DEVICE,
+                      "the CUDA driver has no %s; install a newer driver", functions[i].name);
+    }
+  }
+  MBI_TRY(mbi_dist_cuda(d, driver->priority_range(&least, &greatest),
+                        "cuCtxGetStreamPriorityRange"));
+  MBI_TRY(mbi_dist_cuda(d,
+                        driver->stream_create(&gpu->stream, MBI_STREAM_NON_BLOCKING, greatest),
+                        "cuStreamCreateWithPriority"));
+  gpu->stream_made = 1;
+  MBI_TRY(mbi_dist_cuda(d, driver->event_create(&gpu->packed, MBI_DIST_EVENT_UNTIMED),
+                        "cuEventCreate"));
+  gpu->packed_made = 1;
+  MBI_TRY(mbi_dist_cuda(d, driver->event_create(&gpu->arrived, MBI_DIST_EVENT_UNTIMED),
+                        "cuEventCreate"));
+  gpu->arrived_made = 1;
+  return mbi_dist_compile(d);
+}
+
+/* Waits for the exchange's stream: after a failure it may still have copies to do. Reports
+ * nothing. */
+static void mbi_dist_gpu_idle(merbit_dist *d) {
+  const merbit_exchange *e = &d->ranks.exchange;
+  if (!d->gpu.stream_made) {
+    return;
+  }
+  if (e->device_messages && e->wait != NULL) {
+    (void)e->wait(e->user, d->gpu.stream);
+  } else {
+    (void)mbi_device_mark_lost(d->context,
+                               d->context->device.driver.stream_synchronize(d->gpu.stream));
+  }
+}
+
+static void mbi_dist_gpu_close(merbit_dist *d) {
+  mbi_dist_gpu *gpu = &d->gpu;
+  if (gpu->send != NULL) {
+    (void)mbi_device_mark_lost(d->context, gpu->driver.host_release(gpu->send));
+  }
+  if (gpu->receive != NULL) {
+    (void)mbi_device_mark_lost(d->context, gpu->driver.host_release(gpu->receive));
+  }
+  if (gpu->packed_made) {
+    (void)mbi_device_mark_lost(d->context, gpu->driver.event_destroy(gpu->packed));
+  }
+  if (gpu->arrived_made) {
+    (void)mbi_device_mark_lost(d->context, gpu->driver.event_destroy(gpu->arrived));
+  }
+  if (gpu->stream_made) {
+    (void)mbi_device_mark_lost(d->context, gpu->driver.stream_destroy(gpu->stream));
+  }
+}
+
+/* Allocates page-locked memory. */
+static merbit_status mbi_dist_pinned(merbit_dist *d, size_t bytes, void **memory) {
+  const mbi_curesult result = d->gpu.driver.host_allocate(memory, bytes > 0 ? bytes : 1);
+  *memory = result == 0 ? *memory : NULL;
+  return mbi_dist_cuda(d, result, "cuMemAllocHost");
+}
+
+/* ---- Create ------------------------------------------------------------------------------ */
+
+/* What set-up needs and the operator does not. */
+typedef struct mbi_dist_setup {
+  mbi_dist_columns columns;
+  mbi_dist_requests requests;
+  uint64_t *is_boundary; /* a bit for each row */
+  int32_t *used_place, *used_at, *boundary_at, *pack_at;
+} mbi_dist_setup;
+
+static void mbi_dist_setup_release(merbit_dist *d, mbi_dist_setup *s) {
+  mbi_dist_columns_release(d->context, &s->columns);
+  mbi_release(d->context, s->requests.wanted);
+  mbi_release(d->context, s->requests.columns);
+  mbi_release(d->context, s->is_boundary);
+  mbi_release(d->context, s->used_place);
+  mbi_release(d->context, s->used_at);
+  mbi_release(d->context, s->boundary_at);
+  mbi_release(d->context, s->pack_at);
+  if (mbi_dist_enter(d) == MERBIT_OK) {
+    if (mbi_dist_on_gpu(d)) {
+      mbi_dist_release(d, s->requests.wanted_there);
+      mbi_dist_release(d, s->requests.columns_there);
+    }
+    mbi_dist_leave(d);
+  }
+}
+
+/* Allocates what the requests and later products need. */
+static merbit_status mbi_dist_requests_allocate(merbit_dist *d, mbi_dist_setup *s) {
+  const mbi_dist_columns *columns = &s->columns;
+  mbi_dist_requests *r = &s->requests;
+  const int64_t held = d->info.device_bytes;
+  void *array;
+  if (d->info.sent > INT32_MAX || d->used + columns->count > INT32_MAX) {
+    return mbi_fail(d->context, MERBIT_TOO_LARGE,
+                    "a product would send %" PRId64 " elements and receive %" PRId64
+                    "; 2^31 - 1 are the most: use more ranks",
+                    d->info.sent, columns->count);
+  }
+  MBI_TRY(mbi_dist_host(d, d->info.sent, sizeof *r->columns, "requested columns", &array));
+  r->columns = (int64_t *)array;
+  MBI_TRY(mbi_dist_host(d, d->info.sent, sizeof *s->pack_at, "rows to send", &array));
+  s->pack_at = (int32_t *)array;
+  if (mbi_dist_device_messages(d)) {
+    MBI_TRY(mbi_dist_allocate(d, columns->count, sizeof *r->columns, "halo columns",
+                              &r->wanted_there));
+    MBI_TRY(mbi_dist_allocate(d, d->info.sent, sizeof *r->columns, "requested columns",
+                              &r->columns_there));
+    d->info.device_bytes = held; /* they go with set-up */
+    MBI_TRY(
+        mbi_dist_upload(d, r->wanted_there, columns->list, columns->count, sizeof *r->columns));
+  }
+  MBI_TRY(mbi_dist_allocate(d, d->info.sent, d->element, "elements to send", &d->packed));
+  return mbi_dist_allocate(d, d->used + columns->count, d->element, "the halo", &d->halo_x);
+}
+
+/* Asks each owner for the halo columns: an exchange the other way round than those of products.
+ */
+static merbit_status mbi_dist_requests_travel(merbit_dist *d, mbi_dist_setup *s) {
+  const merbit_exchange *e = &d->ranks.exchange;
+  const mbi_dist_requests *r = &s->requests;
+  const int device = mbi_dist_device_messages(d);
+  void *const stream = device ? d->gpu.stream : NULL;
+  const int sends =
+      mbi_dist_messages(d->sends, r->wanted, d->info.ranks,
+                        device ? r->wanted_there : (void *)s->columns.list, sizeof *r->columns);
+  const int receives =
+      mbi_dist_messages(d->receives, r->asked, d->info.ranks,
+                        device ? r->columns_there : (void *)r->columns, sizeof *r->columns);
+  if (e->start(e->user, d->sends, sends, d->receives, receives, stream) != 0) {
+    return mbi_dist_exchange_failed(&d->ranks, "start");
+  }
+  if (e->finish(e->user, stream) != 0) {
+    return mbi_dist_exchange_failed(&d->ranks, "finish");
+  }
+  return device ? mbi_dist_wait(d, stream) : MERBIT_OK;
+}
+
+/* Makes pack_at[] of what others ask for. */
+static merbit_status mbi_dist_requests_take(merbit_dist *d, mbi_dist_setup *s) {
+  const mbi_dist_requests *r = &s->requests;
+  int64_t k;
+  if (mbi_dist_device_messages(d)) {
+    MBI_TRY(mbi_device_download(d->context, r->columns, mbi_device_address(r->columns_there),
+                                (size_t)d->info.sent * sizeof *r->columns));
+  }
+  for (k = 0; k < d->info.sent; k++) {
+    const int64_t row = r->columns[k] - d->info.first_row;
+    if (row < 0 || row >= d->info.rows) {
+      return mbi_fail(d->context, MERBIT_IO_ERROR,
+                      "row %" PRId64 " is asked for, which is on another rank: merbit_exchange "
+                      "delivers to the wrong rank",
+                      r->columns[k]);
+    }
+    s->pack_at[k] = (int32_t)row;
+  }
+  return MERBIT_OK;
+}
+
+/* Makes what a rank can make before it knows others' wishes: its two matrices and its halo. */
+static merbit_status mbi_dist_look(merbit_dist *d, const merbit_view *rows, mbi_dist_setup *s) {
+  const int64_t n = rows->rows, words = rows->nnz / 64 + 1;
+  mbi_dist_counts_of counts;
+  void *array;
+  MBI_TRY(mbi_dist_host(d, n / 64 + 1, sizeof *s->is_boundary, "marks of rows", &array));
+  s->is_boundary = (uint64_t *)array;
+  MBI_TRY(mbi_dist_count(d->context, rows, d->info.first_row, s->is_boundary, &counts));
+  MBI_TRY(mbi_dist_columns_find(d->context, rows, d->info.first_row, s->is_boundary, &counts,
+                                &s->columns));
+  d->info.rows = n;
+  d->info.halo = s->columns.count;
+  d->info.boundary_rows = counts.boundary_rows;
+  d->info.halo_nnz = d->whole_rows ? counts.boundary_nnz : counts.halo;
+  d->info.own_nnz = rows->nnz - d->info.halo_nnz;
+  d->nnz = rows->nnz;
+  MBI_TRY(mbi_dist_host(d, words, sizeof *d->is_halo, "marks of entries", &array));
+  d->is_halo = (uint64_t *)array;
+  MBI_TRY(mbi_dist_host(d, words, sizeof *d->is_diagonal, "marks of entries", &array));
+  d->is_diagonal = (uint64_t *)array;
+  MBI_TRY(mbi_dist_host(d, counts.diagonal, sizeof *d->diagonal_row, "rows", &array));
+  d->diagonal_row = (int32_t *)array;
+  MBI_TRY(mbi_dist_host(d, n, d->element, "the diagonal", &d->diagonal));
+  MBI_TRY(mbi_dist_host(d, counts.boundary_rows, sizeof *s->boundary_at, "rows", &array));
+  s->boundary_at = (int32_t *)array;
+  if (d->whole_rows) {
+    MBI_TRY(mbi_dist_host(d, n, sizeof *s->used_place, "places", &array));
+    s->used_place = (int32_t *)array;
+    mbi_dist_number_used(d, rows, s->is_boundary, s->used_place);
+    MBI_TRY(mbi_dist_host(d, d->used, sizeof *s->used_at, "places", &array));
+    s->used_at = (int32_t *)array;
+    mbi_dist_list_used(s->used_place, n, s->used_at);
+  }
+  MBI_TRY(mbi_dist_csr_allocate(d, n, n, d->info.own_nnz, &d->own));
+  MBI_TRY(mbi_dist_csr_allocate(d, counts.boundary_rows, d->used + d->info.halo,
+                                d->info.halo_nnz, &d->boundary));
+  mbi_dist_split(d, rows, s->is_boundary, &s->columns, s->used_place, s->boundary_at);
+  mbi_dist_take_diagonal(d, rows->values);
+  if (!d->pattern) {
+    mbi_dist_take_values(d, rows->values, d->own.values, d->boundary.values);
+  }
+  MBI_TRY(mbi_dist_host(d, 2 * (int64_t)d->info.ranks, sizeof(int64_t), "counts", &array));
+  s->requests.wanted = (int64_t *)array;
+  s->requests.asked = s->requests.wanted + d->info.ranks;
+  MBI_TRY(
+      mbi_dist_host(d, 2 * (int64_t)d->info.ranks, sizeof(merbit_message), "messages", &array));
+  d->sends = (merbit_message *)array;
+  d->receives = d->sends + d->info.ranks;
+  return mbi_dist_on_gpu(d) ? mbi_dist_gpu_open(d) : MERBIT_OK;
+}
+
+/* Makes the plans, and all that products and solves need. */
+static merbit_status mbi_dist_prepare(merbit_dist *d, const merbit_plan_desc *desc,
+                                      mbi_dist_setup *s) {
+  const int64_t n = d->info.rows, boundary = d->info.boundary_rows;
+  const int staged = mbi_dist_on_gpu(d) && !mbi_dist_device_messages(d);
+  void *array, *send, *receive;
+  int64_t partials = mbi_dist_on_gpu(d) ? MBI_DIST_BLOCKS : mbi_dist_parts(n);
+  MBI_TRY(mbi_dist_place(d, s->pack_at, d->info.sent, "rows to send", &d->pack_at));
+  MBI_TRY(mbi_dist_place(d, s->used_at, d->used, "rows to keep", &d->used_at));
+  MBI_TRY(mbi_dist_place(d, s->boundary_at, boundary, "boundary rows", &d->boundary_at));
+  MBI_TRY(mbi_dist_allocate(d, boundary, d->element, "sums of boundary rows", &d->boundary_y));
+  MBI_TRY(mbi_dist_allocate(d, MBI_DIST_NUMBERS, sizeof(double), "numbers", &array));
+  d->scalars = (double *)array;
+  MBI_TRY(mbi_dist_allocate(d, 2 * partials, sizeof(double), "partial sums", &array));
+  d->partial = (double *)array;
+  send = d->packed;
+  receive = (char *)d->halo_x + d->used * (int64_t)d->element;
+  if (staged) {
+    MBI_TRY(mbi_dist_pinned(d, (size_t)d->info.sent * d->element, &d->gpu.send));
+    MBI_TRY(mbi_dist_pinned(d, (size_t)d->info.halo * d->element, &d->gpu.receive));
+    send = d->gpu.send;
+    receive = d->gpu.receive;
+  }
+  d->info.send_ranks =
+      mbi_dist_messages(d->sends, s->requests.asked, d->info.ranks, send, d->element);
+  d->info.receive_ranks =
+      mbi_dist_messages(d->receives, s->requests.wanted, d->info.ranks, receive, d->element);
+  if (n > 0) {
+    MBI_TRY(mbi_dist_plan(d, desc, &d->own, &d->own_plan));
+  }
+  if (boundary > 0) {
+    MBI_TRY(mbi_dist_plan(d, desc, &d->boundary, &d->boundary_plan));
+  }
+  if (mbi_dist_on_gpu(d)) { /* the plans have copies */
+    mbi_dist_csr_release(d, &d->own);
+    mbi_dist_csr_release(d, &d->boundary);
+  }
+  return MERBIT_OK;
+}
+
+/* Runs a part of set-up that no other rank has a part in, with the CUDA context current. */
+#define MBI_DIST_ALONE(d, call)                                                                \
+  do {                                                                                         \
+    merbit_status alone = mbi_dist_enter(d);                                                   \
+    if (alone == MERBIT_OK) {                                                                  \
+      alone = (call);                                                                          \
+      mbi_dist_leave(d);                                                                       \
+    }                                                                                          \
+    MBI_TRY(mbi_dist_agree(&(d)->ranks, alone));                                               \
+  } while (0)
+
+/* Builds an operator whose ranks can talk. Whatever fails on one rank is told to all. */
+static merbit_status mbi_dist_build(merbit_dist *d, const merbit_view *rows,
+                                    const merbit_plan_desc *desc, mbi_dist_setup *s) {
+  const mbi_dist_ranks *ranks = &d->ranks;
+  const size_t bytes = (size_t)d->info.ranks * sizeof(int64_t);
+  int q;
+  MBI_TRY(mbi_dist_meet(d, rows));
+  MBI_DIST_ALONE(d, mbi_dist_look(d, rows, s));
+  mbi_dist_count_owners(d, &s->columns, s->requests.wanted);
+  memcpy(ranks->to, s->requests.wanted, bytes);
+  MBI_TRY(mbi_dist_counts(ranks));
+  memcpy(s->requests.asked, ranks->from, bytes);
+  for (q = 0; q < d->info.ranks; q++) {
+    d->info.sent += s->requests.asked[q];
+  }
+  MBI_DIST_ALONE(d, mbi_dist_requests_allocate(d, s));
+  MBI_TRY(mbi_dist_enter(d));
+  {
+    const merbit_status status = mbi_dist_requests_travel(d, s);
+    mbi_dist_leave(d);
+    MBI_TRY(status);
+  }
+  MBI_DIST_ALONE(d, mbi_dist_requests_take(d, s));
+  MBI_DIST_ALONE(d, mbi_dist_prepare(d, desc, s));
+  return MERBIT_OK;
+}
+
+/* Makes the record of an operator, after `exchange` was found usable. */
+static merbit_status mbi_dist_begin(merbit_context *context, const merbit_exchange *exchange,
+                                    const merbit_view *rows, const merbit_dist_desc *desc,
+                                    merbit_dist **dist) {
+  const merbit_side side =
+      desc != NULL && desc->plan.side != MERBIT_SIDE_AUTO ? desc->plan.side : context->side;
+  const merbit_plan_desc plan = desc != NULL ? desc->plan : merbit_plan_defaults();
+  void *array;
+  merbit_dist *d;
+  MBI_TRY(mbi_dist_check_view(context, rows));
+  if (side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "plan_desc.side is MERBIT_SIDE_CUDA, but the context is on the CPU");
+  }
+  MBI_TRY(mbi_allocate_array(context, 1, sizeof *d, "a distributed operator", &array));
+  d = (merbit_dist *)array;
+  memset(d, 0, sizeof *d);
+  mbi_context_retain(context);
+  *dist = d;
+  d->context = d->ranks.context = context;
+  d->ranks.exchange = *exchange;
+  d->info.rank = exchange->rank;
+  d->info.ranks = exchange->ranks;
+  d->info.side = side;
+  d->type = rows->value_type == MERBIT_F32 ? MERBIT_F32 : MERBIT_F64;
+  d->element = d->type == MERBIT_F32 ? sizeof(float) : sizeof(double);
+  d->pattern = rows->values == NULL;
+  d->whole_rows = desc != NULL && desc->whole_rows != 0;
+  MBI_TRY(mbi_dist_host(d, 3 * (int64_t)exchange->ranks + 1, sizeof *d->first, "first rows",
+                        &array));
+  d->first = (int64_t *)array;
+  d->ranks.to = d->first + exchange->ranks + 1;
+  d->ranks.from = d->ranks.to + exchange->ranks;
+  return mbi_dist_check_desc(d, &plan);
+}
+
+/* The most ranks that hear of a failure while a rank has no memory for the record. */
+#define MBI_DIST_FEW 64
+
+MERBIT_API merbit_status merbit_dist_create(merbit_context *context,
+                                            const merbit_exchange *exchange,
+                                            const merbit_view *rows,
+                                            const merbit_dist_desc *desc, merbit_dist **dist) {
+  const merbit_plan_desc plan = desc != NULL ? desc->plan : merbit_plan_defaults();
+  const double begin = mbi_seconds();
+  int64_t few[2 * MBI_DIST_FEW];
+  mbi_dist_ranks ranks;
+  mbi_dist_setup setup;
+  merbit_dist *d = NULL;
+  merbit_status status;
+  if (dist != NULL) {
+    *dist = NULL;
+  }
+  if (context == NULL || exchange == NULL || exchange->counts == NULL ||
+      exchange->start == NULL || exchange->finish == NULL || exchange->ranks < 1 ||
+      exchange->rank < 0 || exchange->rank >= exchange->ranks) {
+    if (exchange != NULL && exchange->abort != NULL) {
+      exchange->abort(exchange->user);
+    }
+    return context == NULL
+               ? MERBIT_INVALID_ARGUMENT
+               : mbi_fail(
+                     context, MERBIT_INVALID_ARGUMENT,
+                     "`exchange` needs counts, start, finish, and a rank from 0 to ranks - 1");
+  }
+  status = dist == NULL
+               ? mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `dist` is NULL")
+               : mbi_dist_begin(context, exchange, rows, desc, &d);
+  ranks.context = context;
+  ranks.exchange = *exchange;
+  ranks.to = d != NULL ? d->ranks.to : NULL;
+  ranks.from = d != NULL ? d->ranks.from : NULL;
+  if (ranks.to == NULL && exchange->ranks <= MBI_DIST_FEW) {
+    ranks.to = few;
+    ranks.from = few + MBI_DIST_FEW;
+  }
+  if (ranks.to == NULL) {
+    mbi_dist_abort(&ranks);
+  } else {
+    status = mbi_dist_agree(&ranks, status);
+  }
+  if (status == MERBIT_OK) {
+    memset(&setup, 0, sizeof setup);
+    status = mbi_dist_build(d, rows, &plan, &setup);
+    mbi_dist_setup_release(d, &setup);
+  }
+  if (status != MERBIT_OK) {
+    merbit_dist_destroy(d);
+    return status;
+  }
+  d->info.create_seconds = mbi_seconds() - begin;
+  *dist = d;
+  return MERBIT_OK;
+}
+
+MERBIT_API void merbit_dist_destroy(merbit_dist *d) {
+  merbit_context *context;
+  if (d == NULL) {
+    return;
+  }
+  context = d->context;
+  merbit_plan_destroy(d->own_plan);
+  merbit_plan_destroy(d->boundary_plan);
+  if (!mbi_dist_on_gpu(d) || mbi_device_enter_alive(context)) {
+    void *const arrays[] = {d->pack_at, d->used_at,    d->boundary_at, d->packed,
+                            d->halo_x,  d->boundary_y, d->scalars,     d->partial};
+    size_t i;
+    if (mbi_dist_on_gpu(d)) {
+      mbi_dist_gpu_idle(d);
+    }
+    for (i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+      mbi_dist_release(d, arrays[i]);
+    }
+    if (mbi_dist_on_gpu(d)) {
+      mbi_dist_gpu_close(d);
+      mbi_program_destroy(context, &d->gpu.vector_program);
+      mbi_program_destroy(context, &d->gpu.number_program);
+    }
+    mbi_dist_leave(d);
+  }
+  mbi_dist_csr_release(d, &d->own);
+  mbi_dist_csr_release(d, &d->boundary);
+  mbi_release(context, d->is_halo);
+  mbi_release(context, d->is_diagonal);
+  mbi_release(context, d->diagonal_row);
+  mbi_release(context, d->diagonal);
+  mbi_release(context, d->sends);
+  mbi_release(context, d->first);
+  mbi_release(context, d);
+  mbi_context_unref(context);
+}
+
+/* Copies the values that a plan takes, and gives them to it. */
+static merbit_status mbi_dist_update(merbit_dist *d, const void *values) {
+  void *own = NULL, *boundary = NULL;
+  merbit_status status;
+  if (values == NULL || d->pattern) {
+    return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT, "%s",
+                    d->pattern ? "the operator is a pattern, which has no values"
+                               : "`values` is NULL");
+  }
+  status = mbi_dist_host(d, d->info.own_nnz, d->element, "new values", &own);
+  if (status == MERBIT_OK) {
+    status = mbi_dist_host(d, d->info.halo_nnz, d->element, "new values", &boundary);
+  }
+  if (status == MERBIT_OK) {
+    mbi_dist_take_values(d, values, own, boundary);
+    mbi_dist_take_diagonal(d, values);
+    if (d->own_plan != NULL) {
+      status = merbit_plan_update_values(d->own_plan, own, MERBIT_MEMORY_HOST);
+    }
+  }
+  if (status == MERBIT_OK && d->boundary_plan != NULL) {
+    status = merbit_plan_update_values(d->boundary_plan, boundary, MERBIT_MEMORY_HOST);
+  }
+  mbi_release(d->context, own);
+  mbi_release(d->context, boundary);
+  return status;
+}
+
+/* Fails if an earlier call has left the ranks at different places. */
+static merbit_status mbi_dist_usable(const merbit_dist *d) {
+  if (d == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  return d->broken
+             ? mbi_fail(d->context, MERBIT_IO_ERROR,
+                        "rank %d: a product or a solve failed before, or its exchange did; "
+                        "destroy the operator",
+                        d->info.rank)
+             : MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_dist_update_values(merbit_dist *dist, const void *values) {
+  MBI_TRY(mbi_dist_usable(dist));
+  return mbi_dist_agree(&dist->ranks, mbi_dist_update(dist, values));
+}
+
+MERBIT_API merbit_status merbit_dist_get_info(const merbit_dist *dist, merbit_dist_info *info) {
+  const merbit_plan *plans[2];
+  int i;
+  if (dist == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (info == NULL) {
+    return mbi_fail(dist->context, MERBIT_INVALID_ARGUMENT, "`info` is NULL");
+  }
+  *info = dist->info;
+  plans[0] = dist->own_plan;
+  plans[1] = dist->boundary_plan;
+  for (i = 0; i < 2; i++) {
+    merbit_plan_info plan;
+    if (plans[i] != NULL && merbit_plan_get_info(plans[i], &plan) == MERBIT_OK) {
+      info->device_bytes += plan.device_bytes;
+    }
+  }
+  return MERBIT_OK;
+}
+
+MERBIT_API size_t merbit_dist_describe(const merbit_dist *dist, char *text, size_t size) {
+  char own[512] = "nothing", boundary[512] = "nothing";
+  const merbit_dist_info *info;
+  int length;
+  if (dist == NULL) {
+    return 0;
+  }
+  info = &dist->info;
+  if (dist->own_plan != NULL) {
+    (void)merbit_plan_describe(dist->own_plan, own, sizeof own);
+  }
+  if (dist->boundary_plan != NULL) {
+    (void)merbit_plan_describe(dist->boundary_plan, boundary, sizeof boundary);
+  }
+  length = snprintf(
+      text, size,
+      "rank %d of %d: %" PRId64 " of %" PRId64 " rows from row %" PRId64 "; receives %" PRId64
+      " elements from %d ranks, sends %" PRId64 " to %d; %" PRId64
+      " nonzeros at once: %s; %" PRId64 " in %" PRId64 " %srows after the exchange: %s",
+      info->rank, info->ranks, info->rows, info->global_rows, info->first_row, info->halo,
+      info->receive_ranks, info->sent, info->send_ranks, info->own_nnz, own, info->halo_nnz,
+      info->boundary_rows, dist->whole_rows ? "whole " : "", boundary);
+  return length > 0 ? (size_t)length : 0;
+}
+
+/* ==== >>DIST PRODUCT ====================================================================== */
+
+/* Packs what others need, and lets it go. */
+static merbit_status mbi_dist_send(merbit_dist *d, const void *x, void *stream) {
+  const merbit_exchange *e = &d->ranks.exchange;
+  const mbi_dist_gpu *gpu = &d->gpu;
+  MBI_TRY(
+      mbi_dist_move_all(d, x, d->packed, d->pack_at, d->info.sent, MBI_DIST_GATHER, stream));
+  if (mbi_dist_on_gpu(d)) {
+    MBI_TRY(mbi_dist_cuda(d, gpu->driver.event_record(gpu->packed, stream), "cuEventRecord"));
+    MBI_TRY(mbi_dist_cuda(d, gpu->driver.stream_wait(gpu->stream, gpu->packed, 0),
+                          "cuStreamWaitEvent"));
+    if (!mbi_dist_device_messages(d)) { /* to the host; from there when it has arrived */
+      const size_t bytes = (size_t)d->info.sent * d->element;
+      return bytes == 0
+                 ? MERBIT_OK
+                 : mbi_dist_cuda(d,
+                                 gpu->driver.download(gpu->send, mbi_device_address(d->packed),
+                                                      bytes, gpu->stream),
+                                 "cuMemcpyDtoHAsync");
+    }
+  }
+  return e->start(e->user, d->sends, d->info.send_ranks, d->receives, d->info.receive_ranks,
+                  gpu->stream) == 0
+             ? MERBIT_OK
+             : mbi_dist_exchange_failed(&d->ranks, "start");
+}
+
+/* Waits until the halo is in halo_x: the host, or on CUDA the stream. */
+static merbit_status mbi_dist_receive(merbit_dist *d, void *stream) {
+  const merbit_exchange *e = &d->ranks.exchange;
+  const mbi_dist_gpu *gpu = &d->gpu;
+  const int staged = mbi_dist_on_gpu(d) && !mbi_dist_device_messages(d);
+  const size_t bytes = (size_t)d->info.halo * d->element;
+  void *const exchange_stream = staged ? NULL : gpu->stream;
+  if (staged) {
+    MBI_TRY(mbi_device_synchronize(d->context, gpu->stream));
+    if (e->start(e->user, d->sends, d->info.send_ranks, d->receives, d->info.receive_ranks,
+                 NULL) != 0) {
+      return mbi_dist_exchange_failed(&d->ranks, "start");
+    }
+  }
+  if (e->finish(e->user, exchange_stream) != 0) {
+    return mbi_dist_exchange_failed(&d->ranks, "finish");
+  }
+  if (staged && bytes > 0) {
+    const mbi_devptr halo = mbi_device_address(d->halo_x) + (uint64_t)d->used * d->element;
+    MBI_TRY(mbi_dist_cuda(d, gpu->driver.upload(halo, gpu->receive, bytes, gpu->stream),
+                          "cuMemcpyHtoDAsync"));
+  }
+  if (mbi_dist_on_gpu(d)) {
+    MBI_TRY(
+        mbi_dist_cuda(d, gpu->driver.event_record(gpu->arrived, gpu->stream), "cuEventRecord"));
+    MBI_TRY(mbi_dist_cuda(d, gpu->driver.stream_wait(stream, gpu->arrived, 0),
+                          "cuStreamWaitEvent"));
+  }
+  return MERBIT_OK;
+}
+
+/* Computes y = alpha A x + beta y. On CUDA the context is current. */
+static merbit_status mbi_dist_multiply(merbit_dist *d, const void *alpha, const void *x,
+                                       const void *beta, void *y, void *stream) {
+  const int64_t boundary = d->info.boundary_rows;
+  MBI_TRY(mbi_dist_send(d, x, stream));
+  MBI_TRY(mbi_dist_move_all(d, x, d->halo_x, d->used_at, d->used, MBI_DIST_GATHER, stream));
+  if (d->whole_rows && beta != NULL) { /* before the own product changes these rows */
+    MBI_TRY(mbi_dist_move_all(d, y, d->boundary_y, d->boundary_at, boundary, MBI_DIST_GATHER,
+                              stream));
+  }
+  if (d->own_plan != NULL) {
+    MBI_TRY(merbit_spmv(d->own_plan, NULL, alpha, x, beta, y, stream));
+  }
+  MBI_TRY(mbi_dist_receive(d, stream));
+  if (d->boundary_plan == NULL) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(merbit_spmv(d->boundary_plan, NULL, alpha, d->halo_x, d->whole_rows ? beta : NULL,
+                      d->boundary_y, stream));
+  return mbi_dist_move_all(d, d->boundary_y, y, d->boundary_at, boundary,
+                           d->whole_rows ? MBI_DIST_PLACE : MBI_DIST_ADD, stream);
+}
+
+/* Fails if a vector of a rank with rows is NULL. */
+static merbit_status mbi_dist_check_vectors(const merbit_dist *d, const void *x,
+                                            const void *y) {
+  return d->info.rows > 0 && (x == NULL || y == NULL)
+             ? mbi_fail(d->context, MERBIT_INVALID_ARGUMENT, "a vector is NULL")
+             : MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, const void *x,
+                                          const void *beta, void *y, void *stream) {
+  merbit_status status;
+  MBI_TRY(mbi_dist_usable(dist));
+  status = mbi_dist_check_vectors(dist, x, y);
+  if (status == MERBIT_OK && (status = mbi_dist_enter(dist)) == MERBIT_OK) {
+    status = mbi_dist_multiply(dist, alpha, x, beta, y, stream);
+    mbi_dist_leave(dist);
+  }
+  return mbi_dist_end(dist, status);
+}
+
+/* ==== >>DIST SOLVERS ====================================================================== */
+
+static merbit_status mbi_dist_dot(merbit_dist *d, const void *x, const void *y, double *result,
+                                  void *stream) {
+  mbi_dist_pass p = mbi_dist_pass_begin(d, NULL);
+  p.always = 1;
+  mbi_dist_pass_dot(&p, x, y);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 1, 0, stream));
+  MBI_TRY(mbi_dist_sum(d, 1, stream));
+  return mbi_dist_read(d, MBI_DIST_SUM, 1, result, stream);
+}
+
+MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const void *y,
+                                         double *result, void *stream) {
+  merbit_status status;
+  MBI_TRY(mbi_dist_usable(dist));
+  status = result == NULL ? mbi_fail(dist->context, MERBIT_INVALID_ARGUMENT, "`result` is NULL")
+                          : mbi_dist_check_vectors(dist, x, y);
+  if (status == MERBIT_OK && (status = mbi_dist_enter(dist)) == MERBIT_OK) {
+    status = mbi_dist_dot(dist, x, y, result, stream);
+    mbi_dist_leave(dist);
+  }
+  return mbi_dist_end(dist, status);
+}
+
+/* A solve while it runs. Vectors of the same name as in Saad's algorithms. */
+typedef struct mbi_dist_solve {
+  merbit_dist *d;
+  void *stream;
+  const void *b;
+  void *x;
+  void *memory; /* of the vectors */
+  void *r, *p, *q, *z, *shadow, *p_hat, *s_hat;
+  void *inverse;                    /* of the diagonal; NULL: no preconditioner */
+  double numbers[MBI_DIST_NUMBERS]; /* as the host last saw them */
+  int check_every;
+  double *history;
+  int history_size, checks;
+  merbit_dist_result *result;
+} mbi_dist_solve;
+
+/* Runs one iteration without looking at the numbers. */
+typedef merbit_status (*mbi_dist_iterate)(mbi_dist_solve *v);
+
+/* Writes all numbers to where the operator computes. */
+static merbit_status mbi_dist_write_numbers(mbi_dist_solve *v) {
+  v->numbers[MBI_DIST_ONE] = 1;
+  return mbi_dist_upload(v->d, v->d->scalars, v->numbers, MBI_DIST_NUMBERS, sizeof(double));
+}
+
+/* Reads all numbers: a convergence check. */
+static merbit_status mbi_dist_look_at_numbers(mbi_dist_solve *v) {
+  v->result->synchronizations += mbi_dist_on_gpu(v->d);
+  return mbi_dist_read(v->d, 0, MBI_DIST_NUMBERS, v->numbers, v->stream);
+}
+
+/* Computes out = a + sign * scalars[factor] * b, either of which may be `out`. b NULL: out = a.
+ */
+static mbi_dist_pass mbi_dist_update_of(mbi_dist_solve *v, void *out, const void *a,
+                                        double sign, int factor, const void *b) {
+  mbi_dist_pass p = mbi_dist_pass_begin(v->d, out);
+  mbi_dist_pass_add(&p, 1, MBI_DIST_ONE, a);
+  if (b != NULL) {
+    mbi_dist_pass_add(&p, sign, factor, b);
+  }
+  return p;
+}
+
+/* Computes out = M^-1 a, and if `dot` is set a . out into the third sum. */
+static merbit_status mbi_dist_precondition(mbi_dist_solve *v, void *out, const void *a,
+                                           int dot) {
+  mbi_dist_pass p = mbi_dist_update_of(v, out, a, 0, 0, NULL);
+  p.scale = v->inverse;
+  if (dot) {
+    mbi_dist_pass_dot(&p, a, out);
+  }
+  return mbi_dist_pass_run(v->d, &p, dot, 2, v->stream);
+}
+
+/* Computes r = b - A x and the numbers with which an iteration starts. */
+static merbit_status mbi_dist_residual(mbi_dist_solve *v) {
+  mbi_dist_pass p;
+  MBI_TRY(mbi_dist_multiply(v->d, NULL, v->x, NULL, v->q, v->stream));
+  p = mbi_dist_update_of(v, v->r, v->b, -1, MBI_DIST_ONE, v->q);
+  mbi_dist_pass_dot(&p, v->r, v->r);
+  mbi_dist_pass_dot(&p, v->b, v->b);
+  MBI_TRY(mbi_dist_pass_run(v->d, &p, 2, 0, v->stream));
+  if (v->numbers[MBI_DIST_JACOBI] != 0) {
+    MBI_TRY(mbi_dist_precondition(v, v->z, v->r, 1));
+  }
+  MBI_TRY(mbi_dist_sum(v->d, 3, v->stream));
+  return mbi_dist_compute(v->d, MBI_DIST_STEP_START, v->stream);
+}
+
+/* One iteration of CG: Saad, algorithm 9.1. z is r without a preconditioner. */
+static merbit_status mbi_dist_cg(mbi_dist_solve *v) {
+  merbit_dist *d = v->d;
+  mbi_dist_pass p = mbi_dist_pass_begin(d, NULL);
+  MBI_TRY(mbi_dist_multiply(d, NULL, v->p, NULL, v->q, v->stream));
+  mbi_dist_pass_dot(&p, v->p, v->q);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 1, 0, v->stream));
+  MBI_TRY(mbi_dist_sum(d, 1, v->stream));
+  MBI_TRY(mbi_dist_compute(d, MBI_DIST_STEP_CG_ALPHA, v->stream));
+  p = mbi_dist_update_of(v, v->x, v->x, 1, MBI_DIST_ALPHA, v->p);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 0, 0, v->stream));
+  p = mbi_dist_update_of(v, v->r, v->r, -1, MBI_DIST_ALPHA, v->q);
+  mbi_dist_pass_dot(&p, v->r, v->r);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 1, 0, v->stream));
+  if (v->inverse != NULL) {
+    MBI_TRY(mbi_dist_precondition(v, v->z, v->r, 1));
+  }
+  MBI_TRY(mbi_dist_sum(d, v->inverse != NULL ? 3 : 1, v->stream));
+  MBI_TRY(mbi_dist_compute(d, MBI_DIST_STEP_CG_BETA, v->stream));
+  p = mbi_dist_update_of(v, v->p, v->z, 1, MBI_DIST_BETA, v->p);
+  return mbi_dist_pass_run(d, &p, 0, 0, v->stream);
+}
+
+/* One iteration of BiCGSTAB with M on the right: Saad, algorithm 7.7. v is in q, s in r, t in
+ * z; p_hat and then s_hat are M^-1 p and M^-1 s, or these themselves. */
+static merbit_status mbi_dist_bicgstab(mbi_dist_solve *v) {
+  merbit_dist *d = v->d;
+  void *const p_hat = v->inverse != NULL ? v->p_hat : v->p;
+  void *const s_hat = v->inverse != NULL ? v->s_hat : v->r;
+  mbi_dist_pass p;
+  if (v->inverse != NULL) {
+    MBI_TRY(mbi_dist_precondition(v, p_hat, v->p, 0));
+  }
+  MBI_TRY(mbi_dist_multiply(d, NULL, p_hat, NULL, v->q, v->stream));
+  p = mbi_dist_pass_begin(d, NULL);
+  mbi_dist_pass_dot(&p, v->q, v->shadow);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 1, 0, v->stream));
+  MBI_TRY(mbi_dist_sum(d, 1, v->stream));
+  MBI_TRY(mbi_dist_compute(d, MBI_DIST_STEP_BICGSTAB_ALPHA, v->stream));
+  p = mbi_dist_update_of(v, v->r, v->r, -1, MBI_DIST_ALPHA, v->q);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 0, 0, v->stream));
+  if (v->inverse != NULL) {
+    MBI_TRY(mbi_dist_precondition(v, s_hat, v->r, 0));
+  }
+  MBI_TRY(mbi_dist_multiply(d, NULL, s_hat, NULL, v->z, v->stream));
+  p = mbi_dist_pass_begin(d, NULL);
+  mbi_dist_pass_dot(&p, v->z, v->r);
+  mbi_dist_pass_dot(&p, v->z, v->z);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 2, 0, v->stream));
+  MBI_TRY(mbi_dist_sum(d, 2, v->stream));
+  MBI_TRY(mbi_dist_compute(d, MBI_DIST_STEP_BICGSTAB_OMEGA, v->stream));
+  p = mbi_dist_update_of(v, v->x, v->x, 1, MBI_DIST_ALPHA, p_hat);
+  mbi_dist_pass_add(&p, 1, MBI_DIST_OMEGA, s_hat);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 0, 0, v->stream));
+  p = mbi_dist_update_of(v, v->r, v->r, -1, MBI_DIST_OMEGA, v->z);
+  mbi_dist_pass_dot(&p, v->r, v->r);
+  mbi_dist_pass_dot(&p, v->r, v->shadow);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 2, 0, v->stream));
+  MBI_TRY(mbi_dist_sum(d, 2, v->stream));
+  MBI_TRY(mbi_dist_compute(d, MBI_DIST_STEP_BICGSTAB_BETA, v->stream));
+  p = mbi_dist_update_of(v, v->p, v->r, 1, MBI_DIST_BETA, v->p);
+  mbi_dist_pass_add(&p, -1, MBI_DIST_BETA_OMEGA, v->q);
+  return mbi_dist_pass_run(d, &p, 0, 0, v->stream);
+}
+
+/* Iterates until a number tells to stop. */
+static merbit_status mbi_dist_run(mbi_dist_solve *v, mbi_dist_iterate iterate, double scale) {
+  int k;
+  do {
+    for (k = 0; k < v->check_every; k++) {
+      MBI_TRY(iterate(v));
+    }
+    MBI_TRY(mbi_dist_look_at_numbers(v));
+    if (v->checks < v->history_size && v->history != NULL) {
+      v->history[v->checks] = scale * sqrt(v->numbers[MBI_DIST_RR]);
+    }
+    v->checks++;
+  } while (mbi_dist_why(v->numbers) == MBI_DIST_RUNS);
+  return MERBIT_OK;
+}
+
+/* Fills the inverse of the diagonal. */
+static merbit_status mbi_dist_invert(mbi_dist_solve *v) {
+  merbit_dist *d = v->d;
+  const int single = d->type == MERBIT_F32;
+  void *inverse;
+  merbit_status status = MERBIT_OK;
+  int64_t i;
+  MBI_TRY(mbi_dist_host(d, d->info.rows, d->element, "the inverse diagonal", &inverse));
+  for (i = 0; i < d->info.rows && status == MERBIT_OK; i++) {
+    const double value = mbi_dist_load(d->diagonal, i, single);
+    if (value == 0) {
+      status = mbi_fail(d->context, MERBIT_INVALID_MATRIX,
+                        "MERBIT_PRECONDITIONER_JACOBI: the diagonal of row %" PRId64 " is 0",
+                        d->info.first_row + i);
+    }
+    if (single) {
+      ((float *)inverse)[i] = (float)(1 / value);
+    } else {
+      ((double *)inverse)[i] = 1 / value;
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_dist_upload(d, v->inverse, inverse, d->info.rows, d->element);
+  }
+  mbi_release(d->context, inverse);
+  return status;
+}
+
+/* Allocates `count` vectors, each at its pointer. */
+static merbit_status mbi_dist_vectors(mbi_dist_solve *v, int count, void **const *vectors) {
+  const int64_t bytes = (v->d->info.rows * (int64_t)v->d->element + 255) / 256 * 256;
+  const int64_t held = v->d->info.device_bytes;
+  int k;
+  MBI_TRY(mbi_dist_allocate(v->d, count * bytes, 1, "the vectors of a solve", &v->memory));
+  v->d->info.device_bytes = held; /* only until the solve ends */
+  for (k = 0; k < count; k++) {
+    *vectors[k] = (char *)v->memory + k * bytes;
+  }
+  return MERBIT_OK;
+}
+
+/* Checks a solve and allocates its vectors. */
+static merbit_status mbi_dist_solve_begin(mbi_dist_solve *v,
+                                          const merbit_dist_solver_desc *desc) {
+  void **const vectors[] = {&v->r,      &v->p,     &v->q,     &v->z,
+                            &v->shadow, &v->p_hat, &v->s_hat, &v->inverse};
+  void **const cg[] = {&v->r, &v->p, &v->q, &v->z, &v->inverse};
+  const int jacobi = desc != NULL && desc->preconditioner == MERBIT_PRECONDITIONER_JACOBI;
+  MBI_TRY(mbi_dist_check_vectors(v->d, v->b, v->x));
+  if (desc == NULL ||
+      (desc->method != MERBIT_SOLVER_CG && desc->method != MERBIT_SOLVER_BICGSTAB) ||
+      (desc->preconditioner != MERBIT_PRECONDITIONER_NONE && !jacobi)) {
+    return mbi_fail(v->d->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_dist_solver_desc.method is MERBIT_SOLVER_CG or "
+                    "MERBIT_SOLVER_BICGSTAB, preconditioner is MERBIT_PRECONDITIONER_NONE or "
+                    "MERBIT_PRECONDITIONER_JACOBI");
+  }
+  if (!(desc->tolerance >= 0) || desc->max_iterations < 0 || desc->check_every < 0) {
+    return mbi_fail(v->d->context, MERBIT_INVALID_ARGUMENT,
+                    "tolerance is %g, max_iterations %d, check_every %d; none may be negative",
+                    desc->tolerance, desc->max_iterations, desc->check_every);
+  }
+  if (desc->method == MERBIT_SOLVER_CG) {
+    MBI_TRY(mbi_dist_vectors(v, jacobi ? 5 : 3, cg));
+    v->z = jacobi ? v->z : v->r;
+  } else {
+    MBI_TRY(mbi_dist_vectors(v, jacobi ? 8 : 5, vectors));
+  }
+  return jacobi ? mbi_dist_invert(v) : MERBIT_OK;
+}
+
+/* Fills a vector with zeros. */
+static merbit_status mbi_dist_zero(merbit_dist *d, void *vector, void *stream) {
+  const size_t bytes = (size_t)d->info.rows * d->element;
+  if (mbi_dist_on_gpu(d)) {
+    return mbi_device_zero(d->context, mbi_device_address(vector), bytes, stream);
+  }
+  if (bytes > 0) {
+    memset(vector, 0, bytes);
+  }
+  return MERBIT_OK;
+}
+
+/* Copies what an iteration starts with from the residual. */
+static merbit_status mbi_dist_first_directions(mbi_dist_solve *v) {
+  mbi_dist_pass p = mbi_dist_update_of(v, v->p, v->shadow != NULL ? v->r : v->z, 0, 0, NULL);
+  MBI_TRY(mbi_dist_pass_run(v->d, &p, 0, 0, v->stream));
+  if (v->shadow != NULL) {
+    p = mbi_dist_update_of(v, v->shadow, v->r, 0, 0, NULL);
+    MBI_TRY(mbi_dist_pass_run(v->d, &p, 0, 0, v->stream));
+  }
+  return MERBIT_OK;
+}
+
+/* Iterates from the true residual, again and again while that pays: after a breakdown, and if
+ * the recurrence's residual was far from the true one. */
+static merbit_status mbi_dist_solve_run(mbi_dist_solve *v,
+                                        const merbit_dist_solver_desc *desc) {
+  const double tolerance = desc->tolerance > 0        ? desc->tolerance
+                           : v->d->type == MERBIT_F32 ? 1e-5
+                                                      : 1e-10;
+  const mbi_dist_iterate iterate =
+      desc->method == MERBIT_SOLVER_CG ? mbi_dist_cg : mbi_dist_bicgstab;
+  const int jacobi = v->inverse != NULL && desc->method == MERBIT_SOLVER_CG;
+  double *const s = v->numbers;
+  double last = 0, slack = 1;
+  int stopped = MBI_DIST_RUNS; /* why the last iteration did */
+  for (;; slack = 1.01) {
+    s[MBI_DIST_STOP] = MBI_DIST_RUNS;
+    s[MBI_DIST_CAP] = desc->max_iterations > 0 ? desc->max_iterations : 20000;
+    s[MBI_DIST_TARGET] = slack * tolerance * (slack * tolerance);
+    s[MBI_DIST_JACOBI] = jacobi;
+    MBI_TRY(mbi_dist_write_numbers(v));
+    MBI_TRY(mbi_dist_residual(v));
+    MBI_TRY(mbi_dist_look_at_numbers(v));
+    if (s[MBI_DIST_BB] == 0) {
+      MBI_TRY(mbi_dist_zero(v->d, v->x, v->stream));
+      MBI_TRY(mbi_dist_wait(v->d, v->stream));
+      v->result->stop = MERBIT_STOP_CONVERGED;
+      return MERBIT_OK;
+    }
+    v->result->residual = sqrt(s[MBI_DIST_RR] / s[MBI_DIST_BB]);
+    v->result->iterations = (int)s[MBI_DIST_ITERATIONS];
+    if (stopped == MBI_DIST_RUNS) {
+      v->result->estimated_residual = v->result->residual;
+    }
+    if (mbi_dist_why(s) != MBI_DIST_RUNS || stopped == MBI_DIST_NOT_FINITE) {
+      v->result->stop = stopped == MBI_DIST_NOT_FINITE          ? MERBIT_STOP_NOT_FINITE
+                        : mbi_dist_why(s) == MBI_DIST_CONVERGED ? MERBIT_STOP_CONVERGED
+                        : mbi_dist_why(s) == MBI_DIST_CAPPED    ? MERBIT_STOP_CAP
+                                                                : MERBIT_STOP_NOT_FINITE;
+      return MERBIT_OK;
+    }
+    if (stopped != MBI_DIST_RUNS && !(v->result->residual < 0.5 * last)) {
+      v->result->stop =
+          stopped == MBI_DIST_BROKEN ? MERBIT_STOP_BREAKDOWN : MERBIT_STOP_STAGNATED;
+      return MERBIT_OK;
+    }
+    last = v->result->residual;
+    MBI_TRY(mbi_dist_first_directions(v));
+    MBI_TRY(mbi_dist_run(v, iterate, 1 / sqrt(s[MBI_DIST_BB])));
+    v->result->estimated_residual = sqrt(s[MBI_DIST_RR] / s[MBI_DIST_BB]);
+    stopped = (int)s[MBI_DIST_STOP];
+  }
+}
+
+/* Returns how many iterations pass between two checks. */
+static int mbi_dist_check_every(const merbit_dist *d, int wish) {
+  return mbi_dist_sums_on_host(d) ? 1 : wish > 0 ? wish : 16;
+}
+
+/* Runs `body` with what all solves need around it. */
+static merbit_status mbi_dist_solve_end(mbi_dist_solve *v, merbit_status status, double begin,
+                                        merbit_dist_result *result) {
+  if (v->memory != NULL) {
+    mbi_dist_release(v->d, v->memory);
+  }
+  v->result->seconds = mbi_seconds() - begin;
+  if (status == MERBIT_OK && result != NULL) {
+    *result = *v->result;
+  }
+  return status;
+}
+
+MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
+                                           const merbit_dist_solver_desc *desc, const void *b,
+                                           void *x, int start_from_x, void *stream,
+                                           merbit_dist_result *result) {
+  const double begin = mbi_seconds();
+  merbit_dist_result made;
+  mbi_dist_solve v;
+  merbit_status status;
+  MBI_TRY(mbi_dist_usable(dist));
+  memset(&v, 0, sizeof v);
+  memset(&made, 0, sizeof made);
+  v.d = dist;
+  v.stream = stream;
+  v.b = b;
+  v.x = x;
+  v.result = &made;
+  status = mbi_dist_enter(dist);
+  if (status != MERBIT_OK) {
+    return mbi_dist_end(dist, status);
+  }
+  status = mbi_dist_agree(&dist->ranks, mbi_dist_solve_begin(&v, desc));
+  if (status == MERBIT_OK) {
+    v.check_every = mbi_dist_check_every(dist, desc->check_every);
+    v.history = desc->history;
+    v.history_size = desc->history_size;
+    status = start_from_x ? MERBIT_OK : mbi_dist_zero(dist, x, stream);
+    if (status == MERBIT_OK) {
+      status = mbi_dist_wait(dist, stream); /* uploads of numbers do not wait for it */
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_dist_solve_run(&v, desc);
+    }
+    status = mbi_dist_end(dist, status);
+  }
+  status = mbi_dist_solve_end(&v, status, begin, result);
+  mbi_dist_leave(dist);
+  return status;
+}
+
+/* ---- PageRank ---------------------------------------------------------------------------- */
+
+/* One step of the power method: rank = d M rank + (1 - d + d (rank of the dangling vertices)) /
+ * n, where M is the operator with columns that add up to 1, or to 0 for dangling vertices.
+ * Their rank is what M rank lacks of 1. */
+static merbit_status mbi_dist_pagerank(mbi_dist_solve *v) {
+  merbit_dist *d = v->d;
+  const void *given = v->x;
+  mbi_dist_pass p;
+  if (v->inverse != NULL) {
+    MBI_TRY(mbi_dist_precondition(v, v->z, v->x, 0));
+    given = v->z;
+  }
+  MBI_TRY(mbi_dist_multiply(d, NULL, given, NULL, v->q, v->stream));
+  p = mbi_dist_pass_begin(d, NULL);
+  mbi_dist_pass_dot(&p, v->q, NULL);
+  MBI_TRY(mbi_dist_pass_run(d, &p, 1, 0, v->stream));
+  MBI_TRY(mbi_dist_sum(d, 1, v->stream));
+  MBI_TRY(mbi_dist_compute(d, MBI_DIST_STEP_PAGERANK_SHIFT, v->stream));
+  p = mbi_dist_pass_begin(d, v->x);
+  mbi_dist_pass_add(&p, 1, MBI_DIST_DAMPING, v->q);
+  mbi_dist_pass_add(&p, 1, MBI_DIST_SHIFT, NULL);
+  p.change = 1;
+  MBI_TRY(mbi_dist_pass_run(d, &p, 1, 0, v->stream));
+  MBI_TRY(mbi_dist_sum(d, 1, v->stream));
+  return mbi_dist_compute(d, MBI_DIST_STEP_PAGERANK_CHANGE, v->stream);
+}
+
+/* Fills the inverse of the out-weights, with 0 for 0. */
+static merbit_status mbi_dist_invert_weights(mbi_dist_solve *v, const void *weights) {
+  merbit_dist *d = v->d;
+  const int single = d->type == MERBIT_F32;
+  const size_t bytes = (size_t)d->info.rows * d->element;
+  void *inverse;
+  merbit_status status = MERBIT_OK;
+  int64_t i;
+  MBI_TRY(mbi_dist_host(d, d->info.rows, d->element, "inverse out-weights", &inverse));
+  if (mbi_dist_on_gpu(d)) {
+    status = mbi_device_download(d->context, inverse, mbi_device_address(weights), bytes);
+  } else if (bytes > 0) {
+    memcpy(inverse, weights, bytes);
+  }
+  for (i = 0; i < d->info.rows && status == MERBIT_OK; i++) {
+    const double weight = mbi_dist_load(inverse, i, single);
+    if (!(weight >= 0) || !(weight - weight == 0)) {
+      status = mbi_fail(d->context, MERBIT_INVALID_ARGUMENT,
+                        "out_weights of vertex %" PRId64 " is %g; weights are finite and at "
+                        "least 0",
+                        d->info.first_row + i, weight);
+    }
+    if (single) {
+      ((float *)inverse)[i] = weight > 0 ? (float)(1 / weight) : 0;
+    } else {
+      ((double *)inverse)[i] = weight > 0 ? 1 / weight : 0;
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_dist_upload(d, v->inverse, inverse, d->info.rows, d->element);
+  }
+  mbi_release(d->context, inverse);
+  return status;
+}
+
+/* Checks the options and allocates vectors. */
+static merbit_status mbi_dist_pagerank_begin(mbi_dist_solve *v,
+                                             const merbit_dist_pagerank_desc *desc) {
+  void **const vectors[] = {&v->q, &v->z, &v->inverse};
+  const int weighted = desc->out_weights != NULL;
+  MBI_TRY(mbi_dist_check_vectors(v->d, v->x, v->x));
+  if (!(desc->damping >= 0 && desc->damping < 1) || !(desc->tolerance >= 0) ||
+      desc->max_iterations < 0 || desc->check_every < 0) {
+    return mbi_fail(
+        v->d->context, MERBIT_INVALID_ARGUMENT,
+        "damping is %g, tolerance %g, max_iterations %d, check_every %d; damping is in "
+        "(0, 1), or 0 for 0.85, the others at least 0",
+        desc->damping, desc->tolerance, desc->max_iterations, desc->check_every);
+  }
+  MBI_TRY(mbi_dist_vectors(v, weighted ? 3 : 1, vectors));
+  return weighted ? mbi_dist_invert_weights(v, desc->out_weights) : MERBIT_OK;
+}
+
+static merbit_status mbi_dist_pagerank_run(mbi_dist_solve *v,
+                                           const merbit_dist_pagerank_desc *desc) {
+  const double vertices = (double)v->d->info.global_rows;
+  double *const s = v->numbers;
+  mbi_dist_pass p;
+  s[MBI_DIST_CAP] = desc->max_iterations > 0 ? desc->max_iterations : 1000;
+  s[MBI_DIST_TARGET] = desc->tolerance > 0        ? desc->tolerance
+                       : v->d->type == MERBIT_F32 ? 2.384185791015625e-07
+                                                  : 1e-10;
+  s[MBI_DIST_DAMPING] = desc->damping > 0 ? desc->damping : 0.85;
+  s[MBI_DIST_VERTICES] = vertices;
+  s[MBI_DIST_SHIFT] = 1 / vertices;
+  MBI_TRY(mbi_dist_write_numbers(v));
+  p = mbi_dist_pass_begin(v->d, v->x); /* all ranks equal */
+  mbi_dist_pass_add(&p, 1, MBI_DIST_SHIFT, NULL);
+  MBI_TRY(mbi_dist_pass_run(v->d, &p, 0, 0, v->stream));
+  if (vertices == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_dist_run(v, mbi_dist_pagerank, 1));
+  v->result->iterations = (int)s[MBI_DIST_ITERATIONS];
+  v->result->residual = v->result->estimated_residual = s[MBI_DIST_RR];
+  v->result->stop = mbi_dist_why(s) == MBI_DIST_CONVERGED ? MERBIT_STOP_CONVERGED
+                    : mbi_dist_why(s) == MBI_DIST_CAPPED  ? MERBIT_STOP_CAP
+                                                          : MERBIT_STOP_NOT_FINITE;
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
+                                              const merbit_dist_pagerank_desc *desc,
+                                              void *ranks, void *stream,
+                                              merbit_dist_result *result) {
+  const double begin = mbi_seconds();
+  merbit_dist_pagerank_desc none;
+  merbit_dist_result made;
+  mbi_dist_solve v;
+  merbit_status status;
+  MBI_TRY(mbi_dist_usable(dist));
+  memset(&v, 0, sizeof v);
+  memset(&made, 0, sizeof made);
+  memset(&none, 0, sizeof none);
+  desc = desc != NULL ? desc : &none;
+  v.d = dist;
+  v.stream = stream;
+  v.x = ranks;
+  v.result = &made;
+  status = mbi_dist_enter(dist);
+  if (status != MERBIT_OK) {
+    return mbi_dist_end(dist, status);
+  }
+  status = mbi_dist_wait(dist, stream); /* copies of weights and numbers do not */
+  status = mbi_dist_agree(&dist->ranks,
+                          status == MERBIT_OK ? mbi_dist_pagerank_begin(&v, desc) : status);
+  if (status == MERBIT_OK) {
+    v.check_every = mbi_dist_check_every(dist, desc->check_every);
+    status = mbi_dist_end(dist, mbi_dist_pagerank_run(&v, desc));
+  }
+  status = mbi_dist_solve_end(&v, status, begin, result);
+  mbi_dist_leave(dist);
+  return status;
+}
+
+/* ==== >>DIST NCCL ============================================================================= */
+
+#ifndef _WIN32
+/* NCCL's numbers (nccl.h); tests/dist/test_nccl_abi.c compares them. */
+enum {
+  MBI_NCCL_CUDA_ERROR = 1,
+  MBI_NCCL_IN_PROGRESS = 7,
+  MBI_NCCL_INT8 = 0,
+  MBI_NCCL_INT64 = 4,
+  MBI_NCCL_F64 = 8,
+  MBI_NCCL_SUM = 0
+};
+#define MBI_NCCL_TIMEOUT 60.0
+#define MBI_NCCL_TICK 0.1    /* seconds between two looks of the guard */
+#define MBI_NCCL_SPIN 0.001  /* seconds for which a wait asks without a pause */
+#define MBI_CUDA_NOT_READY 600
+
+/* NCCL and what the exchange needs of the driver beyond merbit.h. A result is an ncclResult_t or a
+ * CUresult, a communicator an ncclComm_t, a type an ncclDataType_t. */
+typedef struct mbi_nccl_calls {
+  int (*get_version)(int *version);
+  int (*get_unique_id)(merbit_nccl_id *id);
+  int (*init_rank)(void **communicator, int ranks, merbit_nccl_id id, int rank);
+  int (*destroy)(void *communicator);
+  int (*abort)(void *communicator);
+  int (*async_error)(void *communicator, int *error);
+  int (*group_start)(void);
+  int (*group_end)(void);
+  int (*send)(const void *data, size_t count, int type, int peer, void *communicator,
+              void *stream);
+  int (*recv)(void *data, size_t count, int type, int peer, void *communicator, void *stream);
+  int (*all_reduce)(const void *from, void *to, size_t count, int type, int operation,
+                    void *communicator, void *stream);
+  const char *(*error_string)(int result);
+  const char *(*last_error)(void *communicator); /* NULL before NCCL 2.13 */
+  mbi_curesult (*stream_query)(void *stream);
+  mbi_curesult (*upload)(mbi_devptr target, const void *source, size_t bytes, void *stream);
+  mbi_curesult (*download)(void *target, mbi_devptr source, size_t bytes, void *stream);
+} mbi_nccl_calls;
+
+typedef struct mbi_nccl_symbol {
+  const char *name;
+  size_t at; /* of the function's pointer in mbi_nccl_calls */
+  int optional;
+} mbi_nccl_symbol;
+
+#define MBI_NCCL_AT(field) offsetof(mbi_nccl_calls, field)
+static const mbi_nccl_symbol mbi_nccl_symbols[] = {
+    {"ncclGetVersion", MBI_NCCL_AT(get_version), 0},
+    {"ncclGetUniqueId", MBI_NCCL_AT(get_unique_id), 0},
+    {"ncclCommInitRank", MBI_NCCL_AT(init_rank), 0},
+    {"ncclCommDestroy", MBI_NCCL_AT(destroy), 0},
+    {"ncclCommAbort", MBI_NCCL_AT(abort), 0},
+    {"ncclCommGetAsyncError", MBI_NCCL_AT(async_error), 0},
+    {"ncclGroupStart", MBI_NCCL_AT(group_start), 0},
+    {"ncclGroupEnd", MBI_NCCL_AT(group_end), 0},
+    {"ncclSend", MBI_NCCL_AT(send), 0},
+    {"ncclRecv", MBI_NCCL_AT(recv), 0},
+    {"ncclAllReduce", MBI_NCCL_AT(all_reduce), 0},
+    {"ncclGetErrorString", MBI_NCCL_AT(error_string), 0},
+    {"ncclGetLastError", MBI_NCCL_AT(last_error), 1}};
+static const mbi_nccl_symbol mbi_nccl_driver_symbols[] = {
+    {"cuStreamQuery", MBI_NCCL_AT(stream_query), 0},
+    {"cuMemcpyHtoDAsync_v2", MBI_NCCL_AT(upload), 0},
+    {"cuMemcpyDtoHAsync_v2", MBI_NCCL_AT(download), 0}};
+
+/* One rank's exchange. The guard is a thread that makes and destroys the communicator, so that the
+ * caller can give up waiting, and aborts it if a call of the caller takes too long. */
+typedef struct mbi_nccl {
+  merbit_exchange exchange; /* first: the caller's pointer */
+  merbit_context *context;
+  mbi_nccl_calls calls;
+  merbit_nccl_id id;
+  double limit; /* seconds */
+  void *communicator;
+  void *stream;       /* of `counts` */
+  mbi_devptr numbers; /* ranks * ranks numbers of `counts`: row p has those that rank p sends */
+  int64_t *copy;      /* the same on the host */
+  pthread_t guard;
+  mbi_mutex lock; /* guards the fields below */
+  pthread_cond_t changed;
+  int ready;         /* 1: the communicator was made, or `result` says why not */
+  int result;        /* of ncclCommInitRank */
+  int stop;          /* 1: the guard is to end */
+  int ended;         /* 1: it touches this struct no more */
+  int abandoned;     /* 1: the caller has given up; the guard releases everything */
+  int failed;        /* 1: the communicator is aborted or about to be */
+  const char *call;  /* the NCCL call in which the caller is; NULL: none */
+  double call_began; /* mbi_seconds */
+  char sentence[MERBIT_MESSAGE_SIZE]; /* about the first failure */
+} mbi_nccl;
+
+/* Fills the pointers of `calls` from a library. Returns the name of the first symbol that is
+ * missing, or NULL. */
+static const char *mbi_nccl_load(void *library, const mbi_nccl_symbol *symbols, size_t count,
+                                 mbi_nccl_calls *calls) {
+  size_t i;
+  for (i = 0; i < count; i++) {
+    if (!mbi_library_function(library, symbols[i].name, (char *)calls + symbols[i].at,
+                              sizeof calls->get_version) &&
+        !symbols[i].optional) {
+      return symbols[i].name;
+    }
+  }
+  return NULL;
+}
+
+/* Opens NCCL. It stays loaded, because its threads may outlive a communicator. */
+static merbit_status mbi_nccl_open(merbit_context *context, const merbit_nccl_desc *desc,
+                                   mbi_nccl_calls *calls) {
+  const char *path = desc != NULL ? desc->library : NULL, *missing;
+  void *library;
+  if (context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "NCCL exchanges between GPUs, and this context computes on the CPU; make it "
+                    "with MERBIT_SIDE_CUDA, or give merbit_dist_create another exchange");
+  }
+  if (path == NULL) {
+    path = mbi_environment("MERBIT_NCCL");
+  }
+  library = mbi_library_open(path != NULL ? path : "libnccl.so.2");
+  if (library == NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "NCCL cannot be opened (%s); install it, or name it in MERBIT_NCCL",
+                    mbi_library_error());
+  }
+  missing = mbi_nccl_load(library, mbi_nccl_symbols,
+                          sizeof mbi_nccl_symbols / sizeof *mbi_nccl_symbols, calls);
+  if (missing != NULL) {
+    mbi_library_close(library);
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the NCCL %s lacks %s; install version 2.7 or later, or name one in "
+                    "MERBIT_NCCL",
+                    path != NULL ? path : "libnccl.so.2", missing);
+  }
+  mbi_library_keep(library);
+  mbi_library_close(library);
+  missing = mbi_nccl_load(context->device.driver.library, mbi_nccl_driver_symbols,
+                          sizeof mbi_nccl_driver_symbols / sizeof *mbi_nccl_driver_symbols, calls);
+  if (missing != NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the NVIDIA driver lacks %s, which an exchange over NCCL needs; install one "
+                    "that supports CUDA 11",
+                    missing);
+  }
+  return MERBIT_OK;
+}
+
+/* Writes what NCCL says about a result. */
+static void mbi_nccl_text(const mbi_nccl_calls *calls, int result, char *text, size_t size) {
+  const char *meaning = calls->error_string(result);
+  const char *last = calls->last_error != NULL ? calls->last_error(NULL) : NULL;
+  const int more = last != NULL && last[0] != '\0';
+  (void)snprintf(text, size, "%s (NCCL error %d)%s%.200s", meaning != NULL ? meaning : "no text",
+                 result, more ? ": " : "", more ? last : "");
+}
+
+MERBIT_API merbit_status merbit_exchange_nccl_id(merbit_context *context,
+                                                 const merbit_nccl_desc *desc,
+                                                 merbit_nccl_id *id) {
+  mbi_nccl_calls calls;
+  char text[300];
+  int result;
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (id == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `id` is NULL");
+  }
+  memset(id, 0, sizeof *id);
+  memset(&calls, 0, sizeof calls);
+  MBI_TRY(mbi_nccl_open(context, desc, &calls));
+  result = calls.get_unique_id(id);
+  if (result != 0) {
+    mbi_nccl_text(&calls, result, text, sizeof text);
+    return mbi_fail(context, MERBIT_IO_ERROR, "ncclGetUniqueId failed: %s", text);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+/* Records the first failure, with a sentence that names the rank, and aborts the communicator. A
+ * thread that is in an NCCL call then comes back from it, and kernels that wait for other ranks end.
+ * Returns 1. */
+MBI_PRINTF(2, 3) static int mbi_nccl_fail(mbi_nccl *n, const char *format, ...) {
+  int first, length;
+  mbi_mutex_lock(&n->lock);
+  first = !n->failed;
+  n->failed = 1;
+  if (first) {
+    va_list arguments;
+    length = snprintf(n->sentence, sizeof n->sentence, "rank %d of %d: ", n->exchange.rank,
+                      n->exchange.ranks);
+    va_start(arguments, format);
+    (void)vsnprintf(n->sentence + length, sizeof n->sentence - (size_t)length, format, arguments);
+    va_end(arguments);
+  }
+  mbi_mutex_unlock(&n->lock);
+  if (first && n->communicator != NULL) {
+    (void)n->calls.abort(n->communicator);
+  }
+  return 1;
+}
+
+/* Fails unless `result` of an NCCL call is 0. */
+static int mbi_nccl_check(mbi_nccl *n, int result, const char *call) {
+  char text[300];
+  if (result == 0 || result == MBI_NCCL_IN_PROGRESS) {
+    return 0;
+  }
+  mbi_nccl_text(&n->calls, result, text, sizeof text);
+  return mbi_nccl_fail(n, "%s failed: %s", call, text);
+}
+
+static int mbi_nccl_failed(mbi_nccl *n) {
+  int failed;
+  mbi_mutex_lock(&n->lock);
+  failed = n->failed;
+  mbi_mutex_unlock(&n->lock);
+  return failed;
+}
+
+/* ---- The guard ------------------------------------------------------------------------------- */
+
+/* Waits, with the lock held, until another thread has changed something, but at most a tick. */
+static void mbi_nccl_tick(mbi_nccl *n) {
+  const int64_t until = mbi_now() + (int64_t)(1e9 * MBI_NCCL_TICK);
+  struct timespec time;
+  time.tv_sec = (time_t)(until / 1000000000);
+  time.tv_nsec = (long)(until % 1000000000);
+  (void)pthread_cond_timedwait(&n->changed, &n->lock, &time);
+}
+
+static void mbi_nccl_release(mbi_nccl *n) {
+  merbit_context *context = n->context;
+  if (mbi_device_enter_alive(context)) {
+    if (n->stream != NULL) {
+      (void)context->device.driver.stream_destroy(n->stream);
+    }
+    mbi_device_release(context, n->numbers);
+    mbi_device_leave(context);
+  }
+  mbi_release(context, n->copy);
+  (void)pthread_cond_destroy(&n->changed);
+  mbi_mutex_destroy(&n->lock);
+  mbi_release(context, n);
+  mbi_context_unref(context);
+}
+
+/* Begins a call of NCCL that may wait for other ranks: the guard looks at its time. Returns 0 after
+ * a failure, when nothing may be called. */
+static int mbi_nccl_begin(mbi_nccl *n, const char *call) {
+  int alive;
+  mbi_mutex_lock(&n->lock);
+  alive = !n->failed;
+  n->call = alive ? call : NULL;
+  n->call_began = mbi_seconds();
+  mbi_mutex_unlock(&n->lock);
+  return alive;
+}
+
+/* Ends it with its result. */
+static int mbi_nccl_end(mbi_nccl *n, int result) {
+  const char *call;
+  int failed;
+  mbi_mutex_lock(&n->lock);
+  call = n->call;
+  n->call = NULL;
+  failed = n->failed;
+  mbi_mutex_unlock(&n->lock);
+  return failed || mbi_nccl_check(n, result, call);
+}
+
+/* Makes the communicator, watches the caller's calls, destroys the communicator. */
+static void *mbi_nccl_guard(void *argument) {
+  mbi_nccl *n = (mbi_nccl *)argument;
+  const int entered = mbi_device_enter_alive(n->context);
+  void *communicator = NULL;
+  int result = MBI_NCCL_CUDA_ERROR, release;
+  if (entered) { /* NCCL takes the GPU whose context is current */
+    result = n->calls.init_rank(&communicator, n->exchange.ranks, n->id, n->exchange.rank);
+  }
+  mbi_mutex_lock(&n->lock);
+  n->communicator = result == 0 ? communicator : NULL;
+  n->result = result;
+  n->ready = 1;
+  (void)pthread_cond_broadcast(&n->changed);
+  while (!n->stop && !n->abandoned) {
+    mbi_nccl_tick(n);
+    if (n->call != NULL && mbi_seconds() - n->call_began > n->limit) {
+      const char *call = n->call;
+      mbi_mutex_unlock(&n->lock);
+      (void)mbi_nccl_fail(n,
+                          "%s did not return within %g s: another rank may have ended, or not "
+                          "have come to this call; the communicator was aborted",
+                          call, n->limit);
+      mbi_mutex_lock(&n->lock);
+    }
+  }
+  if (n->communicator != NULL && !n->failed) {
+    const int abandoned = n->abandoned;
+    mbi_mutex_unlock(&n->lock);
+    (void)(abandoned ? n->calls.abort(communicator) : n->calls.destroy(communicator));
+    mbi_mutex_lock(&n->lock);
+  }
+  if (entered) {
+    mbi_device_leave(n->context);
+  }
+  n->ended = 1;
+  release = n->abandoned;
+  (void)pthread_cond_broadcast(&n->changed);
+  mbi_mutex_unlock(&n->lock);
+  if (release) {
+    mbi_nccl_release(n);
+  }
+  return NULL;
+}
+
+/* Waits, with the lock held, until *done, but no longer than the limit. Returns *done. */
+static int mbi_nccl_await(mbi_nccl *n, const int *done) {
+  const double began = mbi_seconds();
+  while (!*done && mbi_seconds() - began <= n->limit) {
+    mbi_nccl_tick(n);
+  }
+  return *done;
+}
+
+/* Ends the guard, which then has destroyed the communicator. If it takes longer than the limit, the
+ * guard is left alone and releases everything when NCCL returns, if ever. */
+static void mbi_nccl_close(mbi_nccl *n) {
+  int ended;
+  mbi_mutex_lock(&n->lock);
+  n->stop = 1;
+  (void)pthread_cond_broadcast(&n->changed);
+  ended = mbi_nccl_await(n, &n->ended);
+  n->abandoned = !ended;
+  mbi_mutex_unlock(&n->lock);
+  if (ended) {
+    (void)pthread_join(n->guard, NULL);
+    mbi_nccl_release(n);
+  } else {
+    (void)pthread_detach(n->guard);
+  }
+}
+
+/* ---- The exchange ---------------------------------------------------------------------------- */
+
+/* Asks NCCL whether another thread or rank has met an error. */
+static void mbi_nccl_look(mbi_nccl *n) {
+  int error = 0;
+  const int answer = n->calls.async_error(n->communicator, &error);
+  if (!mbi_nccl_check(n, answer, "ncclCommGetAsyncError")) {
+    (void)mbi_nccl_check(n, error, "an exchange that was under way");
+  }
+}
+
+/* After a failure it still waits for the stream, whose kernels end soon then. */
+static int mbi_nccl_wait_entered(mbi_nccl *n, void *stream) {
+  double began = mbi_seconds(), looked = began;
+  for (;;) {
+    const mbi_curesult result = n->calls.stream_query(stream);
+    const double now = mbi_seconds();
+    if (result == 0) {
+      return mbi_nccl_failed(n);
+    }
+    if (result != MBI_CUDA_NOT_READY) {
+      (void)mbi_device_mark_lost(n->context, result);
+      return mbi_nccl_fail(n, "waiting for the GPU failed in cuStreamQuery: CUDA error %d, %s",
+                           result, mbi_driver_error_name(&n->context->device.driver, result));
+    }
+    if (now - began > n->limit) {
+      if (mbi_nccl_failed(n)) {
+        return 1;
+      }
+      (void)mbi_nccl_fail(n,
+                          "the GPU's work has not ended within %g s: another rank may have ended, "
+                          "or not have come to this exchange; the communicator was aborted",
+                          n->limit);
+      began = now;
+    }
+    if (now - looked > MBI_NCCL_TICK && !mbi_nccl_failed(n)) {
+      mbi_nccl_look(n);
+      looked = now;
+    }
+    if (now - began > MBI_NCCL_SPIN) {
+      const struct timespec pause = {0, 50000};
+      (void)nanosleep(&pause, NULL);
+    }
+  }
+}
+
+static int mbi_nccl_wait(void *user, void *stream) {
+  mbi_nccl *n = (mbi_nccl *)user;
+  int failed;
+  if (!mbi_device_enter_alive(n->context)) {
+    return mbi_nccl_fail(n, "the CUDA context cannot be entered; it may be dead");
+  }
+  failed = mbi_nccl_wait_entered(n, stream);
+  mbi_device_leave(n->context);
+  return failed;
+}
+
+static int mbi_nccl_all_reduce(mbi_nccl *n, void *values, int64_t count, int type, void *stream) {
+  int result = 0;
+  if (!mbi_nccl_begin(n, "ncclAllReduce")) {
+    return 1;
+  }
+  result = n->calls.all_reduce(values, values, (size_t)count, type, MBI_NCCL_SUM,
+                               n->communicator, stream);
+  return mbi_nccl_end(n, result);
+}
+
+/* Each rank fills its row of a matrix that is zero elsewhere; the sum over the ranks has all rows. */
+static int mbi_nccl_counts_entered(mbi_nccl *n, const int64_t *to, int64_t *from) {
+  const int ranks = n->exchange.ranks, rank = n->exchange.rank;
+  const int64_t count = (int64_t)ranks * ranks;
+  const size_t bytes = (size_t)count * sizeof *n->copy;
+  mbi_curesult result;
+  int q;
+  memset(n->copy, 0, bytes);
+  memcpy(n->copy + (int64_t)ranks * rank, to, (size_t)ranks * sizeof *to);
+  result = n->calls.upload(n->numbers, n->copy, bytes, n->stream);
+  if (result == 0) {
+    if (mbi_nccl_all_reduce(n, mbi_device_pointer(n->numbers), count, MBI_NCCL_INT64, n->stream)) {
+      return 1;
+    }
+    result = n->calls.download(n->copy, n->numbers, bytes, n->stream);
+  }
+  if (result != 0) {
+    (void)mbi_device_mark_lost(n->context, result);
+    return mbi_nccl_fail(n, "copying %d counts failed: CUDA error %d, %s", ranks, result,
+                         mbi_driver_error_name(&n->context->device.driver, result));
+  }
+  if (mbi_nccl_wait_entered(n, n->stream)) {
+    return 1;
+  }
+  for (q = 0; q < ranks; q++) {
+    from[q] = n->copy[(int64_t)ranks * q + rank];
+  }
+  return 0;
+}
+
+/* Enters the device for a call; the caller leaves it if this returns 1. */
+static int mbi_nccl_enter(mbi_nccl *n) {
+  if (mbi_nccl_failed(n)) {
+    return 0;
+  }
+  if (!mbi_device_enter_alive(n->context)) {
+    (void)mbi_nccl_fail(n, "the CUDA context cannot be entered; it may be dead");
+    return 0;
+  }
+  return 1;
+}
+
+static int mbi_nccl_counts(void *user, const int64_t *to, int64_t *from) {
+  mbi_nccl *n = (mbi_nccl *)user;
+  int failed;
+  if (!mbi_nccl_enter(n)) {
+    return 1;
+  }
+  failed = mbi_nccl_counts_entered(n, to, from);
+  mbi_device_leave(n->context);
+  return failed;
+}
+
+/* Puts all messages into one group, so that they travel at the same time. */
+static int mbi_nccl_group(mbi_nccl *n, const merbit_message *sends, int send_count,
+                          const merbit_message *receives, int receive_count, void *stream) {
+  const char *call = "ncclSend";
+  int result, end, i;
+  if (mbi_nccl_check(n, n->calls.group_start(), "ncclGroupStart")) {
+    return 1;
+  }
+  for (i = 0, result = 0; i < send_count && result == 0; i++) {
+    result = n->calls.send(sends[i].data, sends[i].bytes, MBI_NCCL_INT8, sends[i].rank,
+                           n->communicator, stream);
+  }
+  for (i = 0; i < receive_count && result == 0; i++) {
+    call = "ncclRecv";
+    result = n->calls.recv(receives[i].data, receives[i].bytes, MBI_NCCL_INT8, receives[i].rank,
+                           n->communicator, stream);
+  }
+  if (!mbi_nccl_begin(n, "ncclGroupEnd")) {
+    return 1;
+  }
+  end = mbi_nccl_end(n, n->calls.group_end()); /* also after a failure: the thread leaves the group */
+  return mbi_nccl_check(n, result, call) || end;
+}
+
+static int mbi_nccl_start(void *user, const merbit_message *sends, int send_count,
+                          const merbit_message *receives, int receive_count, void *stream) {
+  mbi_nccl *n = (mbi_nccl *)user;
+  int failed;
+  if (send_count == 0 && receive_count == 0) {
+    return mbi_nccl_failed(n);
+  }
+  if (!mbi_nccl_enter(n)) {
+    return 1;
+  }
+  failed = mbi_nccl_group(n, sends, send_count, receives, receive_count, stream);
+  mbi_device_leave(n->context);
+  return failed;
+}
+
+/* The stream keeps the order. */
+static int mbi_nccl_finish(void *user, void *stream) {
+  (void)stream;
+  return mbi_nccl_failed((mbi_nccl *)user);
+}
+
+static int mbi_nccl_sum(void *user, double *values, int count, void *stream) {
+  mbi_nccl *n = (mbi_nccl *)user;
+  int failed;
+  if (!mbi_nccl_enter(n)) {
+    return 1;
+  }
+  failed = mbi_nccl_all_reduce(n, values, count, MBI_NCCL_F64, stream);
+  mbi_device_leave(n->context);
+  return failed;
+}
+
+static void mbi_nccl_abort(void *user) {
+  (void)mbi_nccl_fail((mbi_nccl *)user, "this rank left a call after an error of its own");
+}
+
+static const char *mbi_nccl_error(void *user) {
+  mbi_nccl *n = (mbi_nccl *)user;
+  return mbi_nccl_failed(n) ? n->sentence : NULL;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+/* Makes the stream and the arrays of `counts`. */
+static merbit_status mbi_nccl_prepare(mbi_nccl *n) {
+  merbit_context *context = n->context;
+  const int64_t count = (int64_t)n->exchange.ranks * n->exchange.ranks;
+  merbit_status status;
+  if (context->device.driver.stream_create == NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED, "the NVIDIA driver lacks cuStreamCreate");
+  }
+  MBI_TRY(mbi_allocate_array(context, count, sizeof *n->copy, "counts", (void **)&n->copy));
+  MBI_TRY(mbi_device_enter(context));
+  status = mbi_device_allocate(context, (uint64_t)count * sizeof *n->copy, "counts", &n->numbers);
+  if (status == MERBIT_OK) {
+    status = mbi_device_check(
+        context,
+        context->device.driver.stream_create(&n->stream, MBI_STREAM_NON_BLOCKING),
+        "cuStreamCreate", "making the stream of an exchange");
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+/* Starts the guard and waits for the communicator. On failure nothing is left to release. */
+static merbit_status mbi_nccl_connect(mbi_nccl *n) {
+  merbit_context *context = n->context;
+  const int rank = n->exchange.rank, ranks = n->exchange.ranks;
+  merbit_status status = MERBIT_OK;
+  char text[300];
+  int ready;
+  if (pthread_create(&n->guard, NULL, mbi_nccl_guard, n) != 0) {
+    mbi_nccl_release(n);
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no thread for an exchange over NCCL");
+  }
+  mbi_mutex_lock(&n->lock);
+  ready = mbi_nccl_await(n, &n->ready);
+  n->abandoned = !ready;
+  mbi_mutex_unlock(&n->lock);
+  if (!ready) {
+    status = mbi_fail(context, MERBIT_IO_ERROR,
+                      "rank %d of %d: ncclCommInitRank did not return within %g s: another rank "
+                      "may have ended, or not have come to merbit_exchange_nccl_create",
+                      rank, ranks, n->limit);
+    (void)pthread_detach(n->guard);
+    return status;
+  }
+  if (n->result != 0) {
+    mbi_nccl_text(&n->calls, n->result, text, sizeof text);
+    status = mbi_fail(context, MERBIT_IO_ERROR, "rank %d of %d: ncclCommInitRank failed: %s", rank,
+                      ranks, text);
+    mbi_nccl_close(n);
+  }
+  return status;
+}
+
+MERBIT_API merbit_status merbit_exchange_nccl_create(merbit_context *context,
+                                                     const merbit_nccl_id *id, int rank, int ranks,
+                                                     const merbit_nccl_desc *desc,
+                                                     merbit_exchange **exchange) {
+  const double limit = desc != NULL ? desc->timeout_seconds : 0;
+  mbi_nccl_calls calls;
+  merbit_status status;
+  mbi_nccl *n;
+  if (exchange != NULL) {
+    *exchange = NULL;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (exchange == NULL || id == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s is NULL",
+                    id == NULL ? "the id" : "the out pointer `exchange`");
+  }
+  if (ranks < 1 || rank < 0 || rank >= ranks) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "rank %d of %d ranks: ranks are counted from 0, and there is one at least",
+                    rank, ranks);
+  }
+  if (!(limit >= 0)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "nccl_desc.timeout_seconds is %g; give a time above 0, or 0 for 60 s", limit);
+  }
+  memset(&calls, 0, sizeof calls);
+  MBI_TRY(mbi_nccl_open(context, desc, &calls));
+  n = (mbi_nccl *)mbi_allocate(context, sizeof *n);
+  if (n == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for an exchange over NCCL");
+  }
+  memset(n, 0, sizeof *n);
+  mbi_context_retain(context);
+  mbi_mutex_create(&n->lock);
+  (void)pthread_cond_init(&n->changed, NULL);
+  n->context = context;
+  n->calls = calls;
+  n->id = *id;
+  n->limit = limit > 0 ? limit : MBI_NCCL_TIMEOUT;
+  n->exchange.rank = rank;
+  n->exchange.ranks = ranks;
+  n->exchange.counts = mbi_nccl_counts;
+  n->exchange.start = mbi_nccl_start;
+  n->exchange.finish = mbi_nccl_finish;
+  n->exchange.sum = mbi_nccl_sum;
+  n->exchange.wait = mbi_nccl_wait;
+  n->exchange.abort = mbi_nccl_abort;
+  n->exchange.error = mbi_nccl_error;
+  n->exchange.device_messages = 1;
+  n->exchange.user = n;
+  status = mbi_nccl_prepare(n);
+  if (status != MERBIT_OK) {
+    mbi_nccl_release(n);
+    return status;
+  }
+  MBI_TRY(mbi_nccl_connect(n));
+  *exchange = &n->exchange;
+  return MERBIT_OK;
+}
+
+MERBIT_API void merbit_exchange_nccl_destroy(merbit_exchange *exchange) {
+  if (exchange != NULL) {
+    mbi_nccl_close((mbi_nccl *)exchange->user);
+  }
+}
+
+#else
+static merbit_status mbi_nccl_missing(merbit_context *context) {
+  return mbi_fail(context, MERBIT_NOT_SUPPORTED, "NCCL does not exist on Windows");
+}
+
+MERBIT_API merbit_status merbit_exchange_nccl_id(merbit_context *context,
+                                                 const merbit_nccl_desc *desc,
+                                                 merbit_nccl_id *id) {
+  (void)desc;
+  (void)id;
+  return context == NULL ? MERBIT_INVALID_ARGUMENT : mbi_nccl_missing(context);
+}
+
+MERBIT_API merbit_status merbit_exchange_nccl_create(merbit_context *context,
+                                                     const merbit_nccl_id *id, int rank, int ranks,
+                                                     const merbit_nccl_desc *desc,
+                                                     merbit_exchange **exchange) {
+  (void)id;
+  (void)rank;
+  (void)ranks;
+  (void)desc;
+  if (exchange != NULL) {
+    *exchange = NULL;
+  }
+  return context == NULL ? MERBIT_INVALID_ARGUMENT : mbi_nccl_missing(context);
+}
+
+MERBIT_API void merbit_exchange_nccl_destroy(merbit_exchange *exchange) {
+  (void)exchange;
+}
+#endif
+
+#endif /* MERBIT_DIST_IMPLEMENTATION */

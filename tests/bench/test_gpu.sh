@@ -1,0 +1,42 @@
+#!/bin/sh
+# bench on the fake driver: two small matrices, each kind of method and option once; every product is verified there.
+# Needs bench and the folder of the fake libcuda.so.1 and libnvrtc.so.13.
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bench=$1
+export LD_LIBRARY_PATH="$2" MERBIT_NVRTC="$2/libnvrtc.so.13" FAKE_BYTES=67108864 OMP_NUM_THREADS=2
+fail() { echo "$1"; cat "$work/out" "$work/errors"; exit 1; }
+run() { "$bench" --side cuda --repeat 3 --precision f64 --json "$work/json" "$@" >"$work/out" 2>"$work/errors" || fail "bench $*: exit code $?"; }
+row() { grep -q "^$1  .* ok$" "$work/out" || fail "no verified row of $1"; }
+says() { grep -q -- "$1" "$work/$2" || fail "$2 does not say: $1"; }
+
+# MERBIT by sigma, in descriptors of 32 and 64 bits, with both commits; the kernels of CSR reports; CB's ablation.
+run --methods merbit,warp-rows,path-walk,path-global,cb-balanced,cb-coo --sigma 14-15 gen:road:2k gen:onerow:2k
+for name in merbit-s14 merbit-dual-s14 merbit-s15 merbit-dual-s15 warp-rows path-walk path-global-ab cb-balanced cb-coo cb-coo-balanced; do
+  row $name
+done
+says 'sigma 14, 32-bit lanes' json
+says 'sigma 15, 64-bit lanes' json
+says 'dual-buffer commit, [1-9][0-9.]*% of the tiles within one row' json # of the matrix with one long row
+says '"block_histogram"' json
+says '0 results of merbit and 0 of rivals outside the bound' out
+
+# Kernels of blocks by threads and waves.
+run --methods bsr,bsr-team,sweep-bsr-vector --tuning waves=2 gen:bsrband:5k
+for name in bsr bsr-team bsr-team-ab sweep-bsr-vector-t32-w1 sweep-bsr-vector-t1024-w16; do row $name; done
+
+# Iterations as many as are asked for, with products by named methods.
+run --solve pagerank,bicgstab --system ones --product auto,merbit,path-global --iterations 3,5 gen:road:1k
+for name in merbit by-merbit by-path-global; do
+  test "$(grep -c "^$name  *[35]  .*  cap$" "$work/out")" = 4 || fail "$name is not there for 3 and 5 iterations of both"
+done
+says '"fixed_iterations": *5' json
+says 'dual-buffer commit' json
+run --solve cg --product rows --tolerance 1e-4 gen:road:1k
+says '^by-rows .* converged$' out
+
+if "$bench" --side cuda --solve cg --product bsr gen:road:1k >"$work/out" 2>"$work/errors"; then fail 'a product of blocks was taken'; fi
+says '--product: there is no method bsr on CUDA' errors
+if "$bench" --side cuda --methods scam gen:road:1k >"$work/out" 2>"$work/errors"; then fail 'a wrong name was taken'; fi
+says '--methods: scam names nothing' errors

@@ -1,0 +1,33 @@
+#!/bin/sh
+# The program dist/examples/mpi.c on 1 to 4 processes, and hypre.c where hypre is: sh tests/dist/test_mpi.sh FOLDER
+# Built in FOLDER, mpi.c as C99 without warnings. The numbers of rows and iterations must not depend on the number of processes;
+# hypre must need as many iterations.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$1
+for tool in mpicc mpirun; do
+  command -v $tool >/dev/null 2>&1 || { echo "skipped: no $tool (Debian: libopenmpi-dev openmpi-bin)"; exit 77; }
+done
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_mpi_yield_when_idle=1 # the processes share cores
+mkdir -p "$build"
+mpicc -std=c99 -O1 -Wall -Wextra -Wconversion -pedantic -Werror -I"$root" "$root/dist/examples/mpi.c" -o "$build/mpi" \
+  -lm -ldl -pthread
+for ranks in 1 2 3 4; do
+  mpirun -n $ranks "$build/mpi" 16 >"$build/out.txt" || { cat "$build/out.txt"; echo "FAILED: $ranks ranks"; exit 1; }
+  cat "$build/out.txt"
+  grep -q "^$ranks ranks: 4096 rows" "$build/out.txt" || { echo "FAILED: another number of ranks or rows"; exit 1; }
+  grep -q "^MERBIT_STOP_CONVERGED" "$build/out.txt" || { echo "FAILED: no solution"; exit 1; }
+  [ $ranks -eq 1 ] || [ "$(sed -n 2p "$build/out.txt" | cut -d' ' -f3)" = "$iterations" ] || {
+    echo "FAILED: another number of iterations than on one rank"
+    exit 1
+  }
+  iterations=$(sed -n 2p "$build/out.txt" | cut -d' ' -f3)
+done
+hypre=/usr/include/hypre
+[ -e $hypre/_hypre_parcsr_ls.h ] || { echo "left out: hypre.c; no $hypre (Debian: libhypre-dev)"; exit 0; }
+mpicc -std=c99 -O1 -Wall -Wextra -I"$root" -isystem $hypre "$root/dist/examples/hypre.c" -o "$build/hypre" -lHYPRE -lm -ldl -pthread
+for ranks in 1 3; do
+  mpirun -n $ranks "$build/hypre" 16 | tee "$build/out.txt"
+  grep -q "^hypre on $ranks ranks: $iterations iterations" "$build/out.txt" || { echo "FAILED: not $iterations iterations"; exit 1; }
+done

@@ -1,0 +1,128 @@
+/* Distributed products: every generated square matrix, 1 to 4 ranks, both types, held to the
+ * bound of one process; new values; whole_rows with the same bits for any number of ranks;
+ * dots; the info and the forecast. */
+#define MERBIT_DIST_IMPLEMENTATION
+#include "merbit_dist.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "dist/products.h"
+
+static void products_meet_the_bound(void **state) {
+  int index, turn = 0;
+  (void)state;
+  for (index = 0; index < test_matrix_count(); index++) {
+    test_matrix m;
+    product_case c;
+    ranks_world *w;
+    square_make(index, 1, &m);
+    if (m.rows * (int64_t)sizeof(double) > RANKS_RESULTS || m.rows > 100000) {
+      test_matrix_free(&m);
+      continue;
+    }
+    w = ranks_world_make(1 + turn % 4);
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.single = turn / 2 % 2;
+    c.narrow = turn / 3 % 2;
+    c.base = turn / 5 % 2;
+    c.without = turn % 3 == 0 ? turn % w->ranks : -1;
+    c.whole = turn / 4 % 2;
+    c.alpha = turn % 5 == 0 ? 1 : turn % 5 == 1 ? 0 : -1.5;
+    c.beta = turn % 3 == 0 ? 0 : 0.75;
+    product_fill(&c, (uint64_t)index);
+    product_run(w, &c);
+    product_release(&c);
+    ranks_world_free(w);
+    test_matrix_free(&m);
+    turn++;
+  }
+}
+
+static void a_dense_row_and_unsorted_duplicates(void **state) {
+  test_matrix m;
+  int ranks;
+  (void)state;
+  product_grid_with_dense_row(&m);
+  for (ranks = 1; ranks <= 4; ranks++) {
+    ranks_world *w = ranks_world_make(ranks);
+    product_case c;
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.without = -1;
+    c.alpha = 1;
+    c.beta = -2;
+    product_fill(&c, 5);
+    product_run(w, &c);
+    product_release(&c);
+    ranks_world_free(w);
+  }
+  test_matrix_free(&m);
+}
+
+static void whole_rows_have_the_same_bits(void **state) {
+  test_matrix m;
+  int ranks, single;
+  (void)state;
+  product_grid_with_dense_row(&m);
+  for (single = 0; single < 2; single++) {
+    const size_t bytes = (size_t)m.rows * (single ? sizeof(float) : sizeof(double));
+    char *first = (char *)test_allocate((int64_t)bytes, 1);
+    for (ranks = 1; ranks <= 4; ranks++) {
+      ranks_world *w = ranks_world_make(ranks);
+      product_case c;
+      memset(&c, 0, sizeof c);
+      c.m = &m;
+      c.single = single;
+      c.without = ranks == 3 ? 1 : -1;
+      c.whole = 1;
+      c.method = MERBIT_METHOD_REFERENCE;
+      c.alpha = 0.7;
+      c.beta = 0.3;
+      product_fill(&c, 9);
+      product_run(w, &c);
+      if (ranks == 1) {
+        memcpy(first, w->results, bytes);
+      }
+      assert_memory_equal(first, w->results, bytes);
+      product_release(&c);
+      ranks_world_free(w);
+    }
+    free(first);
+  }
+  test_matrix_free(&m);
+}
+
+static void parts_of_a_partition_become_contiguous(void **state) {
+  const int32_t part[] = {2, 0, 1, 0, 2, 2};
+  const int32_t wrong[] = {0, 3};
+  const int64_t want[] = {3, 0, 2, 1, 4, 5}, want_first[] = {0, 2, 3, 6};
+  int64_t number[6], first[4];
+  merbit_context *context;
+  char sentence[MERBIT_MESSAGE_SIZE];
+  const merbit_context_desc cpu = {.side = MERBIT_SIDE_CPU};
+  (void)state;
+  assert_int_equal(merbit_context_create(&cpu, &context, NULL), MERBIT_OK);
+  assert_int_equal(merbit_dist_renumber(context, 6, part, 3, number, first), MERBIT_OK);
+  assert_memory_equal(number, want, sizeof want);
+  assert_memory_equal(first, want_first, sizeof want_first);
+  assert_int_equal(merbit_dist_renumber(context, 2, wrong, 3, number, first),
+                   MERBIT_INVALID_ARGUMENT);
+  (void)merbit_last_error(context, sentence, sizeof sentence);
+  assert_non_null(strstr(sentence, "part[1] is 3"));
+  assert_int_equal(merbit_dist_renumber(context, 2, NULL, 3, number, first),
+                   MERBIT_INVALID_ARGUMENT);
+  merbit_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_meet_the_bound),
+      cmocka_unit_test(a_dense_row_and_unsorted_duplicates),
+      cmocka_unit_test(whole_rows_have_the_same_bits),
+      cmocka_unit_test(parts_of_a_partition_become_contiguous),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

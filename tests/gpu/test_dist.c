@@ -1,0 +1,116 @@
+/* Distributed products on one GPU: several processes share it and exchange through the host.
+ * Each is held to the bound of one process; whole_rows has the same bits for any number of
+ * ranks. */
+#define MERBIT_DIST_IMPLEMENTATION
+#include "merbit_dist.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "dist/solves.h"
+
+static void products_meet_the_bound(void **state) {
+  static const merbit_method methods[] = {MERBIT_METHOD_ROWS, MERBIT_METHOD_SCAN,
+                                          MERBIT_METHOD_MERGE};
+  int index, turn = gpu_first_of(8);
+  (void)state;
+  for (index = gpu_first(); index < test_matrix_count(); index += gpu_stride(), turn++) {
+    test_matrix m;
+    product_case c;
+    ranks_world *w;
+    square_make(index, 1, &m);
+    w = ranks_world_make(1 + turn % 4);
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.side = MERBIT_SIDE_CUDA;
+    c.single = turn / 2 % 2;
+    c.without = turn % 3 == 0 ? turn % w->ranks : -1;
+    c.whole = turn / 4 % 2;
+    c.own_stream = turn % 2;
+    c.method = methods[turn % 3];
+    c.alpha = turn % 5 == 0 ? 1 : turn % 5 == 1 ? 0 : -1.5;
+    c.beta = turn % 3 == 0 ? 0 : 0.75;
+    product_fill(&c, (uint64_t)index);
+    product_run(w, &c);
+    product_release(&c);
+    ranks_world_free(w);
+    test_matrix_free(&m);
+  }
+}
+
+static void whole_rows_have_the_same_bits(void **state) {
+  test_matrix m;
+  size_t bytes;
+  char *first;
+  int ranks;
+  (void)state;
+  product_grid_with_dense_row(&m);
+  bytes = (size_t)m.rows * sizeof(double);
+  first = (char *)test_allocate((int64_t)bytes, 1);
+  for (ranks = 1; ranks <= 4; ranks++) {
+    ranks_world *w = ranks_world_make(ranks);
+    product_case c;
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.side = MERBIT_SIDE_CUDA;
+    c.without = ranks == 3 ? 1 : -1;
+    c.whole = 1;
+    c.own_stream = 1;
+    c.method = MERBIT_METHOD_ROWS;
+    c.tuning = "lanes=8 unroll=2";
+    c.alpha = 0.7;
+    c.beta = 0.3;
+    product_fill(&c, 9);
+    product_run(w, &c);
+    if (ranks == 1) {
+      memcpy(first, w->results, bytes);
+    }
+    assert_memory_equal(first, w->results, bytes);
+    product_release(&c);
+    ranks_world_free(w);
+  }
+  free(first);
+  test_matrix_free(&m);
+}
+
+static void systems_are_solved(void **state) {
+  int which;
+  (void)state;
+  for (which = 0; which < 4; which++) {
+    test_matrix m;
+    solve_case c;
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.side = MERBIT_SIDE_CUDA;
+    c.single = which / 2 != which % 2;
+    c.desc.method = which % 2 ? MERBIT_SOLVER_BICGSTAB : MERBIT_SOLVER_CG;
+    c.desc.preconditioner =
+        which / 2 % 2 ? MERBIT_PRECONDITIONER_JACOBI : MERBIT_PRECONDITIONER_NONE;
+    c.desc.tolerance = c.single ? 1e-4 : 1e-9;
+    c.from = c.to = 1 + which;
+    solve_matrix(9, which % 2 ? 0.4 : 0, &m);
+    c.iterations = solve_alone(&c);
+    solve_run(&c);
+    test_matrix_free(&m);
+  }
+}
+
+static void pagerank_is_that_of_one_process(void **state) {
+  (void)state;
+  page_run(MERBIT_SIDE_CUDA, 3, 3, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_meet_the_bound),
+      cmocka_unit_test(whole_rows_have_the_same_bits),
+      cmocka_unit_test(systems_are_solved),
+      cmocka_unit_test(pagerank_is_that_of_one_process),
+  };
+  int failed;
+  (void)product_devices();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  gpu_clean();
+  return failed;
+}
