@@ -3484,7 +3484,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "e79c89e3318c772e69d18157e50356df4bfbbb03152f127f860016b04520b38d"
+#define MBI_KERNEL_HASH "3eb7cfdbd7cd4bc4428b4e51a25bec454890e1def22a9099768b69b108cde7ef"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5162,7 +5162,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
-"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n"
+"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {\n"
 "asm volatile(\"{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }\"\n:\n"
 ": \"l\"(address), \"r\"((mbk_u32)wanted));\n}\n\n#include \"jit/complex.cuh\"\n\n#endif\n"}},

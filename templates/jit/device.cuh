@@ -352,7 +352,8 @@ template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
 }
 
-// The same if `wanted`, by a predicate: a branch costs SCAN's kernel for beta a register too many.
+// Starts to load the line of `address` into L2 if `wanted`. The instruction has a predicate: with
+// a branch SCAN's kernel for beta would spill a register.
 template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }"
                :

@@ -280,6 +280,7 @@ static void columns_are_counted_for_hubs(void **state) {
     desc.expected_calls = 500;
     fake_reset();
     context = fake_context(NULL);
+    forget_latencies(context);
     cuda->calls.only = "cuMemAlloc_v2";
     cuda->calls.made = 0;
     assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
