@@ -129,7 +129,7 @@ def test_wrong_tensors(sparse, place):
 
 def test_solve(random, place):
     S = laplacian(100)
-    A = merbit.csr(tensor_of(S, place))
+    A = merbit.csr(tensor_of(S, place), context=merbit.Context(place))  # a function as M needs A and b on one side
     b = torch.tensor(random.random(100), device=place)
     for method in (merbit.cg, merbit.bicgstab, merbit.gmres):
         for M in (None, "jacobi", lambda r: r / 2.01):
@@ -142,7 +142,7 @@ def test_solve(random, place):
 
 def test_epilogue(sparse, random, place):
     S = sparse(30, 24)
-    A = merbit.csr(tensor_of(S, place))
+    A = merbit.csr(tensor_of(S, place), context=merbit.Context(place))  # an epilogue moves no vectors
     x, b = (torch.tensor(random.random(n), device=place) for n in (24, 30))
     r, sums = A.epilogue("v0 - ax", "y * y", vectors=1)(x, b)
     torch.testing.assert_close(r.cpu(), b.cpu() - torch.tensor(S @ x.cpu().numpy()))
