@@ -103,6 +103,7 @@ def products(run):
     for result in run["results"]:
         found.setdefault(short(result["input"]), {})[result["precision"]] = result["methods"]
     shown = [p for p in ("f32", "f64") if any(p in precisions for precisions in found.values())]
+    named = any(m["name"] in ("scan", "rows") for m in run["results"][0]["methods"])  # its own methods beside AUTO
     for name, precisions in found.items():
         row = [name]
         for precision in shown:
@@ -111,9 +112,12 @@ def products(run):
             row += [f"{scaled(1e6 * best['seconds'])} {best['name'].removeprefix('cusparse-')}",
                     f"{scaled(1e6 * auto['seconds'])} {method_of(auto['about'])}",
                     f"{auto['speedup']:.2f}", f"{1e3 * auto['plan_seconds']:.1f}"]
+            if named:
+                own = min((m for m in precisions[precision] if not m["rival"]), key=lambda m: m["seconds"])
+                row[-1] = "" if own["seconds"] > 0.98 * auto["seconds"] else f"{scaled(1e6 * own['seconds'])} {own['name'].upper()}"
         rows.append(row)
     rival = "best cuSPARSE" if run.get("compute_capability") else "OpenMP loop"
-    heads = [head for p in shown for head in (f"{p}: {rival}", "AUTO", "ratio", "plan")]
+    heads = [head for p in shown for head in (f"{p}: {rival}", "AUTO", "ratio", "better own" if named else "plan")]
     return markdown(["matrix", *heads], rows)
 
 
