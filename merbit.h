@@ -23432,11 +23432,12 @@ static int mbi_choose_full(const merbit_plan *plan) {
 
 static double mbi_extracted_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
+	const double high = plan->nonempty.block_rows;
 	double column;
 	if (!mbi_choose_full(plan)) { return HUGE_VAL; }
-	column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
+	column = 4.0 / (high * plan->nonempty.block_cols);
 	return mbi_choose_overlap(t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan),
-			t.gathers) + mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
+			t.gathers) + high * mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size / high);
 }
 
 static void mbi_extracted_enter(merbit_plan *plan) {

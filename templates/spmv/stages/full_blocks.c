@@ -25,17 +25,19 @@ MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
 }
 
 /* Returns the seconds of a product of full blocks. Tiles cut rows of blocks; a tile has at
- * least MBI_BSR_TILE_BYTES of each lane. */
+ * least MBI_BSR_TILE_BYTES of each lane. The fix-up adds up the rows of a block one after the
+ * other. (16 rows of 500,000 doubles in 16 x 16 blocks on an H100: 169 us, MERGE 41.) */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
+  const double high = plan->nonempty.block_rows;
   double column;
   if (!mbi_choose_full(plan)) {
     return HUGE_VAL;
   }
-  column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
+  column = 4.0 / (high * plan->nonempty.block_cols);
   return mbi_choose_overlap(t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan),
                             t.gathers) +
-         mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
+         high * mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size / high);
 }
 
 /* Moves the CSR and its non-empty rows to plan->extracted. */

@@ -137,6 +137,22 @@ static void full_blocks(void **state) {
   }
 }
 
+/* A thread block adds up the carry-outs of a row of blocks, one row of y after the other. With 16
+ * rows of half a million nonzeros that takes longer than all else. */
+static void few_rows_of_full_blocks(void **state) {
+  const merbit_device_profile h100 = profile_of("H100");
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 16, 8000000);
+  plan.profile = &h100;
+  plan.device.cols = plan.nonempty.longest = 500000;
+  plan.nonempty.sectors = 0.25;
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 16;
+  takes(&plan, MERBIT_METHOD_SCAN, ", bsr ");
+  plan.nonempty.block_rows = 2;
+  takes(&plan, MERBIT_METHOD_BSR, ", bsr ");
+}
+
 /* Bins take the gathers away, and cost a pass of the products through memory. */
 static void gathers_that_miss(void **state) {
   merbit_plan plan;
@@ -467,6 +483,7 @@ int main(void) {
       cmocka_unit_test(rates_of_gathers),
       cmocka_unit_test(bytes_of_launches),
       cmocka_unit_test(full_blocks),
+      cmocka_unit_test(few_rows_of_full_blocks),
       cmocka_unit_test(which_profile),
       cmocka_unit_test(rows_that_sorting_makes_even),
       cmocka_unit_test(rows_that_fill_warps),
