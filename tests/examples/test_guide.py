@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compile and run the programs of docs/guide.md and compare their output with what the guide shows.
 
-Usage: test_guide.py CC CXX LIBRARY [--update] [--only WORD] [FILE ...]
+Usage: test_guide.py CC CXX LIBRARY HEADER [--update] [--only WORD] [FILE ...]
 
-LIBRARY is the compiled implementation, which nothing here compiles again. FILE is docs/guide.md unless given. With
+LIBRARY is the compiled implementation, which nothing here compiles again, and HEADER the merbit.h that goes with it: that
+of --study. FILE is docs/guide.md unless given. With
 --update the ```text blocks are rewritten, and added where one is missing. With --only just the sections whose title
 contains WORD are tested.
 
@@ -78,6 +79,7 @@ class Tester:
     def __init__(self, arguments, work):
         self.compilers = {"c": [arguments.cc, "-std=c99"], "cpp": [arguments.cxx, "-std=c++11"]}
         self.library = str(pathlib.Path(arguments.library).resolve())
+        self.header = pathlib.Path(arguments.header).resolve()
         self.cuda = toolkit()
         # libcuda keeps memory of its own, and maps some where AddressSanitizer would keep a gap.
         os.environ["ASAN_OPTIONS"] = "protect_shadow_gap=0"
@@ -126,7 +128,7 @@ def check_contents(text):
 def test_section(tester, section, folder, update, skipped):
     """Test the blocks of one section; return its text, with new outputs if `update`."""
     folder.mkdir()
-    (folder / "merbit.h").symlink_to(ROOT / "merbit.h")
+    (folder / "merbit.h").symlink_to(tester.header)
     (folder / "merbit").symlink_to(ROOT)
     result, place, tests = "", 0, 0
     blocks = list(BLOCK.finditer(section))
@@ -155,7 +157,7 @@ def test_section(tester, section, folder, update, skipped):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
-    for name in ("cc", "cxx", "library"):
+    for name in ("cc", "cxx", "library", "header"):
         parser.add_argument(name)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--only", default="")

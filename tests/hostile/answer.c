@@ -111,9 +111,9 @@ int main(int argc, char **argv) {
     size_t i;
     path[strcspn(path, "\n")] = '\0';
     t = load(path);
-    /* The row offsets are the largest array: 64-bit, for 2^20 rows and 64 more for each byte.
-     */
-    memory.limit = 8 * ((1u << 20) + 64 * t.size + 1);
+    /* The row offsets are the largest array: 64-bit, for 2^20 rows and 64 more for each byte. The
+     * library keeps a block's size in 16 bytes before it. */
+    memory.limit = 8 * ((1u << 20) + 64 * t.size + 1) + 16;
     answer(context, path, &t, "path");
     answer(context, path, &t, "memory");
     answer(context, path, &t, "f32");
