@@ -69,6 +69,7 @@
  *     a product with dot products      merbit_spmv_epilogue
  *     products in several streams      merbit_workspace_create, merbit_workspace_destroy
  *     change the values                merbit_plan_update_values
+ *     see what a plan will take        merbit_plan_forecast
  *     see what a plan chose            merbit_plan_describe, merbit_plan_get_info
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
  *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
@@ -994,6 +995,17 @@ typedef struct merbit_plan_info {
                                       neither your arrays nor a merbit_matrix of yours */
 } merbit_plan_info;
 
+/* What a plan takes of memory at most, in bytes, from merbit_plan_forecast. */
+typedef struct merbit_plan_memory {
+  int64_t device_bytes;            /* GPU memory that the plan holds, its workspace included */
+  int64_t device_peak_bytes;       /* GPU memory while the plan is made; both 0 on the CPU */
+  int64_t host_bytes;              /* as in merbit_plan_info */
+  int64_t workspace_bytes;         /* each merbit_workspace_create takes so much more, where the
+                                      plan computes */
+  merbit_method method;            /* plan_desc.method; if that is AUTO, the one of its methods
+                                      that takes the most */
+} merbit_plan_memory;
+
 /* Options of merbit_pagerank. All arrays are in host memory, yours, and read or written only
  * until the call returns. */
 typedef struct merbit_pagerank_desc {
@@ -1345,6 +1357,17 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
  * compiles kernels, which takes some tenths of a second; later ones find them in the cache. */
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan);
+/* Writes to *memory what merbit_plan_create(context, view, desc) takes of memory at most. Reads the
+ * header of the view alone: its pointers may be any but NULL, and `values` NULL for a pattern.
+ * Allocates and compiles nothing; fails as merbit_plan_create does if the header or `desc` is
+ * wrong. What a form takes may depend on the arrays; then the worst is counted, and AUTO counts as
+ * the largest of its methods. The guide has the factors. What cannot be bounded is
+ * MERBIT_NOT_SUPPORTED: MERBIT_METHOD_CB, and blocks other than those of a BSR view. Not counted
+ * are modules on the GPU, a plan that falls back to the CPU, and values that replace borrowed ones
+ * later. */
+MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const merbit_view *view,
+                                              const merbit_plan_desc *desc,
+                                              merbit_plan_memory *memory);
 /* Copies new values for the same structure into the plan: as many as the view had, in its type and
  * in its order, for reordered and transposed plans too. `memory` says where they are;
  * MERBIT_MEMORY_DEFAULT means where the view's values were. No product of the plan may be running.
@@ -13587,6 +13610,8 @@ struct mbi_epilogue {
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
+typedef struct mbi_bound { uint64_t kept, making, scratch; } mbi_bound;
+
 typedef struct mbi_cuda_method {
 	size_t state_bytes;
 	merbit_status (*create)(merbit_plan *plan);
@@ -13599,6 +13624,7 @@ typedef struct mbi_cuda_method {
 	merbit_status (*refresh)(merbit_plan *plan);
 	uint32_t forms;
 	double (*cost)(const merbit_plan *plan);
+	merbit_status (*bound)(merbit_plan *plan, mbi_bound *bound);
 	double making;
 	int (*trusted)(const merbit_plan *plan);
 	const char *knobs;
@@ -13625,6 +13651,7 @@ typedef struct mbi_cpu_method {
 	int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
 	merbit_status (*refresh)(merbit_plan *plan);
 	double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
+	void (*bound)(const merbit_plan *plan, mbi_bound *bound);
 } mbi_cpu_method;
 
 enum {
@@ -15109,6 +15136,7 @@ typedef struct mbi_path {
 } mbi_path;
 #define MBI_MERGE_LONG 48
 
+#define MBI_SORTED_LONG 64
 #define MBI_SORTED_WINDOW 4096
 #define MBI_SORTED_FAR (16 << 20)
 
@@ -16667,7 +16695,8 @@ static double mbi_merge_cost(const merbit_plan *plan, const mbi_cpu_sample *samp
 }
 
 static const mbi_cpu_method mbi_merge_method = {
-		NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost, };
+		NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost,
+		NULL, };
 
 static void mbi_reference_product(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
@@ -16676,7 +16705,7 @@ static void mbi_reference_product(const merbit_plan *plan, void *scratch, const 
 }
 
 static const mbi_cpu_method mbi_reference_method = {
-		NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL, };
+		NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ==== */
 #define MBI_EACH_6(SUFFIX_, C_) \
@@ -16807,7 +16836,7 @@ static void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const voi
 }
 
 static const mbi_cpu_method mbi_mixed_method = {
-		NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL, };
+		NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ==== */
 #define MBI_EACH_9(SUFFIX_, C_) \
@@ -17081,11 +17110,9 @@ static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const v
 }
 
 static const mbi_cpu_method mbi_semiring_method = {
-		NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL, };
+		NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ==== */
-#define MBI_SORTED_LONG 64
-
 typedef struct mbi_sorted_build {
 	merbit_plan *plan;
 	int *differ;
@@ -17665,9 +17692,20 @@ static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
 	return mbi_cpu_seconds(plan, entry, 0.7);
 }
 
+static void mbi_sorted_bound(const merbit_plan *plan, mbi_bound *bound) {
+	const uint64_t rows = (uint64_t)plan->csr.rows, nnz = (uint64_t)plan->csr.nnz;
+	const uint64_t tasks = (uint64_t)plan->tasks, windows = rows / MBI_SORTED_WINDOW + tasks;
+	const uint64_t lengths = MBI_SORTED_LONG * windows + nnz / MBI_SORTED_LONG;
+	bound->kept += tasks * (sizeof(mbi_sorted_share) + sizeof(int)) +
+			windows * sizeof(mbi_sorted_window) +
+			(lengths < rows ? lengths : rows) * sizeof(mbi_sorted_run) +
+			rows * sizeof(uint16_t) + (nnz + MBI_SORTED_PADDING) * sizeof(int32_t) +
+			nnz * mbi_type_size(plan->type);
+}
+
 static const mbi_cpu_method mbi_sorted_method = {
 		mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply,
-		mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost, };
+		mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost, mbi_sorted_bound, };
 
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes ==== */
 #define MBI_NUMA_FEW (64 * 4096)
@@ -18213,9 +18251,18 @@ static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
 			? mbi_cpu_seconds(plan, 0.26 + (mbi_x_is_far(plan) && !lengthy ? 1.2 : 0), 0.7) : HUGE_VAL;
 }
 
+static void mbi_blocks_bound(const merbit_plan *plan, mbi_bound *bound) {
+	const uint64_t nnz = (uint64_t)plan->csr.nnz, tasks = (uint64_t)plan->tasks;
+	bound->kept += 2 * (tasks * MBI_CHUNKS_PER_THREAD + 1) * sizeof(int64_t);
+	if (!mbi_plan_takes_blocks(plan)) {
+		bound->kept += nnz * (mbi_type_size(plan->type) + 1) +
+				((uint64_t)plan->csr.rows / 2 + 64) * sizeof(int64_t);
+	}
+}
+
 static const mbi_cpu_method mbi_blocks_method = {
 		mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply,
-		mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost, };
+		mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost, mbi_blocks_bound, };
 
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ==== */
 typedef struct mbi_many_steps { int64_t step, apart; } mbi_many_steps;
@@ -18436,7 +18483,7 @@ static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, co
 }
 
 static const mbi_cpu_method mbi_many_cpu_method = {
-		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, };
+		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ==== */
 static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
@@ -19102,6 +19149,22 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
+static void mbi_nonempty_bound_one(uint64_t bytes, mbi_bound *bound) {
+	const uint64_t kept = bytes < MBI_NONEMPTY_SMALL ? bytes : MBI_NONEMPTY_SMALL;
+	bound->kept += kept;
+	bound->making += bytes - kept;
+}
+
+static void mbi_nonempty_bound(const merbit_plan *plan, mbi_bound *bound) {
+	bound->kept += (plan->device.rows + 1) * sizeof(uint32_t);
+	mbi_nonempty_bound_one(
+			(plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type), bound);
+}
+
+static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound) {
+	mbi_nonempty_bound_one((plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t), bound);
+}
+
 /* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone, and what products move ==== */
 /* ==== >>spmv/choose/choose.h ==== */
 #ifndef MBI_CHOOSE_H
@@ -19720,13 +19783,29 @@ static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
 			: 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
+static uint64_t mbi_merbit_coordinate_bytes(const mbi_merbit *m) {
+	return (m->tiles + 1) * (uint64_t)m->tile_bytes;
+}
+
+static uint64_t mbi_merbit_descriptor_bytes(const mbi_merbit *m) {
+	return m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
+}
+
+static merbit_status mbi_merbit_bound(merbit_plan *plan, mbi_bound *bound) {
+	const mbi_merbit *m = mbi_merbit_of(plan);
+	MBI_TRY(mbi_merbit_size(plan));
+	bound->kept += 2 * mbi_merbit_coordinate_bytes(m) + mbi_merbit_descriptor_bytes(m);
+	bound->scratch += mbi_merbit_carry_bytes(plan);
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
 	mbi_merbit *m = mbi_merbit_of(plan);
 	merbit_context *context = plan->context;
 	uint64_t coordinates, descriptors;
 	MBI_TRY(mbi_merbit_size(plan));
-	coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
-	descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
+	coordinates = mbi_merbit_coordinate_bytes(m);
+	descriptors = mbi_merbit_descriptor_bytes(m);
 	plan->schedule_bytes = 2 * coordinates + descriptors;
 	plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
 			2 * mbi_merbit_carry_bytes(plan);
@@ -19820,7 +19899,8 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
 
 static const mbi_cuda_method mbi_merbit_method = {
 		sizeof(mbi_merbit), mbi_merbit_create, mbi_merbit_destroy, mbi_merbit_carry_bytes,
-		mbi_merbit_multiply, mbi_merbit_info, mbi_merbit_describe, NULL, 0, NULL, 0, NULL, NULL, };
+		mbi_merbit_multiply, mbi_merbit_info, mbi_merbit_describe, NULL, 0, NULL, mbi_merbit_bound, 0,
+		NULL, NULL, };
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ==== */
 /* ==== >>spmv/gpu/scan/scan.h ==== */
@@ -20285,11 +20365,28 @@ static double mbi_scan_cost(const merbit_plan *plan) {
 	return seconds;
 }
 
+static void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, uint64_t sums,
+		mbi_bound *bound) {
+	const uint64_t tiles = plan->device.nnz / (32 * steps) + 1;
+	mbi_nonempty_bound(plan, bound);
+	bound->kept += (plan->device.nnz / 32 + 32) * sizeof(uint32_t) +
+			(2 * tiles + 1) * sizeof(uint32_t) + (tiles + 1) * sizeof(uint64_t);
+	bound->scratch += 2 * tiles * sums;
+}
+
+static merbit_status mbi_scan_bound(merbit_plan *plan, mbi_bound *bound) {
+	const int steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
+	MBI_TRY(mbi_scan_size(plan));
+	mbi_scan_bound_tiles(plan, steps != 0 ? (uint64_t)steps : 4,
+			mbi_type_size(mbi_plan_accumulator(plan)), bound);
+	return MERBIT_OK;
+}
+
 static const mbi_cuda_method mbi_scan_method = {
 		sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy, mbi_scan_carry_bytes,
 		mbi_scan_multiply, mbi_scan_info, mbi_scan_describe, NULL,
-		(MBI_FORMS_ALL & ~MBI_FORMS_SLOW) | MBI_FORMS_UNPAID(MBI_FORMS_SLOW), mbi_scan_cost, 0, NULL,
-		"steps whole", };
+		(MBI_FORMS_ALL & ~MBI_FORMS_SLOW) | MBI_FORMS_UNPAID(MBI_FORMS_SLOW), mbi_scan_cost,
+		mbi_scan_bound, 0, NULL, "steps whole", };
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ==== */
 /* ==== >>spmv/gpu/merge/merge.h ==== */
@@ -20514,10 +20611,16 @@ static double mbi_merge_path_cost(const merbit_plan *plan) {
 			plan->profile->launch_seconds + mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
 }
 
+static merbit_status mbi_merge_path_bound(merbit_plan *plan, mbi_bound *bound) {
+	MBI_TRY(mbi_merge_size(plan));
+	bound->scratch += mbi_merge_carry_bytes(plan);
+	return MERBIT_OK;
+}
+
 static const mbi_cuda_method mbi_merge_path_method = {
 		sizeof(mbi_merge_path), mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
-		mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost, 0,
-		NULL, "steps rounds", };
+		mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost,
+		mbi_merge_path_bound, 0, NULL, "steps rounds", };
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ==== */
 /* ==== >>spmv/gpu/rows/rows.h ==== */
@@ -20693,10 +20796,15 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 			mbi_rows_walk(plan));
 }
 
+static merbit_status mbi_rows_bound(merbit_plan *plan, mbi_bound *bound) {
+	(void)bound;
+	return mbi_rows_size(plan);
+}
+
 static const mbi_cuda_method mbi_rows_method = {
 		sizeof(mbi_rows), mbi_rows_create, mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply,
-		mbi_rows_info, mbi_rows_describe, NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL, "unroll lanes",
-};
+		mbi_rows_info, mbi_rows_describe, NULL, MBI_FORMS_ALL, mbi_rows_cost, mbi_rows_bound, 0, NULL,
+		"unroll lanes", };
 
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ==== */
 /* ==== >>spmv/gpu/sliced/sliced.h ==== */
@@ -20992,10 +21100,19 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 
+static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
+	const uint64_t slots =
+			(plan->desc.method == MERBIT_METHOD_AUTO ? 2 : 32) * plan->device.nnz + 32;
+	MBI_TRY(mbi_sliced_size(plan));
+	bound->kept += (mbi_sliced_of(plan)->slices * 82 + 2) * sizeof(uint32_t) +
+			slots * (sizeof(int32_t) + mbi_value_bytes(plan));
+	return MERBIT_OK;
+}
+
 static const mbi_cuda_method mbi_sliced_method = {
 		sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy, mbi_rows_carry_bytes,
 		mbi_sliced_multiply, mbi_sliced_info, mbi_sliced_describe, mbi_sliced_fill, MBI_FORMS_ALL,
-		mbi_sliced_cost, MBI_MAKING_FORM, mbi_sliced_trusted, "unroll unsorted", };
+		mbi_sliced_cost, mbi_sliced_bound, MBI_MAKING_FORM, mbi_sliced_trusted, "unroll unsorted", };
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* ==== >>spmv/gpu/binned/binned.h ==== */
@@ -21406,10 +21523,28 @@ static double mbi_binned_cost(const merbit_plan *plan) {
 			mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }
 
+static merbit_status mbi_binned_bound(merbit_plan *plan, mbi_bound *bound) {
+	const mbi_binned *b = mbi_binned_of(plan);
+	const uint64_t nnz = plan->device.nnz, group = mbi_binned_group(plan);
+	const uint64_t each = sizeof(uint16_t) + mbi_value_bytes(plan);
+	uint64_t runs, groups;
+	MBI_TRY(mbi_binned_size(plan));
+	runs = b->strips * b->parts;
+	groups = nnz / group + runs < nnz ? nnz / group + runs : nnz;
+	mbi_scan_bound_tiles(plan, MBI_BINNED_STEPS, mbi_type_size(plan->type), bound);
+	bound->kept += (runs + b->parts + 1) * sizeof(uint32_t) +
+			3 * (b->strips + nnz / MBI_BINNED_ITEM) * sizeof(uint32_t) +
+			groups * (group * each + sizeof(uint32_t)) +
+			(nnz + 32 * MBI_BINNED_STEPS) * sizeof(uint16_t);
+	bound->making += (b->strips + b->parts + 1) * sizeof(uint32_t);
+	bound->scratch += 32 + groups * 32;
+	return MERBIT_OK;
+}
+
 static const mbi_cuda_method mbi_binned_method = {
 		sizeof(mbi_binned), mbi_binned_create, mbi_binned_destroy, mbi_binned_carry_bytes,
 		mbi_binned_multiply, mbi_binned_info, mbi_binned_describe, mbi_binned_refresh, MBI_FORMS_ALL,
-		mbi_binned_cost, MBI_MAKING_FORM, NULL, "strip tiles", };
+		mbi_binned_cost, mbi_binned_bound, MBI_MAKING_FORM, NULL, "strip tiles", };
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ==== */
 /* ==== >>spmv/gpu/bsr/bsr.h ==== */
@@ -22671,7 +22806,7 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static const mbi_cuda_method mbi_cb_method = {
 		sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy, mbi_cb_carry_bytes, mbi_cb_multiply,
-		mbi_cb_info, mbi_cb_describe, mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, 0, NULL,
+		mbi_cb_info, mbi_cb_describe, mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, NULL, 0, NULL,
 		"steps aggregate. coo_max csr_max", };
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
@@ -22899,10 +23034,19 @@ static double mbi_hubs_cost(const merbit_plan *plan) {
 			: HUGE_VAL;
 }
 
+static merbit_status mbi_hubs_bound(merbit_plan *plan, mbi_bound *bound) {
+	MBI_TRY(mbi_hubs_size(plan));
+	mbi_scan_bound_tiles(plan, (uint64_t)mbi_scan_of(plan)->steps, mbi_type_size(plan->type), bound);
+	mbi_nonempty_columns_bound(plan, bound);
+	bound->kept +=
+			plan->device.nnz * sizeof(int32_t) + mbi_hubs_of(plan)->capacity * sizeof(uint32_t);
+	return MERBIT_OK;
+}
+
 static const mbi_cuda_method mbi_hubs_method = {
 		sizeof(mbi_hubs), mbi_hubs_create, mbi_hubs_destroy, mbi_scan_carry_bytes, mbi_hubs_multiply,
-		mbi_scan_info, mbi_hubs_describe, NULL, MBI_FORMS_ALL, mbi_hubs_cost, MBI_MAKING_COLUMNS, NULL,
-		"steps kilobytes", };
+		mbi_scan_info, mbi_hubs_describe, NULL, MBI_FORMS_ALL, mbi_hubs_cost, mbi_hubs_bound,
+		MBI_MAKING_COLUMNS, NULL, "steps kilobytes", };
 
 /* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ==== */
 /* ==== >>spmv/gpu/many/many.h ==== */
@@ -23361,9 +23505,21 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 			plan->streaming ? ", matrix past the caches" : "");
 }
 
+static merbit_status mbi_many_bound(merbit_plan *plan, mbi_bound *bound) {
+	const mbi_many *m = mbi_many_of(plan);
+	uint64_t row;
+	MBI_TRY(mbi_many_size(plan));
+	row = (uint64_t)m->width * mbi_type_size(plan->type);
+	mbi_scan_bound_tiles(plan, (uint64_t)(32 / m->team), row, bound);
+	bound->scratch += mbi_many_copies(plan)
+			? (plan->device.rows + plan->device.cols) * row + 2 * MBI_MANY_ALIGNMENT : 0;
+	return MERBIT_OK;
+}
+
 static const mbi_cuda_method mbi_many_method = {
 		sizeof(mbi_many), mbi_many_create, mbi_scan_destroy, mbi_many_scratch_bytes, NULL,
-		mbi_many_info, mbi_many_describe, NULL, MBI_FORMS_CHEAP, NULL, 0, NULL, "run unroll", };
+		mbi_many_info, mbi_many_describe, NULL, MBI_FORMS_CHEAP, NULL, mbi_many_bound, 0, NULL,
+		"run unroll", };
 
 /* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ==== */
 #define MBI_COLUMNS_ALIGNMENT 256
@@ -23888,10 +24044,25 @@ static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
 			: plan->extracted.by_shape ? mbi_extract_refresh(plan) : mbi_extracted_refresh(plan);
 }
 
+static merbit_status mbi_bsr_bound(merbit_plan *plan, mbi_bound *bound) {
+	const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+	const uint64_t blocks = plan->device.nnz, size = mbi_type_size(plan->type);
+	const uint64_t area = (uint64_t)(plan->bsr.view.block_rows * plan->bsr.view.block_cols);
+	uint64_t tiles;
+	MBI_TRY(mbi_bsr_size(plan));
+	tiles = blocks / (uint64_t)(t->slots * t->together) + 1;
+	mbi_nonempty_bound(plan, bound);
+	bound->kept += (t->words + tiles * (uint64_t)(t->slots + 1) + 1 + t->places) * 4 +
+			mbi_bsr_entries(t) * size;
+	bound->making += blocks * area * size;
+	bound->scratch += 2 * tiles * (uint64_t)t->block_rows * size;
+	return MERBIT_OK;
+}
+
 static const mbi_cuda_method mbi_bsr_method = {
 		sizeof(mbi_bsr_tiles), mbi_bsr_method_create, mbi_bsr_method_destroy, mbi_bsr_carry_bytes,
 		mbi_bsr_multiply, mbi_bsr_info, mbi_bsr_describe, mbi_bsr_method_refresh, 0,
-		mbi_extracted_cost, MBI_MAKING_FORM, NULL, "blocks shuffle", };
+		mbi_extracted_cost, mbi_bsr_bound, MBI_MAKING_FORM, NULL, "blocks shuffle", };
 
 /* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ==== */
 static int64_t *mbi_symmetric_columns(const merbit_plan *plan) {
@@ -24072,9 +24243,15 @@ static void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const
 	}
 }
 
+static void mbi_symmetric_bound(const merbit_plan *plan, mbi_bound *bound) {
+	const uint64_t tasks = (uint64_t)plan->tasks;
+	bound->kept += 3 * (tasks + 1) * sizeof(int64_t);
+	bound->scratch += tasks * (uint64_t)plan->csr.rows * mbi_type_size(plan->type);
+}
+
 static const mbi_cpu_method mbi_symmetric_method = {
 		mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL,
-		NULL, };
+		NULL, mbi_symmetric_bound, };
 
 /* ==== >>spmv/choose/methods.c  the methods, a row each ==== */
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
@@ -26202,6 +26379,212 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 		mbi_workspace_free(workspace);
 		mbi_plan_unref(plan);
 	}
+}
+
+/* ==== >>spmv/plan/forecast.c  what a plan will take of memory ==== */
+#define MBI_FORECAST_ROUNDING 16384
+
+typedef struct mbi_forecast {
+	merbit_plan plan;
+	double state[64];
+	uint64_t value;
+	uint64_t matrix, places;
+	int turned, turns_on_gpu;
+	int blocks;
+	int borrows;
+} mbi_forecast;
+
+static merbit_status mbi_forecast_size(mbi_forecast *f) {
+	merbit_plan *plan = &f->plan;
+	const merbit_view *view = &plan->view;
+	const merbit_plan_desc *desc = &plan->desc;
+	const int triangle = mbi_view_is_triangle(view), csr = view->format == MERBIT_CSR;
+	const int turns = desc->operation != MERBIT_OPERATION_N && !triangle;
+	const int device = view->memory == MERBIT_MEMORY_DEVICE;
+	merbit_view *to = &plan->csr;
+	f->blocks = mbi_plan_takes_blocks(plan);
+	if (f->blocks && (view->format != MERBIT_BSR || turns ||
+			(desc->block_rows != 0 && (desc->block_rows != view->block_rows ||
+			desc->block_cols != view->block_cols)))) {
+		return mbi_fail(plan->context, MERBIT_NOT_SUPPORTED,
+				"merbit_plan_forecast: the number of blocks depends on the arrays; give a "
+				"BSR view of the same blocks, not transposed, or create the plan");
+	}
+	*to = *view;
+	to->nnz = (f->blocks ? view->nnz : mbi_view_values(view)) * (triangle ? 2 : 1);
+	to->rows = turns ? view->cols : view->rows;
+	to->cols = turns ? view->rows : view->cols;
+	to->offset_type = to->nnz > INT32_MAX ? MERBIT_INDEX_64 : view->offset_type;
+	f->value = view->values != NULL || view->format == MERBIT_COO ? mbi_type_size(plan->type) : 0;
+	f->value *= f->blocks ? (uint64_t)(view->block_rows * view->block_cols) : 1;
+	f->matrix = ((uint64_t)to->rows + 1) * (uint64_t)mbi_index_bytes(to->offset_type) +
+			(uint64_t)to->nnz * (sizeof(int32_t) + f->value);
+	f->places = (uint64_t)to->nnz * (to->nnz > INT32_MAX ? 8 : 4);
+	f->turned = turns && view->format != MERBIT_COO;
+	f->turns_on_gpu = f->turned && plan->side == MERBIT_SIDE_CUDA && csr &&
+			!mbi_plan_reorders(plan) && (device || view->index_type == MERBIT_INDEX_32);
+	f->borrows = device && csr && !triangle && !f->turned && !mbi_plan_reorders(plan);
+	return MERBIT_OK;
+}
+
+static uint64_t mbi_forecast_host(const mbi_forecast *f) {
+	const merbit_plan *plan = &f->plan;
+	const merbit_view *view = &plan->view;
+	const uint64_t made = f->matrix + f->places + sizeof(merbit_matrix);
+	uint64_t sum = mbi_view_is_triangle(view) ? made : 0;
+	sum += f->turned && !f->turns_on_gpu ? made : 0;
+	if (f->blocks) {
+		sum += view->index_type == MERBIT_INDEX_64 ? (uint64_t)view->nnz * sizeof(int32_t) : 0;
+	} else if (mbi_plan_reorders(plan)) {
+		sum += made + (uint64_t)plan->csr.rows * sizeof(int32_t);
+	} else if (!mbi_view_is_plain(view) && !f->borrows) { sum += made; }
+	return sum + (plan->desc.numa && plan->side == MERBIT_SIDE_CPU ? f->matrix : 0);
+}
+
+static uint64_t mbi_forecast_device(const mbi_forecast *f, mbi_bound *bound) {
+	const merbit_plan *plan = &f->plan;
+	const merbit_view *view = &plan->view;
+	const uint64_t nnz = (uint64_t)plan->csr.nnz, cols = (uint64_t)plan->csr.cols;
+	const int64_t most = plan->csr.rows > plan->csr.cols ? plan->csr.rows : plan->csr.cols;
+	bound->kept += mbi_nonempty_bytes(most) + (f->turned ? f->places : 0);
+	bound->kept += !f->borrows ? f->matrix : view->index_type == MERBIT_INDEX_64 ? 4 * nnz : 0;
+	if (mbi_plan_reorders(plan)) {
+		bound->kept += f->places + (uint64_t)plan->csr.rows * sizeof(int32_t);
+	}
+	if (mbi_plan_plain(plan) && !plan->desc.changing_values && !f->blocks) {
+		bound->kept += f->borrows ? nnz * f->value : 0;
+		bound->making += (nnz + cols) * f->value;
+		bound->scratch += cols * f->value + 256;
+	}
+	return f->turns_on_gpu ? f->matrix + 8 * cols + 12 * nnz + 2 * f->places : 0;
+}
+
+static int mbi_forecast_may_take(const merbit_plan *plan, const mbi_method *row) {
+	const int takes = row->takes, cuda = plan->side == MERBIT_SIDE_CUDA;
+	return cuda ? row->cuda != NULL && row->cuda->bound != NULL && (takes & MBI_OF_BLOCKS) == 0 &&
+			(mbi_plan_vectors(plan) > 1) == (row->number == MERBIT_METHOD_MANY) &&
+			(mbi_plan_plain(plan) || (takes & MBI_TAKES_TYPES) != 0) &&
+			(!mbi_plan_has_semiring(plan) || (takes & MBI_TAKES_SEMIRINGS) != 0)
+			: row->cpu != NULL && (row->number != MERBIT_METHOD_SYMMETRIC ||
+			mbi_view_is_triangle(&plan->view));
+}
+
+static merbit_status mbi_forecast_row(mbi_forecast *f, const mbi_method *row, mbi_bound *bound) {
+	merbit_plan *plan = &f->plan;
+	memset(bound, 0, sizeof *bound);
+	if (plan->side == MERBIT_SIDE_CPU) {
+		mbi_method_take_cpu(plan, row->number);
+		if (plan->cpu->bound != NULL) { plan->cpu->bound(plan, bound); }
+		return MERBIT_OK;
+	}
+	memset(f->state, 0, sizeof f->state);
+	mbi_method_take_cuda(plan, row->number);
+	plan->state = f->state;
+	return row->cuda->bound != NULL ? row->cuda->bound(plan, bound)
+			: mbi_fail(plan->context, MERBIT_NOT_SUPPORTED,
+			"merbit_plan_forecast: what %s needs depends on the arrays; create "
+			"the plan, or use another plan_desc.method", row->identifier);
+}
+
+static merbit_status mbi_forecast_method(mbi_forecast *f, mbi_bound *bound,
+		merbit_method *largest) {
+	merbit_plan *plan = &f->plan;
+	const mbi_method *row;
+	mbi_bound one;
+	uint64_t most = 0;
+	size_t i;
+	*largest = plan->desc.method;
+	memset(bound, 0, sizeof *bound);
+	if (plan->desc.method != MERBIT_METHOD_AUTO) { return mbi_forecast_row(f, plan->asked, bound); }
+	for (i = 1; (row = mbi_method_row(i)) != NULL; i++) {
+		char reason[384];
+		if (!mbi_forecast_may_take(plan, row)) { continue; }
+		if (mbi_forecast_row(f, row, &one) != MERBIT_OK) {
+			mbi_error_clear(plan->context, reason, sizeof reason);
+			continue;
+		}
+		if (one.kept + one.scratch >= most) {
+			most = one.kept + one.scratch;
+			*largest = row->number;
+		}
+		bound->kept = one.kept > bound->kept ? one.kept : bound->kept;
+		bound->making = one.making > bound->making ? one.making : bound->making;
+		bound->scratch = one.scratch > bound->scratch ? one.scratch : bound->scratch;
+	}
+	mbi_nonempty_columns_bound(plan, bound);
+	bound->making +=
+			(plan->device.rows + plan->device.cols) * mbi_type_size(plan->type) + bound->scratch;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_forecast_make(mbi_forecast *f, merbit_plan_memory *memory) {
+	merbit_plan *plan = &f->plan;
+	mbi_device_csr *csr = &plan->device;
+	const merbit_view *view = &plan->view;
+	const uint64_t rows = (uint64_t)plan->csr.rows, cols = (uint64_t)plan->csr.cols;
+	const uint64_t vector =
+			mbi_type_size(mbi_plan_accumulator(plan)) * (uint64_t)mbi_plan_vectors(plan);
+	const int epilogue = plan->desc.epilogue != NULL;
+	mbi_bound bound, stages = {0, 0, 0};
+	uint64_t host = sizeof f->state + sizeof *plan + sizeof(merbit_workspace) +
+			sizeof(mbi_operators) + sizeof(mbi_epilogue) + mbi_forecast_host(f);
+	uint64_t turning, held, peak;
+	csr->rows = f->blocks ? (uint64_t)mbi_block_count((int64_t)rows, view->block_rows) : rows;
+	csr->cols = f->blocks ? (uint64_t)mbi_block_count((int64_t)cols, view->block_cols) : cols;
+	csr->nnz = (uint64_t)plan->csr.nnz;
+	csr->offset_type = plan->csr.offset_type;
+	csr->values = f->value > 0 ? 256 : 0;
+	plan->streaming = csr->nnz >= 4 * csr->rows;
+	plan->bsr.view = plan->csr;
+	plan->tasks = f->blocks ? mbi_block_chunks(plan->context, &plan->csr)
+			: mbi_merge_tasks(plan->context, &plan->csr);
+	MBI_TRY(mbi_forecast_method(f, &bound, &memory->method));
+	if (plan->side == MERBIT_SIDE_CPU) {
+		const uint64_t sums = f->blocks ? (uint64_t)view->block_rows * vector : 16 * vector;
+		bound.scratch += (uint64_t)plan->tasks * MBI_CHUNKS_PER_THREAD * (8 + 2 * sums) +
+				(epilogue ? 16 * (rows / MBI_EPILOGUE_CHUNK + 2) : 0);
+		memory->workspace_bytes = (int64_t)bound.scratch;
+		memory->host_bytes = (int64_t)(host + bound.kept + bound.scratch);
+		return MERBIT_OK;
+	}
+	turning = mbi_forecast_device(f, &stages);
+	bound.scratch += stages.scratch +
+			(plan->desc.vector_memory == MERBIT_MEMORY_HOST ? (rows + cols) * vector : 0) +
+			(epilogue ? MBI_EPILOGUE_PRODUCT + rows * vector : 0);
+	held = stages.kept + bound.kept + bound.scratch + MBI_FORECAST_ROUNDING;
+	peak = bound.making + stages.making + MBI_FORECAST_ROUNDING;
+	memory->workspace_bytes = (int64_t)bound.scratch;
+	memory->device_bytes = (int64_t)held;
+	memory->device_peak_bytes = (int64_t)(held + (peak > turning ? peak : turning));
+	memory->host_bytes = (int64_t)(host + MBI_MANY_BOUNCE);
+	return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const merbit_view *view,
+		const merbit_plan_desc *desc, merbit_plan_memory *memory) {
+	merbit_plan_desc defaults;
+	mbi_forecast f;
+	if (memory != NULL) { memset(memory, 0, sizeof *memory); }
+	if (context == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (view == NULL || memory == NULL) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_forecast: `%s` is NULL",
+				view == NULL ? "view" : "memory");
+	}
+	memset(&defaults, 0, sizeof defaults);
+	memset(&f, 0, sizeof f);
+	desc = desc != NULL ? desc : &defaults;
+	MBI_TRY(mbi_plan_check(context, view, desc, &f.plan.desc));
+	f.plan.context = context;
+	f.plan.given = f.plan.view = *view;
+	f.plan.type = mbi_view_type(view);
+	f.plan.side = mbi_plan_side(context, desc);
+	f.plan.profile = &context->device.estimate;
+	f.plan.asked = mbi_method_find(desc->method);
+	mbi_method_take(&f.plan, desc->method);
+	MBI_TRY(mbi_plan_check_side(&f.plan));
+	MBI_TRY(mbi_tuning_take(&f.plan));
+	MBI_TRY(mbi_forecast_size(&f));
+	return mbi_forecast_make(&f, memory);
 }
 
 /* ==== >>spmv/plan/update.c  new values for a plan ==== */

@@ -176,6 +176,17 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
  * compiles kernels, which takes some tenths of a second; later ones find them in the cache. */
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan);
+/* Writes to *memory what merbit_plan_create(context, view, desc) takes of memory at most. Reads the
+ * header of the view alone: its pointers may be any but NULL, and `values` NULL for a pattern.
+ * Allocates and compiles nothing; fails as merbit_plan_create does if the header or `desc` is
+ * wrong. What a form takes may depend on the arrays; then the worst is counted, and AUTO counts as
+ * the largest of its methods. The guide has the factors. What cannot be bounded is
+ * MERBIT_NOT_SUPPORTED: MERBIT_METHOD_CB, and blocks other than those of a BSR view. Not counted
+ * are modules on the GPU, a plan that falls back to the CPU, and values that replace borrowed ones
+ * later. */
+MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const merbit_view *view,
+                                              const merbit_plan_desc *desc,
+                                              merbit_plan_memory *memory);
 /* Copies new values for the same structure into the plan: as many as the view had, in its type and
  * in its order, for reordered and transposed plans too. `memory` says where they are;
  * MERBIT_MEMORY_DEFAULT means where the view's values were. No product of the plan may be running.

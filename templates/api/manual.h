@@ -41,6 +41,7 @@
  *     a product with dot products      merbit_spmv_epilogue
  *     products in several streams      merbit_workspace_create, merbit_workspace_destroy
  *     change the values                merbit_plan_update_values
+ *     see what a plan will take        merbit_plan_forecast
  *     see what a plan chose            merbit_plan_describe, merbit_plan_get_info
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
  *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,

@@ -198,6 +198,7 @@ int cuMemAlloc_v2(device_pointer *address, size_t bytes) {
   *address = found;
   state.blocks = (long)memory.count();
   state.bytes = memory.bytes();
+  state.peak = state.bytes > state.peak ? state.bytes : state.peak;
   return SUCCESS;
 }
 

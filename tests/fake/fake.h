@@ -32,6 +32,7 @@ typedef struct fake_cuda {
   uint64_t seed;        /* of the schedules of launches */
   long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */
   long bytes;                                     /* of these blocks */
+  long peak;                                      /* the most of them since a test set it */
   long graphs;                                    /* and executable ones */
   long events, pinned;                            /* pinned: pieces of page-locked memory */
   long launches, graph_launches;                  /* made */

@@ -9,6 +9,12 @@ MUTATIONS = [
     ("mbi_loaded_leave", "context->device.primary ? MBI_LOADED_IDLE : 0", "MBI_LOADED_IDLE",
      "programs stay in a context of the caller's", "fake_versions"),
     ("mbi_loaded_take", "found->users++;", "", "a second user of a program does not count", "fake_device"),
+    # ---- spmv/plan/: forecasts -------------------------------------------------------------------
+    ("mbi_sorted_bound", "nnz * mbi_type_size(plan->type);", "0;", "a forecast for SORTED has no values", "sweep_pairs"),
+    ("mbi_forecast_host", "sum += f->turned && !f->turns_on_gpu ? made : 0;", "", "a forecast has no transpose",
+     "sweep_pairs"),
+    ("mbi_forecast_make", "bound.kept + bound.scratch)", "64 * bound.kept + bound.scratch)",
+     "a forecast is far above what is held", "sweep_pairs"),
     # ---- matrix/: conversions --------------------------------------------------------------------
     ("merbit_f16_from_f32", "0x33000000u", "0x33800000u", "the least subnormal numbers become 0", "matrix_types"),
     ("mbi_round_bits", "- 1 + odd)", ")", "ties are rounded up", "matrix_types"),

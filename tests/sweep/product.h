@@ -15,11 +15,13 @@ typedef struct run {
   int vectors, by_rows, device, cuda;
   int64_t gap, ldx, ldy, *order;
   void *stream;
-  int late;        /* whether new values come right before the next product */
-  char *kept;      /* where the next result goes too; or NULL */
-  void *latest;    /* the last new values */
-  uint64_t slack;  /* device memory beyond what the plan tells of */
-  long host_slack; /* the same of host memory: what the context keeps of programs */
+  int late;                    /* whether new values come right before the next product */
+  char *kept;                  /* where the next result goes too; or NULL */
+  void *latest;                /* the last new values */
+  uint64_t slack;              /* device memory beyond what the plan tells of */
+  merbit_plan_memory forecast; /* at most this is held */
+  merbit_status forecasts;     /* what the forecast returned */
+  long host_slack;             /* the same of host memory: what the context keeps of programs */
 } run;
 
 /* ---- The plan ---------------------------------------------------------------------------- */
@@ -80,6 +82,49 @@ static void run_desc(run *r) {
     r->epilogue.cpu = typed_single(r->p.kind.sums) ? sweep_rows_f32 : sweep_rows_f64;
   }
   d->epilogue = at[EPILOGUE] ? &r->epilogue : NULL;
+}
+
+/* Forecasts the plan's memory, for which nothing may be allocated, and begins a new peak. */
+TEST_UNUSED static void run_forecast(run *r) {
+  const long host = sweep.memory.bytes;
+  const long device = sweep.driver != NULL ? sweep.driver->bytes : 0;
+  r->forecasts = merbit_plan_forecast(r->p.context, &r->p.view, &r->desc, &r->forecast);
+  if (sweep.memory.bytes != host || (sweep.driver != NULL && sweep.driver->bytes != device)) {
+    sweep_fail("the forecast allocated memory");
+  }
+  if (sweep.driver != NULL) {
+    sweep.driver->peak = sweep.driver->bytes;
+  }
+}
+
+/* Compares the forecast with what the plan has taken; `before`: the driver's bytes without it.
+ */
+TEST_UNUSED static void run_forecast_holds(run *r, long before) {
+  const merbit_plan_memory *m = &r->forecast;
+  const int method = r->p.c->at[METHOD];
+  merbit_plan_info info;
+  sweep_done(r->p.context, merbit_plan_get_info(r->plan, &info), "merbit_plan_get_info");
+  if (r->forecasts == MERBIT_NOT_SUPPORTED &&
+      (method == MERBIT_METHOD_CB || method == MERBIT_METHOD_BSR)) {
+    return;
+  }
+  sweep_done(r->p.context, r->forecasts, "merbit_plan_forecast");
+  if (info.host_bytes > m->host_bytes || info.device_bytes > m->device_bytes) {
+    sweep_fail("the plan holds %lld and %lld bytes, but the forecast is %lld and %lld",
+               (long long)info.host_bytes, (long long)info.device_bytes,
+               (long long)m->host_bytes, (long long)m->device_bytes);
+  }
+  if (sweep.driver != NULL && r->cuda &&
+      (sweep.driver->bytes - before > m->device_bytes ||
+       sweep.driver->peak - before > m->device_peak_bytes)) {
+    sweep_fail("the driver gave %ld bytes and %ld at most, but the forecast is %lld and %lld",
+               sweep.driver->bytes - before, sweep.driver->peak - before,
+               (long long)m->device_bytes, (long long)m->device_peak_bytes);
+  }
+  if (!r->cuda && m->device_peak_bytes != 0) {
+    sweep_fail("the forecast for the CPU has %lld bytes of a GPU",
+               (long long)m->device_peak_bytes);
+  }
 }
 
 /* Compares what the plan says that it holds with what the driver and the allocator gave;

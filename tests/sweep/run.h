@@ -223,6 +223,7 @@ TEST_UNUSED static void run_combination(const combination *c, uint64_t seed, int
     run_desc(&r);
     before = sweep.driver != NULL ? sweep.driver->bytes : 0;
     host = sweep.memory.bytes;
+    run_forecast(&r);
     status = merbit_plan_create(r.p.context, &r.p.view, &r.desc, &r.plan);
     went = status == MERBIT_OK;
     if ((r.plan != NULL) != went) {
@@ -239,6 +240,7 @@ TEST_UNUSED static void run_combination(const combination *c, uint64_t seed, int
     memset(&r.epilogue, 0xff, sizeof r.epilogue); /* read no more */
     memset(&r.operators, 0xff, sizeof r.operators);
     run_count(&r, before, host, 0);
+    run_forecast_holds(&r, before);
     if (merbit_plan_describe(r.plan, line, sizeof line) < 20) {
       sweep_fail("the plan says \"%s\"", line);
     }

@@ -39,8 +39,103 @@ static void every_pair(void **state) {
   assert_int_equal(sweep.findings, 0);
 }
 
+enum { NEAR_ROWS = 3000, NEAR_LENGTH = 8 };
+
+/* Returns how often the forecast for a method may exceed what is held: slices may have to be
+ * filled up 32 times, and AUTO may take the largest of its methods, or buffers of threads. */
+static double near_factor(const mbi_method *row) {
+  return row->number == MERBIT_METHOD_SLICED ? 20 : row->number == MERBIT_METHOD_AUTO ? 6 : 4;
+}
+
+static void near_one(merbit_context *context, const merbit_view *view, const mbi_method *row) {
+  merbit_plan_desc desc = merbit_plan_defaults();
+  merbit_plan_memory m;
+  merbit_plan_info info;
+  merbit_plan *plan;
+  double held, most;
+  desc.method = row->number;
+  desc.vectors = row->number == MERBIT_METHOD_MANY ? 4 : 1;
+  if (merbit_plan_forecast(context, view, &desc, &m) != MERBIT_OK) {
+    sweep_refused(context, MERBIT_NOT_SUPPORTED, "merbit_plan_forecast");
+    assert_true(row->number == MERBIT_METHOD_CB || (int)row->number >= 32); /* study */
+    return;
+  }
+  sweep_done(context, merbit_plan_create(context, view, &desc, &plan), "merbit_plan_create");
+  sweep_done(context, merbit_plan_get_info(plan, &info), "merbit_plan_get_info");
+  held = (double)(info.host_bytes + info.device_bytes);
+  most = (double)(m.host_bytes + m.device_bytes);
+  if (held > most || most > near_factor(row) * held + 131072) {
+    sweep_fail("%s holds %.0f bytes, the forecast is %.0f", row->name, held, most);
+  }
+  merbit_plan_destroy(plan);
+}
+
+/* A forecast is not far above what plans hold, so that it says something. The matrix consists
+ * of full blocks, of which BSR gets a view. */
+static void forecasts_are_near(void **state) {
+  static int32_t row_ptr[NEAR_ROWS + 1], col_ind[NEAR_ROWS * NEAR_LENGTH];
+  static int32_t block_ptr[NEAR_ROWS / 2 + 1], block_col[NEAR_ROWS * NEAR_LENGTH / 4];
+  static double values[NEAR_ROWS * NEAR_LENGTH];
+  merbit_view entries, blocks;
+  const mbi_method *row;
+  size_t i;
+  int k;
+  (void)state;
+  for (k = 0; k < NEAR_ROWS * NEAR_LENGTH; k++) {
+    const int at = k / NEAR_LENGTH, place = k % NEAR_LENGTH;
+    row_ptr[at + 1] = k + 1;
+    col_ind[k] = 2 * (at / 2 * 7 % (NEAR_ROWS / 2 - 40) + place / 2 * 11) + place % 2;
+    values[k] = 1.0 / (k + 3);
+    block_ptr[at / 2 + 1] = (at / 2 + 1) * NEAR_LENGTH / 2;
+    block_col[at / 2 * NEAR_LENGTH / 2 + place / 2] = col_ind[k] / 2;
+  }
+  entries = merbit_csr(NEAR_ROWS, NEAR_ROWS, NEAR_ROWS * NEAR_LENGTH, row_ptr, col_ind, values);
+  blocks = merbit_bsr(NEAR_ROWS, NEAR_ROWS, NEAR_ROWS * NEAR_LENGTH / 4, 2, 2, block_ptr,
+                      block_col, values);
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    if (mbi_method_runs(row->number, sweep.cuda) && row->number != MERBIT_METHOD_SYMMETRIC) {
+      const int block = row->number == MERBIT_METHOD_BSR;
+      sweep_begin(row->name);
+      if (setjmp(sweep.out) == 0) {
+        merbit_context *context = sweep_context(2, 0);
+        near_one(context, block ? &blocks : &entries, row);
+        sweep_close(context);
+      }
+    }
+  }
+  assert_int_equal(sweep.findings, 0);
+}
+
+/* What cannot be forecast is refused, and so is what a plan refuses. */
+static void wrong_forecasts_are_refused(void **state) {
+  static const int32_t unread[1];
+  merbit_view view = merbit_csr(4, 4, 4, unread, unread, NULL);
+  merbit_plan_desc desc = merbit_plan_defaults();
+  merbit_plan_memory m;
+  merbit_context *context;
+  (void)state;
+  sweep_begin("wrong forecasts");
+  context = sweep_context(1, 0);
+  assert_int_equal(merbit_plan_forecast(NULL, &view, NULL, &m), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_plan_forecast(context, NULL, NULL, &m), MERBIT_INVALID_ARGUMENT);
+  assert_non_null(strstr(sweep_sentence(context), "`view` is NULL"));
+  assert_int_equal(merbit_plan_forecast(context, &view, NULL, NULL), MERBIT_INVALID_ARGUMENT);
+  assert_non_null(strstr(sweep_sentence(context), "`memory` is NULL"));
+  desc.vectors = 1000;
+  assert_int_equal(merbit_plan_forecast(context, &view, &desc, &m), MERBIT_INVALID_ARGUMENT);
+  assert_non_null(strstr(sweep_sentence(context), "plan_desc.vectors is 1000"));
+  desc.vectors = 1;
+  desc.method = MERBIT_METHOD_BSR;
+  assert_int_equal(merbit_plan_forecast(context, &view, &desc, &m), MERBIT_NOT_SUPPORTED);
+  assert_non_null(strstr(sweep_sentence(context), "the number of blocks depends"));
+  assert_int_equal(m.host_bytes, 0);
+  merbit_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_pair)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_forecasts_are_refused),
+                                     cmocka_unit_test(forecasts_are_near),
+                                     cmocka_unit_test(every_pair)};
   int failed;
   sweep_open(argc > 1 && strcmp(argv[1], "cuda") == 0);
   if (sweep.cuda) {

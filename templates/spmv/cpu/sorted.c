@@ -13,9 +13,6 @@
  * The plan holds copies of the columns, and of the values unless they are all equal. Each task
  * writes its own part first, so that the pages lie on the node where it runs. */
 
-/* Rows of at least this length are not sorted: their ends cost little. */
-#define MBI_SORTED_LONG 64
-
 typedef struct mbi_sorted_build {
   merbit_plan *plan;
   int *differ; /* per task: 1 if one of its values differs from the first of all */

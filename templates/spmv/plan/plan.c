@@ -110,7 +110,7 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *desc = &plan->desc;
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
@@ -274,8 +274,9 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
 }
 
 /* Checks a view and a descriptor, and copies the descriptor to *taken with its types chosen. */
-static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
-                                    const merbit_plan_desc *desc, merbit_plan_desc *taken) {
+MBI_INTERNAL merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
+                                          const merbit_plan_desc *desc,
+                                          merbit_plan_desc *taken) {
   const mbi_method *asked;
   merbit_type type;
   MBI_TRY(mbi_view_check_header(context, view));

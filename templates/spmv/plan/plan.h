@@ -153,6 +153,10 @@ MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan);
 /* spmv/plan/tuning.c */
 MBI_INTERNAL merbit_status mbi_tuning_take(merbit_plan *plan);
 /* spmv/plan/plan.c */
+MBI_INTERNAL merbit_status mbi_plan_check_side(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
+                                          const merbit_plan_desc *desc,
+                                          merbit_plan_desc *taken);
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
                                        const merbit_plan_desc *desc);
 MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan);

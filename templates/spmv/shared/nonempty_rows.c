@@ -360,3 +360,22 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   nonempty->bytes = ids + empties + (apart ? 0 : starts);
   return MERBIT_OK;
 }
+
+/* Adds an array that the plan keeps if it is small, and else only while it is made. */
+static void mbi_nonempty_bound_one(uint64_t bytes, mbi_bound *bound) {
+  const uint64_t kept = bytes < MBI_NONEMPTY_SMALL ? bytes : MBI_NONEMPTY_SMALL;
+  bound->kept += kept;
+  bound->making += bytes - kept;
+}
+
+/* Adds the lists of mbi_nonempty_compact. */
+MBI_INTERNAL void mbi_nonempty_bound(const merbit_plan *plan, mbi_bound *bound) {
+  bound->kept += (plan->device.rows + 1) * sizeof(uint32_t);
+  mbi_nonempty_bound_one(
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type), bound);
+}
+
+/* Adds the counts of columns. */
+MBI_INTERNAL void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound) {
+  mbi_nonempty_bound_one((plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t), bound);
+}

@@ -170,6 +170,12 @@ struct mbi_epilogue {            /* a copy of the user's epilogue */
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
+/* The most bytes that a method takes beside its CSR: what the plan keeps, what is needed only
+ * while it is made, and the scratch of a product. */
+typedef struct mbi_bound {
+  uint64_t kept, making, scratch;
+} mbi_bound;
+
 /* The functions of a method on CUDA. Those whose comments say so may be NULL. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
@@ -195,6 +201,9 @@ typedef struct mbi_cuda_method {
   /* Returns the seconds of a product without its launches, or HUGE_VAL if the matrix does not
    * suit the method. NULL: AUTO never takes it. */
   double (*cost)(const merbit_plan *plan);
+  /* Adds to *bound. The plan has no arrays: plan->device holds sizes, of which nnz may be too
+   * many, and plan->state is zero. NULL: what the method takes depends on the arrays. */
+  merbit_status (*bound)(merbit_plan *plan, mbi_bound *bound);
   double making; /* products that take as long as `create`: MBI_MAKING_... */
   /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
   int (*trusted)(const merbit_plan *plan);
@@ -243,6 +252,9 @@ typedef struct mbi_cpu_method {
   /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
    * AUTO never takes it. */
   double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
+  /* Adds the most bytes that the plan keeps for the method, beside carries of its tasks. The
+   * plan has no arrays: plan->csr and plan->tasks hold sizes. NULL: none. */
+  void (*bound)(const merbit_plan *plan, mbi_bound *bound);
 } mbi_cpu_method;
 
 /* Properties of a method: what it supports in addition to f64 or f32, plus-times and one
@@ -364,6 +376,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash);
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan);
+MBI_INTERNAL void mbi_nonempty_bound(const merbit_plan *plan, mbi_bound *bound);
+MBI_INTERNAL void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound);
 #endif /* MBI_SEPARATE */
 
 #endif

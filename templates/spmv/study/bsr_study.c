@@ -210,6 +210,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {
     NULL,                   /* refresh */
     MBI_FORMS_CHEAP,        /* forms */
     NULL,                   /* cost */
+    NULL,                   /* bound */
     0,                      /* making */
     NULL,                   /* trusted */
     "waves",                /* knobs */

@@ -254,6 +254,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {
     NULL,                      /* refresh */
     MBI_FORMS_CHEAP,           /* forms */
     NULL,                      /* cost */
+    NULL,                      /* bound */
     0,                         /* making */
     NULL,                      /* trusted */
     "rows lanes",              /* knobs */
@@ -269,6 +270,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {
     NULL,                      /* refresh */
     MBI_FORMS_CHEAP,           /* forms */
     NULL,                      /* cost */
+    NULL,                      /* bound */
     0,                         /* making */
     NULL,                      /* trusted */
     "columns rows",            /* knobs */

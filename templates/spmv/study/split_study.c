@@ -184,6 +184,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_split_method = {
     NULL,                  /* refresh */
     MBI_FORMS_CHEAP,       /* forms */
     NULL,                  /* cost */
+    NULL,                  /* bound */
     0,                     /* making */
     NULL,                  /* trusted */
     "steps",               /* knobs */

@@ -118,6 +118,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_walk_method = {
     NULL,                  /* refresh */
     0,                     /* forms */
     NULL,                  /* cost */
+    NULL,                  /* bound */
     0,                     /* making */
     NULL,                  /* trusted */
     "steps",               /* knobs */

@@ -292,6 +292,25 @@ MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
          mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }
 
+/* Each run of a strip and a part may leave a group unfilled, and no group is empty. */
+static merbit_status mbi_binned_bound(merbit_plan *plan, mbi_bound *bound) {
+  const mbi_binned *b = mbi_binned_of(plan);
+  const uint64_t nnz = plan->device.nnz, group = mbi_binned_group(plan);
+  const uint64_t each = sizeof(uint16_t) + mbi_value_bytes(plan);
+  uint64_t runs, groups;
+  MBI_TRY(mbi_binned_size(plan));
+  runs = b->strips * b->parts;
+  groups = nnz / group + runs < nnz ? nnz / group + runs : nnz;
+  mbi_scan_bound_tiles(plan, MBI_BINNED_STEPS, mbi_type_size(plan->type), bound);
+  bound->kept += (runs + b->parts + 1) * sizeof(uint32_t) +
+                 3 * (b->strips + nnz / MBI_BINNED_ITEM) * sizeof(uint32_t) +
+                 groups * (group * each + sizeof(uint32_t)) +
+                 (nnz + 32 * MBI_BINNED_STEPS) * sizeof(uint16_t);
+  bound->making += (b->strips + b->parts + 1) * sizeof(uint32_t);
+  bound->scratch += 32 + groups * 32;
+  return MERBIT_OK;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),     /* state_bytes */
     mbi_binned_create,      /* create */
@@ -303,6 +322,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     mbi_binned_refresh,     /* refresh */
     MBI_FORMS_ALL,          /* forms */
     mbi_binned_cost,        /* cost */
+    mbi_binned_bound,       /* bound */
     MBI_MAKING_FORM,        /* making */
     NULL,                   /* trusted */
     "strip tiles",          /* knobs */

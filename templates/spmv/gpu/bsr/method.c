@@ -26,6 +26,21 @@ static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
                                        : mbi_extracted_refresh(plan);
 }
 
+static merbit_status mbi_bsr_bound(merbit_plan *plan, mbi_bound *bound) {
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  const uint64_t blocks = plan->device.nnz, size = mbi_type_size(plan->type);
+  const uint64_t area = (uint64_t)(plan->bsr.view.block_rows * plan->bsr.view.block_cols);
+  uint64_t tiles;
+  MBI_TRY(mbi_bsr_size(plan));
+  tiles = blocks / (uint64_t)(t->slots * t->together) + 1; /* if there are fewer blocks */
+  mbi_nonempty_bound(plan, bound);
+  bound->kept += (t->words + tiles * (uint64_t)(t->slots + 1) + 1 + t->places) * 4 +
+                 mbi_bsr_entries(t) * size;
+  bound->making += blocks * area * size;
+  bound->scratch += 2 * tiles * (uint64_t)t->block_rows * size;
+  return MERBIT_OK;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
     sizeof(mbi_bsr_tiles),  /* state_bytes */
     mbi_bsr_method_create,  /* create */
@@ -37,6 +52,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
     mbi_bsr_method_refresh, /* refresh */
     0,                      /* forms */
     mbi_extracted_cost,     /* cost */
+    mbi_bsr_bound,          /* bound */
     MBI_MAKING_FORM,        /* making */
     NULL,                   /* trusted */
     "blocks shuffle",       /* knobs */

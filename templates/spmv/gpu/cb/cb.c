@@ -311,6 +311,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
     mbi_cb_refresh,                     /* refresh */
     MBI_FORMS_CHEAP,                    /* forms */
     NULL,                               /* cost */
+    NULL,                               /* bound */
     0,                                  /* making */
     NULL,                               /* trusted */
     "steps aggregate. coo_max csr_max", /* knobs */

@@ -232,6 +232,16 @@ MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
              : HUGE_VAL;
 }
 
+static merbit_status mbi_hubs_bound(merbit_plan *plan, mbi_bound *bound) {
+  MBI_TRY(mbi_hubs_size(plan));
+  mbi_scan_bound_tiles(plan, (uint64_t)mbi_scan_of(plan)->steps, mbi_type_size(plan->type),
+                       bound);
+  mbi_nonempty_columns_bound(plan, bound);
+  bound->kept +=
+      plan->device.nnz * sizeof(int32_t) + mbi_hubs_of(plan)->capacity * sizeof(uint32_t);
+  return MERBIT_OK;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
     sizeof(mbi_hubs),     /* state_bytes */
     mbi_hubs_create,      /* create */
@@ -243,6 +253,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
     NULL,                 /* refresh */
     MBI_FORMS_ALL,        /* forms */
     mbi_hubs_cost,        /* cost */
+    mbi_hubs_bound,       /* bound */
     MBI_MAKING_COLUMNS,   /* making */
     NULL,                 /* trusted */
     "steps kilobytes",    /* knobs */

@@ -276,6 +276,18 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 
 /* This method has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading
  * dimensions. */
+static merbit_status mbi_many_bound(merbit_plan *plan, mbi_bound *bound) {
+  const mbi_many *m = mbi_many_of(plan);
+  uint64_t row;
+  MBI_TRY(mbi_many_size(plan)); /* the run of a lane depends on the rows too: a word at least */
+  row = (uint64_t)m->width * mbi_type_size(plan->type);
+  mbi_scan_bound_tiles(plan, (uint64_t)(32 / m->team), row, bound);
+  bound->scratch += mbi_many_copies(plan)
+                        ? (plan->device.rows + plan->device.cols) * row + 2 * MBI_MANY_ALIGNMENT
+                        : 0;
+  return MERBIT_OK;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {
     sizeof(mbi_many),       /* state_bytes */
     mbi_many_create,        /* create */
@@ -287,6 +299,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {
     NULL,                   /* refresh */
     MBI_FORMS_CHEAP,        /* forms */
     NULL,                   /* cost */
+    mbi_many_bound,         /* bound */
     0,                      /* making */
     NULL,                   /* trusted */
     "run unroll",           /* knobs */

@@ -162,14 +162,31 @@ MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
              : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
+/* Returns the bytes of tile_x, or of tile_y. */
+static uint64_t mbi_merbit_coordinate_bytes(const mbi_merbit *m) {
+  return (m->tiles + 1) * (uint64_t)m->tile_bytes;
+}
+
+static uint64_t mbi_merbit_descriptor_bytes(const mbi_merbit *m) {
+  return m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
+}
+
+static merbit_status mbi_merbit_bound(merbit_plan *plan, mbi_bound *bound) {
+  const mbi_merbit *m = mbi_merbit_of(plan);
+  MBI_TRY(mbi_merbit_size(plan));
+  bound->kept += 2 * mbi_merbit_coordinate_bytes(m) + mbi_merbit_descriptor_bytes(m);
+  bound->scratch += mbi_merbit_carry_bytes(plan);
+  return MERBIT_OK;
+}
+
 /* Builds MERBIT's arrays for plan->device. On failure the caller runs mbi_merbit_destroy. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
   MBI_TRY(mbi_merbit_size(plan));
-  coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
-  descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
+  coordinates = mbi_merbit_coordinate_bytes(m);
+  descriptors = mbi_merbit_descriptor_bytes(m);
   plan->schedule_bytes = 2 * coordinates + descriptors;
   plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
                        2 * mbi_merbit_carry_bytes(plan);
@@ -326,6 +343,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
     NULL,                   /* refresh */
     0,                      /* forms */
     NULL,                   /* cost */
+    mbi_merbit_bound,       /* bound */
     0,                      /* making */
     NULL,                   /* trusted */
     NULL,                   /* knobs */

@@ -239,6 +239,12 @@ static double mbi_merge_path_cost(const merbit_plan *plan) {
              : HUGE_VAL;
 }
 
+static merbit_status mbi_merge_path_bound(merbit_plan *plan, mbi_bound *bound) {
+  MBI_TRY(mbi_merge_size(plan));
+  bound->scratch += mbi_merge_carry_bytes(plan);
+  return MERBIT_OK;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
     sizeof(mbi_merge_path),  /* state_bytes */
     mbi_merge_path_create,   /* create */
@@ -250,6 +256,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
     NULL,                    /* refresh */
     0,                       /* forms */
     mbi_merge_path_cost,     /* cost */
+    mbi_merge_path_bound,    /* bound */
     0,                       /* making */
     NULL,                    /* trusted */
     "steps rounds",          /* knobs */

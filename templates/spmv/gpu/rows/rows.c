@@ -210,6 +210,11 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
       mbi_rows_walk(plan));
 }
 
+static merbit_status mbi_rows_bound(merbit_plan *plan, mbi_bound *bound) {
+  (void)bound; /* nothing is built */
+  return mbi_rows_size(plan);
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
     sizeof(mbi_rows),     /* state_bytes */
     mbi_rows_create,      /* create */
@@ -221,6 +226,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
     NULL,                 /* refresh */
     MBI_FORMS_ALL,        /* forms */
     mbi_rows_cost,        /* cost */
+    mbi_rows_bound,       /* bound */
     0,                    /* making */
     NULL,                 /* trusted */
     "unroll lanes",       /* knobs */

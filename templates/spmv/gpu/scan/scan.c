@@ -295,6 +295,27 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   return seconds;
 }
 
+/* Adds what tiles take, of at least `steps` steps, with lists of rows: their schedule, and
+ * their carries of `sums` bytes. */
+MBI_INTERNAL void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, uint64_t sums,
+                                       mbi_bound *bound) {
+  const uint64_t tiles = plan->device.nnz / (32 * steps) + 1;
+  mbi_nonempty_bound(plan, bound);
+  /* A word of row_ends for 32 nonzeros, at most 32 of them in vain; then tile_row and
+   * block_start. */
+  bound->kept += (plan->device.nnz / 32 + 32) * sizeof(uint32_t) +
+                 (2 * tiles + 1) * sizeof(uint32_t) + (tiles + 1) * sizeof(uint64_t);
+  bound->scratch += 2 * tiles * sums;
+}
+
+static merbit_status mbi_scan_bound(merbit_plan *plan, mbi_bound *bound) {
+  const int steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
+  MBI_TRY(mbi_scan_size(plan)); /* steps depend on the rows too: four at least */
+  mbi_scan_bound_tiles(plan, steps != 0 ? (uint64_t)steps : 4,
+                       mbi_type_size(mbi_plan_accumulator(plan)), bound);
+  return MERBIT_OK;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
     sizeof(mbi_scan_schedule),                                            /* state_bytes */
     mbi_scan_create,                                                      /* create */
@@ -306,6 +327,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
     NULL,                                                                 /* refresh */
     (MBI_FORMS_ALL & ~MBI_FORMS_SLOW) | MBI_FORMS_UNPAID(MBI_FORMS_SLOW), /* forms */
     mbi_scan_cost,                                                        /* cost */
+    mbi_scan_bound,                                                       /* bound */
     0,                                                                    /* making */
     NULL,                                                                 /* trusted */
     "steps whole",                                                        /* knobs */

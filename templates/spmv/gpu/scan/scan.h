@@ -48,6 +48,8 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan);
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan);
+MBI_INTERNAL void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, uint64_t sums,
+                                       mbi_bound *bound);
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan);
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan);

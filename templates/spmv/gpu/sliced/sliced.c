@@ -302,6 +302,17 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
       mbi_sliced_walk(plan));
 }
 
+/* AUTO takes slices only if half of the slots are filled. If one row of each slice has all of
+ * its nonzeros, 1 of 32 is. */
+static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
+  const uint64_t slots =
+      (plan->desc.method == MERBIT_METHOD_AUTO ? 2 : 32) * plan->device.nnz + 32;
+  MBI_TRY(mbi_sliced_size(plan));
+  bound->kept += (mbi_sliced_of(plan)->slices * 82 + 2) * sizeof(uint32_t) +
+                 slots * (sizeof(int32_t) + mbi_value_bytes(plan));
+  return MERBIT_OK;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     sizeof(mbi_sliced),   /* state_bytes */
     mbi_sliced_create,    /* create */
@@ -313,6 +324,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     mbi_sliced_fill,      /* refresh */
     MBI_FORMS_ALL,        /* forms */
     mbi_sliced_cost,      /* cost */
+    mbi_sliced_bound,     /* bound */
     MBI_MAKING_FORM,      /* making */
     mbi_sliced_trusted,   /* trusted */
     "unroll unsorted",    /* knobs */
