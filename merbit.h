@@ -995,7 +995,7 @@ typedef struct merbit_plan_info {
                                       neither your arrays nor a merbit_matrix of yours */
 } merbit_plan_info;
 
-/* What a plan takes of memory at most, in bytes, from merbit_plan_forecast. */
+/* The memory that a plan takes at most, in bytes, from merbit_plan_forecast. */
 typedef struct merbit_plan_memory {
   int64_t device_bytes;            /* GPU memory that the plan holds, its workspace included */
   int64_t device_peak_bytes;       /* GPU memory while the plan is made; both 0 on the CPU */

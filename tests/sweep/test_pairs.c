@@ -106,7 +106,7 @@ static void forecasts_are_near(void **state) {
   assert_int_equal(sweep.findings, 0);
 }
 
-/* What cannot be forecast is refused, and so is what a plan refuses. */
+/* A forecast refuses what it cannot bound, and what a plan refuses. */
 static void wrong_forecasts_are_refused(void **state) {
   static const int32_t unread[1];
   merbit_view view = merbit_csr(4, 4, 4, unread, unread, NULL);

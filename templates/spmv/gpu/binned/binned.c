@@ -292,7 +292,7 @@ MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
          mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }
 
-/* Each run of a strip and a part may leave a group unfilled, and no group is empty. */
+/* Bounds the groups. Each run of a strip and a part may leave one unfilled, and none is empty. */
 static merbit_status mbi_binned_bound(merbit_plan *plan, mbi_bound *bound) {
   const mbi_binned *b = mbi_binned_of(plan);
   const uint64_t nnz = plan->device.nnz, group = mbi_binned_group(plan);

@@ -302,8 +302,8 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
       mbi_sliced_walk(plan));
 }
 
-/* AUTO takes slices only if half of the slots are filled. If one row of each slice has all of
- * its nonzeros, 1 of 32 is. */
+/* Bounds the slices. AUTO takes them only if half of the slots are filled. If one row of each
+ * slice has all of its nonzeros, 1 of 32 is. */
 static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
   const uint64_t slots =
       (plan->desc.method == MERBIT_METHOD_AUTO ? 2 : 32) * plan->device.nnz + 32;
