@@ -47,13 +47,14 @@ static int fail(job *j, const char *what) {
 static merbit_status read_towns(job *j) {
   int32_t from[2 * ROADS], to[2 * ROADS];
   double lengths[2 * ROADS];
-  const merbit_view view = merbit_coo(TOWNS, TOWNS, 2 * ROADS, from, to, lengths);
+  merbit_view view;
   int i;
   for (i = 0; i < ROADS; i++) {
     from[2 * i] = to[2 * i + 1] = roads[i].from;
     to[2 * i] = from[2 * i + 1] = roads[i].to;
     lengths[2 * i] = lengths[2 * i + 1] = roads[i].length;
   }
+  view = merbit_coo(TOWNS, TOWNS, 2 * ROADS, from, to, lengths);
   return merbit_matrix_create(j->context, &view, &j->matrix);
 }
 
