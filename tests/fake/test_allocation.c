@@ -86,8 +86,8 @@ static void without_a_cache(void **state) {
   fail_every_allocation("", 23, 0, 1);
 }
 
-/* With a cache there are a few dozen allocations. Beside what is allocated without one, they are the
- * same for all work: in quick effort a third of it, by turns. */
+/* With a cache there are a few dozen allocations. Beside what is allocated without one, this is
+ * the same for all work: in quick effort a third of it, by turns. */
 static void with_a_cache(void **state) {
   const size_t apart = (size_t)test_effort(3, 1);
   char name[64];
