@@ -265,6 +265,11 @@ static merbit_status plan_use(world *w) {
   return MERBIT_OK;
 }
 
+static merbit_status plan_forecast(world *w) {
+  merbit_plan_memory m;
+  return merbit_plan_forecast(w->context, &w->view, NULL, &m);
+}
+
 static merbit_status spmv(world *w) {
   world_expect_product(w, w->plan, NULL, 0, 1);
   return MERBIT_OK;

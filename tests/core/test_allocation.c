@@ -119,6 +119,7 @@ static const allocation_case cases[] = {
      workspace_made},
     {"plan_describe plan_get_info spmv workspace_destroy plan_destroy", NOTHING, 0, WIDE_CSR,
      with_workspace, plan_use, NULL, NULL},
+    {"plan_forecast", NOTHING, 0, PLAIN_CSR, NULL, plan_forecast, NULL, NULL},
     {"spmv", THREADS, 1, PLAIN_CSR, with_unchecked_plan, spmv, NULL, NULL},
     {"plan_create", MEMORY, 0, PLAIN_CSR, NULL, plan_create_many, NULL, many_made},
     {"plan_create", MEMORY, 0, BLOCKS, NULL, plan_create_many, NULL, many_made},
