@@ -111,7 +111,7 @@ typedef struct merbit_exchange {
 
 /* Options of merbit_dist_create. All-zero means default. */
 typedef struct merbit_dist_desc {
-  /* Of the local products. operation, reordering, semiring, epilogue, vectors, block_rows and
+  /* Describes the local products. operation, reordering, semiring, epilogue, vectors, block_rows and
    * block_cols must be left 0. vector_memory must be where the plan computes, or DEFAULT. */
   merbit_plan_desc plan;
   /* Nonzero: a row with a halo column is multiplied as a whole after the exchange, so that its
@@ -318,7 +318,7 @@ MERBIT_API void merbit_exchange_nccl_destroy(merbit_exchange *exchange);
 #if defined(MERBIT_DIST_IMPLEMENTATION) && !defined(MERBIT_DIST_IMPLEMENTED)
 #define MERBIT_DIST_IMPLEMENTED
 
-/* What this file uses of merbit.h beyond its public functions: the context's record and its
+/* This file uses of merbit.h, beyond its public functions: the context's record and its
  * references (mbi_context_retain, mbi_context_unref), errors (mbi_fail, MBI_TRY), memory
  * (mbi_allocate, mbi_allocate_array, mbi_release), CPU threads (mbi_parallel), time
  * (mbi_seconds), entering the CUDA context, allocating, copying and waiting there
@@ -828,22 +828,22 @@ static int mbi_dist_blocks(int64_t elements) {
   return blocks < MBI_DIST_BLOCKS ? (int)blocks : MBI_DIST_BLOCKS;
 }
 
-static void mbi_dist_move_f32(void *argument, int part) {
-  const mbi_dist_move *m = (const mbi_dist_move *)argument;
+/* Moves a part's elements. `single` is a constant where it is called, so that each type has a
+ * loop of its own. */
+static inline void mbi_dist_move_part(const mbi_dist_move *m, int part, int single) {
   const int64_t end = mbi_dist_part_end(part, m->count);
   int64_t i;
   for (i = (int64_t)part * MBI_DIST_PART; i < end; i++) {
-    mbi_dist_move_one(m, i, 1);
+    mbi_dist_move_one(m, i, single);
   }
 }
 
+static void mbi_dist_move_f32(void *argument, int part) {
+  mbi_dist_move_part((const mbi_dist_move *)argument, part, 1);
+}
+
 static void mbi_dist_move_f64(void *argument, int part) {
-  const mbi_dist_move *m = (const mbi_dist_move *)argument;
-  const int64_t end = mbi_dist_part_end(part, m->count);
-  int64_t i;
-  for (i = (int64_t)part * MBI_DIST_PART; i < end; i++) {
-    mbi_dist_move_one(m, i, 0);
-  }
+  mbi_dist_move_part((const mbi_dist_move *)argument, part, 0);
 }
 
 /* Moves elements: gathers from[at[i]], or adds or places from[i] at to[at[i]]. */
@@ -868,28 +868,24 @@ static merbit_status mbi_dist_move_all(merbit_dist *d, const void *from, void *t
   return MERBIT_OK;
 }
 
-static void mbi_dist_pass_f32(void *argument, int part) {
-  const mbi_dist_pass *p = (const mbi_dist_pass *)argument;
+/* Runs a pass over a part, as mbi_dist_move_part moves one. */
+static inline void mbi_dist_pass_part(const mbi_dist_pass *p, int part, int single) {
   const int64_t end = mbi_dist_part_end(part, p->rows);
   double sums[2] = {0, 0};
   int64_t i;
   for (i = (int64_t)part * MBI_DIST_PART; i < end; i++) {
-    mbi_dist_element(p, i, 1, sums);
+    mbi_dist_element(p, i, single, sums);
   }
   p->partial[2 * part] = sums[0];
   p->partial[2 * part + 1] = sums[1];
 }
 
+static void mbi_dist_pass_f32(void *argument, int part) {
+  mbi_dist_pass_part((const mbi_dist_pass *)argument, part, 1);
+}
+
 static void mbi_dist_pass_f64(void *argument, int part) {
-  const mbi_dist_pass *p = (const mbi_dist_pass *)argument;
-  const int64_t end = mbi_dist_part_end(part, p->rows);
-  double sums[2] = {0, 0};
-  int64_t i;
-  for (i = (int64_t)part * MBI_DIST_PART; i < end; i++) {
-    mbi_dist_element(p, i, 0, sums);
-  }
-  p->partial[2 * part] = sums[0];
-  p->partial[2 * part + 1] = sums[1];
+  mbi_dist_pass_part((const mbi_dist_pass *)argument, part, 0);
 }
 
 /* Returns a pass that does nothing yet. */
@@ -1035,7 +1031,7 @@ typedef struct mbi_dist_columns {
   int32_t *before; /* columns before each word */
 } mbi_dist_columns;
 
-/* What the first look at a rank's rows finds. */
+/* The counts of a rank's rows, from which arrays get their sizes. */
 typedef struct mbi_dist_counts_of {
   int64_t own, halo;     /* entries in own columns, and in others */
   int64_t boundary_rows; /* rows with a halo column */
@@ -1806,7 +1802,7 @@ static merbit_status mbi_dist_pinned(merbit_dist *d, size_t bytes, void **memory
 
 /* ---- Create ------------------------------------------------------------------------------ */
 
-/* What set-up needs and the operator does not. */
+/* The set-up's own arrays, which the operator does not keep. */
 typedef struct mbi_dist_setup {
   mbi_dist_columns columns;
   mbi_dist_requests requests;

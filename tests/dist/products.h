@@ -272,4 +272,41 @@ TEST_UNUSED static void product_grid_with_dense_row(test_matrix *m) {
   test_matrix_free(&grid);
 }
 
+/* Multiplies by whole rows on 1 to 4 ranks, and compares the bits. */
+TEST_UNUSED static void product_same_bits(merbit_side side, int single, merbit_method method,
+                                          const char *tuning) {
+  test_matrix m;
+  size_t bytes;
+  char *first;
+  int ranks;
+  product_grid_with_dense_row(&m);
+  bytes = (size_t)m.rows * (single ? sizeof(float) : sizeof(double));
+  first = (char *)test_allocate((int64_t)bytes, 1);
+  for (ranks = 1; ranks <= 4; ranks++) {
+    ranks_world *w = ranks_world_make(ranks);
+    product_case c;
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.side = side;
+    c.single = single;
+    c.without = ranks == 3 ? 1 : -1;
+    c.whole = 1;
+    c.own_stream = side == MERBIT_SIDE_CUDA;
+    c.method = method;
+    c.tuning = tuning;
+    c.alpha = 0.7;
+    c.beta = 0.3;
+    product_fill(&c, 9);
+    product_run(w, &c);
+    if (ranks == 1) {
+      memcpy(first, w->results, bytes);
+    }
+    assert_memory_equal(first, w->results, bytes);
+    product_release(&c);
+    ranks_world_free(w);
+  }
+  free(first);
+  test_matrix_free(&m);
+}
+
 #endif /* TEST_DIST_PRODUCTS_H */

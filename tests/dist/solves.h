@@ -41,18 +41,6 @@ TEST_UNUSED static void solve_matrix(int64_t width, double wind, test_matrix *m)
   m->nnz = at;
 }
 
-TEST_UNUSED static double solve_get(const void *v, int64_t i, int single) {
-  return single ? (double)((const float *)v)[i] : ((const double *)v)[i];
-}
-
-TEST_UNUSED static void solve_set(void *v, int64_t i, double value, int single) {
-  if (single) {
-    ((float *)v)[i] = (float)value;
-  } else {
-    ((double *)v)[i] = value;
-  }
-}
-
 TEST_UNUSED static double solve_b(const solve_case *c, int64_t i) {
   return c->zero_b ? 0 : 1 + (double)(i % 7) / 8;
 }
@@ -83,8 +71,8 @@ static merbit_status solve_body(merbit_context *context, const merbit_exchange *
   status = merbit_dist_create(context, exchange, &p.view, &operator_desc, &dist);
   RANKS_CHECK(status == MERBIT_OK);
   for (i = first; i < end; i++) {
-    solve_set(b, i - first, solve_b(c, i), c->single);
-    solve_set(x, i - first, c->start_from_x ? 0.25 : NAN, c->single);
+    product_store(b, i - first, solve_b(c, i), c->single);
+    product_store(x, i - first, c->start_from_x ? 0.25 : NAN, c->single);
   }
   vb = product_vector(context, b, bytes);
   vx = product_vector(context, x, bytes);
@@ -141,7 +129,7 @@ TEST_UNUSED static void solve_run(solve_case *c) {
       long double r = b;
       for (k = c->m->row_ptr[i]; k < c->m->row_ptr[i + 1]; k++) {
         const double value = c->single ? (double)(float)c->m->values[k] : c->m->values[k];
-        r -= (long double)value * solve_get(w->results, c->m->col_ind[k], c->single);
+        r -= (long double)value * product_load(w->results, c->m->col_ind[k], c->single);
       }
       rr += r * r;
       bb += (long double)b * b;
@@ -166,7 +154,7 @@ TEST_UNUSED static int solve_alone(const solve_case *c) {
   merbit_solver *solver;
   int64_t i;
   for (i = 0; i < c->m->rows; i++) {
-    solve_set(b, i, solve_b(c, i), c->single);
+    product_store(b, i, solve_b(c, i), c->single);
   }
   desc.method = c->desc.method;
   desc.preconditioner = c->desc.preconditioner;
@@ -192,6 +180,31 @@ typedef struct page_case {
   const double *out;   /* number of links from each vertex */
 } page_case;
 
+/* Solves by both methods, with and without the preconditioner, in both types: on ranks[0] to
+ * ranks[3] ranks. */
+TEST_UNUSED static void solve_each_on_cuda(const int *ranks, int check_every, int devices) {
+  int which;
+  for (which = 0; which < 4; which++) {
+    test_matrix m;
+    solve_case c;
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.side = MERBIT_SIDE_CUDA;
+    c.single = which / 2 != which % 2;
+    c.desc.method = which % 2 ? MERBIT_SOLVER_BICGSTAB : MERBIT_SOLVER_CG;
+    c.desc.preconditioner =
+        which / 2 % 2 ? MERBIT_PRECONDITIONER_JACOBI : MERBIT_PRECONDITIONER_NONE;
+    c.desc.tolerance = c.single ? 1e-4 : 1e-9;
+    c.desc.check_every = check_every;
+    c.from = c.to = ranks[which];
+    c.devices = devices;
+    solve_matrix(9, which % 2 ? 0.4 : 0, &m);
+    c.iterations = solve_alone(&c);
+    solve_run(&c);
+    test_matrix_free(&m);
+  }
+}
+
 static merbit_status page_body(merbit_context *context, const merbit_exchange *exchange,
                                ranks_world *world, void *argument) {
   const page_case *c = (const page_case *)argument;
@@ -215,7 +228,7 @@ static merbit_status page_body(merbit_context *context, const merbit_exchange *e
   operator_desc.plan.method =
       c->side == MERBIT_SIDE_CUDA ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
   for (i = first; i < end; i++) {
-    solve_set(weights, i - first, c->out[i], c->single);
+    product_store(weights, i - first, c->out[i], c->single);
   }
   vw = product_vector(context, weights, bytes);
   vr = product_vector(context, ranks, bytes);
@@ -230,7 +243,7 @@ static merbit_status page_body(merbit_context *context, const merbit_exchange *e
   RANKS_CHECK(merbit_buffer_download(vr, 0, world->results + (size_t)first * element, bytes) ==
               MERBIT_OK);
   if (c->weights && end > first) {
-    solve_set(weights, 0, -1, c->single);
+    product_store(weights, 0, -1, c->single);
     RANKS_CHECK(merbit_buffer_upload(vw, 0, weights, bytes) == MERBIT_OK);
   }
   status = merbit_dist_pagerank(dist, &desc, merbit_buffer_pointer(vr), NULL, NULL);
@@ -309,8 +322,8 @@ TEST_UNUSED static void page_run(merbit_side side, int from, int to, int devices
         assert_true(!c.weights || strstr(w->sentence[rank], "out_weights of vertex 0") != NULL);
       }
       for (i = 0; i < N; i++) {
-        sum += solve_get(w->results, i, c.single);
-        assert_true(fabs(solve_get(w->results, i, c.single) - want[i]) <= allowed);
+        sum += product_load(w->results, i, c.single);
+        assert_true(fabs(product_load(w->results, i, c.single) - want[i]) <= allowed);
       }
       assert_true(fabs(sum - 1) <= N * allowed);
       ranks_world_free(w);

@@ -63,36 +63,9 @@ static void a_dense_row_and_unsorted_duplicates(void **state) {
 }
 
 static void whole_rows_have_the_same_bits(void **state) {
-  test_matrix m;
-  int ranks, single;
   (void)state;
-  product_grid_with_dense_row(&m);
-  for (single = 0; single < 2; single++) {
-    const size_t bytes = (size_t)m.rows * (single ? sizeof(float) : sizeof(double));
-    char *first = (char *)test_allocate((int64_t)bytes, 1);
-    for (ranks = 1; ranks <= 4; ranks++) {
-      ranks_world *w = ranks_world_make(ranks);
-      product_case c;
-      memset(&c, 0, sizeof c);
-      c.m = &m;
-      c.single = single;
-      c.without = ranks == 3 ? 1 : -1;
-      c.whole = 1;
-      c.method = MERBIT_METHOD_REFERENCE;
-      c.alpha = 0.7;
-      c.beta = 0.3;
-      product_fill(&c, 9);
-      product_run(w, &c);
-      if (ranks == 1) {
-        memcpy(first, w->results, bytes);
-      }
-      assert_memory_equal(first, w->results, bytes);
-      product_release(&c);
-      ranks_world_free(w);
-    }
-    free(first);
-  }
-  test_matrix_free(&m);
+  product_same_bits(MERBIT_SIDE_CPU, 0, MERBIT_METHOD_REFERENCE, NULL);
+  product_same_bits(MERBIT_SIDE_CPU, 1, MERBIT_METHOD_REFERENCE, NULL);
 }
 
 static void parts_of_a_partition_become_contiguous(void **state) {

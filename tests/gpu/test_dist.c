@@ -40,60 +40,14 @@ static void products_meet_the_bound(void **state) {
 }
 
 static void whole_rows_have_the_same_bits(void **state) {
-  test_matrix m;
-  size_t bytes;
-  char *first;
-  int ranks;
   (void)state;
-  product_grid_with_dense_row(&m);
-  bytes = (size_t)m.rows * sizeof(double);
-  first = (char *)test_allocate((int64_t)bytes, 1);
-  for (ranks = 1; ranks <= 4; ranks++) {
-    ranks_world *w = ranks_world_make(ranks);
-    product_case c;
-    memset(&c, 0, sizeof c);
-    c.m = &m;
-    c.side = MERBIT_SIDE_CUDA;
-    c.without = ranks == 3 ? 1 : -1;
-    c.whole = 1;
-    c.own_stream = 1;
-    c.method = MERBIT_METHOD_ROWS;
-    c.tuning = "lanes=8 unroll=2";
-    c.alpha = 0.7;
-    c.beta = 0.3;
-    product_fill(&c, 9);
-    product_run(w, &c);
-    if (ranks == 1) {
-      memcpy(first, w->results, bytes);
-    }
-    assert_memory_equal(first, w->results, bytes);
-    product_release(&c);
-    ranks_world_free(w);
-  }
-  free(first);
-  test_matrix_free(&m);
+  product_same_bits(MERBIT_SIDE_CUDA, 0, MERBIT_METHOD_ROWS, "lanes=8 unroll=2");
 }
 
 static void systems_are_solved(void **state) {
-  int which;
+  static const int ranks[] = {1, 2, 3, 4};
   (void)state;
-  for (which = 0; which < 4; which++) {
-    test_matrix m;
-    solve_case c;
-    memset(&c, 0, sizeof c);
-    c.m = &m;
-    c.side = MERBIT_SIDE_CUDA;
-    c.single = which / 2 != which % 2;
-    c.desc.method = which % 2 ? MERBIT_SOLVER_BICGSTAB : MERBIT_SOLVER_CG;
-    c.desc.preconditioner =
-        which / 2 % 2 ? MERBIT_PRECONDITIONER_JACOBI : MERBIT_PRECONDITIONER_NONE;
-    c.desc.tolerance = c.single ? 1e-4 : 1e-9;
-    c.from = c.to = 1 + which;
-    solve_matrix(9, which % 2 ? 0.4 : 0, &m);
-    c.iterations = solve_alone(&c);
-    solve_run(&c);
-    test_matrix_free(&m);
-  }
+  solve_each_on_cuda(ranks, 0, 0);
 }
 
 static void pagerank_is_that_of_one_process(void **state) {

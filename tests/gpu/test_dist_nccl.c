@@ -120,27 +120,12 @@ static void a_graph_repeats_a_product(void **state) {
 }
 
 static void systems_are_solved(void **state) {
-  int which;
+  int ranks[4], which;
   (void)state;
   for (which = 0; which < 4; which++) {
-    test_matrix m;
-    solve_case c;
-    memset(&c, 0, sizeof c);
-    c.m = &m;
-    c.side = MERBIT_SIDE_CUDA;
-    c.single = which / 2 != which % 2;
-    c.desc.method = which % 2 ? MERBIT_SOLVER_BICGSTAB : MERBIT_SOLVER_CG;
-    c.desc.preconditioner =
-        which / 2 % 2 ? MERBIT_PRECONDITIONER_JACOBI : MERBIT_PRECONDITIONER_NONE;
-    c.desc.tolerance = c.single ? 1e-4 : 1e-9;
-    c.desc.check_every = 5;
-    c.from = c.to = which < most ? most - which : 1;
-    c.devices = devices;
-    solve_matrix(9, which % 2 ? 0.4 : 0, &m);
-    c.iterations = solve_alone(&c);
-    solve_run(&c);
-    test_matrix_free(&m);
+    ranks[which] = which < most ? most - which : 1;
   }
+  solve_each_on_cuda(ranks, 5, devices);
 }
 
 static void pagerank_is_that_of_one_process(void **state) {
