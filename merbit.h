@@ -3511,7 +3511,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 
 typedef struct mbi_source {
 	const char *name;
-	const char *pieces[16 + 1];
+	const char *pieces[32 + 1];
 } mbi_source;
 
 #endif
