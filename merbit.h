@@ -3507,7 +3507,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "3eb7cfdbd7cd4bc4428b4e51a25bec454890e1def22a9099768b69b108cde7ef"
+#define MBI_KERNEL_HASH "d324259561db48a1dd0824372a1ea65d044299ca8e994defa20e2ede527126d7"
 
 typedef struct mbi_source {
 	const char *name;
@@ -6527,7 +6527,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_i32 *columns; const MBK_VALUE *values; const MBK_MASK *masks; const MBK_VECTOR *x; "
 "MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 rows, cols, tiles; mbk_scalar alpha, beta; } "
 "mbk_bsr_product_arguments; typedef struct mbk_bsr_fixup_arguments { const mbk_u32 *slot_row, "
-"*row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, empty_rows, "
+"*row_id, *row_bits; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, filled, "
 "rows; mbk_scalar alpha, beta; } mbk_bsr_fixup_arguments;\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_bsr_product(MBK_PARAMETERS(mbk_bsr_product_arguments, a, const mbk_u32 *a_row_ends, const "
@@ -6548,8 +6548,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
 "mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,\n"
-"a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n}\n"}},
+"mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.row_bits, a.firsts,\n"
+"a.tails, a.y, a.tiles, a.filled, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n}\n"}},
 {"spmv/gpu/bsr/build.cuh", {
 "\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
 "#define MBK_BUILD_THREADS 256\n\n"
@@ -7080,8 +7080,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; MBK_VECTOR *y; "
 "mbk_u64 ldy; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
 "mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { const mbk_u32 *tile_row, "
-"*row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 ldy, tiles, "
-"empty_rows; mbk_scalar alpha, beta; } mbk_many_fixup_arguments;\n"
+"*row_id, *row_bits; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 ldy, tiles, "
+"filled; mbk_scalar alpha, beta; } mbk_many_fixup_arguments;\n"
 "#define mbk_many_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
 "mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, ",
 "mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, "
@@ -7107,8 +7107,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n",
 "mbk_many_fixup(MBK_GRID_CONSTANT mbk_many_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
-"a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
+"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.row_bits, a.firsts, a.tails, a.y,\n"
+"a.tiles, a.filled, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
 {"spmv/gpu/many/rows.cu", {
 "\n\n\n\n\n\n\n\n\n#ifndef MBK_STAGED\n#error MBK_STAGED\n#endif\n"
 "#include \"spmv/gpu/many/lane.cuh\"\n\n#define MBK_ALL 0xffffffffu\n#if MBK_STREAMING\n"
@@ -7641,7 +7641,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
 "MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
-"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n#if !MBK_SEMIRING\n"
+"mbk_prefetch_if(beta != (MBK_COMPUTE)0 && lane == 0 && row < a.rows, y + row);\n#endif\n"
 "if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
 "const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
@@ -7649,8 +7650,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
 "mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n"
 "MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
-"if (u * MBK_LANES < left) {\n"
-"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
+"if (u * MBK_LANES < left) {\n",
+"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
 "value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
 "factor[u] = mbk_load_after_wait(a.x + column[u]);\n}\n}\n\n\n#pragma unroll\n"
@@ -7689,13 +7690,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
 "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n"
-"typedef struct mbk_scan_fixup_arguments { const mbk_u32 *tile_row, *row_id, *empty_id; const "
-"MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, empty_rows; mbk_scalar alpha, beta; } "
+"typedef struct mbk_scan_fixup_arguments { const mbk_u32 *tile_row, *row_id, *row_bits; const "
+"MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, filled; mbk_scalar alpha, beta; } "
 "mbk_scan_fixup_arguments;\n\n\n\nMBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
-"a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
+"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.row_bits, a.firsts, a.tails, a.y,\n"
+"a.tiles, a.filled, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
 {"spmv/gpu/scan/products.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ALIGNED\n#error MBK_ALIGNED\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
@@ -7726,13 +7727,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nif (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
 "value[g][j] = value[g][j - 1];\n} else {\nrow_number += j > 0;\n"
 "value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
-"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n"
-"MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
+"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {\n"
 "const mbk_u32 *const row_id = rows.row_id;\n"
 "const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
 "const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
 "mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\n(void)row_id;\n#endif\n"
-"return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n}\n\n\n\n"
+"return lane < count ? MBK_ROW_OF(rows.from + lane) : 0;\n}\n\n\n"
+"MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {\n"
+"return mbk_lane() < rows.to - rows.from ? rows.y[row] : (MBK_VECTOR)0;\n}\n\n\n\n"
 "template <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
@@ -7742,20 +7745,21 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
 "mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
-"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
-"#endif\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n",
+"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n",
+"#endif\nconst mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
-"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\n}\n\n\n\n"
-"template <bool adds>\n"
+"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\n"
+"old = adds ? mbk_scan_old(rows, row) : (MBK_VECTOR)0;\n}\n\n\n\ntemplate <bool adds>\n"
 "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
 "MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\nconst mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
 "MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\nMBK_VECTOR old;\nif (MBK_VANISHES(alpha)) {\n"
-"mbk_await();\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"product[g][j] = MBK_ZERO;\n}\n}\n} else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
+"mbk_await();\nold = adds ? mbk_scan_old(rows, mbk_scan_old_row(rows)) : (MBK_VECTOR)0;\n"
+"#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n"
+"} else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
 "mbk_scan_products<adds, true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
 "rows, product, old);\n} else {\n"
 "mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
@@ -7764,12 +7768,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n",
 "mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\nMBK_VECTOR *old, DOT &dot) {\n"
 "const mbk_u32 lane = mbk_lane();\n"
 "const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
 "const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
-"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n",
+"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
 "const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
 "ends};\n"
 "const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
@@ -7777,7 +7781,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
 "old, adds ? 32 : 0, dot);\n}\n"}},
 {"spmv/gpu/scan/scan.cu", {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n#include \"spmv/gpu/scan/fixup.cuh\"\n\n\n"
@@ -7803,16 +7807,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
 "for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
-"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
-"mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; "
-"MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
-"mbk_scan_product_arguments;\n"
+"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
+"*row_bits; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const "
+"MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 rows, nnz, tiles; mbk_scalar "
+"alpha, beta; } mbk_scan_product_arguments;\n"
 "#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
-"mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE "
-"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, "
-"mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
-"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_col_ind, a_values, a_table, "
-"a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta\n\n"
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_i32 *a_col_ind, const MBK_VALUE "
+"*a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
+"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
+"a_alpha, mbk_scalar a_beta\n"
+"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_col_ind, "
+"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_alpha, a_beta\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
@@ -7821,8 +7826,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
-"#define MBK_SUM_BLOCKS \\\n",
+"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n",
+"mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
+"#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
 "MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
@@ -7831,16 +7837,18 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n"}},
+"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
+"mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/scan/tile.cuh", {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
 "#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#ifndef MBK_BLOCKS\n#error MBK_BLOCKS\n"
 "#endif\n\n#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
-"#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n"
-"#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n"
-"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n"
-"#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\nstruct mbk_scan_no_dot {};\n"
+"#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n#define MBK_FILL 8\n"
+"#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
+"#define MBK_MATRIX_LOAD mbk_load_streaming\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
+"#else\n#define MBK_MATRIX_LOAD mbk_load\n#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\n"
+"struct mbk_scan_no_dot {};\n"
 "MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {\n}\n#if MBK_DOTS\n"
 "struct mbk_scan_dot {\nconst MBK_VECTOR *x;\ndouble sum;\n};\n"
 "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
@@ -7855,8 +7863,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_meet(dot, row, final);\n}\n\n\nMBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {\n"
 "mbk_u32 before = (mbk_u32)mbk_popcount(ends);\n#pragma unroll\n"
 "for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
-"before += (int)mbk_lane() >= d ? other : 0;\n}\nreturn before - (mbk_u32)mbk_popcount(ends);\n",
+"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n",
+"before += (int)mbk_lane() >= d ? other : 0;\n}\nreturn before - (mbk_u32)mbk_popcount(ends);\n"
 "}\n\n\n\n\n\n\n\n\n\n\ntemplate <class DOT>\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,\nconst mbk_u32 *row_id, MBK_VECTOR *y,\n"
@@ -7879,8 +7887,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\nif (own >> j & 1) {\n"
 "if (ended == first) {\nhead = sum;\n} else {\n"
 "mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);\n}\n"
-"ended++;\nsum = MBK_ZERO;\n}\n}\n\nconst mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
-"const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n",
+"ended++;\nsum = MBK_ZERO;\n}\n}\n\nconst mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n",
+"const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
 "#pragma unroll\nfor (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
 "const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\nif (distance >= d) {\n"
 "sum = MBK_ADD(other, sum);\n}\n}\n"
@@ -7890,24 +7898,35 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n}\n}\n"
 "spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
-"}\n"}},
+"}\n\n\n\n\nMBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
+"MBK_SCALAR alpha, MBK_SCALAR beta) {\n#if MBK_EMPTY_ROWS\n"
+"const mbk_u64 words = (rows + 31) / 32, share = (words + mbk_grid() - 1) / mbk_grid();\n"
+"const mbk_u64 first = mbk_block() * share;\n"
+"const mbk_u64 end = first + share < words ? first + share : words;\nmbk_await();\n"
+"for (mbk_u64 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
+"at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u64 own = at + mbk_lane();\n"
+"const mbk_u32 word =\nmbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;\n"
+"#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
+"if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {\n"
+"MBK_COMMIT((at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
+"(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_WARPS (MBK_THREADS / 32)\n\n"
 "typedef struct mbk_scan_cut_arguments { const MBK_ROW_PTR *row_start; const mbk_u32 *tile_row; "
 "mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments; typedef struct "
-"mbk_scan_whole_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, *empty_id; const mbk_u64 "
+"mbk_scan_whole_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, *row_bits; const mbk_u64 "
 "*block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const "
-"MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 nnz, tiles, empty_rows; mbk_scalar alpha, beta; } "
+"MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows, nnz, tiles; mbk_scalar alpha, beta; } "
 "mbk_scan_whole_arguments;\n"
 "#define mbk_scan_whole_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
-"mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 *a_block_start, const mbk_i32 "
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
 "*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
-"MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, mbk_scalar a_alpha, "
-"mbk_scalar a_beta\n"
-"#define mbk_scan_whole_fields a_row_ends, a_tile_row, a_row_id, a_empty_id, a_block_start, "
-"a_col_ind, a_values, a_table, a_x, a_y, a_nnz, a_tiles, a_empty_rows, a_alpha, a_beta\n"
+"MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
+"a_beta\n"
+"#define mbk_scan_whole_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
+"a_col_ind, a_values, a_table, a_x, a_y, a_rows, a_nnz, a_tiles, a_alpha, a_beta\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
 "const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\nreturn;\n"
@@ -7920,11 +7939,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 ": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
 "template <bool adds>\n"
 "MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
-"const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
+"const mbk_u32 *row_id,\nconst mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,\n"
-"MBK_SCALAR beta, char *shared) {\n\nMBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
+"mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\nMBK_SCALAR beta, char *shared) {\n\n"
+"MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
 "MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
 "MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
 "MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n"
@@ -7938,8 +7956,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 slot = turn + warp;\nmbk_u32 ends = 0, row_number = 0;\n\n"
 "if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
 "MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-"ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n",
-"row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
+"ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
+"row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n",
 "adds ? mbk_load(tile_row + tile + 1) : 0, ends};\nmbk_u32 skipped_rows = 0;\n"
 "const MBK_VECTOR held =\n"
 "mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\nif (adds) {\n"
@@ -7962,31 +7980,29 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (closing) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
 "const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
 "const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
-"if (lane == 0) {\n",
-"MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
+"if (lane == 0) {\n"
+"MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n",
 "block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\nbreak;\n"
 "}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
-"turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
-"#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"turn = MBK_WARPS - turn;\n}\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole(MBK_PARAMETERS(mbk_scan_whole_arguments, a, mbk_scan_whole_parameters)) { "
 "MBK_JOIN(mbk_scan_whole_arguments, a, mbk_scan_whole_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n"
-"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,\n"
+"a.values, a.x, a.y, a.nnz, a.tiles, factor, MBK_ABSENT,\n"
+"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+"mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, mbk_scan_whole_parameters)) { "
 "MBK_JOIN(mbk_scan_whole_arguments, a, mbk_scan_whole_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
-"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n",
-"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n"}},
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,\n"
+"a.values, a.x, a.y, a.nnz, a.tiles, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+"mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
@@ -8116,14 +8132,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
 "values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
 "#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
-"mbk_await();\nMBK_STOP_HERE\n"
+"#if MBK_SORTED\nconst mbk_u32 row = mbk_load(a.row_id + thread);\n#else\n"
+"const mbk_u64 row = thread;\n#endif\nmbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\n"
+"const MBK_VECTOR old =\n"
+"beta != (MBK_COMPUTE)0 && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;\n"
 "const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
 "? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
 "values, a.x, 0, count, width / 2)\n"
 ": mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,\n"
-"mbk_page_base(page), count, width);\n#if MBK_SORTED\n"
-"const mbk_u32 row = mbk_load(a.row_id + thread);\n#else\nconst mbk_u64 row = thread;\n#endif\n"
-"if (row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n"}},
+"mbk_page_base(page), count, width);\nif (row < a.rows) {\ny[row] = MBK_RESULT(sum, old);\n}\n}\n"}},
 {"spmv/shared/algebra.cuh", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n"
@@ -8430,10 +8447,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "} else if (row * MBK_PARTS + part < rows) {\nMBK_COMMIT(row * MBK_PARTS + part, sum);\n}\n"
 "}\n\n\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+"const mbk_u32 *row_id, const mbk_u32 *row_bits,\n"
 "const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n",
-"mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
-"MBK_SCALAR_PARAMETERS) {\n"
+"mbk_u64 tiles, mbk_u64 filled, mbk_u64 rows, MBK_COMPUTE *partial,\nMBK_SCALAR_PARAMETERS) {\n"
 "mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
 "const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
 "const mbk_u64 item = block_first + mbk_thread();\nconst mbk_u64 at = item / MBK_PARTS;\n"
@@ -8444,10 +8460,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n}\n"
 "const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);\n"
 "if (mbk_lane() == 0) {\nvery_long[warp] = ballot;\n}\nmbk_block_sync();\n#if MBK_EMPTY_ROWS\n"
-"for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
-"i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
-"mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
-"MBK_ZERO, alpha, beta);\n}\n#endif\nif (back <= MBK_FIXUP_LONG) {\n"
+"for (mbk_u64 i = item; i < filled * MBK_PARTS;\ni += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
+"if (!mbk_nonempty_has(row_bits, i / MBK_PARTS)) {\n"
+"mbk_fixup_commit(y, i / MBK_PARTS, (mbk_u32)(i % MBK_PARTS), rows, MBK_ZERO, alpha, beta);\n}\n"
+"}\n#endif\nif (back <= MBK_FIXUP_LONG) {\n"
 "const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
 ": MBK_ADD(MBK_ZERO, before);\n"
 "mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\n"
@@ -8479,8 +8495,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*counts, *longest; mbk_u64 *widths, *sorted; } mbk_nonempty_count_arguments; typedef struct "
 "mbk_nonempty_offsets_arguments { mbk_u32 *counts; mbk_u64 blocks; mbk_u32 *total; } "
 "mbk_nonempty_offsets_arguments; typedef struct mbk_nonempty_compact_arguments { const "
-"MBK_ROW_PTR *row_ptr; mbk_u64 rows; const mbk_u32 *offsets; mbk_u32 *row_id; MBK_ROW_PTR "
-"*row_start; mbk_u32 *empty_id; } mbk_nonempty_compact_arguments;\n\n\n"
+"MBK_ROW_PTR *row_ptr; mbk_u64 rows; const mbk_u32 *offsets; mbk_u32 *row_id, *row_bits; "
+"MBK_ROW_PTR *row_start; } mbk_nonempty_compact_arguments;\n\n\n"
 "#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n#define MBK_LENGTH_BINS 512\n\n"
 "MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {\n"
 "const mbk_u32 power = 31 - (mbk_u32)mbk_leading_zeros(length | 32);\n"
@@ -8542,20 +8558,23 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 row =\n"
 "(mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
 "const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];\n"
-"const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\nif (mbk_lane() == 0) {\n"
-"warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n",
+"const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\n"
+"const mbk_u32 bits = ballot | mbk_ballot(0xffffffffu, row >= a.rows);\nif (mbk_lane() == 0) {\n"
+"if (row < a.rows) {\na.row_bits[row / 32] = bits;\n}\n",
+"warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n"
 "mbk_u32 before = row_number, all = 0;\nfor (mbk_u32 w = 0; w < 8; w++) {\n"
 "before += w < mbk_thread() / 32 ? warps[w] : 0;\nall += warps[w];\n}\n"
 "before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));\nif (holds) {\n"
-"a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
-"} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
+"a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n}\n"
 "if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
 "row_number += all;\nmbk_block_sync();\n}\n}\n"}},
 {"spmv/shared/nonempty_rows.cuh", {
 "\n\n#ifndef MBK_EMPTY_ROWS\n#error MBK_EMPTY_ROWS\n#endif\n#define MBK_ALL 0xffffffffu\n\n\n\n"
 "#define MBK_OPEN 0xffffffffu\n\n#if MBK_EMPTY_ROWS\n"
 "#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n#else\n"
-"#define MBK_ROW_OF(row_number) (row_number)\n#endif\n\n\n\n"
+"#define MBK_ROW_OF(row_number) (row_number)\n#endif\n\n\n"
+"MBK_DEVICE bool mbk_nonempty_has(const mbk_u32 *row_bits, mbk_u64 row) {\n"
+"return (mbk_load(row_bits + row / 32) >> row % 32 & 1) != 0;\n}\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,\n"
 "mbk_u64 item) {\nmbk_u32 low = 0, high = count;\nwhile (high - low > 1) {\n"
 "const mbk_u32 middle = low + (high - low) / 2;\n"
@@ -13478,8 +13497,8 @@ typedef struct mbk_nonempty_offsets_arguments {
 typedef struct mbk_nonempty_compact_arguments {
 	mbi_devptr row_ptr;
 	mbk_u64 rows;
-	mbi_devptr offsets, row_id;
-	mbi_devptr row_start, empty_id;
+	mbi_devptr offsets;
+	mbi_devptr row_id, row_bits, row_start;
 } mbk_nonempty_compact_arguments;
 typedef struct mbk_values_scale_arguments {
 	mbi_devptr by_column, x;
@@ -13528,7 +13547,7 @@ typedef struct mbi_nonempty_rows {
 	uint64_t sorted_slots;
 	uint32_t longest;
 	mbi_devptr row_start;
-	mbi_devptr row_id, empty_id;
+	mbi_devptr row_id, row_bits;
 	int start_apart;
 	uint64_t bytes;
 	mbi_devptr column_counts;
@@ -19115,11 +19134,11 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 	mbi_nonempty_rows *nonempty = &plan->nonempty;
 	const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
 	const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t);
-	const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
+	const uint64_t words = (csr->rows + 31) / 32 * sizeof(uint32_t);
 	const int apart = starts > MBI_NONEMPTY_SMALL;
-	mbi_devptr row_id = 0, row_start = 0, empty_id = 0;
-	mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
-	const uint64_t bytes[] = {ids, empties, starts};
+	mbi_devptr row_id = 0, row_start = 0, row_bits = 0;
+	mbi_devptr *const parts[] = {&row_id, &row_bits, &row_start};
+	const uint64_t bytes[] = {ids, words, starts};
 	void *compact = NULL;
 	mbk_nonempty_compact_arguments arguments;
 	merbit_status status = MERBIT_OK;
@@ -19131,8 +19150,8 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 		arguments.rows = csr->rows;
 		arguments.offsets = nonempty->offsets;
 		arguments.row_id = row_id;
+		arguments.row_bits = row_bits;
 		arguments.row_start = row_start;
-		arguments.empty_id = empty_id;
 		status = mbi_device_launch(context, compact, "mbk_nonempty_compact", (int64_t)nonempty->blocks,
 				256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
 	}
@@ -19143,9 +19162,9 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 	}
 	nonempty->row_id = row_id;
 	nonempty->row_start = row_start;
-	nonempty->empty_id = empty_id;
+	nonempty->row_bits = row_bits;
 	nonempty->start_apart = apart;
-	nonempty->bytes = ids + empties + (apart ? 0 : starts);
+	nonempty->bytes = ids + words + (apart ? 0 : starts);
 	return MERBIT_OK;
 }
 
@@ -19156,7 +19175,7 @@ static void mbi_nonempty_bound_one(uint64_t bytes, mbi_bound *bound) {
 }
 
 static void mbi_nonempty_bound(const merbit_plan *plan, mbi_bound *bound) {
-	bound->kept += (plan->device.rows + 1) * sizeof(uint32_t);
+	bound->kept += (plan->device.rows + plan->device.rows / 32 + 2) * sizeof(uint32_t);
 	mbi_nonempty_bound_one(
 			(plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type), bound);
 }
@@ -19913,17 +19932,17 @@ typedef struct mbk_scan_build_arguments {
 	mbi_devptr row_ends, tile_row;
 } mbk_scan_build_arguments;
 typedef struct mbk_scan_fixup_arguments {
-	mbi_devptr tile_row, row_id, empty_id;
+	mbi_devptr tile_row, row_id, row_bits;
 	mbi_devptr firsts, tails, y;
-	mbk_u64 tiles, empty_rows;
+	mbk_u64 tiles, filled;
 	mbk_scalar alpha, beta;
 } mbk_scan_fixup_arguments;
 typedef struct mbk_scan_product_arguments {
-	mbi_devptr row_ends, tile_row, row_id, col_ind;
+	mbi_devptr row_ends, tile_row, row_id, row_bits, col_ind;
 	mbi_devptr values, table;
 	mbi_devptr x, y;
 	mbi_devptr firsts, tails;
-	mbk_u64 nnz, tiles;
+	mbk_u64 rows, nnz, tiles;
 	mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;
 typedef struct mbk_scan_cut_arguments {
@@ -19933,10 +19952,10 @@ typedef struct mbk_scan_cut_arguments {
 } mbk_scan_cut_arguments;
 
 typedef struct mbk_scan_whole_arguments {
-	mbi_devptr row_ends, tile_row, row_id, empty_id, block_start;
+	mbi_devptr row_ends, tile_row, row_id, row_bits, block_start;
 	mbi_devptr col_ind, values;
 	mbi_devptr table, x, y;
-	mbk_u64 nnz, tiles, empty_rows;
+	mbk_u64 rows, nnz, tiles;
 	mbk_scalar alpha, beta;
 } mbk_scan_whole_arguments;
 
@@ -19945,6 +19964,7 @@ typedef struct mbi_scan_schedule {
 	int pack;
 	int whole;
 	int dots;
+	int fills;
 	uint64_t tiles, blocks, fixup_blocks, empty_rows;
 	mbi_devptr row_ends, block_start;
 	mbi_devptr tile_row;
@@ -19953,6 +19973,7 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
+#define MBI_SCAN_FILL 8
 #define MBI_SCAN_TILE 256.0
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u
@@ -19994,6 +20015,13 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 	return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
+static uint64_t mbi_scan_fill_blocks(const merbit_plan *plan, uint64_t blocks, uint64_t share) {
+	const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
+	const uint64_t wanted = plan->device.rows / share + 1;
+	const uint64_t useful = wanted < most ? wanted : most;
+	return mbi_scan_of(plan)->empty_rows > 0 && blocks < useful ? useful : blocks;
+}
+
 static void mbi_scan_size_rows(merbit_plan *plan) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	const uint64_t pack = (uint64_t)s->pack;
@@ -20001,12 +20029,9 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
 	s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
 	s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
 	s->empty_rows = plan->device.rows - plan->nonempty.count;
-	if (s->empty_rows > 0) {
-		const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
-		const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
-		const uint64_t useful = wanted < most ? wanted : most;
-		s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
-	}
+	if (s->fills) {
+		s->blocks = mbi_scan_fill_blocks(plan, s->blocks, (uint64_t)s->threads * MBI_SCAN_FILL);
+	} else { s->fixup_blocks = mbi_scan_fill_blocks(plan, s->fixup_blocks, MBI_SCAN_FIXUP_THREADS); }
 }
 
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
@@ -20116,6 +20141,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 	s->resident = mbi_scan_resident(plan);
 	warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
 	s->blocks = (s->tiles + warps - 1) / warps;
+	s->fills = 1;
 	mbi_scan_size_rows(plan);
 	return MERBIT_OK;
 }
@@ -20205,8 +20231,8 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 	MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
 	plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
 	plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-			4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-			(s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+			4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) + (s->empty_rows > 0
+			? plan->nonempty.count * sizeof(uint32_t) + plan->device.rows / 8 : 0);
 	MBI_TRY(mbi_scan_build(plan));
 	return MERBIT_OK;
 }
@@ -20264,12 +20290,12 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
 	if (s->fixup_blocks == 0) { return MERBIT_OK; }
 	arguments.tile_row = s->tile_row;
 	arguments.row_id = plan->nonempty.row_id;
-	arguments.empty_id = plan->nonempty.empty_id;
+	arguments.row_bits = plan->nonempty.row_bits;
 	arguments.firsts = carries;
 	arguments.tails = tails;
 	arguments.y = y;
 	arguments.tiles = s->tiles;
-	arguments.empty_rows = s->empty_rows;
+	arguments.filled = s->empty_rows > 0 && !s->fills ? plan->device.rows : 0;
 	arguments.alpha = mbi_plan_scalar(plan, alpha);
 	arguments.beta = mbi_plan_scalar(plan, beta);
 	return mbi_device_launch_some(
@@ -20292,16 +20318,16 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
 	arguments.row_ends = s->row_ends;
 	arguments.tile_row = s->tile_row;
 	arguments.row_id = plan->nonempty.row_id;
-	arguments.empty_id = plan->nonempty.empty_id;
+	arguments.row_bits = plan->nonempty.row_bits;
 	arguments.block_start = s->block_start;
 	arguments.col_ind = plan->device.col_ind;
 	arguments.values = plan->device.values;
 	arguments.table = plan->device.table;
 	arguments.x = x;
 	arguments.y = y;
+	arguments.rows = plan->device.rows;
 	arguments.nnz = plan->device.nnz;
 	arguments.tiles = s->tiles;
-	arguments.empty_rows = s->empty_rows;
 	arguments.alpha = mbi_plan_scalar(plan, alpha);
 	arguments.beta = mbi_plan_scalar(plan, beta);
 	return mbi_plan_launch(plan, adds ? s->sum : s->product,
@@ -20321,6 +20347,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 		arguments.row_ends = s->row_ends;
 		arguments.tile_row = s->tile_row;
 		arguments.row_id = plan->nonempty.row_id;
+		arguments.row_bits = plan->nonempty.row_bits;
 		arguments.col_ind = plan->device.col_ind;
 		arguments.values = plan->device.values;
 		arguments.table = plan->device.table;
@@ -20328,6 +20355,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 		arguments.y = y;
 		arguments.firsts = carries;
 		arguments.tails = tails;
+		arguments.rows = plan->device.rows;
 		arguments.nnz = plan->device.nnz;
 		arguments.tiles = s->tiles;
 		arguments.alpha = mbi_plan_scalar(plan, alpha);
@@ -21560,9 +21588,9 @@ typedef struct mbk_bsr_product_arguments {
 } mbk_bsr_product_arguments;
 
 typedef struct mbk_bsr_fixup_arguments {
-	mbi_devptr slot_row, row_id, empty_id;
+	mbi_devptr slot_row, row_id, row_bits;
 	mbi_devptr firsts, tails, y;
-	mbk_u64 tiles, empty_rows, rows;
+	mbk_u64 tiles, filled, rows;
 	mbk_scalar alpha, beta;
 } mbk_bsr_fixup_arguments;
 typedef struct mbk_bsr_schedule_arguments {
@@ -21936,12 +21964,12 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 	mbk_bsr_fixup_arguments arguments;
 	arguments.slot_row = t->slot_row;
 	arguments.row_id = plan->nonempty.row_id;
-	arguments.empty_id = plan->nonempty.empty_id;
+	arguments.row_bits = plan->nonempty.row_bits;
 	arguments.firsts = carries;
 	arguments.tails = tails;
 	arguments.y = y;
 	arguments.tiles = t->tiles;
-	arguments.empty_rows = t->empty_rows;
+	arguments.filled = t->empty_rows > 0 ? plan->device.rows : 0;
 	arguments.rows = (uint64_t)plan->bsr.view.rows;
 	arguments.alpha = mbi_plan_scalar(plan, alpha);
 	arguments.beta = mbi_plan_scalar(plan, beta);
@@ -23078,9 +23106,9 @@ typedef struct mbk_many_product_arguments {
 } mbk_many_product_arguments;
 
 typedef struct mbk_many_fixup_arguments {
-	mbi_devptr tile_row, row_id, empty_id;
+	mbi_devptr tile_row, row_id, row_bits;
 	mbi_devptr firsts, tails, y;
-	mbk_u64 ldy, tiles, empty_rows;
+	mbk_u64 ldy, tiles, filled;
 	mbk_scalar alpha, beta;
 } mbk_many_fixup_arguments;
 typedef struct mbk_rows_many_arguments {
@@ -23451,13 +23479,13 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
 	}
 	fixup_arguments.tile_row = s->tile_row;
 	fixup_arguments.row_id = plan->nonempty.row_id;
-	fixup_arguments.empty_id = plan->nonempty.empty_id;
+	fixup_arguments.row_bits = plan->nonempty.row_bits;
 	fixup_arguments.firsts = carries;
 	fixup_arguments.tails = tails;
 	fixup_arguments.y = y;
 	fixup_arguments.ldy = ldy;
 	fixup_arguments.tiles = s->tiles;
-	fixup_arguments.empty_rows = s->empty_rows;
+	fixup_arguments.filled = s->empty_rows > 0 ? plan->device.rows : 0;
 	fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
 	fixup_arguments.beta = mbi_plan_scalar(plan, beta);
 	return mbi_device_launch_some(

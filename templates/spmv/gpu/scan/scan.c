@@ -105,7 +105,9 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
   plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
                        4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-                       (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+                       (s->empty_rows > 0
+                            ? plan->nonempty.count * sizeof(uint32_t) + plan->device.rows / 8
+                            : 0);
   MBI_TRY(mbi_scan_build(plan));
   return MERBIT_OK;
 }
@@ -164,8 +166,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
                    : 0;
 }
 
-/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles and
- * writes empty rows. `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles, and
+ * writes empty rows unless the product has (s->fills). `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
@@ -177,12 +179,12 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
   }
   arguments.tile_row = s->tile_row;
   arguments.row_id = plan->nonempty.row_id;
-  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.row_bits = plan->nonempty.row_bits;
   arguments.firsts = carries;
   arguments.tails = tails;
   arguments.y = y;
   arguments.tiles = s->tiles;
-  arguments.empty_rows = s->empty_rows;
+  arguments.filled = s->empty_rows > 0 && !s->fills ? plan->device.rows : 0;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
@@ -211,16 +213,16 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments.row_ends = s->row_ends;
   arguments.tile_row = s->tile_row;
   arguments.row_id = plan->nonempty.row_id;
-  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.row_bits = plan->nonempty.row_bits;
   arguments.block_start = s->block_start;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
   arguments.table = plan->device.table;
   arguments.x = x;
   arguments.y = y;
+  arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
   arguments.tiles = s->tiles;
-  arguments.empty_rows = s->empty_rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, adds ? s->sum : s->product,
@@ -244,6 +246,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.row_ends = s->row_ends;
     arguments.tile_row = s->tile_row;
     arguments.row_id = plan->nonempty.row_id;
+    arguments.row_bits = plan->nonempty.row_bits;
     arguments.col_ind = plan->device.col_ind;
     arguments.values = plan->device.values;
     arguments.table = plan->device.table;
@@ -251,6 +254,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.y = y;
     arguments.firsts = carries;
     arguments.tails = tails;
+    arguments.rows = plan->device.rows;
     arguments.nnz = plan->device.nnz;
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);

@@ -122,20 +122,23 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #if MBK_BY_ROW
   values += MBK_SORTED ? mbk_load(a.row_id + thread) : thread; // row_id is set if count > 0
 #endif
-  mbk_await();
-  MBK_STOP_HERE
-  const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE
-                              ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,
-                                               values, a.x, 0, count, width / 2)
-                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,
-                                               mbk_page_base(page), count, width);
 #if MBK_SORTED
   const mbk_u32 row = mbk_load(a.row_id + thread);
 #else
   const mbk_u64 row = thread;
 #endif
+  mbk_await();
+  MBK_STOP_HERE
+  MBK_SCALARS_LOAD;
+  // The old y is loaded before the nonzeros, not when the sum has to be written.
+  const MBK_VECTOR old =
+      beta != (MBK_COMPUTE)0 && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;
+  const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE
+                              ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,
+                                               values, a.x, 0, count, width / 2)
+                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,
+                                               mbk_page_base(page), count, width);
   if (row < a.rows) {
-    MBK_SCALARS_LOAD;
-    MBK_COMMIT(row, sum);
+    y[row] = MBK_RESULT(sum, old);
   }
 }
