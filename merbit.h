@@ -3507,7 +3507,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "d324259561db48a1dd0824372a1ea65d044299ca8e994defa20e2ede527126d7"
+#define MBI_KERNEL_HASH "dd28fbfb6d1f56508fcace8b6dcf3e3780cc1c3c935ea79d3f6029862b55d6f4"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8007,13 +8007,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
 "#define MBK_AHEAD 4\n\n"
-"typedef struct mbk_sliced_order_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; mbk_u32 "
-"*length, *row_id; } mbk_sliced_order_arguments; typedef struct mbk_sliced_width_arguments { "
-"const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const mbk_u32 *length, *row_id; mbk_u64 "
-"slices; mbk_u32 *width; mbk_u16 *pages; mbk_u32 *column_width; } mbk_sliced_width_arguments; "
-"typedef struct mbk_sliced_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
-"const MBK_VALUE *values; const mbk_u32 *slice_start, *column_start; const mbk_u16 *pages; const "
-"mbk_u32 *length, *row_id; mbk_u64 slices; mbk_u16 *columns; MBK_VALUE *sliced_values; } "
+"typedef struct mbk_sliced_order_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; MBK_LENGTH "
+"*length; mbk_u32 *row_id; } mbk_sliced_order_arguments; typedef struct "
+"mbk_sliced_width_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
+"MBK_LENGTH *length; const mbk_u32 *row_id; mbk_u64 slices; mbk_u32 *width; mbk_u16 *pages; "
+"mbk_u32 *column_width; } mbk_sliced_width_arguments; typedef struct mbk_sliced_fill_arguments { "
+"const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const MBK_VALUE *values; const mbk_u32 "
+"*slice_start, *column_start; const mbk_u16 *pages; const MBK_LENGTH *length; const mbk_u32 "
+"*row_id; mbk_u64 slices; mbk_u16 *columns; MBK_VALUE *sliced_values; } "
 "mbk_sliced_fill_arguments;\n\n\n\n\n\nMBK_KERNEL_1 MBK_BOUNDS(512)\n"
 "mbk_sliced_order(MBK_GRID_CONSTANT mbk_sliced_order_arguments given) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
@@ -8026,10 +8027,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 step = run / 2; step > 0; step /= 2) {\n"
 "const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n"
 "const mbk_u64 a = keys[low], b = keys[low + step];\nif ((a > b) == ((low & run) == 0)) {\n"
-"keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n",
+"keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n",
+"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
 "if (first + i < (given.rows + 31) / 32 * 32) {\n"
-"given.length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n#if MBK_SORTED\n"
+"given.length[first + i] = (MBK_LENGTH)(0xffffffffull - (keys[i] >> 32));\n#if MBK_SORTED\n"
 "const mbk_u64 row = first + (mbk_u32)keys[i];\n"
 "given.row_id[first + i] = row < given.rows ? (mbk_u32)row : 0xffffffffu;\n#endif\n}\n}\n"
 "}\n\n\n\n\n"
@@ -8051,8 +8052,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "most = other > most ? other : most;\n}\nconst mbk_u32 page = mbk_page_list(set);\n"
 "a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n"
 "most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\na.width[slice] = most;\n"
-"a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
-"MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n",
+"a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n",
+"MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n"
 "const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {\n"
 "if (list[0] == MBK_NO_PAGE) {\nmbk_store_pack((mbk_u32 *)columns + slot, column);\nreturn;\n}\n"
 "mbk_pack<mbk_u16, MBK_PACK> codes;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
@@ -8073,8 +8074,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_FILL];\n#endif\n#pragma unroll\n"
 "for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nconst mbk_u32 k = at + u * MBK_PACK + j;\n"
-"column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n"
-"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n",
+"column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n",
+"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n"
 "#endif\n}\n}\n#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_FILL; u++) {\n"
 "const mbk_u32 k = at + u * MBK_PACK;\n"
 "const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\nif (k >= count) {\n"
@@ -8082,13 +8083,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n"}},
 {"spmv/gpu/sliced/sliced.cu", {
 "\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n#error MBK_SORTED\n#endif\n#ifndef MBK_UNROLL\n"
-"#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
+"#error MBK_UNROLL\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n#ifndef MBK_LENGTH\n"
+"#error MBK_LENGTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
 "#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
 "#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_PACK_LOAD mbk_load_pack\n"
-"#endif\n#define MBK_ALL 0xffffffffu\n#define MBK_WINDOW 1024\n"
-"#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n#include \"spmv/shared/pages.cuh\"\n"
-"#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
+"#endif\n#define MBK_ALL 0xffffffffu\n#define MBK_WINDOW 1024\n\n"
+"#include \"spmv/shared/pages.cuh\"\n#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {\n"
 "return mbk_page_column(base, code);\n}\n"
 "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {\nreturn column;\n}\n\n\n\n\n"
@@ -8111,11 +8112,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\nreturn sum;\n"
 "}\n\n"
 "typedef struct mbk_sliced_product_arguments { const mbk_u32 *slice_start, *column_start; const "
-"mbk_u16 *pages; const mbk_u32 *length, *row_id; const mbk_u16 *columns; const MBK_VALUE *values; "
-"const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; mbk_scalar alpha, "
-"beta; } mbk_sliced_product_arguments;\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+"mbk_u16 *pages; const MBK_LENGTH *length; const mbk_u32 *row_id; const mbk_u16 *columns; const "
+"MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; "
+"mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
 "mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, const mbk_u32 *a_slice_start, "
-"const mbk_u32 *a_column_start, const mbk_u16 *a_pages, const mbk_u32 *a_length, const mbk_u32 "
+"const mbk_u32 *a_column_start, const mbk_u16 *a_pages, const MBK_LENGTH *a_length, const mbk_u32 "
 "*a_row_id, const mbk_u16 *a_columns, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, "
 "const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) "
 "{ MBK_JOIN(mbk_sliced_product_arguments, a, a_slice_start, a_column_start, a_pages, a_length, "
@@ -8124,8 +8126,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
 "const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
-"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
-"const mbk_u32 page = mbk_load(a.pages + thread);\n",
+"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n",
+"const mbk_u32 page = mbk_load(a.pages + thread);\n"
 "const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
 "factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
 "const mbk_u16 *const columns = a.columns + (mbk_u64)start * 32;\n"
@@ -19222,6 +19224,7 @@ typedef struct mbi_traffic {
 	double values;
 	double vectors, stream, gathers;
 	double lists;
+	double shared;
 } mbi_traffic;
 
 #endif
@@ -19308,7 +19311,8 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	shared = count < t.rows - count ? count : t.rows - count;
 	shared = t.rows * t.size <= plan->profile->l2_bytes ? 0 : shared < t.rows * t.size / 32 ? shared
 			: t.rows * t.size / 32;
-	t.lists = count < t.rows ? (4.0 * t.rows + 64.0 * shared) * stream : 0;
+	t.lists = count < t.rows ? (4.0 * count + t.rows / 8.0) * stream : 0;
+	t.shared = count < t.rows ? 64.0 * shared * stream : 0;
 	return t;
 }
 
@@ -19973,7 +19977,8 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-#define MBI_SCAN_FILL 8
+#define MBI_SCAN_FILL \
+	8
 #define MBI_SCAN_TILE 256.0
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u
@@ -20231,8 +20236,8 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 	MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
 	plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
 	plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-			4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) + (s->empty_rows > 0
-			? plan->nonempty.count * sizeof(uint32_t) + plan->device.rows / 8 : 0);
+			4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
+			(s->empty_rows > 0 ? plan->nonempty.count * sizeof(uint32_t) + plan->device.rows / 8 : 0);
 	MBI_TRY(mbi_scan_build(plan));
 	return MERBIT_OK;
 }
@@ -20860,15 +20865,17 @@ typedef struct mbk_sliced_fill_arguments {
 } mbk_sliced_fill_arguments;
 typedef struct mbk_sliced_product_arguments {
 	mbi_devptr slice_start, column_start, pages;
-	mbi_devptr length, row_id, columns;
-	mbi_devptr values, table;
-	mbi_devptr x, y;
+	mbi_devptr length, row_id;
+	mbi_devptr columns, values;
+	mbi_devptr table, x, y;
 	mbk_u64 rows;
 	mbk_scalar alpha, beta;
 } mbk_sliced_product_arguments;
 
 typedef struct mbi_sliced {
 	int unroll, threads;
+	int pack;
+	int length_bytes;
 	int sorted;
 	uint64_t slices, blocks;
 	uint64_t slots, column_slots;
@@ -20886,9 +20893,18 @@ enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
 
 static mbi_sliced *mbi_sliced_of(const merbit_plan *plan) { return (mbi_sliced *)plan->state; }
 
+static int mbi_sliced_pack(const merbit_plan *plan) {
+	const uint64_t most = 16 / mbi_type_size(mbi_plan_accumulator(plan));
+	const uint64_t last = (plan->nonempty.longest + most - 1) % most + 1;
+	const uint64_t saves = !mbi_nonempty_equal(plan) ? most / 2 : 2 * last <= most ? most : 0;
+	return most > 1 && plan->device.form != MBI_VALUES_TABLE &&
+			saves * plan->device.rows >= plan->device.nnz / 8 ? (int)most / 2 : (int)most;
+}
+
 static int mbi_sliced_unroll(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_SLICED_UNROLL);
-	return wish != 0 ? wish : 2;
+	const int bytes = mbi_sliced_pack(plan) * (int)mbi_type_size(mbi_plan_accumulator(plan));
+	return wish != 0 ? wish : 32 / bytes;
 }
 
 static int mbi_sliced_sorts(const merbit_plan *plan) {
@@ -20901,7 +20917,7 @@ static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
 }
 
 static double mbi_sliced_at_once(const merbit_plan *plan) {
-	return mbi_sliced_unroll(plan) * 16.0 / (double)mbi_type_size(plan->type);
+	return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
 }
 
 static double mbi_sliced_walk(const merbit_plan *plan) {
@@ -20912,6 +20928,8 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 	mbi_sliced *s = mbi_sliced_of(plan);
 	merbit_context *context = plan->context;
 	s->sorted = mbi_sliced_sorts(plan);
+	s->pack = mbi_sliced_pack(plan);
+	s->length_bytes = plan->nonempty.longest < 256 ? 1 : 4;
 	s->unroll = mbi_sliced_unroll(plan);
 	s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
 	if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
@@ -20945,6 +20963,8 @@ static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble)
 	const mbi_sliced *s = mbi_sliced_of(plan);
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
+	mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
+	mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
 	mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
 	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
@@ -21018,7 +21038,8 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
 	const uint64_t starts = (s->slices + 1) * sizeof(uint32_t);
 	mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
 			&s->pages};
-	const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
+	const uint64_t bytes[] = {places / 4 * (uint64_t)s->length_bytes, s->sorted ? places : 0,
+			starts, starts, places / 2};
 	MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
 	MBI_TRY(mbi_sliced_order(plan));
 	MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
@@ -21057,7 +21078,9 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 	MBI_TRY(mbi_sliced_specialise(plan));
 	MBI_TRY(mbi_sliced_build(plan));
 	{
-		const uint64_t order = (s->slices * (s->sorted ? 82 : 50) + 2) * sizeof(uint32_t);
+		const uint64_t order =
+				(s->slices * (uint64_t)((s->sorted ? 50 : 18) + 8 * s->length_bytes) + 2) *
+				sizeof(uint32_t);
 		const uint64_t columns = s->column_slots * sizeof(uint16_t);
 		mbi_devptr *const parts[] = {&s->columns, &s->values};
 		const uint64_t bytes[] = {columns, s->slots * values};
@@ -21545,7 +21568,7 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 static double mbi_binned_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double bytes = 1.1 * (4.5 + t.values + 2.0 * t.size);
-	return t.vectors + t.lists + (t.lists > 0 ? t.vectors : 0) + plan->profile->launch_seconds +
+	return t.vectors + t.lists + t.shared + (t.lists > 0 ? t.vectors : 0) + plan->profile->launch_seconds +
 			t.nnz * (0.7 * bytes * mbi_choose_stream(plan) +
 			0.35 * t.size / 4.0 * mbi_choose_gather(plan, plan->profile->l2_bytes / 4)) +
 			mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
@@ -23056,7 +23079,7 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-			? 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream,
+			? 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.shared + t.stream,
 			t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors) +
 			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE)
 			: HUGE_VAL;

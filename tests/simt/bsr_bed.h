@@ -1,5 +1,5 @@
-// Blocks as a form of spmv/gpu/bsr/bsr.cu takes them: tiles built and compared with a plain walk,
-// products on them.
+// Blocks as a form of spmv/gpu/bsr/bsr.cu takes them: tiles built and compared with a plain
+// walk, products on them.
 #ifndef SIMT_BSR_BED_H
 #define SIMT_BSR_BED_H
 #include "jit/device.cuh"

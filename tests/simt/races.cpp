@@ -73,7 +73,7 @@ extern "C" {
 #include "simt/split_study_form.h"
 
 #include "simt/sliced_pages.h"
-#define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64
+#define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64, 4, mbk_u32
 #include "simt/sliced_form.h"
 
 #include "simt/bsr_bed.h"

@@ -159,16 +159,16 @@ template <class V> void scan_build(scan_bed<V> &b, uint64_t seed) {
 
 // Returns the blocks of a kernel that writes the empty rows: those that the rest of its work
 // takes, or a few.
-template <class V>
-unsigned scan_blocks(const scan_bed<V> &b, unsigned blocks, uint64_t seed) {
+template <class V> unsigned scan_blocks(const scan_bed<V> &b, unsigned blocks, uint64_t seed) {
   return std::max(blocks, b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
 }
 
 // Runs the kernel with which every product over tiles ends; it reads neither A nor x. It writes
 // the empty ones of the first `filled` rows.
 template <class V, class S>
-void scan_fixup(scan_bed<V> &b, uint64_t filled, const simt_array &firsts, const simt_array &tails,
-                simt_array &y, const S &at_alpha, const S &at_beta, uint64_t seed) {
+void scan_fixup(scan_bed<V> &b, uint64_t filled, const simt_array &firsts,
+                const simt_array &tails, simt_array &y, const S &at_alpha, const S &at_beta,
+                uint64_t seed) {
   const unsigned tiles = csr_divide_up(b.tiles, SCAN_FIXUP_THREADS);
   const unsigned blocks = filled > 0 ? scan_blocks(b, tiles, seed) : tiles;
   if (blocks == 0) {
@@ -274,8 +274,7 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
     b.forbid(true);
   }
   csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    const unsigned blocks =
-        scan_blocks(b, csr_divide_up(b.tiles * 32, b.f.threads), seed);
+    const unsigned blocks = scan_blocks(b, csr_divide_up(b.tiles * 32, b.f.threads), seed);
     if (blocks > 0) {
       simt_late_guard late({&b.factors(), &y, &firsts, &tails});
       late.scalar(at_alpha);

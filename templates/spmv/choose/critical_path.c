@@ -128,6 +128,7 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   shared = t.rows * t.size <= plan->profile->l2_bytes ? 0
            : shared < t.rows * t.size / 32            ? shared
                                                       : t.rows * t.size / 32;
-  t.lists = count < t.rows ? (4.0 * t.rows + 64.0 * shared) * stream : 0;
+  t.lists = count < t.rows ? (4.0 * count + t.rows / 8.0) * stream : 0;
+  t.shared = count < t.rows ? 64.0 * shared * stream : 0;
   return t;
 }

@@ -103,11 +103,10 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t bytes[] = {words, tile_rows, starts};
   MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
   plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
-  plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-                       4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-                       (s->empty_rows > 0
-                            ? plan->nonempty.count * sizeof(uint32_t) + plan->device.rows / 8
-                            : 0);
+  plan->stream_bytes =
+      words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
+      4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
+      (s->empty_rows > 0 ? plan->nonempty.count * sizeof(uint32_t) + plan->device.rows / 8 : 0);
   MBI_TRY(mbi_scan_build(plan));
   return MERBIT_OK;
 }

@@ -21,7 +21,8 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-#define MBI_SCAN_FILL 8 /* rows for a thread to look at, where blocks are added for empty ones */
+#define MBI_SCAN_FILL                                                                          \
+  8 /* rows for a thread to look at, where blocks are added for empty ones */
 #define MBI_SCAN_TILE 256.0 /* nonzeros: what large tiles have at least, for forecasts */
 /* The vector size from which a product computes x'A x for callers who want it. It pays if rows
  * are short, and if reading x and A x again would take longer than the sum adds to the

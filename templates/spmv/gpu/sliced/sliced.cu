@@ -13,6 +13,12 @@
 #ifndef MBK_UNROLL
 #error "define MBK_UNROLL: loads of values that one lane keeps in flight"
 #endif
+#ifndef MBK_PACK
+#error "define MBK_PACK: neighbours of a row that one load brings, at most 16 bytes of sums"
+#endif
+#ifndef MBK_LENGTH
+#error "define MBK_LENGTH: the type of rows' lengths, mbk_u8 or mbk_u32"
+#endif
 #ifndef MBK_STREAMING
 #error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
 #endif
@@ -29,7 +35,6 @@
 #endif
 #define MBK_ALL 0xffffffffu
 #define MBK_WINDOW 1024
-#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings
 
 #include "spmv/shared/pages.cuh"
 #include "spmv/gpu/sliced/build.cuh"
