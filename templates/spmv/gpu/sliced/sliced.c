@@ -307,17 +307,23 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
-/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. Rows
+ * are padded to whole loads, and each has a length, a page and perhaps its number. */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
+  const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
+  const double pad = mbi_nonempty_equal(plan)
+                         ? (double)((longest + pack - 1) / pack * pack - longest)
+                         : (double)(pack - 1) / 2;
   const double slots = (double)mbi_sliced_slots(plan);
+  const double bytes = (slots + pad * t.rows) * (4.0 - 2.0 * plan->nonempty.narrow + t.values) +
+                       t.rows * (longest < 256 ? 3.25 : 6.25) +
+                       t.rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
   if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
   return mbi_choose_longer(
-      1.08 * mbi_choose_overlap(t.vectors + slots *
-                                                (4.0 - 2.0 * plan->nonempty.narrow + t.values) *
-                                                mbi_choose_stream(plan),
+      1.08 * mbi_choose_overlap(0.9 * (t.vectors + bytes * mbi_choose_stream(plan)),
                                 t.gathers) +
           mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)),
       mbi_sliced_walk(plan));
