@@ -3507,7 +3507,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "dd28fbfb6d1f56508fcace8b6dcf3e3780cc1c3c935ea79d3f6029862b55d6f4"
+#define MBI_KERNEL_HASH "57e10d9a5a31ebc3872c202115e21ecd44dd0d78c4128b94b1aad804fa168fdf"
 
 typedef struct mbi_source {
 	const char *name;
@@ -6900,11 +6900,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\nmbk_await();\n"
 "const mbk_hubs_source source = {x, shared};\nif (!MBK_VANISHES(alpha)) {\n"
 "for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
-"shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n"
-"for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-"tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
+"shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n\n\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * (MBK_THREADS / 32);\n"
+"mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+"mbk_u32 from = adds && tile + step < tiles ? mbk_load(tile_row + tile + step) : 0;\n"
+"mbk_u32 to = adds && tile + step < tiles ? mbk_load(tile_row + tile + step + 1) : 0;\n"
+"for (; tile < tiles; tile += step) {\nmbk_scan_no_dot none;\n",
+"const bool wanted = mbk_lane() < to - from;\n"
+"const mbk_u32 row = wanted ? MBK_ROW_OF(from + mbk_lane()) : 0;\nif (adds) {\n"
+"const mbk_u64 later = tile + 2 * step;\nfrom = later < tiles ? mbk_load(tile_row + later) : 0;\n"
+"to = later < tiles ? mbk_load(tile_row + later + 1) : 0;\n}\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n"
-"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n",
+"tails, nnz, tile, alpha, beta, old, none);\nif (adds) {\nmbk_prefetch_if(wanted, y + row);\n}\n"
+"mbk_warp_sync(MBK_ALL);\n}\n}\n\n"
 "typedef struct mbk_hubs_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
 "mbk_i32 *codes; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 *hub_col; "
 "mbk_u32 hub_count; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, "
@@ -6919,14 +6927,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, mbk_hubs_product_parameters)) { "
 "MBK_JOIN(mbk_hubs_product_arguments, a, mbk_hubs_product_fields)\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n",
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
 "MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, mbk_hubs_product_parameters)) { "
-"MBK_JOIN(mbk_hubs_product_arguments, a, mbk_hubs_product_fields)\nMBK_SCALARS_OF(a);\n",
+"MBK_JOIN(mbk_hubs_product_arguments, a, mbk_hubs_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
@@ -7808,25 +7816,25 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
 "typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
-"*row_bits; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const "
-"MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 rows, nnz, tiles; mbk_scalar "
-"alpha, beta; } mbk_scan_product_arguments;\n"
+"*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
+"MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
+"rows, nnz, tiles; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
 "#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
-"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_i32 *a_col_ind, const MBK_VALUE "
-"*a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
-"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
-"a_alpha, mbk_scalar a_beta\n"
-"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_col_ind, "
-"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_alpha, a_beta\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
+"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
+"MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
+"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
+"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_alpha, "
+"a_beta\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n",
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
+"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n"
 "mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
@@ -7915,24 +7923,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_WARPS (MBK_THREADS / 32)\n\n"
 "typedef struct mbk_scan_cut_arguments { const MBK_ROW_PTR *row_start; const mbk_u32 *tile_row; "
-"mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments; typedef struct "
-"mbk_scan_whole_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, *row_bits; const mbk_u64 "
-"*block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const "
-"MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows, nnz, tiles; mbk_scalar alpha, beta; } "
-"mbk_scan_whole_arguments;\n"
-"#define mbk_scan_whole_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
-"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
-"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
-"MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
-"a_beta\n"
-"#define mbk_scan_whole_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
-"a_col_ind, a_values, a_table, a_x, a_y, a_rows, a_nnz, a_tiles, a_alpha, a_beta\n"
+"mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
 "const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\nreturn;\n"
 "}\nif (tile < a.tiles) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
 "cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
-"if (cut < tile * MBK_TILE_NONZEROS) {\n",
+"if (cut < tile * MBK_TILE_NONZEROS) {\n"
 "cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n}\n}\n"
 "a.block_start[at] = cut;\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
 "const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
@@ -7945,7 +7942,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
 "MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
 "MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
-"MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n"
+"MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n",
 "mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n"
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
@@ -7957,7 +7954,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
 "MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
 "ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
-"row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n",
+"row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
 "adds ? mbk_load(tile_row + tile + 1) : 0, ends};\nmbk_u32 skipped_rows = 0;\n"
 "const MBK_VECTOR held =\n"
 "mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\nif (adds) {\n"
@@ -7969,7 +7966,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
 "ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
-"mbk_scan_no_dot none;\n"
+"mbk_scan_no_dot none;\n",
 "(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n"
 "beta, old + skipped_rows,\nadds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
 "} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
@@ -7981,13 +7978,25 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
 "const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
 "if (lane == 0) {\n"
-"MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n",
+"MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
 "block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\nbreak;\n"
 "}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
-"turn = MBK_WARPS - turn;\n}\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_whole_arguments, a, mbk_scan_whole_parameters)) { "
-"MBK_JOIN(mbk_scan_whole_arguments, a, mbk_scan_whole_fields)\nMBK_SCALARS_OF(a);\n"
+"turn = MBK_WARPS - turn;\n}\n}\n\n"
+"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
+"*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
+"MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
+"rows, nnz, tiles; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
+"#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 ",
+"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
+"MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
+"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
+"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_alpha, "
+"a_beta\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
+"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,\n"
@@ -7996,8 +8005,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, mbk_scan_whole_parameters)) { "
-"MBK_JOIN(mbk_scan_whole_arguments, a, mbk_scan_whole_fields)\nMBK_SCALARS_OF(a);\n"
+"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
+"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,\n"
@@ -19942,9 +19951,9 @@ typedef struct mbk_scan_fixup_arguments {
 	mbk_scalar alpha, beta;
 } mbk_scan_fixup_arguments;
 typedef struct mbk_scan_product_arguments {
-	mbi_devptr row_ends, tile_row, row_id, row_bits, col_ind;
-	mbi_devptr values, table;
-	mbi_devptr x, y;
+	mbi_devptr row_ends, tile_row, row_id, row_bits, block_start;
+	mbi_devptr col_ind, values;
+	mbi_devptr table, x, y;
 	mbi_devptr firsts, tails;
 	mbk_u64 rows, nnz, tiles;
 	mbk_scalar alpha, beta;
@@ -19954,14 +19963,6 @@ typedef struct mbk_scan_cut_arguments {
 	mbk_u64 nnz, tiles, blocks;
 	mbi_devptr block_start;
 } mbk_scan_cut_arguments;
-
-typedef struct mbk_scan_whole_arguments {
-	mbi_devptr row_ends, tile_row, row_id, row_bits, block_start;
-	mbi_devptr col_ind, values;
-	mbi_devptr table, x, y;
-	mbk_u64 rows, nnz, tiles;
-	mbk_scalar alpha, beta;
-} mbk_scan_whole_arguments;
 
 typedef struct mbi_scan_schedule {
 	int steps, threads, resident, depth;
@@ -20032,7 +20033,8 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
 	const uint64_t pack = (uint64_t)s->pack;
 	const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
 	s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
-	s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
+	s->fixup_blocks =
+			s->whole ? 0 : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
 	s->empty_rows = plan->device.rows - plan->nonempty.count;
 	if (s->fills) {
 		s->blocks = mbi_scan_fill_blocks(plan, s->blocks, (uint64_t)s->threads * MBI_SCAN_FILL);
@@ -20315,31 +20317,6 @@ static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
 			: !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
-static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
-		const void *beta, mbi_devptr y, void *stream) {
-	mbi_scan_schedule *s = mbi_scan_of(plan);
-	const int adds = mbi_scan_adds(plan, beta);
-	mbk_scan_whole_arguments arguments;
-	arguments.row_ends = s->row_ends;
-	arguments.tile_row = s->tile_row;
-	arguments.row_id = plan->nonempty.row_id;
-	arguments.row_bits = plan->nonempty.row_bits;
-	arguments.block_start = s->block_start;
-	arguments.col_ind = plan->device.col_ind;
-	arguments.values = plan->device.values;
-	arguments.table = plan->device.table;
-	arguments.x = x;
-	arguments.y = y;
-	arguments.rows = plan->device.rows;
-	arguments.nnz = plan->device.nnz;
-	arguments.tiles = s->tiles;
-	arguments.alpha = mbi_plan_scalar(plan, alpha);
-	arguments.beta = mbi_plan_scalar(plan, beta);
-	return mbi_plan_launch(plan, adds ? s->sum : s->product,
-			adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-			s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments, sizeof arguments);
-}
-
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
 		mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -20347,12 +20324,12 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 	const int adds = mbi_scan_adds(plan, beta);
 	mbi_devptr tails = carries + s->tiles * size;
 	mbk_scan_product_arguments arguments;
-	if (s->whole) { return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream); }
 	if (s->blocks > 0) {
 		arguments.row_ends = s->row_ends;
 		arguments.tile_row = s->tile_row;
 		arguments.row_id = plan->nonempty.row_id;
 		arguments.row_bits = plan->nonempty.row_bits;
+		arguments.block_start = s->block_start;
 		arguments.col_ind = plan->device.col_ind;
 		arguments.values = plan->device.values;
 		arguments.table = plan->device.table;
@@ -20366,9 +20343,10 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 		arguments.alpha = mbi_plan_scalar(plan, alpha);
 		arguments.beta = mbi_plan_scalar(plan, beta);
 		MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
-				adds ? "mbk_scan_sum" : "mbk_scan_product", (int64_t)s->blocks, s->threads,
-				mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0),
-				stream, &arguments, sizeof arguments));
+				s->whole ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole" : adds   ? "mbk_scan_sum"
+				: "mbk_scan_product", (int64_t)s->blocks, s->threads,
+				s->whole ? mbi_scan_whole_shared(plan, adds) : mbi_value_shared(plan) +
+				(adds ? (unsigned)s->threads * size : 0), stream, &arguments, sizeof arguments));
 	}
 	return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
 			mbi_plan_start(plan, s->blocks > 0));
@@ -21144,10 +21122,15 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
 
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
+	const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
+	const double pad = mbi_nonempty_equal(plan)
+			? (double)((longest + pack - 1) / pack * pack - longest) : (double)(pack - 1) / 2;
 	const double slots = (double)mbi_sliced_slots(plan);
+	const double bytes = (slots + pad * t.rows) * (4.0 - 2.0 * plan->nonempty.narrow + t.values) +
+			t.rows * (longest < 256 ? 3.25 : 6.25) + t.rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(1.08 * mbi_choose_overlap(t.vectors + slots *
-			(4.0 - 2.0 * plan->nonempty.narrow + t.values) * mbi_choose_stream(plan), t.gathers) +
+	return mbi_choose_longer(
+			1.08 * mbi_choose_overlap(0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), t.gathers) +
 			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 

@@ -216,6 +216,7 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
   }
   const bool adds = b.f.adds(beta, seed);
   simt_array block_start(blocks + 1, 8, 0xff);
+  const simt_array nobody(0, 8);
   scan_cut(b, blocks, block_start, seed);
   if (b.f.vanishes(alpha)) {
     b.forbid(true);
@@ -230,7 +231,8 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
                   (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
              b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(),
              block_start.get(), b.col_ind.get(), b.values.get(), b.table.get(),
-             b.factors().get(), y.get(), b.rows, b.nnz, b.tiles, at_alpha, at_beta);
+             b.factors().get(), y.get(), nobody.get(), nobody.get(), b.rows, b.nnz, b.tiles,
+             at_alpha, at_beta);
   });
   b.allow();
 }
@@ -270,6 +272,7 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
     return;
   }
   const bool adds = b.f.adds(beta, seed);
+  const simt_array nobody(0, 8);
   if (b.f.vanishes(alpha) && !b.f.dots) { // neither A nor x may be read
     b.forbid(true);
   }
@@ -283,8 +286,8 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
                {blocks, b.f.threads,
                 b.f.table_bytes() + (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
                b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(),
-               b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(), y.get(),
-               firsts.get(), tails.get(), b.rows, b.nnz, b.tiles, at_alpha, at_beta);
+               nobody.get(), b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(),
+               y.get(), firsts.get(), tails.get(), b.rows, b.nnz, b.tiles, at_alpha, at_beta);
       if constexpr (std::is_floating_point<V>::value) {
         if (b.f.dots && !adds && !b.f.vanishes(alpha)) {
           scan_check_dots(b, firsts);

@@ -204,32 +204,6 @@ MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
              : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
-static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
-                                           const void *beta, mbi_devptr y, void *stream) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  const int adds = mbi_scan_adds(plan, beta);
-  mbk_scan_whole_arguments arguments;
-  arguments.row_ends = s->row_ends;
-  arguments.tile_row = s->tile_row;
-  arguments.row_id = plan->nonempty.row_id;
-  arguments.row_bits = plan->nonempty.row_bits;
-  arguments.block_start = s->block_start;
-  arguments.col_ind = plan->device.col_ind;
-  arguments.values = plan->device.values;
-  arguments.table = plan->device.table;
-  arguments.x = x;
-  arguments.y = y;
-  arguments.rows = plan->device.rows;
-  arguments.nnz = plan->device.nnz;
-  arguments.tiles = s->tiles;
-  arguments.alpha = mbi_plan_scalar(plan, alpha);
-  arguments.beta = mbi_plan_scalar(plan, beta);
-  return mbi_plan_launch(plan, adds ? s->sum : s->product,
-                         adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-                         s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments,
-                         sizeof arguments);
-}
-
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
@@ -238,14 +212,12 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
   mbk_scan_product_arguments arguments;
-  if (s->whole) {
-    return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
-  }
   if (s->blocks > 0) {
     arguments.row_ends = s->row_ends;
     arguments.tile_row = s->tile_row;
     arguments.row_id = plan->nonempty.row_id;
     arguments.row_bits = plan->nonempty.row_bits;
+    arguments.block_start = s->block_start;
     arguments.col_ind = plan->device.col_ind;
     arguments.values = plan->device.values;
     arguments.table = plan->device.table;
@@ -259,9 +231,13 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
     MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
-                            adds ? "mbk_scan_sum" : "mbk_scan_product", (int64_t)s->blocks,
-                            s->threads,
-                            mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0),
+                            s->whole ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole"
+                            : adds   ? "mbk_scan_sum"
+                                     : "mbk_scan_product",
+                            (int64_t)s->blocks, s->threads,
+                            s->whole ? mbi_scan_whole_shared(plan, adds)
+                                     : mbi_value_shared(plan) +
+                                           (adds ? (unsigned)s->threads * size : 0),
                             stream, &arguments, sizeof arguments));
   }
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,

@@ -146,11 +146,13 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   }
 }
 
+#include "spmv/gpu/scan/scan_arguments.cuh"
+
 // Computes the product for beta = 0. Launch: one block per entry of block_start but the last,
 // MBK_THREADS per block, at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2
 // * MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_scan_whole(MBK_BY_FIELD(mbk_scan_whole_arguments, a)) {
+    mbk_scan_whole(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
@@ -169,7 +171,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Computes the product for any beta. Launch: as mbk_scan_whole. Shared: also
 // MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_scan_whole_sum(MBK_BY_FIELD(mbk_scan_whole_arguments, a)) {
+    mbk_scan_whole_sum(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
