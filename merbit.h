@@ -20322,7 +20322,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
 	const int adds = mbi_scan_adds(plan, beta);
-	mbi_devptr tails = carries + s->tiles * size;
+	mbi_devptr tails = s->whole ? 0 : carries + s->tiles * size;
 	mbk_scan_product_arguments arguments;
 	if (s->blocks > 0) {
 		arguments.row_ends = s->row_ends;
