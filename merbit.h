@@ -3507,7 +3507,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "57e10d9a5a31ebc3872c202115e21ecd44dd0d78c4128b94b1aad804fa168fdf"
+#define MBI_KERNEL_HASH "bcac23725e69b36c1be392f3a8f28e6c639381c8ab81fd28aaa4668840dd5f59"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5066,7 +5066,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return mbk_load_pack_streaming<mbk_complex<T>, 1>(address).at[0];\n}\n\n#endif\n"}},
 {"jit/device.cuh", {
 "\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n\n"
-"#define MBK_PLAIN_LAUNCH 0\n#endif\n\n\n\n\n\n"
+"#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#ifndef MBK_KEPT\n\n#define MBK_KEPT 0\n#endif\n\n\n\n\n\n"
 "#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 0\n"
 "#define MBK_KERNEL extern \"C\" __global__ void\n#else\n"
 "#define MBK_KERNEL template <int> __global__ void\n#endif\n"
@@ -5089,8 +5089,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#include \"jit/types.cuh\"\ntypedef unsigned char mbk_u8;\n"
 "typedef unsigned short mbk_u16;\n\n\n\n"
 "template <class T> struct mbk_pointer_to { typedef T *type; };\n"
-"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n\n"
-"template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {\nT value;\n",
+"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n\n",
+"template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {\nT value;\n"
 "if (alignof(T) <= alignof(mbk_scalar)) {\nreturn *(const T *)&scalar;\n}\n"
 "memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\nMBK_DEVICE mbk_u32 mbk_thread() {\n"
 "return threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\nreturn blockIdx.x;\n}\n"
@@ -5111,8 +5111,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE double mbk_multiply(double a, double b) {\nreturn __dmul_rn(a, b);\n}\n\n"
 "MBK_DEVICE float mbk_fused(float a, float b, float c) {\nreturn __fmaf_rn(a, b, c);\n}\n"
 "MBK_DEVICE double mbk_fused(double a, double b, double c) {\nreturn __fma_rn(a, b, c);\n}\n\n\n"
-"MBK_DEVICE mbk_u16 mbk_half_of(float value) {\nmbk_u16 bits;\n"
-"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\nreturn bits;\n}\n",
+"MBK_DEVICE mbk_u16 mbk_half_of(float value) {\nmbk_u16 bits;\n",
+"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\nreturn bits;\n}\n"
 "MBK_DEVICE float mbk_half_value(mbk_u16 bits) {\nfloat value;\n"
 "asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\nreturn value;\n}\n\n\n"
 "MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\nreturn __uint_as_float((mbk_u32)bits << 16);\n"
@@ -5129,10 +5129,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\natomicMax(address, value);\n"
 "}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
 "return *(const volatile mbk_u32 *)address;\n}\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load(const T *address) {\nreturn __ldg(address);\n}\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\nreturn __ldcs(address);\n"
-"}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\n"
-"return __ldcg(address);\n}\n\nMBK_DEVICE void mbk_fence() {\n__threadfence();\n}\n\n\n\n\n"
+"template <class T> MBK_DEVICE T mbk_load(const T *address) {\nreturn __ldg(address);\n}\n\n\n\n"
+"template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\nreturn __ldcg(address);\n"
+"}\n\nMBK_DEVICE void mbk_fence() {\n__threadfence();\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {\n"
 "const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);\n"
 "const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;\n",
@@ -5157,13 +5156,33 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "bits.four = __ldg((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
 "bits.two = __ldg((const uint2 *)address);\n} else if (sizeof(T) * N == 2) {\n"
 "bits.half = __ldg((const unsigned short *)address);\n} else {\n"
-"bits.one = __ldg((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n\n"
+"bits.one = __ldg((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n\n\n\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {\n"
-"mbk_pack_bits<T, N> bits;\nif (sizeof(T) * N == 16) {\n",
+"mbk_pack_bits<T, N> bits;\n#if MBK_KEPT && __CUDA_ARCH__ >= 800 && \\\n",
+"__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1104\n"
+"#define MBK_KEPT_LOAD(type) \"ld.global.L1::evict_first.L2::cache_hint.\" type \", policy; }\"\n"
+"#define MBK_KEPT_POLICY \\\n\"{ .reg .b64 policy; \" \\\n"
+"\"createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 policy, %\"\n"
+"const float kept = MBK_KEPT / 16.0f;\nif (sizeof(T) * N == 16) {\n"
+"asm volatile(MBK_KEPT_POLICY \"5; \" MBK_KEPT_LOAD(\"v4.b32 {%0, %1, %2, %3}, [%4]\")\n"
+": \"=r\"(bits.four.x), \"=r\"(bits.four.y), \"=r\"(bits.four.z), \"=r\"(bits.four.w)\n"
+": \"l\"(address), \"f\"(kept));\n} else if (sizeof(T) * N == 8) {\n"
+"asm volatile(MBK_KEPT_POLICY \"3; \" MBK_KEPT_LOAD(\"v2.b32 {%0, %1}, [%2]\")\n"
+": \"=r\"(bits.two.x), \"=r\"(bits.two.y)\n: \"l\"(address), \"f\"(kept));\n"
+"} else if (sizeof(T) * N == 4) {\n"
+"asm volatile(MBK_KEPT_POLICY \"2; \" MBK_KEPT_LOAD(\"b32 %0, [%1]\")\n: \"=r\"(bits.one)\n"
+": \"l\"(address), \"f\"(kept));\n} else if (sizeof(T) * N == 2) {\n"
+"asm volatile(MBK_KEPT_POLICY \"2; \" MBK_KEPT_LOAD(\"u16 %0, [%1]\")\n: \"=r\"(bits.one)\n"
+": \"l\"(address), \"f\"(kept));\n} else {\n"
+"asm volatile(MBK_KEPT_POLICY \"2; \" MBK_KEPT_LOAD(\"u8 %0, [%1]\")\n: \"=r\"(bits.one)\n"
+": \"l\"(address), \"f\"(kept));\n}\n#else\nif (sizeof(T) * N == 16) {\n"
 "bits.four = __ldcs((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
-"bits.two = __ldcs((const uint2 *)address);\n} else if (sizeof(T) * N == 2) {\n"
+"bits.two = __ldcs((const uint2 *)address);\n} else if (sizeof(T) * N == 4) {\n"
+"bits.one = __ldcs((const unsigned *)address);\n} else if (sizeof(T) * N == 2) {\n"
 "bits.half = __ldcs((const unsigned short *)address);\n} else {\n"
-"bits.one = __ldcs((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n"
+"bits.one = __ldcs((const unsigned char *)address);\n}\n#endif\nreturn bits.pack;\n}\n"
+"template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n"
+"return mbk_load_pack_streaming<T, 1>(address).at[0];\n}\n\n",
 "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
 "*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
 "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
@@ -5181,11 +5200,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\nreturn mbk_load(address);\n"
 "}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
-"extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n",
+"extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
-"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n"
+"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n",
 "template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {\n"
 "asm volatile(\"{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }\"\n:\n"
 ": \"l\"(address), \"r\"((mbk_u32)wanted));\n}\n\n#include \"jit/complex.cuh\"\n\n#endif\n"}},
@@ -15538,6 +15557,7 @@ struct merbit_plan {
 	int stops;
 	mbi_epilogue *epilogue;
 	int streaming;
+	int passing;
 	merbit_workspace *workspace;
 };
 
@@ -18876,6 +18896,7 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
 			plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
 	if (plan->stops) { mbi_preamble_define_int(preamble, "MBK_STOPS", 1); }
+	if (plan->passing < 16) { mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - plan->passing); }
 	if (mbi_plan_launches_plainly(plan)) {
 		mbi_preamble_define_int(preamble, "MBK_PLAIN_LAUNCH", 1);
 	}
@@ -19246,8 +19267,23 @@ static int mbi_choose_small(const merbit_plan *plan) {
 			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
+#define MBI_CHOOSE_KEPT 0.45
+
+static int mbi_choose_passing(const merbit_plan *plan) {
+	const double vectors = (double)(plan->device.rows + plan->device.cols) *
+			(double)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan);
+	const double room = MBI_CHOOSE_KEPT * plan->profile->l2_bytes - vectors;
+	const double kept = 16 * room / ((double)mbi_device_csr_stream_bytes(plan) + 1);
+	const int k = kept < 1 ? 0 : kept < 16 ? (int)kept : 16;
+	return plan->view.format == MERBIT_BSR ? 16 : 16 - (k >= 8 ? k & ~3 : k >= 4 ? k & ~1 : k);
+}
+
+static int mbi_choose_streams(const merbit_plan *plan) {
+	return plan->streaming || plan->passing > 0;
+}
+
 static double mbi_choose_stream(const merbit_plan *plan) {
-	return 1 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
+	return (16 + mbi_choose_passing(plan)) / 32.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 
 static double mbi_choose_launch_bytes(const merbit_plan *plan, double launches) {
@@ -20010,7 +20046,8 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 	const int packs_fit = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
 			mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
 			!mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
-			plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+			plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+			!(mbi_scan_of(plan)->dots && plan->passing < 16);
 	const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
 	const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
 			plan->device.form == MBI_VALUES_ROW;
@@ -20170,7 +20207,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
 	mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 	if (s->dots) { mbi_preamble_define_int(preamble, "MBK_DOTS", 1); }
 }
@@ -20518,7 +20555,7 @@ static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) 
 	mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
 	mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
 	mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
@@ -20721,7 +20758,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
 	mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
@@ -20944,7 +20981,7 @@ static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble)
 	mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
 	mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
 	mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
@@ -23306,7 +23343,7 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
 	mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
 	mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }
@@ -24853,9 +24890,11 @@ static merbit_status mbi_choose(merbit_plan *plan) {
 	char reason[384];
 	merbit_status status;
 	plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
+	plan->passing = mbi_choose_passing(plan);
 	if (mbi_plan_vectors(plan) > 1) { return mbi_choose_many(plan); }
 	if (any) { plan->profile = mbi_choose_profile(plan); }
 	MBI_TRY(mbi_choose_values(plan));
+	plan->passing = mbi_choose_passing(plan);
 	if (any) { MBI_TRY(mbi_choose_auto(plan)); }
 	mbi_method_take_cuda(plan, plan->method);
 	status = mbi_method_create(plan);

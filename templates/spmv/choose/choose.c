@@ -345,6 +345,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status;
   plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
+  plan->passing = mbi_choose_passing(plan);
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
@@ -352,6 +353,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
     plan->profile = mbi_choose_profile(plan);
   }
   MBI_TRY(mbi_choose_values(plan));
+  plan->passing = mbi_choose_passing(plan);
   if (any) {
     MBI_TRY(mbi_choose_auto(plan));
   }

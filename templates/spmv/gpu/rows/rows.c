@@ -96,7 +96,7 @@ MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
   mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 

@@ -40,7 +40,8 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
       plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
       mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
       !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
-      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+      !(mbi_scan_of(plan)->dots && plan->passing < 16);
   const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&

@@ -109,7 +109,7 @@ MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *pre
   mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
   mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
   mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
