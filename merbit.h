@@ -3507,7 +3507,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "bcac23725e69b36c1be392f3a8f28e6c639381c8ab81fd28aaa4668840dd5f59"
+#define MBI_KERNEL_HASH "bcaaa31c78aa4fbf70e70bb76a691a0be3900ff76b747aba718ddf21915c11f8"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5160,32 +5160,28 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {\n"
 "mbk_pack_bits<T, N> bits;\n#if MBK_KEPT && __CUDA_ARCH__ >= 800 && \\\n",
 "__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1104\n"
-"#define MBK_KEPT_LOAD(type) \"ld.global.L1::evict_first.L2::cache_hint.\" type \", policy; }\"\n"
-"#define MBK_KEPT_POLICY \\\n\"{ .reg .b64 policy; \" \\\n"
-"\"createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 policy, %\"\n"
-"const float kept = MBK_KEPT / 16.0f;\nif (sizeof(T) * N == 16) {\n"
-"asm volatile(MBK_KEPT_POLICY \"5; \" MBK_KEPT_LOAD(\"v4.b32 {%0, %1, %2, %3}, [%4]\")\n"
-": \"=r\"(bits.four.x), \"=r\"(bits.four.y), \"=r\"(bits.four.z), \"=r\"(bits.four.w)\n"
-": \"l\"(address), \"f\"(kept));\n} else if (sizeof(T) * N == 8) {\n"
-"asm volatile(MBK_KEPT_POLICY \"3; \" MBK_KEPT_LOAD(\"v2.b32 {%0, %1}, [%2]\")\n"
-": \"=r\"(bits.two.x), \"=r\"(bits.two.y)\n: \"l\"(address), \"f\"(kept));\n"
-"} else if (sizeof(T) * N == 4) {\n"
-"asm volatile(MBK_KEPT_POLICY \"2; \" MBK_KEPT_LOAD(\"b32 %0, [%1]\")\n: \"=r\"(bits.one)\n"
-": \"l\"(address), \"f\"(kept));\n} else if (sizeof(T) * N == 2) {\n"
-"asm volatile(MBK_KEPT_POLICY \"2; \" MBK_KEPT_LOAD(\"u16 %0, [%1]\")\n: \"=r\"(bits.one)\n"
-": \"l\"(address), \"f\"(kept));\n} else {\n"
-"asm volatile(MBK_KEPT_POLICY \"2; \" MBK_KEPT_LOAD(\"u8 %0, [%1]\")\n: \"=r\"(bits.one)\n"
-": \"l\"(address), \"f\"(kept));\n}\n#else\nif (sizeof(T) * N == 16) {\n"
-"bits.four = __ldcs((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
-"bits.two = __ldcs((const uint2 *)address);\n} else if (sizeof(T) * N == 4) {\n"
-"bits.one = __ldcs((const unsigned *)address);\n} else if (sizeof(T) * N == 2) {\n"
-"bits.half = __ldcs((const unsigned short *)address);\n} else {\n"
-"bits.one = __ldcs((const unsigned char *)address);\n}\n#endif\nreturn bits.pack;\n}\n"
-"template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n"
-"return mbk_load_pack_streaming<T, 1>(address).at[0];\n}\n\n",
+"#define MBK_STREAM(form, kept, ...) \\\n"
+"asm volatile(\"{ .reg .b64 policy; createpolicy.fractional.L2::evict_normal.L2::evict_first.\" \\\n"
+"\"b64 policy, \" kept \"; ld.global.L1::evict_first.L2::cache_hint.\" form \\\n"
+"\", policy; }\" \\\n: __VA_ARGS__ \\\n: \"l\"(address), \"f\"(MBK_KEPT / 16.0f))\n"
+"if (sizeof(T) * N == 16) {\n"
+"MBK_STREAM(\"v4.b32 {%0, %1, %2, %3}, [%4]\", \"%5\", \"=r\"(bits.four.x), \"=r\"(bits.four.y),\n"
+"\"=r\"(bits.four.z), \"=r\"(bits.four.w));\n} else if (sizeof(T) * N == 8) {\n"
+"MBK_STREAM(\"v2.b32 {%0, %1}, [%2]\", \"%3\", \"=r\"(bits.two.x), \"=r\"(bits.two.y));\n"
+"} else if (sizeof(T) * N == 4) {\nMBK_STREAM(\"b32 %0, [%1]\", \"%2\", \"=r\"(bits.one));\n"
+"} else if (sizeof(T) * N == 2) {\nMBK_STREAM(\"u16 %0, [%1]\", \"%2\", \"=r\"(bits.one));\n"
+"} else {\nMBK_STREAM(\"u8 %0, [%1]\", \"%2\", \"=r\"(bits.one));\n}\n#else\n"
+"if (sizeof(T) * N == 16) {\nbits.four = __ldcs((const uint4 *)address);\n"
+"} else if (sizeof(T) * N == 8) {\nbits.two = __ldcs((const uint2 *)address);\n"
+"} else if (sizeof(T) * N == 4) {\nbits.one = __ldcs((const unsigned *)address);\n"
+"} else if (sizeof(T) * N == 2) {\nbits.half = __ldcs((const unsigned short *)address);\n"
+"} else {\nbits.one = __ldcs((const unsigned char *)address);\n}\n#endif\nreturn bits.pack;\n}\n"
+"template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n#if MBK_KEPT\n"
+"return mbk_load_pack_streaming<T, 1>(address).at[0];\n#else\nreturn __ldcs(address);\n#endif\n"
+"}\n\n"
 "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
 "*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
-"MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
+"MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n",
 "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
 ": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
@@ -5204,7 +5200,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
-"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n",
+"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {\n"
 "asm volatile(\"{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }\"\n:\n"
 ": \"l\"(address), \"r\"((mbk_u32)wanted));\n}\n\n#include \"jit/complex.cuh\"\n\n#endif\n"}},
@@ -18896,7 +18892,6 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
 			plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
 	if (plan->stops) { mbi_preamble_define_int(preamble, "MBK_STOPS", 1); }
-	if (plan->passing < 16) { mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - plan->passing); }
 	if (mbi_plan_launches_plainly(plan)) {
 		mbi_preamble_define_int(preamble, "MBK_PLAIN_LAUNCH", 1);
 	}
@@ -19279,7 +19274,17 @@ static int mbi_choose_passing(const merbit_plan *plan) {
 }
 
 static int mbi_choose_streams(const merbit_plan *plan) {
-	return plan->streaming || plan->passing > 0;
+	const double x = (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan));
+	return plan->streaming ||
+			(plan->passing > 0 && (plan->passing < 16 || x <= plan->profile->l2_bytes));
+}
+
+static void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble, int keeps) {
+	mbi_preamble_define_int(preamble, "MBK_STREAMING",
+			keeps ? mbi_choose_streams(plan) : plan->streaming);
+	if (keeps && plan->passing < 16) {
+		mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - plan->passing);
+	}
 }
 
 static double mbi_choose_stream(const merbit_plan *plan) {
@@ -20207,7 +20212,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
 	mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
+	mbi_choose_loads(plan, preamble, s->fills);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 	if (s->dots) { mbi_preamble_define_int(preamble, "MBK_DOTS", 1); }
 }
@@ -20275,8 +20280,8 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 	MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
 	plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
 	plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-			4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-			(s->empty_rows > 0 ? plan->nonempty.count * sizeof(uint32_t) + plan->device.rows / 8 : 0);
+			4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) + (s->empty_rows > 0
+			? (plan->nonempty.count + (plan->device.rows + 31) / 32) * sizeof(uint32_t) : 0);
 	MBI_TRY(mbi_scan_build(plan));
 	return MERBIT_OK;
 }
@@ -20397,15 +20402,15 @@ static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
 	const mbi_scan_schedule *s = mbi_scan_of(plan);
-	return snprintf(text, size,
-			"%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
-			s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-			s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
+	return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
+			" empty rows, %d threads%s%s", s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
+			s->whole ? " with whole rows" : "", plan->passing == 16 ? ", matrix past the caches" : "");
 }
 
 static double mbi_scan_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	double seconds = 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream, t.gathers) +
+	double seconds =
+			1.08 * mbi_choose_overlap(t.vectors + t.lists + 3 * t.shared + t.stream, t.gathers) +
 			plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
 	if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
 		seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
@@ -20555,7 +20560,7 @@ static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) 
 	mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
 	mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
@@ -20652,13 +20657,6 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
 			p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
 }
 
-static double mbi_merge_path_cost(const merbit_plan *plan) {
-	const mbi_traffic t = mbi_traffic_of(plan);
-	return plan->device.nnz < plan->device.rows / 2
-			? mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan), t.gathers) +
-			plan->profile->launch_seconds + mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
-}
-
 static merbit_status mbi_merge_path_bound(merbit_plan *plan, mbi_bound *bound) {
 	MBI_TRY(mbi_merge_size(plan));
 	bound->scratch += mbi_merge_carry_bytes(plan);
@@ -20667,7 +20665,7 @@ static merbit_status mbi_merge_path_bound(merbit_plan *plan, mbi_bound *bound) {
 
 static const mbi_cuda_method mbi_merge_path_method = {
 		sizeof(mbi_merge_path), mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
-		mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost,
+		mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL,
 		mbi_merge_path_bound, 0, NULL, "steps rounds", };
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ==== */
@@ -20691,6 +20689,8 @@ typedef struct mbi_rows {
 enum { MBI_KNOB_ROWS_UNROLL, MBI_KNOB_ROWS_LANES };
 
 #endif
+
+#define MBI_ROWS_KEPT 2
 
 static mbi_rows *mbi_rows_of(const merbit_plan *plan) { return (mbi_rows *)plan->state; }
 
@@ -20758,7 +20758,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
+	mbi_choose_loads(plan, preamble, r->lanes <= MBI_ROWS_KEPT);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
@@ -20836,12 +20836,14 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
 	const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
+	const double turns = t.nnz < t.rows
+			? t.rows / (MBI_ROWS_RESIDENT * plan->context->device.multiprocessors) * 1.5 : 0;
 	if (uneven > 1) { return HUGE_VAL; }
 	return mbi_choose_longer(
 			((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) * mbi_rows_thin(plan) *
 			mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan),
-			mbi_rows_gathers(plan, &t)) + mbi_walk_end(plan, t.nnz / t.rows, mbi_rows_at_once(plan)),
-			mbi_rows_walk(plan));
+			mbi_rows_gathers(plan, &t)) +
+			mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1), mbi_rows_walk(plan));
 }
 
 static merbit_status mbi_rows_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -20981,7 +20983,7 @@ static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble)
 	mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
 	mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
 	mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
+	mbi_choose_loads(plan, preamble, 1);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
@@ -23343,7 +23345,7 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
 	mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", mbi_choose_streams(plan));
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }
@@ -24877,11 +24879,8 @@ static uint32_t mbi_choose_inspects(const merbit_plan *plan) {
 }
 
 static merbit_method mbi_choose_safe(const merbit_plan *plan) {
-	const int merge = plan->device.form == MBI_VALUES_GENERAL &&
-			(plan->method == MERBIT_METHOD_SCAN ||
-			(mbi_plan_plain(plan) && plan->nonempty.row_start != 0 &&
-			mbi_merge_path_method.cost(plan) < mbi_scan_cost(plan)));
-	return merge ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
+	return plan->device.form == MBI_VALUES_GENERAL && plan->method == MERBIT_METHOD_SCAN
+			? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
 }
 
 static merbit_status mbi_choose(merbit_plan *plan) {

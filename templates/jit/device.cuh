@@ -270,31 +270,23 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(cons
   mbk_pack_bits<T, N> bits;
 #if MBK_KEPT && __CUDA_ARCH__ >= 800 &&                                                        \
     __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1104
-#define MBK_KEPT_LOAD(type) "ld.global.L1::evict_first.L2::cache_hint." type ", policy; }"
-#define MBK_KEPT_POLICY                                                                        \
-  "{ .reg .b64 policy; "                                                                       \
-  "createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 policy, %"
-  const float kept = MBK_KEPT / 16.0f;
+#define MBK_STREAM(form, kept, ...)                                                            \
+  asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_normal.L2::evict_first." \
+               "b64 policy, " kept "; ld.global.L1::evict_first.L2::cache_hint." form          \
+               ", policy; }"                                                                   \
+               : __VA_ARGS__                                                                   \
+               : "l"(address), "f"(MBK_KEPT / 16.0f))
   if (sizeof(T) * N == 16) {
-    asm volatile(MBK_KEPT_POLICY "5; " MBK_KEPT_LOAD("v4.b32 {%0, %1, %2, %3}, [%4]")
-                 : "=r"(bits.four.x), "=r"(bits.four.y), "=r"(bits.four.z), "=r"(bits.four.w)
-                 : "l"(address), "f"(kept));
+    MBK_STREAM("v4.b32 {%0, %1, %2, %3}, [%4]", "%5", "=r"(bits.four.x), "=r"(bits.four.y),
+               "=r"(bits.four.z), "=r"(bits.four.w));
   } else if (sizeof(T) * N == 8) {
-    asm volatile(MBK_KEPT_POLICY "3; " MBK_KEPT_LOAD("v2.b32 {%0, %1}, [%2]")
-                 : "=r"(bits.two.x), "=r"(bits.two.y)
-                 : "l"(address), "f"(kept));
+    MBK_STREAM("v2.b32 {%0, %1}, [%2]", "%3", "=r"(bits.two.x), "=r"(bits.two.y));
   } else if (sizeof(T) * N == 4) {
-    asm volatile(MBK_KEPT_POLICY "2; " MBK_KEPT_LOAD("b32 %0, [%1]")
-                 : "=r"(bits.one)
-                 : "l"(address), "f"(kept));
+    MBK_STREAM("b32 %0, [%1]", "%2", "=r"(bits.one));
   } else if (sizeof(T) * N == 2) {
-    asm volatile(MBK_KEPT_POLICY "2; " MBK_KEPT_LOAD("u16 %0, [%1]")
-                 : "=r"(bits.one)
-                 : "l"(address), "f"(kept));
+    MBK_STREAM("u16 %0, [%1]", "%2", "=r"(bits.one));
   } else {
-    asm volatile(MBK_KEPT_POLICY "2; " MBK_KEPT_LOAD("u8 %0, [%1]")
-                 : "=r"(bits.one)
-                 : "l"(address), "f"(kept));
+    MBK_STREAM("u8 %0, [%1]", "%2", "=r"(bits.one));
   }
 #else
   if (sizeof(T) * N == 16) {
@@ -305,14 +297,18 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(cons
     bits.one = __ldcs((const unsigned *)address);
   } else if (sizeof(T) * N == 2) {
     bits.half = __ldcs((const unsigned short *)address);
-  } else {
+  } else { // a byte alone
     bits.one = __ldcs((const unsigned char *)address);
   }
 #endif
   return bits.pack;
 }
 template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {
+#if MBK_KEPT
   return mbk_load_pack_streaming<T, 1>(address).at[0];
+#else
+  return __ldcs(address);
+#endif
 }
 
 template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {

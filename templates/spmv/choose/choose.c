@@ -327,14 +327,12 @@ MBI_INTERNAL uint32_t mbi_choose_inspects(const merbit_plan *plan) {
          (blocks ? 1u << MBI_CSR_BLOCKS : 0);
 }
 
-/* Returns the method that AUTO falls back to: SCAN, or MERGE where SCAN has failed or where the
- * forecast says that its lists of rows cost more. MERGE keeps general values. */
+/* Returns the method that AUTO falls back to: SCAN, or MERGE where SCAN has failed. MERGE keeps
+ * general values. */
 static merbit_method mbi_choose_safe(const merbit_plan *plan) {
-  const int merge = plan->device.form == MBI_VALUES_GENERAL &&
-                    (plan->method == MERBIT_METHOD_SCAN ||
-                     (mbi_plan_plain(plan) && plan->nonempty.row_start != 0 &&
-                      mbi_merge_path_method.cost(plan) < mbi_scan_cost(plan)));
-  return merge ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
+  return plan->device.form == MBI_VALUES_GENERAL && plan->method == MERBIT_METHOD_SCAN
+             ? MERBIT_METHOD_MERGE
+             : MERBIT_METHOD_SCAN;
 }
 
 /* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO falls back

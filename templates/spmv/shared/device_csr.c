@@ -215,9 +215,6 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
   if (plan->stops) {
     mbi_preamble_define_int(preamble, "MBK_STOPS", 1);
   }
-  if (plan->passing < 16) {
-    mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - plan->passing);
-  }
   if (mbi_plan_launches_plainly(plan)) {
     mbi_preamble_define_int(preamble, "MBK_PLAIN_LAUNCH", 1);
   }
