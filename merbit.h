@@ -1765,6 +1765,8 @@ typedef struct mbi_replacement {
 	char temporary[MBI_LONG_PATH];
 } mbi_replacement;
 
+#define MBI_MEMORY_HEAD 16
+
 #endif
 
 typedef uint64_t mbi_devptr;
@@ -3030,8 +3032,6 @@ static void mbi_default_release(void *user, void *memory) {
 	free(memory);
 }
 
-#define MBI_MEMORY_HEAD 16
-
 static void *mbi_allocate(merbit_context *context, size_t bytes) {
 	const size_t all = bytes + MBI_MEMORY_HEAD;
 	char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
@@ -3510,7 +3510,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 
 typedef struct mbi_source {
 	const char *name;
-	const char *pieces[16 + 1];
+	const char *pieces[32 + 1];
 } mbi_source;
 
 #endif
@@ -29402,7 +29402,7 @@ static void mbi_recorded_destroy(merbit_solver *solver) {
 	merbit_context *context = solver->context;
 	const mbi_driver *driver = &context->device.driver;
 	mbi_recorded_release(solver);
-	if (solver->gpu.stream != solver->desc.stream && solver->inner == NULL) {
+	if (solver->gpu.stream != NULL && solver->gpu.stream != solver->desc.stream) {
 		(void)mbi_device_mark_lost(context, driver->stream_destroy(solver->gpu.stream));
 	}
 }
