@@ -1595,8 +1595,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #else
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #endif
-#define MBI_NOINLINE \
-	__attribute__((noinline))
+#define MBI_NOINLINE __attribute__((noinline))
 #define MBI_UNUSED __attribute__((unused))
 #define MBI_PREFETCH(address) __builtin_prefetch(address)
 #define MBI_SCALAR_LOOP __asm__ volatile("")
@@ -1944,7 +1943,7 @@ struct merbit_context {
 
 #ifndef _WIN32
 
-static double mbi_seconds(void) {
+MBI_NOINLINE static double mbi_seconds(void) {
 	struct timespec now;
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
@@ -3041,7 +3040,7 @@ static void *mbi_allocate(merbit_context *context, size_t bytes) {
 	return memory + MBI_MEMORY_HEAD;
 }
 
-static void mbi_release(merbit_context *context, void *memory) {
+MBI_NOINLINE static void mbi_release(merbit_context *context, void *memory) {
 	if (memory != NULL) {
 		context->allocator.release(context->allocator.user, (char *)memory - MBI_MEMORY_HEAD);
 	}
@@ -4619,7 +4618,7 @@ static mbi_curesult mbi_device_lost(const merbit_context *context) {
 	return MBI_ATOMIC_LOAD(&context->device.lost);
 }
 
-static merbit_status mbi_device_alive(merbit_context *context) {
+MBI_NOINLINE static merbit_status mbi_device_alive(merbit_context *context) {
 	const mbi_curesult lost = mbi_device_lost(context);
 	if (lost == 0) { return MERBIT_OK; }
 	return mbi_fail(context, MERBIT_DEVICE_LOST,
@@ -4759,7 +4758,7 @@ static int mbi_device_enter_alive(merbit_context *context) {
 	return result == 0;
 }
 
-static void mbi_device_leave(merbit_context *context) {
+MBI_NOINLINE static void mbi_device_leave(merbit_context *context) {
 	void *popped = NULL;
 	(void)mbi_device_mark_lost(context, context->device.driver.ctx_pop(&popped));
 }
@@ -4831,7 +4830,7 @@ static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes
 	return status;
 }
 
-static void mbi_device_release(merbit_context *context, mbi_devptr address) {
+MBI_NOINLINE static void mbi_device_release(merbit_context *context, mbi_devptr address) {
 	if (address != 0 && mbi_device_lost(context) == 0) {
 		(void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
 	}
@@ -9316,7 +9315,8 @@ static void mbi_loaded_close(merbit_context *context) {
 }
 
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ==== */
-static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
+MBI_NOINLINE static void mbi_preamble_define(mbi_preamble *preamble, const char *name,
+		const char *value) {
 	const size_t room = sizeof preamble->text - preamble->length;
 	const int written =
 			snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
@@ -9326,7 +9326,8 @@ static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const 
 	} else { preamble->length += (size_t)written; }
 }
 
-static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, int64_t value) {
+MBI_NOINLINE static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
+		int64_t value) {
 	char text[32];
 	(void)snprintf(text, sizeof text, "%" PRId64, value);
 	mbi_preamble_define(preamble, name, text);
@@ -10285,7 +10286,7 @@ static const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME]) {
 	return text;
 }
 
-static size_t mbi_type_size(merbit_type type) {
+MBI_NOINLINE static size_t mbi_type_size(merbit_type type) {
 	switch (type) {
 	case MERBIT_F16:
 	case MERBIT_BF16:
@@ -10374,7 +10375,7 @@ static size_t mbi_index_bytes(merbit_index_type type) {
 	return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-static merbit_type mbi_view_type(const merbit_view *view) {
+MBI_NOINLINE static merbit_type mbi_view_type(const merbit_view *view) {
 	return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
@@ -10423,7 +10424,7 @@ static int64_t mbi_share(int64_t count, int tasks, int task) {
 	return count / tasks * task + (task < rest ? task : rest);
 }
 
-static int mbi_share_tasks(const merbit_context *context, int64_t count) {
+MBI_NOINLINE static int mbi_share_tasks(const merbit_context *context, int64_t count) {
 	int64_t useful = count / 32768;
 	return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
@@ -10437,7 +10438,7 @@ static int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
 	return low;
 }
 
-static int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
+MBI_NOINLINE static int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
 	return task == 0 ? 0 : task == tasks ? csr->rows
 			: mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
 }
@@ -10456,7 +10457,7 @@ static merbit_view mbi_block_frame(const merbit_view *bsr) {
 }
 
 /* ==== >>matrix/download.c  host copies of device arrays ==== */
-static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+MBI_NOINLINE static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
 	mbi_release(context, (void *)(uintptr_t)view->row_ptr);
 	mbi_release(context, (void *)(uintptr_t)view->row_ind);
 	mbi_release(context, (void *)(uintptr_t)view->col_ind);
@@ -13735,7 +13736,7 @@ static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
 			token, (size_t)(e->at - e->source) + 1, why);
 }
 
-static int mbi_expression_is(const mbi_expression *e, const char *token) {
+MBI_NOINLINE static int mbi_expression_is(const mbi_expression *e, const char *token) {
 	return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
@@ -15588,7 +15589,7 @@ static merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what
 	return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts, bytes);
 }
 
-static void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
+MBI_NOINLINE static void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
 	mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
 }
 
@@ -15613,7 +15614,7 @@ static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const ch
 			stream, arguments, bytes, mbi_plan_start(plan, 0));
 }
 
-static size_t mbi_value_bytes(const merbit_plan *plan) {
+MBI_NOINLINE static size_t mbi_value_bytes(const merbit_plan *plan) {
 	const mbi_device_csr *csr = &plan->device;
 	switch (csr->form) {
 	case MBI_VALUES_GENERAL:
@@ -15683,7 +15684,7 @@ static merbit_type mbi_type_accumulator(merbit_type type) {
 	return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
-static merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
+MBI_NOINLINE static merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
 	return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
 			: mbi_type_accumulator(plan->type);
 }
@@ -16526,7 +16527,7 @@ static void mbi_path_vanish_task(void *argument, int task) {
 	}
 }
 
-static void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) {
+MBI_NOINLINE static void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) {
 	if (vanishes) {
 		mbi_parallel(context, path->tasks, mbi_path_vanish_task, path);
 		return;
@@ -19337,7 +19338,7 @@ static double mbi_choose_longer(double seconds, double walk) {
 	return walk > seconds ? walk : seconds;
 }
 
-static double mbi_choose_overlap(double streaming, double gathering) {
+MBI_NOINLINE static double mbi_choose_overlap(double streaming, double gathering) {
 	return pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0);
 }
 
@@ -22716,8 +22717,8 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 	return status;
 }
 
-static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
-		const char *what, mbi_devptr *target) {
+MBI_NOINLINE static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source,
+		uint64_t bytes, const char *what, mbi_devptr *target) {
 	const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
 	MBI_TRY(mbi_plan_allocate(plan, padded, what, target));
 	plan->schedule_bytes += padded;
@@ -24353,11 +24354,11 @@ static const mbi_method mbi_methods[] = {
 		 MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
 };
 
-static const mbi_method *mbi_method_row(size_t i) {
+MBI_NOINLINE static const mbi_method *mbi_method_row(size_t i) {
 	return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
 }
 
-static const mbi_method *mbi_method_find(merbit_method number) {
+MBI_NOINLINE static const mbi_method *mbi_method_find(merbit_method number) {
 	size_t i = 0;
 	while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) { i++; }
 	return mbi_method_row(i);
@@ -28190,7 +28191,7 @@ static size_t mbi_solve_bytes(const merbit_solver *solver) {
 	return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
+MBI_NOINLINE static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
 		const void *source, size_t bytes) {
 	if (mbi_solve_on_gpu(solver)) {
 		return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
@@ -29537,7 +29538,7 @@ static const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
 	return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
-static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
+MBI_NOINLINE static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
 	return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 

@@ -139,7 +139,7 @@ MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
 /* Returns the seconds for streaming and gathering at once, from those that each takes alone.
  * Each hides a part of the other: the result is at least the longer one, and at most the sum.
  */
-MBI_INTERNAL double mbi_choose_overlap(double streaming, double gathering) {
+MBI_NOINLINE MBI_INTERNAL double mbi_choose_overlap(double streaming, double gathering) {
   return pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0);
 }
 
