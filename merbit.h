@@ -19301,8 +19301,9 @@ static int mbi_choose_fills(const merbit_plan *plan, double launches) {
 }
 
 static double mbi_walk_load(const merbit_plan *plan) {
-	return mbi_choose_small(plan) ? plan->profile->l2_load_seconds
-			: plan->profile->memory_load_seconds;
+	const double kept = mbi_choose_small(plan) ? 1.0 : (16 - mbi_choose_passing(plan)) / 16.0;
+	return plan->profile->memory_load_seconds +
+			kept * (plan->profile->l2_load_seconds - plan->profile->memory_load_seconds);
 }
 
 static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
@@ -21168,9 +21169,10 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 	const double slots = (double)mbi_sliced_slots(plan);
 	const double bytes = (slots + pad * t.rows) * (4.0 - 2.0 * plan->nonempty.narrow + t.values) +
 			t.rows * (longest < 256 ? 3.25 : 6.25) + t.rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
+	const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 100.0;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(
-			1.08 * mbi_choose_overlap(0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), t.gathers) +
+	return mbi_choose_longer(1.08 * in_l2 *
+			mbi_choose_overlap(0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), t.gathers) +
 			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 
