@@ -1,0 +1,83 @@
+#ifndef MBI_AMG_H
+#define MBI_AMG_H
+#include "solve/core/solver.h"
+
+/* Algebraic multigrid by smoothed aggregation. Vanek, Mandel, Brezina: Algebraic multigrid by
+ * smoothed aggregation for second and fourth order elliptic problems, Computing 56, 1996.
+ *
+ * The set-up makes one level from the last: strength, aggregates, tentative, smooth, transpose,
+ * multiply; a function each, in the file of its name. It computes in f64, whatever the type of
+ * A and of the cycle. Results depend on nothing but the matrix: not on the number of threads,
+ * and not on the side. Set-up on the GPU takes the same steps; its structure (strong, aggregate,
+ * patterns) is equal, its values are equal to rounding. */
+
+/* Entry (i, j) is strong if |a_ij|^2 > theta^2 m_i m_j with m_i the largest off-diagonal
+ * magnitude in row i. theta is halved from level to level. */
+#ifndef MBI_AMG_THETA
+#define MBI_AMG_THETA 0.25
+#endif
+#ifndef MBI_AMG_OMEGA
+#define MBI_AMG_OMEGA (4.0 / 3) /* P = (I - omega / lambda D^-1 A_F) T */
+#endif
+#define MBI_AMG_LEVELS 16       /* the most levels */
+#define MBI_AMG_COARSEST 256    /* a level of no more rows is solved by its dense inverse */
+#define MBI_AMG_VECTORS_MOST 32 /* the most near-null-space vectors */
+
+/* A CSR in host memory: base 0, 32-bit offsets and columns. */
+typedef struct mbi_amg_csr {
+  int64_t rows, cols, nnz;
+  int32_t *row_ptr; /* rows + 1 */
+  int32_t *col_ind; /* ascending in each row */
+  double *values;   /* NULL: a pattern */
+} mbi_amg_csr;
+
+/* A level of the hierarchy while it is set up. Rows i of A form nodes of `block` rows: row i
+ * belongs to node i / block. A may have rows beyond the last whole node: no, rows is a multiple
+ * of block. */
+typedef struct mbi_amg_level {
+  mbi_amg_csr a;      /* rows x rows */
+  int block;          /* rows of a node */
+  mbi_amg_csr strong; /* nodes x nodes: the strong neighbours of each node, itself not among
+                       * them; values: NULL */
+  int32_t *aggregate; /* of each node; -1: isolated, it has no strong neighbour */
+  int32_t aggregates; /* number of them: nodes of the next level */
+  int vectors;        /* near-null-space vectors k: rows of a node of the next level */
+  double *near;       /* the near-null-space: rows x k, row by row */
+  double *t;          /* the tentative prolongation: rows x k, row by row. Row i has its entries in
+                       * the columns aggregate[i / block] * k + 0, ..., k - 1; zeros if isolated */
+  double *inverse;    /* D^-1, the inverse diagonal of A; 0 where the diagonal is 0 */
+  double lambda;      /* an upper bound or estimate of the largest eigenvalue of D^-1 A */
+  mbi_amg_csr p, r;   /* rows x aggregates * k, and its transpose */
+} mbi_amg_level;
+
+#ifdef MBI_SEPARATE
+/* solve/amg/strength.c */
+/* Sets *strong to the strong neighbours of each node: strong if |A_IJ|^2 > theta^2 m_I m_J, where
+ * |A_IJ| is the Frobenius norm of the block (I, J) and m_I the largest of node I, I != J. */
+MBI_INTERNAL merbit_status mbi_amg_strength(merbit_context *context, const mbi_amg_csr *a,
+                                            int block, double theta, mbi_amg_csr *strong);
+/* solve/amg/aggregate.c */
+/* Sets aggregate[node] (allocated by the caller) and *count. */
+MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
+                                             int32_t *aggregate, int32_t *count);
+/* solve/amg/tentative.c */
+/* Sets level->t from level->near, and *coarse to the near-null-space of the next level:
+ * aggregates * k rows of k. Allocates both. */
+MBI_INTERNAL merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
+                                             double **coarse);
+/* solve/amg/smooth.c */
+/* Sets level->inverse and level->lambda. */
+MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level);
+/* Sets level->p = (I - omega / lambda D_F^-1 A_F) T. A_F is A without the entries between nodes
+ * that are neither strong neighbours nor equal, which are added to the diagonal block; D_F is its
+ * diagonal. */
+MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level);
+/* Sets level->r to the transpose of level->p. */
+MBI_INTERNAL merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level);
+/* solve/amg/multiply.c */
+/* Sets *c = a b, rows sorted if `sorted`. Sums of an entry run in the order of a's row. */
+MBI_INTERNAL merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
+                                            const mbi_amg_csr *b, int sorted, mbi_amg_csr *c);
+#endif /* MBI_SEPARATE */
+
+#endif
