@@ -19,6 +19,13 @@
 #ifndef MBI_AMG_OMEGA
 #define MBI_AMG_OMEGA (4.0 / 3) /* P = (I - omega / lambda D^-1 A_F) T */
 #endif
+#ifndef MBI_AMG_PASSES
+#define MBI_AMG_PASSES 2 /* 2: a second set of roots among the nodes that the first leaves over */
+#endif
+#define MBI_AMG_NEIGHBOURS 64 /* strong neighbours that vote for the aggregate of a left-over node */
+/* The diagonal of A_F is at least this part of A's. */
+#define MBI_AMG_LEAST_DIAGONAL 0.1
+#define MBI_AMG_COARSENING 1.5 /* a next level that is not smaller by this factor is not made */
 #define MBI_AMG_LEVELS 16       /* the most levels */
 #define MBI_AMG_COARSEST 256    /* a level of no more rows is solved by its dense inverse */
 #define MBI_AMG_VECTORS_MOST 32 /* the most near-null-space vectors */
@@ -31,11 +38,11 @@ typedef struct mbi_amg_csr {
   double *values;   /* NULL: a pattern */
 } mbi_amg_csr;
 
-/* A level of the hierarchy while it is set up. Rows i of A form nodes of `block` rows: row i
- * belongs to node i / block. A may have rows beyond the last whole node: no, rows is a multiple
- * of block. */
+/* A level of the hierarchy while it is set up. `block` rows of A are a node: row i belongs to node
+ * i / block. The number of rows is a multiple of `block`. */
 typedef struct mbi_amg_level {
   mbi_amg_csr a;      /* rows x rows */
+  int borrowed;       /* 1: the arrays of `a` belong to somebody else */
   int block;          /* rows of a node */
   mbi_amg_csr strong; /* nodes x nodes: the strong neighbours of each node, itself not among
                        * them; values: NULL */
@@ -50,7 +57,39 @@ typedef struct mbi_amg_level {
   mbi_amg_csr p, r;   /* rows x aggregates * k, and its transpose */
 } mbi_amg_level;
 
+/* A CSR that tasks build row by row: solve/amg/rows.c. */
+enum { MBI_AMG_NO_MEMORY = 1, MBI_AMG_TOO_MANY = 2 };
+typedef struct mbi_amg_part { /* the rows of one task */
+  int32_t *col_ind;
+  double *values;
+  int64_t used, room, first; /* entries; the first one's place in the whole */
+  int failed;                /* MBI_AMG_NO_MEMORY, MBI_AMG_TOO_MANY or 0 */
+} mbi_amg_part;
+typedef struct mbi_amg_build {
+  merbit_context *context;
+  mbi_amg_csr *to;
+  const char *what; /* a noun for errors */
+  /* Appends a task's rows to its part, and sets to->row_ptr[row + 1] to their lengths. `marks` has
+   * `columns` elements of -1. Returns early if mbi_amg_reserve does not give room. */
+  void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
+  void *self; /* for `rows` */
+  int tasks, valued;
+  int64_t columns, hint; /* the expected number of entries */
+  int32_t *marks;
+  mbi_amg_part parts[MBI_MAX_THREADS];
+} mbi_amg_build;
+
 #ifdef MBI_SEPARATE
+/* solve/amg/rows.c */
+MBI_INTERNAL void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr);
+MBI_INTERNAL merbit_view mbi_amg_view(const mbi_amg_csr *csr);
+MBI_INTERNAL int64_t mbi_amg_share(const mbi_amg_csr *csr, int tasks, int task);
+MBI_INTERNAL int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries);
+MBI_INTERNAL merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *build,
+                                             int64_t rows, int64_t cols);
+MBI_INTERNAL void mbi_amg_sort(int32_t *columns, int64_t length);
+MBI_INTERNAL merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
+                                        int flags, mbi_amg_csr *csr);
 /* solve/amg/strength.c */
 /* Sets *strong to the strong neighbours of each node: strong if |A_IJ|^2 > theta^2 m_I m_J, where
  * |A_IJ| is the Frobenius norm of the block (I, J) and m_I the largest of node I, I != J. */
@@ -78,6 +117,10 @@ MBI_INTERNAL merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_le
 /* Sets *c = a b, rows sorted if `sorted`. Sums of an entry run in the order of a's row. */
 MBI_INTERNAL merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
                                             const mbi_amg_csr *b, int sorted, mbi_amg_csr *c);
+/* solve/amg/hierarchy.c */
+MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
+                                           int *count);
+MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level);
 #endif /* MBI_SEPARATE */
 
 #endif
