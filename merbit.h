@@ -787,6 +787,8 @@ typedef struct merbit_workspace merbit_workspace;
 /* A linear system for many right-hand sides. It runs one solve at a time; several solvers are
  * independent. */
 typedef struct merbit_solver merbit_solver;
+/* An approximate inverse of a matrix. It is applied by one thread at a time. */
+typedef struct merbit_preconditioner merbit_preconditioner;
 
 /* The size in bytes of an error sentence, its terminating zero included. */
 #define MERBIT_MESSAGE_SIZE 512
@@ -1064,13 +1066,53 @@ typedef enum merbit_solver_method {
   MERBIT_SOLVER_GMRES = 3     /* any square A, restarted: Saad, Schultz 1986 */
 } merbit_solver_method;
 
-/* The preconditioner M of a solver, which approximates A. */
-typedef enum merbit_preconditioner {
+/* A preconditioner M, which approximates A. "Which preconditioner to take" in the guide compares
+ * them. */
+typedef enum merbit_preconditioner_kind {
   MERBIT_PRECONDITIONER_NONE = 0,
   MERBIT_PRECONDITIONER_JACOBI = 1,       /* the diagonal of A, which must have no zero */
   MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* square blocks along the diagonal, inverted once */
-  MERBIT_PRECONDITIONER_CALLBACK = 3      /* your function, solver_desc.apply */
-} merbit_preconditioner;
+  MERBIT_PRECONDITIONER_CALLBACK = 3,     /* your function, solver_desc.apply */
+  MERBIT_PRECONDITIONER_CHEBYSHEV = 4,    /* A symmetric positive definite: a polynomial in A */
+  MERBIT_PRECONDITIONER_FSAI = 5,         /* A symmetric positive definite: a sparse approximate
+                                             inverse, in two factors */
+  MERBIT_PRECONDITIONER_AMG = 6           /* algebraic multigrid by smoothed aggregation */
+} merbit_preconditioner_kind;
+
+/* Options of merbit_preconditioner_create. `kind` must be set, to neither NONE nor CALLBACK. */
+typedef struct merbit_preconditioner_desc {
+  merbit_preconditioner_kind kind;
+  merbit_side side;  /* where it is applied; AUTO: the context's side */
+  int single;        /* nonzero: M of an F64 matrix is made, kept and applied in f32, which moves
+                        half the bytes; r and z stay f64 */
+  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node,
+                        whose rows follow one another; 0: 1. Else 0 */
+  int degree;        /* CHEBYSHEV: of the polynomial, up to 32; one product each; 0: 4. Else 0 */
+  const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
+                                   body modes in elasticity: near_nullspace_count columns of rows
+                                   elements in host memory, which are read until create returns.
+                                   NULL: one for each unknown of a node, constant */
+  int near_nullspace_count;
+  int singular;      /* nonzero: A takes the constant vector to 0, as a graph's Laplacian does. The
+                        mean is subtracted from r and from z */
+  int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
+} merbit_preconditioner_desc;
+
+/* The most levels that merbit_preconditioner_info lists. */
+#define MERBIT_PRECONDITIONER_LEVELS 24
+
+/* Kind, size and cost of a preconditioner. */
+typedef struct merbit_preconditioner_info {
+  merbit_preconditioner_kind kind;
+  merbit_side side;
+  int levels; /* AMG: number of matrices, A included; other kinds: 1 */
+  int64_t rows[MERBIT_PRECONDITIONER_LEVELS];     /* of each level's matrix, A first */
+  int64_t nonzeros[MERBIT_PRECONDITIONER_LEVELS];
+  double operator_complexity; /* all nonzeros of M's matrices / those of A: about the products with
+                                 A that one application costs in memory */
+  int64_t host_bytes, device_bytes; /* memory that it holds */
+  double setup_seconds; /* time of merbit_preconditioner_create, or of the last update of values */
+} merbit_preconditioner_info;
 
 /* Computes z = M^-1 r. r and z have n elements of the solver's type, on the solver's side. On CUDA
  * the callback enqueues its work on `stream`, a CUstream. The solving thread calls it in every
@@ -1087,9 +1129,12 @@ typedef struct merbit_solver_desc {
   double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
   int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. GMRES keeps
-                                  restart + 1 vectors, and twice as many with BLOCK_JACOBI and
-                                  CALLBACK, with which M may change between iterations */
-  merbit_preconditioner preconditioner;
+                                  restart + 1 vectors, and twice as many with a preconditioner
+                                  other than JACOBI: M may change between iterations */
+  merbit_preconditioner_kind preconditioner;
+  const merbit_preconditioner_desc *precondition; /* options of the preconditioner, read until
+                                  create returns; its `kind` is that of `preconditioner` or 0, its
+                                  side the solver's. NULL: defaults; NONE and CALLBACK: NULL */
   int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
   merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
   void *apply_user;            /* passed to `apply` */
@@ -1200,6 +1245,7 @@ MERBIT_API merbit_read_desc merbit_read_defaults(void);
 MERBIT_API merbit_plan_desc merbit_plan_defaults(void);
 MERBIT_API merbit_pagerank_desc merbit_pagerank_defaults(void);
 MERBIT_API merbit_solver_desc merbit_solver_defaults(void);
+MERBIT_API merbit_preconditioner_desc merbit_preconditioner_defaults(void);
 MERBIT_API merbit_eigen_desc merbit_eigen_defaults(void);
 
 /* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond
@@ -1512,6 +1558,40 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y);
 /* Gives the solver up; NULL is accepted. */
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
+
+/* Makes a preconditioner M of the square matrix `view` of F64 or F32, for an iteration of your own.
+ * A solver makes its own from solver_desc.preconditioner. `desc` must name a kind. The arrays of
+ * the view are borrowed and must stay unchanged until the preconditioner is destroyed. The call is
+ * complete on return. Fails with MERBIT_INVALID_MATRIX if A has no such preconditioner: the
+ * sentence names the row and says what to try. Destroy it with merbit_preconditioner_destroy. */
+MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
+                                                      const merbit_view *view,
+                                                      const merbit_preconditioner_desc *desc,
+                                                      merbit_preconditioner **preconditioner);
+/* Computes z = M^-1 r. r and z have view.rows elements of the matrix's type, must not overlap, and
+ * are where M is applied: GPU memory on CUDA. On CUDA the work is enqueued on `stream`, a CUstream
+ * or NULL for the default stream; the call allocates nothing, waits for nothing, and may be
+ * captured in a graph. The CPU computes at once. One application at a time: M's scratch is shared
+ * by all streams. */
+MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,
+                                                     const void *r, void *z, void *stream);
+/* Makes M again from new values for the same structure, as many and in the same order as those of
+ * the view; `memory` says where they are, and MERBIT_MEMORY_DEFAULT means where the view's were.
+ * What depends on the structure alone is kept. No application may be running; captured graphs must
+ * be captured again. The call is complete on return. After a failure M may have some of the new
+ * values: give it values again before the next application. Fails if the view was a pattern. */
+MERBIT_API merbit_status
+merbit_preconditioner_update_values(merbit_preconditioner *preconditioner, const void *values,
+                                    merbit_memory memory);
+/* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */
+MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *preconditioner,
+                                                 char *text, size_t size);
+/* Writes to *info what it is and what it cost. Fails only if a pointer is NULL. */
+MERBIT_API merbit_status
+merbit_preconditioner_get_info(const merbit_preconditioner *preconditioner,
+                               merbit_preconditioner_info *info);
+/* Gives the preconditioner up; NULL is accepted. */
+MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner);
 
 /* Computes eigenvalues at the ends of the spectrum of the square matrix `view` of F64 or F32, and
  * their vectors. `values` is a host array of eigen_desc.count doubles; it receives the eigenvalues
@@ -3018,7 +3098,7 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 	}
 
 MBI_DEFAULTS(context) MBI_DEFAULTS(bsr) MBI_DEFAULTS(read) MBI_DEFAULTS(plan)
-MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(eigen)
+MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEFAULTS(eigen)
 
 /* ==== >>core/memory.c  allocator hooks, sizes ==== */
 static void *mbi_default_allocate(void *user, size_t bytes) {
@@ -3506,12 +3586,12 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-#define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "3eb7cfdbd7cd4bc4428b4e51a25bec454890e1def22a9099768b69b108cde7ef"
+#define MBI_SOURCES 82
+#define MBI_KERNEL_HASH "8df29434f68adac0df98f1904586dfdf56079cdc0d88d315106f1ce82f560131"
 
 typedef struct mbi_source {
 	const char *name;
-	const char *pieces[16 + 1];
+	const char *pieces[32 + 1];
 } mbi_source;
 
 #endif
@@ -6179,6 +6259,21 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "s->stop = MBI_SOLVE_CAP;\n} else if (change < s->tolerance || s->iterations + 1 >= s->cap) {\n"
 "mbi_pagerank_relax(s, 1);\n} else {\nmbi_pagerank_accelerate(m);\n}\n"
 "s->closed = s->stop != MBI_SOLVE_RUNNING;\n}\n"}},
+{"solve/precondition/precondition.cu", {
+"\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
+"#include \"solve/precondition/slots.cuh\"\n#include \"solve/precondition/steps.cuh\"\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_measure(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_in(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_in_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_mean(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_mean_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_out(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_out_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
 {"solve/precondition/setup.cu", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_COLUMN\n#error MBK_COLUMN\n"
@@ -6271,6 +6366,29 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
 "const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
 "least = seen;\n}\n}\n}\n}\n"}},
+{"solve/precondition/slots.cuh", {
+"\n#define MBI_PRE_R 4\n#define MBI_PRE_Z 5\n#define MBI_PRE_OWN 6\n#define MBI_PRE_VECTORS 5\n"
+"#define MBI_PRE_TABLE 11\n#define MBI_PRE_MEAN 0\n#define MBI_PRE_SIZE 1\n"}},
+{"solve/precondition/steps.cuh", {
+"\n\n\n\nMBS_NOTHING_BEFORE(pre_measure)\nMBS_ELEMENT(pre_measure) {\n"
+"const double r = MBS_LOAD(MBI_PRE_R);\n(void)c;\nsums[0] += r;\nsums[1] += 1;\n"
+"MBS_GREATER(sums[2], MBS_SIZE(r));\n}\nMBS_AFTER(pre_measure) {\n(void)c;\n"
+"m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];\nm->state.scalar[MBI_PRE_SIZE] = sums[2];\n}\n"
+"MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_in)\nMBS_ELEMENT(pre_in) {\n"
+"const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0);\n(void)sums;\n"
+"if (v->to) {\nconst double size = c->scalar[MBI_PRE_SIZE];\n"
+"((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r);\n} else {\n"
+"MBS_AT(MBI_PRE_OWN)[i] = (MBS_VECTOR)r;\n}\n}\nMBS_NOTHING_AFTER(pre_in)\n"
+"MBS_STEP(pre_in, 0, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_mean)\nMBS_ELEMENT(pre_mean) {\n"
+"(void)c;\nsums[0] += v->to ? (double)((const float *)v->at[MBI_PRE_OWN + 1])[i]\n"
+": (double)MBS_AT(MBI_PRE_OWN + 1)[i];\nsums[1] += 1;\n}\nMBS_AFTER(pre_mean) {\n(void)c;\n"
+"m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];\n}\nMBS_STEP(pre_mean, 2, 0, MBS_ALWAYS)\n\n\n"
+"MBS_NOTHING_BEFORE(pre_out)\nMBS_ELEMENT(pre_out) {\n"
+"const double mean = v->from ? c->scalar[MBI_PRE_MEAN] : 0;\n"
+"const double size = c->scalar[MBI_PRE_SIZE];\n(void)sums;\n"
+"MBS_STORE(MBI_PRE_Z, v->to ? ((double)((const float *)v->at[MBI_PRE_OWN + 1])[i] - mean) *\n"
+"(size > 0 ? size : 1)\n: (double)MBS_AT(MBI_PRE_OWN + 1)[i] - mean);\n}\n"
+"MBS_NOTHING_AFTER(pre_out)\nMBS_STEP(pre_out, 0, 0, MBS_ALWAYS)\n"}},
 {"spmv/gpu/binned/binned.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n#error MBK_STRIP\n#endif\n#ifndef MBK_WARP_TILES\n"
 "#error MBK_WARP_TILES\n#endif\n#include \"jit/device.cuh\"\n"
@@ -27822,6 +27940,8 @@ struct merbit_solver {
 	void *scaled;
 	mbi_devptr scaled_there;
 	int corrects;
+	int planless;
+	merbit_preconditioner *precondition;
 	mbi_solve_vectors v;
 	int64_t bytes_at[MBI_SOLVE_VECTORS];
 	int kept;
@@ -28216,7 +28336,8 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
 }
 
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
-	return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
+	return mbi_solve_on_gpu(solver) && !solver->planless
+			? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
 static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
@@ -28548,6 +28669,55 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ==== */
+/* ==== >>solve/precondition/precondition.h ==== */
+#ifndef MBI_PRECONDITION_H
+#define MBI_PRECONDITION_H
+#define MBI_PRE_R 4
+#define MBI_PRE_Z 5
+#define MBI_PRE_OWN 6
+#define MBI_PRE_VECTORS 5
+#define MBI_PRE_TABLE 11
+#define MBI_PRE_MEAN 0
+#define MBI_PRE_SIZE 1
+
+typedef struct mbi_precondition_method {
+	const char *name;
+	int block;
+	int product;
+	int vectors;
+	merbit_status (*create)(struct merbit_preconditioner *p, const merbit_view *a);
+	merbit_status (*apply)(struct merbit_preconditioner *p, const void *r, void *z, void *stream);
+	merbit_status (*update)(struct merbit_preconditioner *p, const merbit_view *a);
+	void (*describe)(const struct merbit_preconditioner *p, char *text, size_t size);
+	void (*info)(const struct merbit_preconditioner *p, merbit_preconditioner_info *info);
+	void (*destroy)(struct merbit_preconditioner *p);
+} mbi_precondition_method;
+
+struct merbit_preconditioner {
+	merbit_context *context;
+	merbit_preconditioner_desc desc;
+	const mbi_precondition_method *method;
+	merbit_view view;
+	merbit_type type;
+	merbit_side side;
+	int64_t n;
+	merbit_solver *engine;
+	struct merbit_preconditioner *inner;
+	void *state;
+	double setup_seconds;
+};
+
+enum { MBI_PRE_MEASURE = 2, MBI_PRE_IN, MBI_PRE_MEAN_OF_Z, MBI_PRE_OUT };
+
+static const char *mbi_precondition_name(merbit_preconditioner_kind kind);
+static merbit_status mbi_precondition_check(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc);
+static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc, merbit_preconditioner **made);
+static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a);
+
+#endif
+
 static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 	const mbi_step *step = &solver->method->steps[index];
 	int64_t n = solver->n;
@@ -28672,6 +28842,10 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
 
 static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
 	const merbit_solver_desc *desc = &solver->desc;
+	if (solver->precondition != NULL) {
+		return solver->precondition->method->apply(solver->precondition, solver->v.at[r],
+				solver->v.at[z], solver->gpu.stream);
+	}
 	if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
 		solver->v.from = r;
 		solver->v.to = z;
@@ -29907,15 +30081,18 @@ static const mbi_solve_method mbi_refine_method = {
 		NULL, {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
+static int mbi_solver_reordered(const merbit_solver *solver) {
+	return solver->plan != NULL && solver->plan->reorder.order != NULL;
+}
+
 static void *mbi_solver_inverse_place(const merbit_solver *solver) {
-	const int ordered = solver->plan->reorder.order != NULL;
+	const int ordered = mbi_solver_reordered(solver);
 	return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
 static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
-	return solver->plan->reorder.order == NULL ? MERBIT_OK
-			: merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
-			solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
+	return mbi_solver_reordered(solver) ? merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
+			solver->v.at[MBI_AT_INVERSE], solver->gpu.stream) : MERBIT_OK;
 }
 
 static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
@@ -29959,7 +30136,7 @@ typedef struct mbk_setup_invert_arguments {
 #define MBI_SETUP_RESIDENT 2
 
 static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
-	return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
+	return mbi_solve_on_gpu(solver) && !solver->planless && view->memory == MERBIT_MEMORY_DEVICE &&
 			view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
@@ -30147,9 +30324,8 @@ static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *
 	return status;
 }
 
-static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
+static merbit_status mbi_setup_move_values(merbit_context *context, merbit_memory memory,
 		merbit_view *view, void **own) {
-	merbit_context *context = solver->context;
 	const int64_t count = mbi_view_values(view);
 	const size_t size = mbi_type_size(mbi_view_type(view));
 	const int device = view->memory == MERBIT_MEMORY_DEVICE;
@@ -30171,10 +30347,10 @@ static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory 
 	return MERBIT_OK;
 }
 
-static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view, void *own) {
+static void mbi_setup_release_values(merbit_context *context, const merbit_view *view, void *own) {
 	if (view->memory == MERBIT_MEMORY_DEVICE) {
-		mbi_device_release(solver->context, mbi_device_address(own));
-	} else { mbi_release(solver->context, own); }
+		mbi_device_release(context, mbi_device_address(own));
+	} else { mbi_release(context, own); }
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once ==== */
@@ -30207,10 +30383,6 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
 	return MERBIT_OK;
 }
 
-static const char *const mbi_preconditioner_names[] = {
-		"MERBIT_PRECONDITIONER_NONE", "MERBIT_PRECONDITIONER_JACOBI",
-		"MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK"};
-
 static merbit_status mbi_solver_check_method(merbit_context *context,
 		const merbit_solver_desc *desc) {
 	if (mbi_solve_method_of(desc->method) == NULL) {
@@ -30219,10 +30391,10 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 				"definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES", (int)desc->method);
 	}
 	if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
-			(int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
+			(int)desc->preconditioner > MERBIT_PRECONDITIONER_AMG) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.preconditioner is %d; use MERBIT_PRECONDITIONER_NONE or "
-				"another merbit_preconditioner", (int)desc->preconditioner);
+				"another merbit_preconditioner_kind", (int)desc->preconditioner);
 	}
 	if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -30233,7 +30405,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.apply is given, but solver_desc.preconditioner is %s; use "
 				"MERBIT_PRECONDITIONER_CALLBACK, or set apply to NULL",
-				mbi_preconditioner_names[desc->preconditioner]);
+				mbi_precondition_name(desc->preconditioner));
 	}
 	if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -30244,11 +30416,11 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.block_size is %d, but solver_desc.preconditioner is %s; use "
 				"MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
-				desc->block_size, mbi_preconditioner_names[desc->preconditioner]);
+				desc->block_size, mbi_precondition_name(desc->preconditioner));
 	}
 	if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
 		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"solver_desc.reorder moves rows, which blocks and callbacks know by their "
+				"solver_desc.reorder moves rows, which preconditioners know by their "
 				"numbers; set it to -1, or use another solver_desc.preconditioner");
 	}
 	if (desc->refine &&
@@ -30258,6 +30430,42 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 				"solver_desc.reorder 1, which it does not support; set refine to 0");
 	}
 	return mbi_gmres_check(context, desc);
+}
+
+static int mbi_solver_makes_object(const merbit_solver_desc *desc) {
+	const merbit_preconditioner_desc *own = desc->precondition;
+	return desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK ||
+			(own != NULL && (own->single || own->singular));
+}
+
+static merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *desc,
+		merbit_side side) {
+	merbit_preconditioner_desc own;
+	memset(&own, 0, sizeof own);
+	if (desc->precondition != NULL) { own = *desc->precondition; }
+	own.kind = desc->preconditioner;
+	own.side = side;
+	own.block_size = desc->block_size > 0 ? desc->block_size : own.block_size;
+	own.deterministic = own.deterministic || desc->deterministic;
+	return own;
+}
+
+static merbit_status mbi_solver_check_object(merbit_context *context, const merbit_view *view,
+		const merbit_solver_desc *desc) {
+	const merbit_preconditioner_kind kind = desc->preconditioner;
+	merbit_preconditioner_desc own;
+	if (desc->precondition != NULL &&
+			(kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK ||
+			(desc->precondition->kind != MERBIT_PRECONDITIONER_NONE &&
+			desc->precondition->kind != kind))) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.precondition is given with kind %d, but "
+				"solver_desc.preconditioner is %s; make them equal, or set one to 0",
+				(int)desc->precondition->kind, mbi_precondition_name(kind));
+	}
+	own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
+	return desc->precondition != NULL || mbi_solver_makes_object(desc)
+			? mbi_precondition_check(context, view, &own) : MERBIT_OK;
 }
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
@@ -30279,6 +30487,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 				"refine needs MERBIT_F64, or set it to 0");
 	}
 	MBI_TRY(mbi_solver_check_method(context, desc));
+	MBI_TRY(mbi_solver_check_object(context, view, desc));
 	return mbi_solver_check_numbers(context, desc);
 }
 
@@ -30323,6 +30532,8 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
 
 static void mbi_solver_release_parts(merbit_solver *solver) {
 	merbit_context *context = solver->context;
+	merbit_preconditioner_destroy(solver->precondition);
+	solver->precondition = NULL;
 	if (solver->inner != NULL) {
 		merbit_solver_destroy(solver->inner);
 		solver->inner = NULL;
@@ -30361,8 +30572,9 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
 	merbit_status status = MERBIT_OK;
 	MBI_TRY(mbi_solver_enter(solver));
 	if (mbi_solve_on_gpu(solver)) {
-		solver->gpu.loop_calls = mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
-		if (solver->inner == NULL) { mbi_recorded_stream(solver); }
+		solver->gpu.loop_calls = mbi_solver_makes_object(&solver->desc) ? 1
+				: mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
+		if (solver->inner == NULL && solver->method->iterate != NULL) { mbi_recorded_stream(solver); }
 		status = mbi_solve_specialise(solver);
 	}
 	if (status == MERBIT_OK) { status = mbi_solve_allocate_memory(solver); }
@@ -30386,12 +30598,18 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
 	merbit_status status;
 	if (solver->desc.refine) { MBI_TRY(mbi_solver_make_inner(solver)); }
 	MBI_TRY(mbi_solver_make_space(solver));
-	MBI_TRY(mbi_solver_make_plan(solver));
+	if (!solver->planless) { MBI_TRY(mbi_solver_make_plan(solver)); }
 	solver->gpu.arena.open = 0;
 	MBI_TRY(mbi_solver_enter(solver));
 	solver->bytes -= solver->gpu.arena.used;
-	status = mbi_solver_setup(solver, &solver->view);
+	status = solver->planless && solver->v.block == 0 ? MERBIT_OK
+			: mbi_solver_setup(solver, &solver->view);
 	mbi_solver_leave(solver);
+	if (status == MERBIT_OK && solver->method->iterate != NULL &&
+			mbi_solver_makes_object(&solver->desc)) {
+		const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
+		status = mbi_precondition_create(solver->context, &solver->view, &own, &solver->precondition);
+	}
 	return status;
 }
 
@@ -30475,6 +30693,10 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
 	} else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
 		solver->v.pre = MBI_PRE_SEPARATE;
 	}
+	if (mbi_solver_makes_object(own)) {
+		solver->v.pre = MBI_PRE_SEPARATE;
+		solver->v.block = 0;
+	}
 	solver->v.n = solver->n;
 	if (own->refine) {
 		solver->method = &mbi_refine_method;
@@ -30518,6 +30740,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
 		return status;
 	}
 	made->prepare_seconds = mbi_seconds() - start;
+	made->desc.precondition = NULL;
 	*solver = made;
 	return MERBIT_OK;
 }
@@ -30539,7 +30762,7 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
 	MBI_TRY(mbi_solver_enter(solver));
 	if (mbi_solve_on_gpu(solver)) { mbi_recorded_release(solver); }
 	mbi_solver_leave(solver);
-	MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
+	if (!solver->planless) { MBI_TRY(merbit_plan_update_values(solver->plan, values, memory)); }
 	if (solver->inner != NULL) {
 		const void *rounded;
 		MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
@@ -30549,9 +30772,12 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
 	MBI_TRY(mbi_solver_enter(solver));
 	view = solver->view;
 	view.values = values;
-	status = mbi_setup_move_values(solver, memory, &view, &own);
+	status = mbi_setup_move_values(solver->context, memory, &view, &own);
 	if (status == MERBIT_OK) { status = mbi_solver_setup(solver, &view); }
-	mbi_setup_release_values(solver, &view, own);
+	if (status == MERBIT_OK && solver->precondition != NULL) {
+		status = mbi_precondition_renew(solver->precondition, &view);
+	}
+	mbi_setup_release_values(solver->context, &view, own);
 	mbi_solver_leave(solver);
 	return status;
 }
@@ -30714,6 +30940,515 @@ MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const voi
 	status = mbi_solver_product(solver, x, y);
 	mbi_solver_leave(solver);
 	return status;
+}
+
+/* ==== >>solve/precondition/engine.c  preconditioners: vectors, steps and products on either side ==== */
+#define MBS_VECTOR double
+#define MBS_NAME(name, part) mbi_##name##part##_f64
+MBS_NOTHING_BEFORE(pre_measure) MBS_AFTER(pre_measure) {
+	(void)c;
+	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
+	m->state.scalar[MBI_PRE_SIZE] = sums[2];
+}
+MBS_NOTHING_BEFORE(pre_in) MBS_NOTHING_AFTER(pre_in) MBS_NOTHING_BEFORE(pre_mean)
+MBS_AFTER(pre_mean) {
+	(void)c;
+	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
+}
+MBS_NOTHING_BEFORE(pre_out) MBS_NOTHING_AFTER(pre_out)
+
+#define MBI_SOLVE_PRECONDITION_STEPS \
+MBS_ELEMENT(pre_measure) { \
+	const double r = MBS_LOAD(MBI_PRE_R); \
+	(void)c; \
+	sums[0] += r; \
+	sums[1] += 1; \
+	MBS_GREATER(sums[2], MBS_SIZE(r)); \
+} \
+MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS) \
+MBS_ELEMENT(pre_in) { \
+	const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0); \
+	(void)sums; \
+	if (v->to) { \
+		const double size = c->scalar[MBI_PRE_SIZE]; \
+		((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r); \
+	} else { MBS_AT(MBI_PRE_OWN)[i] = (MBS_VECTOR)r; } \
+} \
+MBS_STEP(pre_in, 0, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_mean) { \
+	(void)c; \
+	sums[0] += v->to ? (double)((const float *)v->at[MBI_PRE_OWN + 1])[i] \
+			: (double)MBS_AT(MBI_PRE_OWN + 1)[i]; \
+	sums[1] += 1; \
+} \
+MBS_STEP(pre_mean, 2, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_out) { \
+	const double mean = v->from ? c->scalar[MBI_PRE_MEAN] : 0; \
+	const double size = c->scalar[MBI_PRE_SIZE]; \
+	(void)sums; \
+	MBS_STORE(MBI_PRE_Z, v->to ? ((double)((const float *)v->at[MBI_PRE_OWN + 1])[i] - mean) * \
+			(size > 0 ? size : 1) : (double)MBS_AT(MBI_PRE_OWN + 1)[i] - mean); \
+} \
+MBS_STEP(pre_out, 0, 0, MBS_ALWAYS)
+MBI_SOLVE_PRECONDITION_STEPS
+#undef MBS_VECTOR
+#undef MBS_NAME
+#define MBS_VECTOR float
+#define MBS_NAME(name, part) mbi_##name##part##_f32
+MBI_SOLVE_PRECONDITION_STEPS
+#undef MBS_VECTOR
+#undef MBS_NAME
+
+static const mbi_step mbi_precondition_steps[] = {
+		MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(pre_measure),
+		MBI_STEP(pre_in), MBI_STEP(pre_mean), MBI_STEP(pre_out), };
+
+static void mbi_precondition_layout(merbit_solver *solver) {
+	int k;
+	for (k = 0; k <= MBI_AT_W; k++) { solver->alias[k] = MBI_SOLVE_NONE; }
+	for (k = 0; k < solver->kept; k++) { solver->alias[MBI_PRE_OWN + k] = MBI_SOLVE_OWN; }
+}
+
+static const mbi_solve_method mbi_precondition_engine_method = {
+		"preconditioner", "solve/precondition/precondition.cu", mbi_precondition_steps,
+		(int)(sizeof mbi_precondition_steps / sizeof mbi_precondition_steps[0]), 0, 0,
+		mbi_precondition_layout, NULL, NULL, {NULL, NULL}};
+
+static int mbi_precondition_on_gpu(const merbit_preconditioner *p) {
+	return p->side == MERBIT_SIDE_CUDA;
+}
+
+static merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
+	return mbi_precondition_on_gpu(p) ? mbi_device_enter(p->context) : MERBIT_OK;
+}
+
+static void mbi_precondition_leave(const merbit_preconditioner *p) {
+	if (mbi_precondition_on_gpu(p)) { mbi_device_leave(p->context); }
+}
+
+static merbit_status mbi_precondition_engine(merbit_preconditioner *p, int block,
+		int product, int vectors) {
+	merbit_solver *solver = (merbit_solver *)mbi_allocate(p->context, sizeof *solver);
+	if (solver == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a preconditioner's record");
+	}
+	memset(solver, 0, sizeof *solver);
+	mbi_context_retain(p->context);
+	mbi_matrix_retain(p->view.owner);
+	p->engine = solver;
+	solver->context = p->context;
+	solver->view = p->view;
+	solver->type = p->type;
+	solver->n = solver->v.n = p->n;
+	solver->method = &mbi_precondition_engine_method;
+	solver->desc.side = p->side;
+	solver->desc.preconditioner = p->desc.kind;
+	solver->desc.deterministic = p->desc.deterministic;
+	solver->desc.reorder = -1;
+	solver->corrects = 1;
+	solver->planless = !product;
+	solver->kept = vectors;
+	solver->v.block = block;
+	if (!product && block > 0) { MBI_TRY(merbit_view_check(p->context, &p->view)); }
+	return mbi_solver_build(solver);
+}
+
+static merbit_status mbi_precondition_step(merbit_preconditioner *p, int step,
+		const void *r, void *z, void *stream) {
+	merbit_solver *engine = p->engine;
+	merbit_status status;
+	engine->v.at[MBI_PRE_R] = mbi_device_pointer(mbi_device_address(r));
+	engine->v.at[MBI_PRE_Z] = z;
+	engine->gpu.stream = stream;
+	status = mbi_solve_step(engine, step);
+	engine->gpu.stream = NULL;
+	return status;
+}
+
+static void mbi_precondition_count(const merbit_solver *engine, const merbit_plan *plan,
+		merbit_preconditioner_info *info) {
+	merbit_plan_info of_plan;
+	if (engine != NULL) {
+		const int64_t single = engine->single_values != NULL || engine->single_there != 0
+				? mbi_view_values(&engine->view) * (int64_t)sizeof(float) : 0;
+		*(mbi_solve_on_gpu(engine) ? &info->device_bytes : &info->host_bytes) +=
+				(int64_t)engine->bytes;
+		*(engine->single_there != 0 ? &info->device_bytes : &info->host_bytes) += single;
+	}
+	if (plan != NULL) {
+		(void)merbit_plan_get_info(plan, &of_plan);
+		info->device_bytes += of_plan.device_bytes;
+		info->host_bytes += of_plan.host_bytes;
+	}
+}
+
+/* ==== >>solve/precondition/blocks.c  preconditioners: Jacobi, block Jacobi ==== */
+static merbit_status mbi_pre_blocks_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	p->engine->v.from = MBI_PRE_R;
+	p->engine->v.to = MBI_PRE_Z;
+	return mbi_precondition_step(p, MBI_STEP_BLOCKS, r, z, stream);
+}
+
+static void mbi_pre_blocks_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	(void)snprintf(text, size, " of blocks of %d rows", p->desc.block_size);
+}
+
+static void mbi_pre_blocks_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const int64_t entries = p->n * (p->desc.block_size > 0 ? p->desc.block_size : 1);
+	info->operator_complexity =
+			p->view.nnz > 0 ? (double)entries / (double)mbi_view_values(&p->view) : 1;
+}
+
+static const mbi_precondition_method mbi_jacobi_method = {
+		"Jacobi", 1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, NULL, mbi_pre_blocks_info, NULL};
+static const mbi_precondition_method mbi_block_jacobi_method = {
+		"block Jacobi",      -1,  0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
+		mbi_pre_blocks_info, NULL};
+
+/* ==== >>solve/precondition/kinds.c  preconditioners: the kinds ==== */
+static const mbi_precondition_method *
+mbi_precondition_method_of(merbit_preconditioner_kind kind) {
+	switch (kind) {
+	case MERBIT_PRECONDITIONER_JACOBI:
+		return &mbi_jacobi_method;
+	case MERBIT_PRECONDITIONER_BLOCK_JACOBI:
+		return &mbi_block_jacobi_method;
+	default:
+		return NULL;
+	}
+}
+
+/* ==== >>solve/precondition/wrapped.c  preconditioners: in f32, without the mean ==== */
+static int mbi_wrapped_single(const merbit_preconditioner *p) {
+	return p->desc.single && p->type == MERBIT_F64;
+}
+
+static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_view *a,
+		merbit_view *inside) {
+	*inside = *a;
+	if (!mbi_wrapped_single(p)) { return MERBIT_OK; }
+	inside->value_type = MERBIT_F32;
+	return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
+}
+
+static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
+	merbit_preconditioner_desc desc = p->desc;
+	merbit_view inside;
+	desc.single = desc.singular = 0;
+	p->engine->v.from = p->desc.singular != 0;
+	p->engine->v.to = mbi_wrapped_single(p);
+	MBI_TRY(mbi_wrapped_view(p, a, &inside));
+	return mbi_precondition_create(p->context, &inside, &desc, &p->inner);
+}
+
+static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
+	merbit_view inside;
+	MBI_TRY(mbi_wrapped_view(p, a, &inside));
+	return mbi_precondition_renew(p->inner, &inside);
+}
+
+static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	void *const *at = p->engine->v.at;
+	MBI_TRY(mbi_precondition_step(p, MBI_PRE_MEASURE, r, z, stream));
+	MBI_TRY(mbi_precondition_step(p, MBI_PRE_IN, r, z, stream));
+	MBI_TRY(p->inner->method->apply(p->inner, at[MBI_PRE_OWN], at[MBI_PRE_OWN + 1], stream));
+	if (p->desc.singular) { MBI_TRY(mbi_precondition_step(p, MBI_PRE_MEAN_OF_Z, r, z, stream)); }
+	return mbi_precondition_step(p, MBI_PRE_OUT, r, z, stream);
+}
+
+static void mbi_wrapped_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const merbit_preconditioner_info own = *info;
+	(void)merbit_preconditioner_get_info(p->inner, info);
+	info->host_bytes += own.host_bytes;
+	info->device_bytes += own.device_bytes;
+	info->setup_seconds = own.setup_seconds;
+}
+
+static void mbi_wrapped_destroy(merbit_preconditioner *p) {
+	merbit_preconditioner_destroy(p->inner);
+}
+
+static const mbi_precondition_method mbi_wrapped_method = {"", 0, 0, 2, mbi_wrapped_create,
+		mbi_wrapped_apply, mbi_wrapped_update, NULL, mbi_wrapped_info, mbi_wrapped_destroy};
+
+/* ==== >>solve/precondition/create.c  preconditioners: checks, life, application ==== */
+#define MBI_PRE_DEGREE_MOST 32
+
+static const char *const mbi_precondition_kinds[] = {
+		"MERBIT_PRECONDITIONER_NONE",         "MERBIT_PRECONDITIONER_JACOBI",
+		"MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK",
+		"MERBIT_PRECONDITIONER_CHEBYSHEV",    "MERBIT_PRECONDITIONER_FSAI",
+		"MERBIT_PRECONDITIONER_AMG"};
+
+static const char *mbi_precondition_name(merbit_preconditioner_kind kind) {
+	return mbi_precondition_kinds[kind];
+}
+
+static merbit_status mbi_precondition_check_number(merbit_context *context,
+		const merbit_preconditioner_desc *desc, const char *name, int value, int takes, int most) {
+	if (value != 0 && !takes) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.%s is %d, but %s does not take it; set it to 0", name,
+				value, mbi_precondition_kinds[desc->kind]);
+	}
+	if (value < 0 || value > most) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.%s is %d; use 1 to %d, or 0 for the default", name, value, most);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_precondition_check(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc) {
+	const int amg = desc->kind == MERBIT_PRECONDITIONER_AMG;
+	const int blocks = desc->kind == MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+	if ((int)desc->kind <= MERBIT_PRECONDITIONER_NONE ||
+			(int)desc->kind > MERBIT_PRECONDITIONER_AMG ||
+			desc->kind == MERBIT_PRECONDITIONER_CALLBACK) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_AMG or another kind "
+				"that is no function of yours", (int)desc->kind);
+	}
+	if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
+				"MERBIT_SIDE_CUDA", (int)desc->side);
+	}
+	MBI_TRY(mbi_precondition_check_number(context, desc, "block_size", desc->block_size,
+			amg || blocks, MBI_SOLVE_BLOCK_MOST));
+	MBI_TRY(mbi_precondition_check_number(context, desc, "degree", desc->degree,
+			desc->kind == MERBIT_PRECONDITIONER_CHEBYSHEV, MBI_PRE_DEGREE_MOST));
+	MBI_TRY(mbi_precondition_check_number(context, desc, "near_nullspace_count",
+			desc->near_nullspace_count, amg, MBI_SOLVE_BLOCK_MOST));
+	if ((desc->near_nullspace != NULL) != (desc->near_nullspace_count > 0)) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.near_nullspace_count is %d, but near_nullspace is %s; "
+				"set both or neither", desc->near_nullspace_count,
+				desc->near_nullspace != NULL ? "given" : "NULL");
+	}
+	if (amg && desc->block_size > 1 && view->rows % desc->block_size != 0) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.block_size is %d, which does not divide the %" PRId64
+				" rows of the matrix; use the number of unknowns of a node", desc->block_size, view->rows);
+	}
+	if (mbi_precondition_method_of(desc->kind) == NULL) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"%s is not built in this version; use MERBIT_PRECONDITIONER_JACOBI",
+				mbi_precondition_kinds[desc->kind]);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_precondition_check_all(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc) {
+	MBI_TRY(mbi_view_check_header(context, view));
+	if (!mbi_type_plain(mbi_view_type(view))) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"the matrix's value_type is %s; preconditioners take MERBIT_F64 and MERBIT_F32",
+				mbi_type_names[mbi_view_type(view)]);
+	}
+	if (view->rows != view->cols) {
+		return mbi_fail(context, MERBIT_INVALID_MATRIX, "the matrix is %" PRId64 " x %" PRId64
+				"; a preconditioner takes square ones", view->rows, view->cols);
+	}
+	MBI_TRY(mbi_precondition_check(context, view, desc));
+	if (desc->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+		return mbi_fail(context, MERBIT_NO_DEVICE,
+				"preconditioner_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
+				context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA", context->reason);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_precondition_make(merbit_preconditioner *p) {
+	const mbi_precondition_method *method = p->method;
+	const int block = method->block < 0 ? p->desc.block_size : method->block;
+	merbit_status status = MERBIT_OK;
+	if (block > 0 || method->product || method->vectors > 0) {
+		MBI_TRY(mbi_precondition_engine(p, block, method->product, method->vectors));
+	}
+	if (method->create != NULL) { status = method->create(p, &p->view); }
+	p->desc.near_nullspace = NULL;
+	return status;
+}
+
+static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
+	merbit_status status;
+	if (p->side != MERBIT_SIDE_CUDA) { return MERBIT_OK; }
+	MBI_TRY(mbi_device_enter(p->context));
+	status = mbi_device_synchronize(p->context, NULL);
+	mbi_device_leave(p->context);
+	return status;
+}
+
+static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc, merbit_preconditioner **made) {
+	const double start = mbi_seconds();
+	const int single = desc->single && mbi_view_type(view) == MERBIT_F64;
+	merbit_preconditioner *p = (merbit_preconditioner *)mbi_allocate(context, sizeof *p);
+	merbit_status status;
+	*made = NULL;
+	if (p == NULL) {
+		return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a preconditioner's record");
+	}
+	memset(p, 0, sizeof *p);
+	mbi_context_retain(context);
+	mbi_matrix_retain(view->owner);
+	p->context = context;
+	p->desc = *desc;
+	if (desc->kind == MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size == 0) {
+		p->desc.block_size = 4;
+	}
+	p->method =
+			single || desc->singular ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
+	p->view = *view;
+	p->type = mbi_view_type(view);
+	p->side = desc->side;
+	p->n = view->rows;
+	status = mbi_precondition_make(p);
+	status = status == MERBIT_OK ? mbi_precondition_wait(p) : status;
+	if (status != MERBIT_OK) {
+		merbit_preconditioner_destroy(p);
+		return status;
+	}
+	p->setup_seconds = mbi_seconds() - start;
+	*made = p;
+	return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
+		const merbit_view *view, const merbit_preconditioner_desc *desc,
+		merbit_preconditioner **preconditioner) {
+	merbit_preconditioner_desc own;
+	if (preconditioner != NULL) { *preconditioner = NULL; }
+	if (context == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (view == NULL || desc == NULL || preconditioner == NULL) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_preconditioner_create: `%s` is NULL",
+				view == NULL   ? "view" : desc == NULL ? "desc" : "preconditioner");
+	}
+	MBI_TRY(mbi_precondition_check_all(context, view, desc));
+	own = *desc;
+	own.side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
+	return mbi_precondition_create(context, view, &own, preconditioner);
+}
+
+MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner) {
+	merbit_preconditioner *p = preconditioner;
+	merbit_context *context;
+	if (p == NULL) { return; }
+	context = p->context;
+	if (p->method->destroy != NULL) { p->method->destroy(p); }
+	if (p->engine != NULL) { mbi_solver_free(p->engine); }
+	merbit_matrix_destroy(p->view.owner);
+	mbi_release(context, p);
+	mbi_context_unref(context);
+}
+
+static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a) {
+	const double start = mbi_seconds();
+	if (p->method->product || p->method->block != 0) {
+		MBI_TRY(merbit_solver_update_values(p->engine, a->values, MERBIT_MEMORY_DEFAULT));
+	}
+	if (p->method->update != NULL) { MBI_TRY(p->method->update(p, a)); }
+	MBI_TRY(mbi_precondition_wait(p));
+	p->setup_seconds = mbi_seconds() - start;
+	return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_preconditioner_update_values(
+		merbit_preconditioner *preconditioner, const void *values, merbit_memory memory) {
+	merbit_preconditioner *p = preconditioner;
+	merbit_view view;
+	merbit_status status;
+	void *own = NULL;
+	if (p == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (p->view.values == NULL || (values == NULL && p->view.nnz > 0)) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, p->view.values == NULL
+				? "the preconditioner is that of a pattern of ones; make one from a view " "with values"
+				: "merbit_preconditioner_update_values: `values` is NULL");
+	}
+	view = p->view;
+	view.values = values;
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_setup_move_values(p->context, memory, &view, &own);
+	status = status == MERBIT_OK ? mbi_precondition_renew(p, &view) : status;
+	mbi_setup_release_values(p->context, &view, own);
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static merbit_status mbi_precondition_check_vectors(merbit_preconditioner *p, const void *r,
+		const void *z) {
+	const uint64_t bytes = (uint64_t)p->n * mbi_type_size(p->type);
+	const void *wrong;
+	if (p->n > 0 && (r == NULL || z == NULL)) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_preconditioner_apply: `%c` is NULL", r == NULL ? 'r' : 'z');
+	}
+	if (mbi_overlap(r, bytes, z, bytes)) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_preconditioner_apply: r and z overlap; use two vectors of %" PRId64 " elements",
+				p->n);
+	}
+	if (!mbi_precondition_on_gpu(p) || p->n == 0) { return MERBIT_OK; }
+	wrong = !mbi_device_owns(p->context, r) ? r : !mbi_device_owns(p->context, z) ? z : NULL;
+	return wrong == NULL ? MERBIT_OK : mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+			"merbit_preconditioner_apply: %c at %p is host memory, but the "
+			"preconditioner computes on CUDA; use a merbit_buffer", wrong == r ? 'r' : 'z', wrong);
+}
+
+MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,
+		const void *r, void *z, void *stream) {
+	merbit_preconditioner *p = preconditioner;
+	merbit_status status;
+	if (p == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_precondition_check_vectors(p, r, z);
+	if (status == MERBIT_OK && p->n > 0) { status = p->method->apply(p, r, z, stream); }
+	mbi_precondition_leave(p);
+	return status;
+}
+
+MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *preconditioner,
+		char *text, size_t size) {
+	const merbit_preconditioner *p = preconditioner, *made;
+	merbit_preconditioner_info info;
+	char line[512], part[256] = "";
+	int length;
+	if (p == NULL) {
+		length = snprintf(line, sizeof line, "no preconditioner");
+	} else {
+		made = p->inner != NULL ? p->inner : p;
+		(void)merbit_preconditioner_get_info(p, &info);
+		if (made->method->describe != NULL) { made->method->describe(made, part, sizeof part); }
+		length = snprintf(
+				line, sizeof line, "%s%s on %s, %s%s: %" PRId64 " rows; %.3g MB, set up in %.1f ms",
+				made->method->name, part, mbi_precondition_on_gpu(p) ? p->context->device.name : "the CPU",
+				made->type == MERBIT_F32 ? (p->type == MERBIT_F64 ? "f32 inside f64" : "f32") : "f64",
+				p->desc.singular ? ", without the mean" : "", p->n,
+				1e-6 * (double)(info.host_bytes + info.device_bytes), 1e3 * p->setup_seconds);
+	}
+	if (text != NULL && size > 0) { (void)snprintf(text, size, "%s", line); }
+	return length > 0 ? (size_t)length : 0;
+}
+
+MERBIT_API merbit_status merbit_preconditioner_get_info(
+		const merbit_preconditioner *preconditioner, merbit_preconditioner_info *info) {
+	const merbit_preconditioner *p = preconditioner;
+	if (p == NULL || info == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	memset(info, 0, sizeof *info);
+	info->kind = p->desc.kind;
+	info->side = p->side;
+	info->levels = 1;
+	info->rows[0] = p->n;
+	info->nonzeros[0] = mbi_view_values(&p->view);
+	info->operator_complexity = 1;
+	info->setup_seconds = p->setup_seconds;
+	if (p->engine != NULL) { mbi_precondition_count(p->engine, p->engine->plan, info); }
+	if (p->method->info != NULL) { p->method->info(p, info); }
+	return MERBIT_OK;
 }
 
 /* ==== >>solve/pagerank/weights.c  PageRank: weights of vertices ==== */

@@ -130,7 +130,7 @@ static void report(const job *j, const merbit_solver_result *r, int64_t n) {
   (void)printf("plan: %s\n", r->plan_description);
 }
 
-static int draw(const job *j, const char *method, merbit_preconditioner preconditioner,
+static int draw(const job *j, const char *method, merbit_preconditioner_kind preconditioner,
                 const merbit_solver_result *r) {
   char title[256], label[64];
   const char *name = strrchr(j->path, '/');

@@ -145,7 +145,7 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   desc.method = (merbit_solver_method)method;
   desc.side = self->context->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
   desc.vector_memory = host_vectors ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
-  desc.preconditioner = (merbit_preconditioner)preconditioner;
+  desc.preconditioner = (merbit_preconditioner_kind)preconditioner;
   desc.expected_solves = expected;
   desc.apply = self->watch.apply != NULL ? on_apply : NULL;
   desc.apply_user = desc.apply != NULL ? &self->watch : NULL;

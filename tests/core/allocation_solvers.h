@@ -32,7 +32,7 @@ static void with_path(world *w) {
 enum { JACOBI_CG, BLOCK_BICGSTAB, BLOCK_GMRES, REORDERED_GMRES, REFINING_CG };
 static const struct {
   merbit_solver_method method;
-  merbit_preconditioner preconditioner;
+  merbit_preconditioner_kind preconditioner;
   int restart, reorder, refine;
 } solvers[] = {{MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI, 0, 0, 0},
                {MERBIT_SOLVER_BICGSTAB, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 0, 0, 0},

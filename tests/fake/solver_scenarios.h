@@ -46,7 +46,7 @@ static int goes_without(const merbit_solver *solver) {
 }
 
 static merbit_status chain_create(merbit_context *context, const merbit_view *view,
-                                  merbit_solver_method method, merbit_preconditioner m,
+                                  merbit_solver_method method, merbit_preconditioner_kind m,
                                   merbit_memory memory, merbit_solver **solver) {
   merbit_solver_desc desc;
   merbit_status status;
