@@ -3586,8 +3586,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-#define MBI_SOURCES 82
-#define MBI_KERNEL_HASH "8df29434f68adac0df98f1904586dfdf56079cdc0d88d315106f1ce82f560131"
+#define MBI_SOURCES 84
+#define MBI_KERNEL_HASH "20e5b234ad801227ffacc78becd88c0d3a1d40a1e2d724d01973800fc6c428e4"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5206,8 +5206,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
 "return atomicCAS(address, expected, value);\n}\n"
 "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\natomicOr(address, bits);\n}\n"
-"MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\natomicMax(address, value);\n"
-"}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
+"template <class T> MBK_DEVICE void mbk_atomic_max(T *address, T value) {\n"
+"atomicMax(address, value);\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
 "return *(const volatile mbk_u32 *)address;\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load(const T *address) {\nreturn __ldg(address);\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\nreturn __ldcs(address);\n"
@@ -5320,6 +5320,371 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n#ifndef MBK_TYPES_CUH\n#define MBK_TYPES_CUH\ntypedef int mbk_i32;\ntypedef unsigned mbk_u32;\n"
 "typedef long long mbk_i64;\ntypedef unsigned long long mbk_u64;\n\ntypedef struct mbk_scalar {\n"
 "mbk_u64 words[2];\n} mbk_scalar;\n#endif\n"}},
+{"solve/amg/multiply.cuh", {
+"\n\n\n\n\n\n"
+"typedef struct mbk_multiply_columns_arguments { mbk_u64 rows; const mbk_i32 *a_ptr, *a_col, "
+"*b_ptr, *b_col; mbk_u32 smooths; mbk_u32 lanes_a, lanes_b; mbk_u32 slots; mbk_i32 *c_ptr, "
+"*c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
+"mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
+"const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
+"*b_val; const double *scale, *filtered; mbk_u32 lanes_a, lanes_b; mbk_u32 most, longest; const "
+"mbk_i32 *c_ptr, *c_col; double *c_val; double *sums; } mbk_multiply_values_arguments; typedef "
+"struct mbk_scan_arguments { mbk_i32 *counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; "
+"mbk_u64 *total; mbk_u32 *most; } mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
+"#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\nstruct mbk_multiply_lane {\n"
+"mbk_u32 lanes, group, lane, mask, pair;\n\n"
+"MBK_MEMBER mbk_multiply_lane(mbk_u32 lanes_a, mbk_u32 lanes_b)\n"
+": lanes(lanes_a * lanes_b), group(mbk_thread() / lanes), lane(mbk_thread() % lanes),\n"
+"mask(of(lanes)), pair(of(lanes_b)) {\n}\n\nstatic MBK_MEMBER mbk_u32 of(mbk_u32 count) {\n"
+"return count == 32 ? 0xffffffffu : ((1u << count) - 1) << mbk_lane() / count * count;\n}\n"
+"};\n\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_multiply_before(mbk_u64 value, mbk_u64 *sums, mbk_u64 *all) {\n"
+"mbk_u64 sum = value;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u64 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
+"sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
+"sums[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n*all = 0;\n"
+"for (mbk_u32 w = 0; w < MBK_MULTIPLY_THREADS / 32; w++) {\n",
+"sum += w < mbk_thread() / 32 ? sums[w] : 0;\n*all += sums[w];\n}\nreturn sum - value;\n}\n\n\n\n"
+"#define MBK_SCAN_ITEMS 8\n#define MBK_SCAN_TILE (MBK_MULTIPLY_THREADS * MBK_SCAN_ITEMS)\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_scan_sums(MBK_GRID_CONSTANT mbk_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_SCAN_TILE + mbk_thread();\n"
+"mbk_u64 sum = 0, all = 0;\nmbk_u32 most = 0;\nfor (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {\n"
+"const mbk_u64 at = first + i * MBK_MULTIPLY_THREADS;\n"
+"const mbk_u32 count = at < a.count ? (mbk_u32)a.counts[at] : 0;\nsum += count;\n"
+"most = count > most ? count : most;\n}\n"
+"(void)mbk_multiply_before(sum, (mbk_u64 *)shared, &all);\nfor (int d = 16; d > 0; d /= 2) {\n"
+"const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\n"
+"most = other > most ? other : most;\n}\nif (mbk_lane() == 0) {\nmbk_atomic_max(a.most, most);\n"
+"}\nif (mbk_thread() == 0) {\na.sums[mbk_block()] = all;\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_scan_tiles(MBK_GRID_CONSTANT mbk_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_u64 base = 0;\nfor (mbk_u64 from = 0; from < a.tiles; from += MBK_MULTIPLY_THREADS) {\n"
+"const mbk_u64 i = from + mbk_thread();\nmbk_u64 all = 0;\nconst mbk_u64 before =\n"
+"mbk_multiply_before(i < a.tiles ? a.sums[i] : 0, (mbk_u64 *)shared, &all);\nif (i < a.tiles) {\n"
+"a.sums[i] = base + before;\n}\nbase += all;\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n"
+"}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_scan_counts(MBK_GRID_CONSTANT mbk_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_u64 first =\n"
+"(mbk_u64)mbk_block() * MBK_SCAN_TILE + (mbk_u64)mbk_thread() * MBK_SCAN_ITEMS;\n",
+"mbk_u32 count[MBK_SCAN_ITEMS];\nmbk_u64 sum = 0, all = 0;\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {\n"
+"count[i] = first + i < a.count ? (mbk_u32)a.counts[first + i] : 0;\nsum += count[i];\n}\n"
+"mbk_u64 at = a.sums[mbk_block()] + mbk_multiply_before(sum, (mbk_u64 *)shared, &all);\n"
+"#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {\nif (first + i < a.count) {\n"
+"a.counts[first + i] = (mbk_i32)at;\n}\nat += count[i];\nif (first + i + 1 == a.count) {\n"
+"a.counts[a.count] = (mbk_i32)at;\n}\n}\n}\n\n\n\n\n\n\ntemplate <class TAKE>\n"
+"MBK_DEVICE void mbk_multiply_visit(const mbk_multiply_columns_arguments &a, mbk_u64 row,\n"
+"mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\nconst TAKE &take) {\n"
+"const mbk_i32 own = a.smooths ? mbk_load(a.b_col + row) : 0;\n"
+"const mbk_u32 end = own >= 0 ? (mbk_u32)mbk_load(a.a_ptr + row + 1) : 0;\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
+"const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0 && a.b_ptr != nullptr) {\n"
+"const mbk_u32 stop = (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
+"for (mbk_u32 l = (mbk_u32)mbk_load(a.b_ptr + j) + lane; l < stop; l += lanes) {\n"
+"take((mbk_u32)mbk_load(a.b_col + l));\n}\n"
+"} else if (j >= 0 && lane == 0 && mbk_load(a.b_col + j) >= 0) {\n"
+"take((mbk_u32)mbk_load(a.b_col + j));\n}\n}\n"
+"if (a.smooths && first == 0 && lane == 0 && own >= 0) {\ntake((mbk_u32)own);\n}\n}\n\n\n\n"
+"struct mbk_multiply_set {\nmbk_u32 *table, *list, *count;\nmbk_u32 slots, most;\n\n"
+"MBK_MEMBER void operator()(mbk_u32 column) const {\n"
+"for (mbk_u32 slot = column * 0x9e3779b1u >> 7 & (slots - 1); mbk_peek(count) <= most;\n"
+"slot = (slot + 1) & (slots - 1)) {\nmbk_u32 seen = mbk_peek(table + slot);\n"
+"if (seen == MBK_MULTIPLY_EMPTY) {\n",
+"seen = mbk_atomic_swap_if(table + slot, MBK_MULTIPLY_EMPTY, column);\n"
+"if (seen == MBK_MULTIPLY_EMPTY) {\nconst mbk_u32 place = mbk_atomic_add(count, 1u);\n"
+"if (place < most) {\nlist[place] = column;\n}\nreturn;\n}\n}\nif (seen == column) {\nreturn;\n}\n"
+"}\n}\n};\n\n\n\n"
+"MBK_DEVICE void mbk_multiply_sort(mbk_u32 *list, mbk_u32 count, const mbk_multiply_lane &me) {\n"
+"mbk_u32 width = 1;\nwhile (width < count) {\nwidth *= 2;\n}\n"
+"for (mbk_u32 i = count + me.lane; i < width; i += me.lanes) {\nlist[i] = MBK_MULTIPLY_EMPTY;\n}\n"
+"mbk_warp_sync(me.mask);\nfor (mbk_u32 size = 2; size <= width; size *= 2) {\n"
+"for (mbk_u32 gap = size / 2; gap > 0; gap /= 2) {\n"
+"for (mbk_u32 i = me.lane; i < width / 2; i += me.lanes) {\n"
+"const mbk_u32 low = 2 * i - (i & (gap - 1)), high = low + gap;\n"
+"const mbk_u32 x = list[low], y = list[high];\nif ((x > y) == ((low & size) == 0)) {\n"
+"list[low] = y;\nlist[high] = x;\n}\n}\nmbk_warp_sync(me.mask);\n}\n}\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_multiply_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
+"mbk_u32 *const own = (mbk_u32 *)shared + me.group * (a.slots + a.slots / 2 + 1);\n"
+"const mbk_multiply_set set = {own, own + a.slots, own + a.slots + a.slots / 2, a.slots,\n"
+"a.slots / 2};\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
+"for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
+"row += (mbk_u64)mbk_grid() * groups) {\n"
+"const mbk_u32 at = a.c_col != nullptr ? (mbk_u32)a.c_ptr[row] : 0;\n"
+"if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {\ncontinue;\n}\n"
+"for (mbk_u32 s = me.lane; s < a.slots; s += me.lanes) {\nset.table[s] = MBK_MULTIPLY_EMPTY;\n}\n",
+"if (me.lane == 0) {\n*set.count = 0;\n}\nmbk_warp_sync(me.mask);\n"
+"mbk_multiply_visit(a, row, me.lane / a.lanes_b, a.lanes_a, me.lane % a.lanes_b, a.lanes_b,\n"
+"set);\nmbk_warp_sync(me.mask);\nconst mbk_u32 count = *set.count;\nif (a.c_col != nullptr) {\n"
+"mbk_multiply_sort(set.list, count, me);\nfor (mbk_u32 i = me.lane; i < count; i += me.lanes) {\n"
+"a.c_col[at + i] = (mbk_i32)set.list[i];\n}\n} else if (me.lane == 0 && count <= set.most) {\n"
+"a.c_ptr[row] = (mbk_i32)count;\n} else if (me.lane == 0) {\n"
+"a.long_rows[mbk_atomic_add(a.long_count, 1u)] = (mbk_i32)row;\n}\nmbk_warp_sync(me.mask);\n}\n"
+"}\n\n\nstruct mbk_multiply_mark {\nmbk_u32 *bits;\n\n"
+"MBK_MEMBER void operator()(mbk_u32 column) const {\n"
+"mbk_atomic_or(bits + column / 32, 1u << column % 32);\n}\n};\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_multiply_long_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_mark mark = {a.bits + mbk_block() * a.words};\n"
+"const mbk_u64 share = (a.words + MBK_MULTIPLY_THREADS - 1) / MBK_MULTIPLY_THREADS;\n"
+"const mbk_u64 first = mbk_thread() * share;\n"
+"const mbk_u64 last = first + share < a.words ? first + share : a.words;\n"
+"const mbk_u32 count = *a.long_count;\n"
+"for (mbk_u32 i = mbk_block(); i < count; i += mbk_grid()) {\n"
+"const mbk_u64 row = (mbk_u64)a.long_rows[i];\n"
+"for (mbk_u64 w = mbk_thread(); w < a.words; w += MBK_MULTIPLY_THREADS) {\nmark.bits[w] = 0;\n}\n"
+"mbk_block_sync();\n"
+"mbk_multiply_visit(a, row, mbk_thread() / 32, MBK_MULTIPLY_THREADS / 32, mbk_lane(), 32,\n"
+"mark);\nmbk_block_sync();\nmbk_u64 found = 0, all = 0;\n"
+"for (mbk_u64 w = first; w < last; w++) {\n"
+"found += (mbk_u64)mbk_popcount(mbk_load_fresh(mark.bits + w));\n}\n",
+"const mbk_u64 before = mbk_multiply_before(found, (mbk_u64 *)shared, &all);\n"
+"if (a.c_col == nullptr && mbk_thread() == 0) {\na.c_ptr[row] = (mbk_i32)all;\n}\n"
+"if (a.c_col != nullptr) {\nmbk_i32 *to = a.c_col + a.c_ptr[row] + before;\n"
+"for (mbk_u64 w = first; w < last; w++) {\n"
+"for (mbk_u32 left = mbk_load_fresh(mark.bits + w); left != 0; left &= left - 1) {\n"
+"*to++ = (mbk_i32)(w * 32) + 31 - mbk_leading_zeros(left & (0u - left));\n}\n}\n}\n"
+"mbk_block_sync();\n}\n}\n\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {\n"
+"mbk_u32 low = 0;\nfor (mbk_u32 high = count - 1; low < high;) {\n"
+"const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n"
+"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,\n"
+"mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
+"mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\ndouble factor = 1;\n"
+"if (a.scale != nullptr) {\nfactor = -mbk_load(a.scale + row);\nif (first == 0 && lane == 0) {\n"
+"sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + row))] +=\n"
+"(1 + factor * mbk_load(a.filtered + row)) * mbk_load(a.b_val + row);\n}\n}\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
+"const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
+"const double value = factor * mbk_load(a.a_val + k);\n"
+"const mbk_u32 begin = (mbk_u32)(a.b_ptr != nullptr ? mbk_load(a.b_ptr + j) : j);\n"
+"const mbk_u32 stop = a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j + 1)\n",
+": begin + (mbk_load(a.b_col + j) >= 0);\nfor (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
+"sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + l))] +=\n"
+"value * mbk_load(a.b_val + l);\n}\n}\nmbk_warp_sync(mask);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
+"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most;\n"
+"double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
+"mbk_i32 *const columns = (mbk_i32 *)(sums + kept);\n"
+"for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
+"row += (mbk_u64)mbk_grid() * groups) {\nconst mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;\n"
+"const mbk_u32 first = me.lane / a.lanes_b;\nif (count == 0 || count > a.most) {\ncontinue;\n}\n"
+"for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ncolumns[i] = mbk_load(a.c_col + at + i);\n"
+"for (mbk_u32 part = 0; part < a.lanes_a; part++) {\nsums[part * count + i] = 0;\n}\n}\n"
+"mbk_warp_sync(me.mask);\n"
+"mbk_multiply_add(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair, columns,\n"
+"count, sums + first * count);\nmbk_warp_sync(me.mask);\n"
+"for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * count + i];\n}\n"
+"a.c_val[at + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n",
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
+"const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
+"double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest;\n"
+"for (mbk_u64 first = (mbk_u64)mbk_block() * MBK_MULTIPLY_THREADS; first < a.rows;\n"
+"first += (mbk_u64)mbk_grid() * MBK_MULTIPLY_THREADS) {\n"
+"const mbk_u64 mine = first + mbk_thread();\nif (mbk_thread() == 0) {\n*found = 0;\n}\n"
+"mbk_block_sync();\nif (mine < a.rows &&\n"
+"(mbk_u32)(mbk_load(a.c_ptr + mine + 1) - mbk_load(a.c_ptr + mine)) > a.most) {\n"
+"found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();\n}\nmbk_block_sync();\n"
+"for (mbk_u32 f = 1; f <= *found; f++) {\nconst mbk_u64 row = first + found[f];\n"
+"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;\n"
+"for (mbk_u64 i = mbk_thread(); i < (mbk_u64)warps * count; i += MBK_MULTIPLY_THREADS) {\n"
+"sums[i] = 0;\n}\nmbk_block_sync();\n"
+"mbk_multiply_add(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at, count,\n"
+"sums + (mbk_u64)warp * count);\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread(); i < count; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[(mbk_u64)part * count + i];\n}\n"
+"a.c_val[at + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
+{"solve/amg/setup.cu", {
+"\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
+"typedef struct mbk_amg_strength_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; "
+"const double *values; mbk_u32 lanes; mbk_u32 known; double theta; double *roots; mbk_i32 *links; "
+"mbk_u8 *state; double *inverse, *filtered, *scale; double omega, least; mbk_u64 *lambda; mbk_u32 "
+"*unsorted; } mbk_amg_strength_arguments; typedef struct mbk_amg_aggregate_arguments { mbk_u64 "
+"rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 pass, round, first; mbk_u8 *state, "
+"*next; mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; mbk_i32 before; } "
+"mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 rows, "
+"aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *near; mbk_u32 lanes; double "
+"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_gather_arguments { mbk_u64 "
+"count; const mbk_i32 *places; const double *from; double *to; } mbk_amg_gather_arguments; "
+"typedef struct mbk_amg_unit_arguments { mbk_u64 rows; mbk_i32 *columns; double *values; } "
+"mbk_amg_unit_arguments; typedef struct mbk_amg_round_arguments { mbk_u64 count; const double "
+"*from; float *to; } mbk_amg_round_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 "
+"rows, nnz; const void *row_ptr, *col_ind, *values; mbk_u32 wide_ptr, wide_col, base, "
+"value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
+"#define MBK_AMG_THREADS 256\n#define MBK_AMG_NEIGHBOURS 64\n\n\nstruct mbk_amg_turns {\n"
+"mbk_u32 lanes, lane;\nmbk_u64 step, row;\n\nMBK_MEMBER mbk_amg_turns(mbk_u32 lanes)\n"
+": lanes(lanes), lane(mbk_thread() % lanes),\n"
+"step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),\n",
+"row((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes) + mbk_thread() / lanes) {\n}\n\n"
+"MBK_MEMBER mbk_u64 count(mbk_u64 rows) const {\nreturn (rows + step - 1) / step;\n}\n};\n\n\n"
+"MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {\n"
+"for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
+"}\nreturn sum;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n"
+"for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {\n"
+"a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]\n"
+": ((const mbk_i32 *)a.row_ptr)[i]) -\na.base);\n}\n"
+"for (mbk_u64 k = first; k < a.nnz; k += step) {\nif (a.col_ind_to != nullptr) {\n"
+"a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
+": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n"
+"a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
+": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_gather(MBK_GRID_CONSTANT mbk_amg_gather_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;\n"
+"k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
+"a.to[k] = mbk_load(a.from + mbk_load(a.places + k));\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_round(MBK_GRID_CONSTANT mbk_amg_round_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;\n",
+"k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\na.to[k] = (float)mbk_load(a.from + k);\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_unit(MBK_GRID_CONSTANT mbk_amg_unit_arguments a) {\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\na.columns[i] = (mbk_i32)i;\na.values[i] = 1;\n}\n"
+"}\n\n\n\nenum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT, MBK_AMG_ISOLATED };\n\n\n\n\n"
+"template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
+"for (int d = (int)lanes / 2; d > 0; d /= 2) {\n"
+"const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
+"}\nreturn most;\n}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
+"double lambda = 0;\nbool unsorted = false;\n"
+"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
+"double most = 0, sum = 0, diagonal = 0;\nif (at.row < a.rows) {\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"for (mbk_u32 k = begin + at.lane; k < end; k += at.lanes) {\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool own = (mbk_u64)column == at.row;\n"
+"sum += size;\ndiagonal += own ? value : 0;\nmost = size > most && !own ? size : most;\n"
+"unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n}\n}\n"
+"most = mbk_amg_most(most, a.lanes);\nsum = mbk_amg_sum(sum, a.lanes);\n"
+"diagonal = mbk_amg_sum(diagonal, a.lanes);\n"
+"const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n",
+"sum *= inverse < 0 ? -inverse : inverse;\nlambda = sum > lambda ? sum : lambda;\n"
+"if (at.row < a.rows && at.lane == 0) {\na.roots[at.row] = sqrt(most);\n"
+"a.inverse[at.row] = inverse;\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
+"lambda = mbk_amg_most(lambda, 32);\nif (mbk_lane() == 0 && lambda > 0) {\nmbk_u64 bits;\n"
+"memcpy(&bits, &lambda, sizeof bits);\nmbk_atomic_max(a.lambda, bits);\n}\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
+"const double lambda = *(const double *)a.lambda;\n"
+"const double factor = lambda > 0 ? a.omega / lambda : 0;\n"
+"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
+"double filtered = 0;\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"const double root = a.known ? 0 : mbk_load(a.roots + at.row);\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool strong = a.known ? a.links[k] >= 0\n"
+": (mbk_u64)column != at.row &&\nsize > a.theta * (root * mbk_load(a.roots + column));\n"
+"if (!a.known) {\na.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
+"strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
+"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
+"filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n",
+"a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? factor / diagonal : 0;\n"
+"if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_ISOLATED;\n}\n}\n}\n"
+"}\n\n\n\n#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n"
+"mbk_u64 h = ((mbk_u64)round << 32 | (mbk_u64)node) + 0x9e3779b97f4a7c15ull;\n"
+"h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
+"return state == MBK_AMG_ROOT   ? MBK_AMG_ROOT_KEY\n"
+": state == MBK_AMG_OPEN ? (mbk_u64)1 << 62 | (h >> 34) << 31 | (mbk_u64)node\n: 0;\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
+"mbk_amg_turns at(a.lanes);\n"
+"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
+"const bool taken = at.row < a.rows && a.pass > 0 && a.aggregate[at.row] >= 0;\n"
+"bool asks = at.row < a.rows && !taken;\nmbk_u64 most = 0;\nif (asks && !a.first) {\n"
+"const mbk_u64 near = a.near[at.row];\nasks = near != 0 && near != MBK_AMG_ROOT_KEY;\n}\n"
+"if (asks) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\n"
+"const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;\n"
+"most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
+"if (at.lane == 0 && (asks || (taken && a.first))) {\na.near[at.row] = most;\n}\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nmbk_amg_turns at(a.lanes);\n",
+"mbk_u32 open = 0;\n"
+"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
+"const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;\nmbk_u64 most = 0;\n"
+"if (asks) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"most = a.near[at.row];\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\nconst mbk_u64 key = j >= 0 ? a.near[j] : 0;\n"
+"most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
+"if (asks && at.lane == 0) {\n"
+"const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);\n"
+"if (most == MBK_AMG_ROOT_KEY || most == own) {\n"
+"a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;\n} else {\nopen++;\n}\n}\n}\n"
+"for (int d = 16; d > 0; d /= 2) {\nopen += mbk_shuffle_xor(0xffffffffu, open, d, 32);\n}\n"
+"if (open > 0 && mbk_lane() == 0) {\nmbk_atomic_add(a.open, open);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_count_roots(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nbool root = a.state[i] == MBK_AMG_ROOT;\n"
+"if (root && a.pass > 0) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
+"mbk_u32 left = 0;\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && left < 2; k++) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\nleft += j >= 0 && a.aggregate[j] < 0;\n}\n"
+"root = left >= 2;\nif (!root) {\na.state[i] = MBK_AMG_DECIDED;\n}\n}\na.counts[i] = root;\n}\n"
+"}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n",
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
+"mbk_i32 found = a.pass > 0 ? a.aggregate[i] : -1;\nif (a.state[i] == MBK_AMG_ROOT) {\n"
+"found = a.before + a.counts[i];\n} else if (found < 0) {\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\n"
+"found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.before + a.counts[j] : -1;\n}\n}\n"
+"a.aggregate[i] = found;\na.next[i] = a.state[i] == MBK_AMG_ISOLATED ? MBK_AMG_ISOLATED\n"
+": found < 0                    ? MBK_AMG_OPEN\n: MBK_AMG_DECIDED;\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nmbk_i32 found = a.aggregate[i];\n"
+"if (found < 0) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\nmbk_u32 most = 0;\n"
+"for (mbk_u32 k = begin; k < end; k++) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
+"const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;\nmbk_u32 count = 0, looked = 0;\n"
+"for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {\n"
+"const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
+"count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
+"if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n"
+"found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n\n"
+"MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {\n",
+"return near != nullptr ? mbk_load(near + i) : 1;\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
+"for (mbk_u64 turns = at.count(a.aggregates); turns > 0; turns--, at.row += at.step) {\n"
+"double sum = 0;\nif (at.row < a.aggregates) {\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.r_ptr + at.row + 1);\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.r_ptr + at.row) + at.lane; k < end; k += at.lanes) {\n"
+"const mbk_i32 i = mbk_load(a.r_col + k);\nconst double near = mbk_amg_near(a.near, i);\n"
+"sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? near * near : 0;\n}\n}\n"
+"sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.aggregates && at.lane == 0) {\n"
+"a.coarse[at.row] = sqrt(sum);\n}\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nconst mbk_i32 c = mbk_load(a.aggregate + i);\n"
+"const double norm = c >= 0 ? a.coarse[c] : 0;\n"
+"a.t[i] = norm > 0 ? mbk_amg_near(a.near, (mbk_i32)i) / norm : 0;\n}\n}\n"}},
 {"solve/bicgstab/bicgstab.cu", {
 "\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
@@ -15532,6 +15897,7 @@ typedef struct mbi_reorder_call {
 enum {
 	MBI_TRANSPOSE_ROWS, MBI_TRANSPOSE_COUNT, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_MOVE,
 	MBI_TRANSPOSE_STARTS, MBI_TRANSPOSE_KERNELS };
+#define MBI_TRANSPOSE_FILE "spmv/stages/transpose.cu"
 typedef struct mbi_transposing {
 	const mbi_device_csr *from;
 	mbi_device_csr *to;
@@ -25403,16 +25769,19 @@ static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *pream
 			t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-static merbit_status mbi_transpose_specialise(merbit_plan *plan, mbi_transposing *t) {
-	mbi_preamble preamble;
+static merbit_status mbi_transpose_find(merbit_context *context, mbi_transposing *t) {
 	int i;
-	mbi_transpose_preamble(t, &preamble);
-	MBI_TRY(mbi_plan_program(plan, "spmv/stages/transpose.cu", &preamble, 1, &t->program));
 	for (i = 0; i < MBI_TRANSPOSE_KERNELS; i++) {
-		MBI_TRY(mbi_program_kernel(plan->context, &t->program, mbi_transpose_kernels[i],
-				&t->kernels[i]));
+		MBI_TRY(mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]));
 	}
 	return MERBIT_OK;
+}
+
+static merbit_status mbi_transpose_specialise(merbit_plan *plan, mbi_transposing *t) {
+	mbi_preamble preamble;
+	mbi_transpose_preamble(t, &preamble);
+	MBI_TRY(mbi_plan_program(plan, MBI_TRANSPOSE_FILE, &preamble, 1, &t->program));
+	return mbi_transpose_find(plan->context, t);
 }
 
 static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
@@ -25490,15 +25859,19 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
 			2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
+static merbit_status mbi_transpose_enqueue(merbit_context *context, mbi_transposing *t) {
+	int pass;
+	MBI_TRY(mbi_transpose_rows(context, t));
+	for (pass = 0; pass < t->passes; pass++) { MBI_TRY(mbi_transpose_pass(context, t, pass)); }
+	return mbi_transpose_starts(context, t);
+}
+
 static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
 	merbit_context *context = plan->context;
-	int pass;
 	MBI_TRY(mbi_transpose_specialise(plan, t));
 	MBI_TRY(mbi_transpose_allocate(plan, t));
 	if (t->from->values != 0) { MBI_TRY(mbi_reorder_specialise(plan)); }
-	MBI_TRY(mbi_transpose_rows(context, t));
-	for (pass = 0; pass < t->passes; pass++) { MBI_TRY(mbi_transpose_pass(context, t, pass)); }
-	MBI_TRY(mbi_transpose_starts(context, t));
+	MBI_TRY(mbi_transpose_enqueue(context, t));
 	if (t->from->values != 0) {
 		MBI_TRY(mbi_reorder_launch(plan, 2, plan->reorder.device_places, t->from->values,
 				t->to->values, (int64_t)t->to->nnz, NULL));
@@ -30351,6 +30724,1706 @@ static void mbi_setup_release_values(merbit_context *context, const merbit_view 
 	if (view->memory == MERBIT_MEMORY_DEVICE) {
 		mbi_device_release(context, mbi_device_address(own));
 	} else { mbi_release(context, own); }
+}
+
+/* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
+/* ==== >>solve/amg/amg.h ==== */
+#ifndef MBI_AMG_H
+#define MBI_AMG_H
+
+#ifndef MBI_AMG_THETA
+#define MBI_AMG_THETA 0.25
+#endif
+#ifndef MBI_AMG_OMEGA
+#define MBI_AMG_OMEGA (4.0 / 3)
+#endif
+#ifndef MBI_AMG_PASSES
+#define MBI_AMG_PASSES 2
+#endif
+#define MBI_AMG_NEIGHBOURS 64
+#define MBI_AMG_LEAST_DIAGONAL 0.1
+#define MBI_AMG_COARSENING 1.5
+#define MBI_AMG_LEVELS 16
+#define MBI_AMG_COARSEST 256
+#define MBI_AMG_VECTORS_MOST 32
+
+typedef struct mbi_amg_csr {
+	int64_t rows, cols, nnz;
+	int32_t *row_ptr;
+	int32_t *col_ind;
+	double *values;
+} mbi_amg_csr;
+
+typedef struct mbi_amg_level {
+	mbi_amg_csr a;
+	int borrowed;
+	int block;
+	mbi_amg_csr strong;
+	int32_t *aggregate;
+	int32_t aggregates;
+	int vectors;
+	double *near;
+	double *t;
+	double *inverse;
+	double lambda;
+	mbi_amg_csr p, r;
+} mbi_amg_level;
+
+enum { MBI_AMG_NO_MEMORY = 1, MBI_AMG_TOO_MANY = 2 };
+typedef struct mbi_amg_part {
+	int32_t *col_ind;
+	double *values;
+	int64_t used, room, first;
+	int failed;
+} mbi_amg_part;
+typedef struct mbi_amg_build {
+	merbit_context *context;
+	mbi_amg_csr *to;
+	const char *what;
+	void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
+	void *self;
+	int tasks, valued;
+	int64_t columns, hint;
+	int32_t *marks;
+	mbi_amg_part parts[MBI_MAX_THREADS];
+} mbi_amg_build;
+
+#endif
+
+static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
+	mbi_release(context, csr->row_ptr);
+	mbi_release(context, csr->col_ind);
+	mbi_release(context, csr->values);
+	memset(csr, 0, sizeof *csr);
+}
+
+static merbit_view mbi_amg_view(const mbi_amg_csr *csr) {
+	merbit_view view;
+	memset(&view, 0, sizeof view);
+	view.rows = csr->rows;
+	view.cols = csr->cols;
+	view.nnz = csr->nnz;
+	view.row_ptr = csr->row_ptr;
+	view.col_ind = csr->col_ind;
+	view.values = csr->values;
+	return view;
+}
+
+static int64_t mbi_amg_share(const mbi_amg_csr *csr, int tasks, int task) {
+	const int64_t goal = mbi_share(csr->rows + csr->nnz, tasks, task);
+	int64_t low = 0, high = csr->rows;
+	while (low < high) {
+		const int64_t middle = low + (high - low) / 2;
+		if (csr->row_ptr[middle] + middle < goal) { low = middle + 1; } else { high = middle; }
+	}
+	return low;
+}
+
+static int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries) {
+	mbi_amg_part *part = &build->parts[task];
+	const int64_t room = part->used + entries;
+	int32_t *col_ind;
+	double *values = NULL;
+	if (room <= part->room) { return 1; }
+	part->room = room > part->room + part->room / 2 ? room : part->room + part->room / 2;
+	part->failed = part->room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
+	if (part->failed == MBI_AMG_TOO_MANY) { return 0; }
+	col_ind = (int32_t *)mbi_allocate(build->context, (size_t)part->room * sizeof *col_ind);
+	if (build->valued) {
+		values = (double *)mbi_allocate(build->context, (size_t)part->room * sizeof *values);
+	}
+	if (col_ind == NULL || (build->valued && values == NULL)) {
+		mbi_release(build->context, col_ind);
+		mbi_release(build->context, values);
+		return 0;
+	}
+	part->failed = 0;
+	if (part->used > 0) {
+		memcpy(col_ind, part->col_ind, (size_t)part->used * sizeof *col_ind);
+		if (build->valued) { memcpy(values, part->values, (size_t)part->used * sizeof *values); }
+	}
+	mbi_release(build->context, part->col_ind);
+	mbi_release(build->context, part->values);
+	part->col_ind = col_ind;
+	part->values = values;
+	return 1;
+}
+
+static void mbi_amg_join_task(void *argument, int task) {
+	const mbi_amg_build *build = (const mbi_amg_build *)argument;
+	const mbi_amg_part *part = &build->parts[task];
+	if (part->used > 0) {
+		memcpy(build->to->col_ind + part->first, part->col_ind,
+				(size_t)part->used * sizeof *part->col_ind);
+		if (build->valued) {
+			memcpy(build->to->values + part->first, part->values,
+					(size_t)part->used * sizeof *part->values);
+		}
+	}
+}
+
+static merbit_status mbi_amg_join(mbi_amg_build *build) {
+	mbi_amg_csr *to = build->to;
+	int64_t nnz = 0, row;
+	int task;
+	for (task = 0; task < build->tasks; task++) {
+		mbi_amg_part *part = &build->parts[task];
+		if (part->failed == MBI_AMG_NO_MEMORY) {
+			return mbi_fail(build->context, MERBIT_OUT_OF_MEMORY,
+					"no memory for %s of a multigrid level: %" PRId64 " entries", build->what, part->room);
+		}
+		part->first = nnz;
+		nnz += part->used;
+		if (part->failed == MBI_AMG_TOO_MANY || nnz > INT32_MAX) {
+			return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
+					"%s of a multigrid level has more than 2^31 - 1 entries; use "
+					"MERBIT_PRECONDITIONER_CHEBYSHEV or MERBIT_PRECONDITIONER_JACOBI", build->what);
+		}
+	}
+	to->nnz = nnz;
+	to->row_ptr[0] = 0;
+	for (row = 0; row < to->rows; row++) { to->row_ptr[row + 1] += to->row_ptr[row]; }
+	if (build->tasks == 1) {
+		to->col_ind = build->parts[0].col_ind;
+		to->values = build->parts[0].values;
+		build->parts[0].col_ind = NULL;
+		build->parts[0].values = NULL;
+		return MERBIT_OK;
+	}
+	MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->col_ind, build->what,
+			(void **)&to->col_ind));
+	if (build->valued) {
+		MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->values, build->what,
+				(void **)&to->values));
+	}
+	mbi_parallel(build->context, build->tasks, mbi_amg_join_task, build);
+	return MERBIT_OK;
+}
+
+static void mbi_amg_build_task(void *argument, int task) {
+	mbi_amg_build *build = (mbi_amg_build *)argument;
+	int32_t *marks = build->marks + build->columns * task;
+	int64_t i;
+	for (i = 0; i < build->columns; i++) { marks[i] = -1; }
+	if (mbi_amg_reserve(build, task, build->hint / build->tasks + 16)) {
+		build->rows(build, task, marks);
+	}
+}
+
+static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *build,
+		int64_t rows, int64_t cols) {
+	merbit_status status;
+	int task;
+	build->context = context;
+	memset(build->parts, 0, sizeof build->parts);
+	memset(build->to, 0, sizeof *build->to);
+	build->to->rows = rows;
+	build->to->cols = cols;
+	MBI_TRY(mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr, build->what,
+			(void **)&build->to->row_ptr));
+	status = mbi_allocate_array(context, build->columns * build->tasks + 1, sizeof *build->marks,
+			"marks of columns", (void **)&build->marks);
+	if (status == MERBIT_OK) {
+		mbi_parallel(context, build->tasks, mbi_amg_build_task, build);
+		status = mbi_amg_join(build);
+	}
+	mbi_release(context, build->marks);
+	for (task = 0; task < build->tasks; task++) {
+		mbi_release(context, build->parts[task].col_ind);
+		mbi_release(context, build->parts[task].values);
+	}
+	if (status != MERBIT_OK) { mbi_amg_csr_release(context, build->to); }
+	return status;
+}
+
+static void mbi_amg_sort(int32_t *columns, int64_t length) {
+	static const int64_t gaps[] = {1750, 701, 301, 132, 57, 23, 10, 4, 1};
+	int64_t i, j;
+	int g = length > 23 ? length > 1750 ? 0 : 4 : length > 10 ? 7 : 8;
+	for (; g < 9; g++) {
+		for (i = gaps[g]; i < length; i++) {
+			const int32_t column = columns[i];
+			for (j = i; j >= gaps[g] && columns[j - gaps[g]] > column; j -= gaps[g]) {
+				columns[j] = columns[j - gaps[g]];
+			}
+			columns[j] = column;
+		}
+	}
+}
+
+static merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
+		int flags, mbi_amg_csr *csr) {
+	merbit_matrix *matrix;
+	memset(csr, 0, sizeof *csr);
+	MBI_TRY(mbi_matrix_from_view(context, view, flags, &matrix));
+	if (matrix->view.offset_type == MERBIT_INDEX_64) {
+		merbit_matrix_destroy(matrix);
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"multigrid takes a matrix of at most 2^31 - 1 entries, but this one has "
+				"%" PRId64 "; use another preconditioner", view->nnz);
+	}
+	csr->rows = matrix->view.rows;
+	csr->cols = matrix->view.cols;
+	csr->nnz = matrix->view.nnz;
+	csr->row_ptr = (int32_t *)matrix->view.row_ptr;
+	csr->col_ind = (int32_t *)matrix->view.col_ind;
+	csr->values = (double *)matrix->view.values;
+	matrix->view.row_ptr = matrix->view.col_ind = matrix->view.values = NULL;
+	merbit_matrix_destroy(matrix);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/strength.c  multigrid: strength of connection ==== */
+typedef struct mbi_strength {
+	mbi_amg_build build;
+	const mbi_amg_csr *a;
+	int block, tasks;
+	double theta;
+	double *roots;
+} mbi_strength;
+
+static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_strength *s = (const mbi_strength *)build->self;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_share(build->to->rows, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t node = mbi_share(build->to->rows, build->tasks, task), k;
+	for (; node < last; node++) {
+		const int64_t from = a->row_ptr[node * s->block], to = a->row_ptr[(node + 1) * s->block];
+		const int64_t start = part->used;
+		if (!mbi_amg_reserve(build, task, to - from)) { return; }
+		for (k = from; k < to; k++) {
+			const int32_t column = a->col_ind[k] / s->block;
+			if (marks[column] < start) {
+				marks[column] = (int32_t)part->used;
+				part->col_ind[part->used] = column;
+				part->values[part->used++] = 0;
+			}
+			part->values[marks[column]] += a->values[k] * a->values[k];
+		}
+		for (k = start; k < part->used; k++) { part->values[k] = sqrt(part->values[k]); }
+		build->to->row_ptr[node + 1] = (int32_t)(part->used - start);
+	}
+}
+
+static void mbi_strength_roots(void *argument, int task) {
+	const mbi_strength *s = (const mbi_strength *)argument;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	for (; row < last; row++) {
+		double most = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const double size = fabs(a->values[k]);
+			most = size > most && a->col_ind[k] != row ? size : most;
+		}
+		s->roots[row] = sqrt(most);
+	}
+}
+
+static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_strength *s = (const mbi_strength *)build->self;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(a, build->tasks, task), k;
+	(void)marks;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		const double root = s->roots[row];
+		if (!mbi_amg_reserve(build, task, a->row_ptr[row + 1] - a->row_ptr[row])) { return; }
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t column = a->col_ind[k];
+			if (column != row && fabs(a->values[k]) > s->theta * (root * s->roots[column])) {
+				part->col_ind[part->used++] = column;
+			}
+		}
+		build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
+	}
+}
+
+static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
+		mbi_amg_csr *strong) {
+	const mbi_amg_csr *a = s->a;
+	merbit_status status;
+	s->tasks = mbi_share_tasks(context, a->nnz + a->rows);
+	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *s->roots, "the largest entries of rows",
+			(void **)&s->roots));
+	mbi_parallel(context, s->tasks, mbi_strength_roots, s);
+	memset(&s->build, 0, sizeof s->build);
+	s->build.to = strong;
+	s->build.what = "the strong neighbours";
+	s->build.rows = mbi_strength_rows;
+	s->build.self = s;
+	s->build.tasks = s->tasks;
+	s->build.hint = a->nnz;
+	status = mbi_amg_build_run(context, &s->build, a->rows, a->cols);
+	mbi_release(context, s->roots);
+	return status;
+}
+
+static merbit_status mbi_amg_strength(merbit_context *context, const mbi_amg_csr *a,
+		int block, double theta, mbi_amg_csr *strong) {
+	mbi_amg_csr nodes;
+	mbi_strength s;
+	merbit_status status;
+	memset(&s, 0, sizeof s);
+	s.a = a;
+	s.block = block;
+	s.theta = theta;
+	if (block == 1) { return mbi_strength_of_rows(context, &s, strong); }
+	s.build.to = &nodes;
+	s.build.what = "the norms of blocks";
+	s.build.rows = mbi_strength_norms;
+	s.build.self = &s;
+	s.build.tasks = mbi_share_tasks(context, a->nnz);
+	s.build.valued = 1;
+	s.build.columns = a->cols / block;
+	s.build.hint = a->nnz / block;
+	MBI_TRY(mbi_amg_build_run(context, &s.build, a->rows / block, a->cols / block));
+	s.a = &nodes;
+	status = mbi_strength_of_rows(context, &s, strong);
+	mbi_amg_csr_release(context, &nodes);
+	return status;
+}
+
+/* ==== >>solve/amg/aggregate.c  multigrid: aggregates ==== */
+#define MBI_AMG_ROOT UINT64_MAX
+
+typedef struct mbi_aggregate {
+	const mbi_amg_csr *strong;
+	uint64_t *keys, *near;
+	int32_t *aggregate, *before;
+	int tasks, round;
+	int64_t open[MBI_MAX_THREADS];
+	int32_t roots[MBI_MAX_THREADS + 1];
+} mbi_aggregate;
+
+static uint64_t mbi_aggregate_key(int round, int64_t node) {
+	uint64_t h = ((uint64_t)round << 32 | (uint64_t)node) + UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return UINT64_C(1) << 62 | (h >> 34) << 31 | (uint64_t)node;
+}
+
+static void mbi_aggregate_mix(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
+			g->keys[node] = mbi_aggregate_key(g->round, node);
+		}
+	}
+}
+
+static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys, int64_t node) {
+	const int32_t *col_ind = g->strong->col_ind;
+	int64_t k;
+	uint64_t most = keys[node];
+	for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+		most = keys[col_ind[k]] > most ? keys[col_ind[k]] : most;
+	}
+	return most;
+}
+
+static void mbi_aggregate_near(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		if (g->near[node] != MBI_AMG_ROOT && g->aggregate[node] < 0) {
+			g->near[node] = mbi_aggregate_most(g, g->keys, node);
+		}
+	}
+}
+
+static void mbi_aggregate_decide(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	g->open[task] = 0;
+	for (; node < last; node++) {
+		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
+			const uint64_t most = mbi_aggregate_most(g, g->near, node);
+			g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
+			g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
+			if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) { g->keys[node] = 1; }
+		}
+	}
+}
+
+static void mbi_aggregate_free(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		const int32_t *row_ptr = g->strong->row_ptr + node;
+		g->keys[node] = row_ptr[1] > row_ptr[0] && g->aggregate[node] < 0;
+		g->near[node] = 0;
+	}
+}
+
+static void mbi_aggregate_count(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	int32_t count = 0;
+	for (; node < last; node++) { count += g->keys[node] == MBI_AMG_ROOT; }
+	g->roots[task + 1] = count;
+}
+
+static void mbi_aggregate_number(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	int32_t next = g->roots[task];
+	for (; node < last; node++) {
+		if (g->keys[node] == MBI_AMG_ROOT) { g->aggregate[node] = next++; }
+	}
+}
+
+static void mbi_aggregate_join(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
+	for (; node < last; node++) {
+		if (g->aggregate[node] >= 0) { continue; }
+		for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+			if (g->keys[g->strong->col_ind[k]] == MBI_AMG_ROOT) {
+				g->aggregate[node] = g->aggregate[g->strong->col_ind[k]];
+				break;
+			}
+		}
+	}
+}
+
+static void mbi_aggregate_thin(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
+	for (; node < last; node++) {
+		if (g->keys[node] == MBI_AMG_ROOT) {
+			int left = 0;
+			for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+				left += g->aggregate[g->strong->col_ind[k]] < 0;
+			}
+			g->keys[node] = left >= 2 ? MBI_AMG_ROOT : 0;
+		}
+	}
+}
+
+static void mbi_aggregate_rest(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k, j;
+	for (; node < last; node++) {
+		const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
+		int64_t most = 0;
+		if (g->before[node] >= 0) { continue; }
+		for (k = from; k < to; k++) {
+			const int32_t candidate = g->before[g->strong->col_ind[k]];
+			int64_t count = 0;
+			for (j = from; candidate >= 0 && j < to && j < from + MBI_AMG_NEIGHBOURS; j++) {
+				count += g->before[g->strong->col_ind[j]] == candidate;
+			}
+			if (count > most || (count == most && count > 0 && candidate < g->aggregate[node])) {
+				most = count;
+				g->aggregate[node] = candidate;
+			}
+		}
+	}
+}
+
+static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int second) {
+	int64_t open = 1;
+	int task;
+	mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
+	while (open > 0) {
+		g->round++;
+		mbi_parallel(context, g->tasks, mbi_aggregate_mix, g);
+		mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
+		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
+		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open[task]; }
+	}
+	if (second) { mbi_parallel(context, g->tasks, mbi_aggregate_thin, g); }
+	mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
+	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
+	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
+	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
+	g->roots[0] = g->roots[g->tasks];
+}
+
+static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
+		int32_t *aggregate, int32_t *count) {
+	const int64_t nodes = strong->rows;
+	mbi_aggregate g;
+	void *keys;
+	int64_t i;
+	memset(&g, 0, sizeof g);
+	g.strong = strong;
+	g.aggregate = aggregate;
+	g.tasks = mbi_share_tasks(context, nodes + strong->nnz);
+	MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+	g.keys = (uint64_t *)keys;
+	g.near = g.keys + nodes;
+	g.before = (int32_t *)g.near;
+	for (i = 0; i < nodes; i++) { aggregate[i] = -1; }
+	mbi_aggregate_pass(context, &g, 0);
+	if (MBI_AMG_PASSES > 1) { mbi_aggregate_pass(context, &g, 1); }
+	memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
+	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
+	*count = g.roots[0];
+	mbi_release(context, keys);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/tentative.c  multigrid: tentative prolongation ==== */
+#define MBI_AMG_DEPENDENT 1e-8
+
+typedef struct mbi_tentative {
+	const mbi_amg_level *level;
+	double *t, *coarse;
+	int32_t *starts, *nodes;
+	int tasks;
+} mbi_tentative;
+
+static double mbi_tentative_dot(const mbi_tentative *e, int32_t aggregate, int a, int b) {
+	const int k = e->level->vectors, block = e->level->block;
+	double sum = 0;
+	int32_t i;
+	int row;
+	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
+		const double *t = e->t + (int64_t)e->nodes[i] * block * k;
+		for (row = 0; row < block; row++) { sum += t[row * k + a] * t[row * k + b]; }
+	}
+	return sum;
+}
+
+static void mbi_tentative_add(const mbi_tentative *e, int32_t aggregate, int a, int b,
+		double factor) {
+	const int k = e->level->vectors, block = e->level->block;
+	int32_t i;
+	int row;
+	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
+		double *t = e->t + (int64_t)e->nodes[i] * block * k;
+		for (row = 0; row < block; row++) {
+			t[row * k + a] = a == b ? t[row * k + a] * factor : t[row * k + a] + factor * t[row * k + b];
+		}
+	}
+}
+
+static void mbi_tentative_rows(void *argument, int task) {
+	mbi_tentative *e = (mbi_tentative *)argument;
+	const int k = e->level->vectors;
+	const int64_t last = mbi_share(e->level->aggregates, e->tasks, task + 1);
+	int64_t at = mbi_share(e->level->aggregates, e->tasks, task);
+	for (; at < last; at++) {
+		const int32_t aggregate = (int32_t)at;
+		double *coarse = e->coarse + at * k * k;
+		int a, b, twice;
+		for (a = 0; a < k; a++) {
+			const double before = sqrt(mbi_tentative_dot(e, aggregate, a, a));
+			double norm;
+			for (twice = 0; twice < 2; twice++) {
+				for (b = 0; b < a; b++) {
+					const double dot = mbi_tentative_dot(e, aggregate, a, b);
+					coarse[b * k + a] += dot;
+					mbi_tentative_add(e, aggregate, a, b, -dot);
+				}
+			}
+			norm = a > 0 ? sqrt(mbi_tentative_dot(e, aggregate, a, a)) : before;
+			norm = norm > MBI_AMG_DEPENDENT * before ? norm : 0;
+			coarse[a * k + a] = norm;
+			mbi_tentative_add(e, aggregate, a, a, norm > 0 ? 1 / norm : 0);
+		}
+	}
+}
+
+static void mbi_tentative_list(mbi_tentative *e, int64_t nodes) {
+	const int32_t *aggregate = e->level->aggregate;
+	const int32_t count = e->level->aggregates;
+	int64_t i;
+	memset(e->starts, 0, ((size_t)count + 2) * sizeof *e->starts);
+	for (i = 0; i < nodes; i++) { e->starts[aggregate[i] + 2] += aggregate[i] >= 0; }
+	for (i = 0; i <= count; i++) { e->starts[i + 1] += e->starts[i]; }
+	for (i = 0; i < nodes; i++) {
+		if (aggregate[i] >= 0) { e->nodes[e->starts[aggregate[i] + 1]++] = (int32_t)i; }
+	}
+}
+
+static merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
+		double **coarse) {
+	const int64_t rows = level->a.rows, nodes = rows / level->block;
+	const int k = level->vectors;
+	const size_t coarse_count = (size_t)level->aggregates * (size_t)k * (size_t)k;
+	mbi_tentative e;
+	int64_t i;
+	int j;
+	*coarse = NULL;
+	memset(&e, 0, sizeof e);
+	e.level = level;
+	MBI_TRY(mbi_allocate_array(context, rows * k, sizeof *e.t, "the tentative prolongation",
+			(void **)&level->t));
+	MBI_TRY(mbi_allocate_array(context, nodes + level->aggregates + 2, sizeof *e.starts,
+			"the nodes of aggregates", (void **)&e.starts));
+	if (mbi_allocate_array(context, (int64_t)coarse_count, sizeof **coarse,
+			"the next level's near-null-space", (void **)coarse) != MERBIT_OK) {
+		mbi_release(context, e.starts);
+		return MERBIT_OUT_OF_MEMORY;
+	}
+	e.nodes = e.starts + level->aggregates + 2;
+	e.t = level->t;
+	e.coarse = *coarse;
+	memset(e.coarse, 0, coarse_count * sizeof *e.coarse);
+	mbi_tentative_list(&e, nodes);
+	for (i = 0; i < rows; i++) {
+		const int isolated = level->aggregate[i / level->block] < 0;
+		for (j = 0; j < k; j++) { e.t[i * k + j] = isolated ? 0 : level->near[i * k + j]; }
+	}
+	e.tasks = mbi_share_tasks(context, rows * k * k);
+	mbi_parallel(context, e.tasks, mbi_tentative_rows, &e);
+	mbi_release(context, e.starts);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/smooth.c  multigrid: smoothed prolongation ==== */
+typedef struct mbi_smooth {
+	mbi_amg_build build;
+	mbi_amg_level *level;
+	double factor;
+	int tasks;
+	double most[MBI_MAX_THREADS];
+} mbi_smooth;
+
+static void mbi_smooth_diagonal(void *argument, int task) {
+	mbi_smooth *s = (mbi_smooth *)argument;
+	const mbi_amg_csr *a = &s->level->a;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	double most = 0;
+	for (; row < last; row++) {
+		double sum = 0, diagonal = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			sum += fabs(a->values[k]);
+			if (a->col_ind[k] == row) { diagonal = a->values[k]; }
+		}
+		s->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
+		sum *= fabs(s->level->inverse[row]);
+		most = sum > most ? sum : most;
+	}
+	s->most[task] = most;
+}
+
+static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
+	mbi_smooth s;
+	int task;
+	if (level->inverse == NULL) {
+		MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *level->inverse,
+				"the inverse diagonal", (void **)&level->inverse));
+	}
+	s.level = level;
+	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	mbi_parallel(context, s.tasks, mbi_smooth_diagonal, &s);
+	level->lambda = 0;
+	for (task = 0; task < s.tasks; task++) {
+		level->lambda = s.most[task] > level->lambda ? s.most[task] : level->lambda;
+	}
+	return MERBIT_OK;
+}
+
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks, int32_t start,
+		double *values, int64_t count) {
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *a = &level->a, *strong = &level->strong;
+	const int block = level->block, vectors = level->vectors;
+	const int64_t node = row / block, first = node * block;
+	const double *t = level->t;
+	int64_t next = strong->row_ptr[node], end = strong->row_ptr[node + 1], k, c;
+	double diagonal = 0;
+	for (c = 0; c < count; c++) { values[c] = 0; }
+	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+		int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
+		double *to;
+		while (next < end && strong->col_ind[next] < other) { next++; }
+		if (other != node && (next == end || strong->col_ind[next] != other)) {
+			column = first + (column - other * block);
+			other = node;
+		}
+		diagonal += column == row ? a->values[k] : 0;
+		if (level->aggregate[other] >= 0) {
+			to = values + (int64_t)(marks[level->aggregate[other]] - start) * vectors;
+			for (c = 0; c < vectors; c++) { to[c] += a->values[k] * t[column * vectors + c]; }
+		}
+	}
+	if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
+		diagonal = MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
+	}
+	diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
+	for (c = 0; c < count; c++) { values[c] *= diagonal; }
+	for (c = 0; c < vectors; c++) {
+		values[(int64_t)(marks[level->aggregate[node]] - start) * vectors + c] += t[row * vectors + c];
+	}
+}
+
+static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_smooth *s = (const mbi_smooth *)build->self;
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *strong = &level->strong;
+	const int block = level->block, vectors = level->vectors;
+	const int64_t last = mbi_amg_share(strong, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t node = mbi_amg_share(strong, build->tasks, task), k;
+	int row, c;
+	for (; node < last; node++) {
+		const int64_t room = (strong->row_ptr[node + 1] - strong->row_ptr[node] + 1) * vectors;
+		const int32_t start = (int32_t)part->used;
+		int32_t *col_ind, found = 0;
+		if (level->aggregate[node] < 0) {
+			for (row = 0; row < block; row++) { build->to->row_ptr[node * block + row + 1] = 0; }
+			continue;
+		}
+		if (!mbi_amg_reserve(build, task, room * block)) { return; }
+		col_ind = part->col_ind + start;
+		marks[level->aggregate[node]] = start;
+		col_ind[found++] = level->aggregate[node];
+		for (k = strong->row_ptr[node]; k < strong->row_ptr[node + 1]; k++) {
+			const int32_t aggregate = level->aggregate[strong->col_ind[k]];
+			if (aggregate >= 0 && marks[aggregate] < start) {
+				marks[aggregate] = start;
+				col_ind[found++] = aggregate;
+			}
+		}
+		mbi_amg_sort(col_ind, found);
+		for (k = found - 1; k >= 0; k--) {
+			const int32_t aggregate = col_ind[k];
+			marks[aggregate] = start + (int32_t)k;
+			for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
+		}
+		found *= vectors;
+		for (row = 0; row < block; row++) {
+			mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+			memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
+			part->used += found;
+			build->to->row_ptr[node * block + row + 1] = found;
+		}
+	}
+}
+
+static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
+	mbi_smooth s;
+	memset(&s, 0, sizeof s);
+	s.level = level;
+	s.factor = level->lambda > 0 ? MBI_AMG_OMEGA / level->lambda : 0;
+	s.build.to = &level->p;
+	s.build.what = "the prolongation";
+	s.build.rows = mbi_smooth_rows;
+	s.build.self = &s;
+	s.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	s.build.valued = 1;
+	s.build.columns = level->aggregates;
+	s.build.hint = 3 * level->a.rows * level->vectors;
+	return mbi_amg_build_run(context, &s.build, level->a.rows,
+			(int64_t)level->aggregates * level->vectors);
+}
+
+static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
+	const merbit_view view = mbi_amg_view(&level->p);
+	return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
+}
+
+/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
+typedef struct mbi_product {
+	mbi_amg_build build;
+	const mbi_amg_csr *a, *b;
+	int sorted;
+} mbi_product;
+
+static void mbi_multiply_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_product *m = (const mbi_product *)build->self;
+	const mbi_amg_csr *a = m->a, *b = m->b;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		int64_t used = start, room = 0, length;
+		int32_t *col_ind;
+		double *values;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
+		}
+		room = room < b->cols ? room : b->cols;
+		if (!mbi_amg_reserve(build, task, m->sorted ? 2 * room : room)) { return; }
+		col_ind = part->col_ind;
+		values = part->values;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t *columns = b->col_ind;
+			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+			const double value = a->values[k];
+			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
+				const int32_t column = columns[j], at = marks[column];
+				if (at < start) {
+					marks[column] = (int32_t)used;
+					col_ind[used] = column;
+					values[used++] = value * b->values[j];
+				} else { values[at] += value * b->values[j]; }
+			}
+		}
+		length = used - start;
+		if (m->sorted) {
+			mbi_amg_sort(col_ind + start, length);
+			for (k = start; k < used; k++) { values[k + length] = values[marks[col_ind[k]]]; }
+			memcpy(values + start, values + used, (size_t)length * sizeof *values);
+		}
+		part->used = used;
+		build->to->row_ptr[row + 1] = (int32_t)length;
+	}
+}
+
+static merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
+		const mbi_amg_csr *b, int sorted, mbi_amg_csr *c) {
+	mbi_product m;
+	memset(&m, 0, sizeof m);
+	m.a = a;
+	m.b = b;
+	m.sorted = sorted;
+	m.build.to = c;
+	m.build.what = sorted ? "the matrix" : "the product A P";
+	m.build.rows = mbi_multiply_rows;
+	m.build.self = &m;
+	m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
+	m.build.valued = 1;
+	m.build.columns = b->cols;
+	m.build.hint = a->nnz;
+	return mbi_amg_build_run(context, &m.build, a->rows, b->cols);
+}
+
+/* ==== >>solve/amg/hierarchy.c  multigrid: the levels ==== */
+static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
+	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
+	mbi_amg_csr_release(context, &level->strong);
+	mbi_amg_csr_release(context, &level->p);
+	mbi_amg_csr_release(context, &level->r);
+	mbi_release(context, level->aggregate);
+	mbi_release(context, level->near);
+	mbi_release(context, level->t);
+	mbi_release(context, level->inverse);
+	memset(level, 0, sizeof *level);
+}
+
+static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+		mbi_amg_csr *coarse) {
+	mbi_amg_csr ap;
+	merbit_status status;
+	MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
+	status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
+	mbi_amg_csr_release(context, &ap);
+	return status;
+}
+
+static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
+		mbi_amg_level *next) {
+	MBI_TRY(mbi_amg_tentative(context, level, &next->near));
+	MBI_TRY(mbi_amg_smooth(context, level));
+	MBI_TRY(mbi_amg_transpose(context, level));
+	MBI_TRY(mbi_amg_galerkin(context, level, &next->a));
+	next->block = next->vectors = level->vectors;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels, int *count) {
+	double theta = MBI_AMG_THETA;
+	int l;
+	for (l = 0;; l++, theta /= 2) {
+		mbi_amg_level *level = &levels[l];
+		const int64_t rows = level->a.rows;
+		*count = l + 1;
+		MBI_TRY(mbi_amg_diagonal(context, level));
+		if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) { return MERBIT_OK; }
+		MBI_TRY(mbi_amg_strength(context, &level->a, level->block, theta, &level->strong));
+		MBI_TRY(mbi_allocate_array(context, rows / level->block, sizeof *level->aggregate,
+				"the aggregates of nodes", (void **)&level->aggregate));
+		MBI_TRY(mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates));
+		if (level->aggregates == 0 ||
+				(double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
+			level->aggregates = 0;
+			return MERBIT_OK;
+		}
+		MBI_TRY(mbi_amg_next(context, level, &levels[l + 1]));
+	}
+}
+
+/* ==== >>solve/amg/pool_cuda.c  multigrid: GPU memory of the set-up ==== */
+/* ==== >>solve/amg/amg_cuda.h ==== */
+#ifndef MBI_AMG_CUDA_H
+#define MBI_AMG_CUDA_H
+typedef struct mbk_multiply_columns_arguments {
+	mbk_u64 rows;
+	mbi_devptr a_ptr, a_col, b_ptr, b_col;
+	mbk_u32 smooths;
+	mbk_u32 lanes_a, lanes_b;
+	mbk_u32 slots;
+	mbi_devptr c_ptr, c_col, long_rows;
+	mbi_devptr long_count, bits;
+	mbk_u64 words;
+} mbk_multiply_columns_arguments;
+
+typedef struct mbk_multiply_values_arguments {
+	mbk_u64 rows;
+	mbi_devptr a_ptr, a_col, a_val;
+	mbi_devptr b_ptr, b_col, b_val;
+	mbi_devptr scale, filtered;
+	mbk_u32 lanes_a, lanes_b;
+	mbk_u32 most, longest;
+	mbi_devptr c_ptr, c_col, c_val, sums;
+} mbk_multiply_values_arguments;
+
+typedef struct mbk_scan_arguments {
+	mbi_devptr counts;
+	mbk_u64 count;
+	mbi_devptr sums;
+	mbk_u64 tiles;
+	mbi_devptr total, most;
+} mbk_scan_arguments;
+typedef struct mbk_amg_strength_arguments {
+	mbk_u64 rows;
+	mbi_devptr row_ptr, col_ind, values;
+	mbk_u32 lanes;
+	mbk_u32 known;
+	double theta;
+	mbi_devptr roots, links, state;
+	mbi_devptr inverse, filtered, scale;
+	double omega, least;
+	mbi_devptr lambda, unsorted;
+} mbk_amg_strength_arguments;
+
+typedef struct mbk_amg_aggregate_arguments {
+	mbk_u64 rows;
+	mbi_devptr row_ptr, links;
+	mbk_u32 lanes;
+	mbk_u32 pass, round, first;
+	mbi_devptr state, next, near, open;
+	mbi_devptr counts, aggregate, joined;
+	mbk_i32 before;
+} mbk_amg_aggregate_arguments;
+
+typedef struct mbk_amg_tentative_arguments {
+	mbk_u64 rows, aggregates;
+	mbi_devptr r_ptr, r_col, aggregate, near;
+	mbk_u32 lanes;
+	mbi_devptr coarse, t;
+} mbk_amg_tentative_arguments;
+
+typedef struct mbk_amg_gather_arguments {
+	mbk_u64 count;
+	mbi_devptr places, from, to;
+} mbk_amg_gather_arguments;
+
+typedef struct mbk_amg_unit_arguments {
+	mbk_u64 rows;
+	mbi_devptr columns, values;
+} mbk_amg_unit_arguments;
+
+typedef struct mbk_amg_round_arguments {
+	mbk_u64 count;
+	mbi_devptr from, to;
+} mbk_amg_round_arguments;
+
+typedef struct mbk_amg_copy_arguments {
+	mbk_u64 rows, nnz;
+	mbi_devptr row_ptr, col_ind, values;
+	mbk_u32 wide_ptr, wide_col, base, value_bytes;
+	mbi_devptr row_ptr_to, col_ind_to, values_to;
+} mbk_amg_copy_arguments;
+
+#define MBI_AMG_FILE "solve/amg/setup.cu"
+#define MBI_AMG_THREADS 256
+#define MBI_AMG_CHUNKS 32
+#define MBI_AMG_ROUNDS \
+	4
+
+typedef struct mbi_amg_pool {
+	uint64_t grow;
+	mbi_devptr chunk[MBI_AMG_CHUNKS];
+	uint64_t bytes[MBI_AMG_CHUNKS], used;
+	int count, at;
+} mbi_amg_pool;
+
+typedef struct mbi_amg_there {
+	int64_t rows, cols, nnz;
+	mbi_devptr row_ptr, col_ind, values;
+	uint32_t longest;
+} mbi_amg_there;
+
+typedef struct mbi_amg_facts {
+	uint64_t total;
+	uint32_t most;
+	uint32_t long_rows;
+	uint32_t unsorted;
+	uint32_t open[MBI_AMG_ROUNDS];
+	double lambda[MBI_AMG_LEVELS];
+} mbi_amg_facts;
+
+enum {
+	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
+	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_GATHER,
+	MBI_AMG_ROUND, MBI_AMG_UNIT, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE,
+	MBI_AMG_COUNT_ROOTS, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_NORMS, MBI_AMG_TENTATIVE,
+	MBI_AMG_KERNELS };
+
+typedef struct mbi_amg_gpu_level {
+	mbi_amg_there a, p, r;
+	mbi_amg_there ap;
+	mbi_devptr links;
+	mbi_devptr aggregate, near, t, inverse;
+	mbi_devptr filtered, scale;
+	mbi_devptr places;
+	int32_t aggregates;
+	double lambda;
+} mbi_amg_gpu_level;
+
+typedef struct mbi_amg_gpu {
+	merbit_context *context;
+	mbi_program program;
+	void *kernels[MBI_AMG_KERNELS];
+	mbi_transposing transpose;
+	mbi_amg_pool keep, scratch;
+	mbi_devptr facts;
+	mbi_amg_there given, unit;
+	mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
+	int count;
+} mbi_amg_gpu;
+
+#endif
+
+static merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
+		uint64_t bytes, mbi_devptr *address) {
+	const uint64_t part = (bytes / MBI_DEVICE_PART + 1) * MBI_DEVICE_PART;
+	uint64_t size = pool->grow << pool->count / 8;
+	size = part > size ? part : size;
+	*address = 0;
+	for (; pool->at < pool->count; pool->at++, pool->used = 0) {
+		if (part <= pool->bytes[pool->at] - pool->used) {
+			*address = pool->chunk[pool->at] + pool->used;
+			pool->used += part;
+			return MERBIT_OK;
+		}
+	}
+	if (pool->count == MBI_AMG_CHUNKS) {
+		return mbi_fail(context, MERBIT_TOO_LARGE, "AMG's set-up needs too many allocations");
+	}
+	MBI_TRY(mbi_device_allocate(context, size, "AMG", &pool->chunk[pool->count]));
+	pool->bytes[pool->count++] = size;
+	pool->used = part;
+	*address = pool->chunk[pool->at];
+	return MERBIT_OK;
+}
+
+static void mbi_amg_pool_reset(mbi_amg_pool *pool) {
+	pool->at = 0;
+	pool->used = 0;
+}
+
+static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
+	for (; pool->count > 0; pool->count--) {
+		mbi_device_release(context, pool->chunk[pool->count - 1]);
+	}
+	mbi_amg_pool_reset(pool);
+}
+
+/* ==== >>solve/amg/multiply_cuda.c  multigrid: products and transposes on the GPU ==== */
+#define MBI_AMG_SHARED 49152
+#define MBI_AMG_TILE 2048
+#define MBI_AMG_LONG ((uint64_t)1 << 28)
+
+static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
+		"mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns", "mbk_multiply_long_columns",
+		"mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_gather",
+		"mbk_amg_round", "mbk_amg_unit", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_near_keys",
+		"mbk_amg_decide", "mbk_amg_count_roots", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_norms",
+		"mbk_amg_tentative"};
+
+static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
+	merbit_context *context = gpu->context;
+	mbi_device_csr none;
+	mbi_preamble empty, preamble;
+	mbi_program_wish wishes[2];
+	mbi_program_times times;
+	int i;
+	memset(&empty, 0, sizeof empty);
+	memset(&none, 0, sizeof none);
+	memset(&times, 0, sizeof times);
+	none.offset_type = MERBIT_INDEX_32;
+	gpu->transpose.from = &none;
+	gpu->transpose.place_type = MERBIT_INDEX_32;
+	mbi_transpose_preamble(&gpu->transpose, &preamble);
+	wishes[0].file = MBI_AMG_FILE;
+	wishes[0].preamble = &empty;
+	wishes[0].program = &gpu->program;
+	wishes[1].file = MBI_TRANSPOSE_FILE;
+	wishes[1].preamble = &preamble;
+	wishes[1].program = &gpu->transpose.program;
+	wishes[0].parts = wishes[1].parts = 1;
+	MBI_TRY(mbi_programs_create(context, wishes, 2, &times));
+	for (i = 0; i < MBI_AMG_KERNELS; i++) {
+		MBI_TRY(
+				mbi_program_kernel(context, &gpu->program, mbi_amg_kernel_names[i], &gpu->kernels[i]));
+	}
+	MBI_TRY(mbi_transpose_find(context, &gpu->transpose));
+	return mbi_amg_pool_take(context, &gpu->keep, sizeof(mbi_amg_facts), &gpu->facts);
+}
+
+static merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t grid,
+		int threads, size_t shared, const void *arguments) {
+	return mbi_device_launch(gpu->context, gpu->kernels[kernel], mbi_amg_kernel_names[kernel],
+			grid, threads, (unsigned)shared, NULL, arguments);
+}
+
+static merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts) {
+	return mbi_device_download(gpu->context, facts, gpu->facts, sizeof *facts);
+}
+
+static merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int64_t count) {
+	const size_t shared = MBI_AMG_THREADS / 32 * sizeof(uint64_t);
+	mbk_scan_arguments arguments;
+	arguments.counts = counts;
+	arguments.count = (uint64_t)count;
+	arguments.tiles = (uint64_t)mbi_block_count(count, MBI_AMG_TILE);
+	arguments.total = gpu->facts + offsetof(mbi_amg_facts, total);
+	arguments.most = gpu->facts + offsetof(mbi_amg_facts, most);
+	MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, arguments.tiles * sizeof(uint64_t),
+			&arguments.sums));
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_SCAN_SUMS, (int64_t)arguments.tiles, MBI_AMG_THREADS,
+			shared, &arguments));
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_SCAN_TILES, 1, MBI_AMG_THREADS, shared, &arguments));
+	return mbi_amg_launch(gpu, MBI_AMG_SCAN_COUNTS, (int64_t)arguments.tiles, MBI_AMG_THREADS,
+			shared, &arguments);
+}
+
+static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
+	uint32_t power = least;
+	while (power < most && power < count) { power *= 2; }
+	return power;
+}
+
+typedef struct mbi_amg_lanes {
+	uint32_t a, b;
+	double products;
+} mbi_amg_lanes;
+
+static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
+	const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
+	const double of_b = b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
+	mbi_amg_lanes lanes;
+	lanes.b = mbi_amg_power(of_b, 1, 16);
+	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
+	lanes.products = of_a * of_b;
+	return lanes;
+}
+
+static size_t mbi_amg_shared(const mbi_amg_lanes *lanes) {
+	return (size_t)MBI_AMG_SHARED * lanes->a * lanes->b / 32;
+}
+
+static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes) {
+	const size_t group = lanes->a * lanes->b;
+	int threads = MBI_AMG_THREADS;
+	while (threads > 32 && (size_t)threads / group * bytes > MBI_AMG_SHARED) { threads /= 2; }
+	return threads;
+}
+
+static int64_t mbi_amg_long_grid(const mbi_amg_gpu *gpu, uint64_t bytes) {
+	const uint64_t most = 2 * (uint64_t)gpu->context->device.multiprocessors;
+	const uint64_t fit = MBI_AMG_LONG / (bytes + 1) + 1;
+	return (int64_t)(fit < most ? fit : most);
+}
+
+static size_t mbi_amg_set_bytes(uint32_t slots) {
+	return (slots + slots / 2 + 1) * sizeof(uint32_t);
+}
+
+static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu, mbk_multiply_columns_arguments *arguments,
+		const mbi_amg_lanes *lanes, int64_t grid_long) {
+	const size_t bytes = mbi_amg_set_bytes(arguments->slots);
+	const int threads = mbi_amg_threads(lanes, bytes);
+	const int groups = threads / (int)(lanes->a * lanes->b);
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
+			mbi_block_count((int64_t)arguments->rows, groups), threads,
+			(size_t)groups * bytes, arguments));
+	return mbi_amg_launch(gpu, MBI_AMG_LONG_COLUMNS, grid_long, MBI_AMG_THREADS,
+			MBI_AMG_THREADS / 32 * sizeof(uint64_t), arguments);
+}
+
+static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_there *a,
+		const mbi_amg_there *b, int smooths, mbi_amg_there *c) {
+	merbit_context *context = gpu->context;
+	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+	const uint64_t words = ((uint64_t)b->cols + 31) / 32;
+	const int64_t grid_long = mbi_amg_long_grid(gpu, words * sizeof(uint32_t));
+	mbk_multiply_columns_arguments arguments;
+	mbi_amg_facts facts;
+	c->rows = a->rows;
+	c->cols = b->cols;
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, ((uint64_t)c->rows + 1) * sizeof(int32_t),
+			&c->row_ptr));
+	arguments.rows = (uint64_t)a->rows;
+	arguments.a_ptr = a->row_ptr;
+	arguments.a_col = a->col_ind;
+	arguments.b_ptr = b->row_ptr;
+	arguments.b_col = b->col_ind;
+	arguments.smooths = (uint32_t)smooths;
+	arguments.lanes_a = lanes.a;
+	arguments.lanes_b = lanes.b;
+	arguments.slots = mbi_amg_power(lanes.products / 2, 128, 2048);
+	while (mbi_amg_set_bytes(arguments.slots) > mbi_amg_shared(&lanes)) { arguments.slots /= 2; }
+	arguments.c_ptr = c->row_ptr;
+	arguments.c_col = 0;
+	arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
+	arguments.words = words;
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
+			&arguments.long_rows));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
+			(uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
+	MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, unsorted), NULL));
+	MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes, grid_long));
+	MBI_TRY(mbi_amg_scan(gpu, c->row_ptr, c->rows));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	if (facts.total > INT32_MAX) {
+		return mbi_fail(context, MERBIT_TOO_LARGE, "a product of AMG's set-up has %" PRIu64
+				" nonzeros; it takes at most 2147483647", facts.total);
+	}
+	c->nnz = (int64_t)facts.total;
+	c->longest = facts.most;
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
+	arguments.c_col = c->col_ind;
+	return mbi_amg_columns(gpu, &arguments, &lanes, facts.long_rows > 0 ? grid_long : 0);
+}
+
+static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
+		const mbi_amg_there *b, const mbi_amg_gpu_level *smooths, const mbi_amg_there *c) {
+	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+	const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
+	const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024);
+	const size_t entry = lanes.a * sizeof(double) + sizeof(int32_t);
+	const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
+	mbk_multiply_values_arguments arguments;
+	size_t bytes;
+	int threads, groups;
+	arguments.most = c->longest < usual ? c->longest : usual;
+	arguments.most = ((arguments.most < fit ? arguments.most : fit - 1) + 1) & ~1u;
+	bytes = arguments.most * entry;
+	threads = mbi_amg_threads(&lanes, bytes);
+	groups = threads / (int)(lanes.a * lanes.b);
+	arguments.rows = (uint64_t)a->rows;
+	arguments.a_ptr = a->row_ptr;
+	arguments.a_col = a->col_ind;
+	arguments.a_val = a->values;
+	arguments.b_ptr = b->row_ptr;
+	arguments.b_col = b->col_ind;
+	arguments.b_val = b->values;
+	arguments.scale = smooths != NULL ? smooths->scale : 0;
+	arguments.filtered = smooths != NULL ? smooths->filtered : 0;
+	arguments.lanes_a = lanes.a;
+	arguments.lanes_b = lanes.b;
+	arguments.longest = c->longest;
+	arguments.c_ptr = c->row_ptr;
+	arguments.c_col = c->col_ind;
+	arguments.c_val = c->values;
+	arguments.sums = 0;
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_VALUES_PASS, mbi_block_count(a->rows, groups), threads,
+			(size_t)groups * bytes, &arguments));
+	if (c->longest > arguments.most) {
+		const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * sizeof(double);
+		const int64_t grid = mbi_amg_long_grid(gpu, sums);
+		MBI_TRY(
+				mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums, &arguments.sums));
+		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS,
+				(1 + MBI_AMG_THREADS) * sizeof(uint32_t), &arguments));
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
+		mbi_amg_there *r, mbi_devptr *places) {
+	merbit_context *context = gpu->context;
+	const uint64_t columns = (uint64_t)p->nnz * sizeof(int32_t);
+	mbi_transposing *t = &gpu->transpose;
+	mbi_device_csr from, to;
+	int i;
+	r->rows = p->cols;
+	r->cols = p->rows;
+	r->nnz = p->nnz;
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, ((uint64_t)r->rows + 1) * sizeof(int32_t),
+			&r->row_ptr));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, columns, &r->col_ind));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, columns, places));
+	memset(&from, 0, sizeof from);
+	memset(&to, 0, sizeof to);
+	from.row_ptr = p->row_ptr;
+	from.col_ind = p->col_ind;
+	from.rows = to.cols = (uint64_t)p->rows;
+	from.cols = to.rows = (uint64_t)p->cols;
+	from.nnz = to.nnz = (uint64_t)p->nnz;
+	to.row_ptr = r->row_ptr;
+	t->from = &from;
+	t->to = &to;
+	mbi_transpose_size(context, t);
+	for (i = 0; i < 2; i++) {
+		MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, columns, &t->keys[i]));
+	}
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, columns, &t->rows[1 - t->last]));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, columns, &t->places[1 - t->last]));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (t->blocks * sizeof(int32_t)) << t->bits,
+			&t->counts));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, sizeof(int32_t) << t->bits, &t->totals));
+	t->rows[t->last] = r->col_ind;
+	t->places[t->last] = *places;
+	return mbi_transpose_enqueue(context, t);
+}
+
+/* ==== >>solve/amg/setup_cuda.c  multigrid: the set-up on the GPU ==== */
+#define MBI_AMG_BLOCKS 8192
+
+static int64_t mbi_amg_grid(int64_t count) {
+	const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
+	return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
+}
+
+static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
+	uint32_t lanes = 1;
+	while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) { lanes *= 2; }
+	return lanes;
+}
+
+static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
+		const void *arguments) {
+	return mbi_amg_launch(gpu, kernel, mbi_amg_grid(threads), MBI_AMG_THREADS, 0, arguments);
+}
+
+static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
+		mbi_devptr *address) {
+	return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
+}
+
+static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
+		mbi_devptr *address) {
+	return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
+}
+
+static int mbi_amg_gpu_takes(const merbit_view *view) {
+	return view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
+			!mbi_view_is_triangle(view) && view->nnz <= INT32_MAX && view->rows < INT32_MAX;
+}
+
+static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *view, int values_only,
+		mbi_amg_there *to) {
+	const int same_type = view->values != NULL && mbi_view_type(view) == MERBIT_F64;
+	mbk_amg_copy_arguments arguments;
+	memset(&arguments, 0, sizeof arguments);
+	arguments.rows = (uint64_t)view->rows;
+	arguments.nnz = (uint64_t)view->nnz;
+	arguments.row_ptr = mbi_device_address(view->row_ptr);
+	arguments.col_ind = mbi_device_address(view->col_ind);
+	arguments.values = mbi_device_address(view->values);
+	arguments.wide_ptr = view->offset_type == MERBIT_INDEX_64;
+	arguments.wide_col = view->index_type == MERBIT_INDEX_64;
+	arguments.base = (uint32_t)view->base;
+	arguments.value_bytes = view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
+	if (!values_only) {
+		to->rows = view->rows;
+		to->cols = view->cols;
+		to->nnz = view->nnz;
+		to->row_ptr = arguments.row_ptr;
+		to->col_ind = arguments.col_ind;
+		if (arguments.wide_ptr || view->base != 0) {
+			MBI_TRY(mbi_amg_keep(gpu, view->rows + 1, sizeof(int32_t), &to->row_ptr));
+			arguments.row_ptr_to = to->row_ptr;
+		}
+		if (arguments.wide_col || view->base != 0) {
+			MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(int32_t), &to->col_ind));
+			arguments.col_ind_to = to->col_ind;
+		}
+		if (!same_type) { MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(double), &to->values)); }
+	}
+	if (same_type) { to->values = arguments.values; } else { arguments.values_to = to->values; }
+	if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
+		return MERBIT_OK;
+	}
+	return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
+}
+
+static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, mbi_amg_there *a) {
+	mbk_amg_unit_arguments arguments;
+	gpu->given = *a;
+	gpu->unit.rows = gpu->unit.cols = a->rows;
+	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &gpu->unit.col_ind));
+	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(double), &gpu->unit.values));
+	arguments.rows = (uint64_t)a->rows;
+	arguments.columns = gpu->unit.col_ind;
+	arguments.values = gpu->unit.values;
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_UNIT, a->rows, &arguments));
+	MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &gpu->unit, 0, a));
+	MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
+	return mbi_amg_product_values(gpu, &gpu->given, &gpu->unit, NULL, a);
+}
+
+static mbi_devptr mbi_amg_lambda(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+	return gpu->facts + offsetof(mbi_amg_facts, lambda) +
+			(uint64_t)(level - gpu->levels) * sizeof(double);
+}
+
+static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, double theta,
+		int links, int known, mbi_devptr roots, mbi_devptr state) {
+	const mbi_amg_there *a = &level->a;
+	mbk_amg_strength_arguments arguments;
+	arguments.rows = (uint64_t)a->rows;
+	arguments.row_ptr = a->row_ptr;
+	arguments.col_ind = a->col_ind;
+	arguments.values = a->values;
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.known = (uint32_t)known;
+	arguments.theta = theta;
+	arguments.roots = roots;
+	arguments.links = level->links;
+	arguments.state = state;
+	arguments.inverse = level->inverse;
+	arguments.filtered = level->filtered;
+	arguments.scale = level->scale;
+	arguments.omega = MBI_AMG_OMEGA;
+	arguments.least = MBI_AMG_LEAST_DIAGONAL;
+	arguments.lambda = mbi_amg_lambda(gpu, level);
+	arguments.unsorted = gpu->facts + offsetof(mbi_amg_facts, unsorted);
+	if (!links) { return mbi_amg_run(gpu, MBI_AMG_ROWS, a->rows * arguments.lanes, &arguments); }
+	return mbi_amg_run(gpu, MBI_AMG_LINKS, a->rows * arguments.lanes, &arguments);
+}
+
+static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments,
+		uint32_t *round, mbi_amg_facts *facts) {
+	const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
+	const mbi_devptr open = gpu->facts + offsetof(mbi_amg_facts, open);
+	int i;
+	for (arguments->first = 1;;) {
+		MBI_TRY(mbi_device_zero(gpu->context, open, sizeof facts->open, NULL));
+		for (i = 0; i < MBI_AMG_ROUNDS; i++, arguments->first = 0) {
+			arguments->round = *round + 1 + (uint32_t)i;
+			arguments->open = open + (uint64_t)i * sizeof facts->open[0];
+			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NEAR_KEYS, threads, arguments));
+			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_DECIDE, threads, arguments));
+		}
+		MBI_TRY(mbi_amg_read(gpu, facts));
+		for (i = 0; i < MBI_AMG_ROUNDS; i++) {
+			++*round;
+			if (facts->open[i] == 0) { return MERBIT_OK; }
+		}
+	}
+}
+
+static merbit_status mbi_amg_number(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
+	const int64_t rows = (int64_t)arguments->rows;
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_COUNT_ROOTS, rows, arguments));
+	MBI_TRY(mbi_amg_scan(gpu, arguments->counts, rows));
+	return mbi_amg_run(gpu, MBI_AMG_JOIN, rows, arguments);
+}
+
+static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_devptr state) {
+	const mbi_amg_there *a = &level->a;
+	mbk_amg_aggregate_arguments arguments;
+	mbi_amg_facts facts;
+	mbi_devptr swap;
+	uint32_t round = 0;
+	int64_t total = 0;
+	memset(&arguments, 0, sizeof arguments);
+	arguments.rows = (uint64_t)a->rows;
+	arguments.row_ptr = a->row_ptr;
+	arguments.links = level->links;
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.state = state;
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, 1, &arguments.next));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
+	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
+	arguments.joined = level->aggregate;
+	for (arguments.pass = 0; arguments.pass < MBI_AMG_PASSES; arguments.pass++) {
+		MBI_TRY(mbi_amg_rounds(gpu, &arguments, &round, &facts));
+		total += arguments.pass > 0 ? (int64_t)facts.total : 0;
+		arguments.before = (int32_t)total;
+		MBI_TRY(mbi_amg_number(gpu, &arguments));
+		swap = arguments.state;
+		arguments.state = arguments.next;
+		arguments.next = swap;
+	}
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	level->aggregates = (int32_t)(total + (int64_t)facts.total);
+	return MERBIT_OK;
+}
+
+static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
+	mbi_amg_there t;
+	memset(&t, 0, sizeof t);
+	t.rows = level->a.rows;
+	t.cols = level->aggregates;
+	t.col_ind = level->aggregate;
+	t.values = level->t;
+	return t;
+}
+
+static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
+	mbi_amg_there a = level->a;
+	a.col_ind = level->links;
+	return a;
+}
+
+static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_devptr coarse) {
+	mbk_amg_tentative_arguments arguments;
+	arguments.rows = (uint64_t)level->a.rows;
+	arguments.aggregates = (uint64_t)level->aggregates;
+	arguments.r_ptr = level->r.row_ptr;
+	arguments.r_col = level->r.col_ind;
+	arguments.aggregate = level->aggregate;
+	arguments.near = level->near;
+	arguments.lanes = mbi_amg_row_lanes(level->r.rows, level->r.nnz);
+	arguments.coarse = coarse;
+	arguments.t = level->t;
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NORMS, (int64_t)level->aggregates * arguments.lanes,
+			&arguments));
+	return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, level->a.rows, &arguments);
+}
+
+static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
+		const mbi_amg_there *coarse) {
+	const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
+	mbi_amg_there ap = level->ap;
+	mbk_amg_gather_arguments gather;
+	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
+	gather.count = (uint64_t)level->r.nnz;
+	gather.places = level->places;
+	gather.from = level->p.values;
+	gather.to = level->r.values;
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_GATHER, level->r.nnz, &gather));
+	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
+	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
+	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
+}
+
+static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_amg_gpu_level *next) {
+	const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
+	MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
+	MBI_TRY(mbi_amg_turn(gpu, &level->p, &level->r, &level->places));
+	MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
+	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
+	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
+	MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->near));
+	MBI_TRY(mbi_amg_tentative_there(gpu, level, next->near));
+	MBI_TRY(mbi_amg_product_columns(gpu, &level->a, &level->p, 0, &level->ap));
+	MBI_TRY(mbi_amg_product_columns(gpu, &level->r, &level->ap, 0, &next->a));
+	MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
+	return mbi_amg_galerkin_values(gpu, level, &next->a);
+}
+
+static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
+	double theta = MBI_AMG_THETA;
+	for (;; theta /= 2) {
+		mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
+		const int64_t rows = level->a.rows;
+		mbi_devptr roots, state;
+		mbi_amg_facts facts;
+		mbi_amg_pool_reset(&gpu->scratch);
+		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
+		MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &roots));
+		MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &state));
+		MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+		if (gpu->count == 1) {
+			MBI_TRY(mbi_amg_read(gpu, &facts));
+			if (facts.unsorted) {
+				MBI_TRY(mbi_amg_sort_rows(gpu, &level->a));
+				MBI_TRY(mbi_device_zero(gpu->context, mbi_amg_lambda(gpu, level), sizeof(double), NULL));
+				MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+			}
+		}
+		if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) { return MERBIT_OK; }
+		MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
+		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->filtered));
+		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->scale));
+		MBI_TRY(mbi_amg_strong(gpu, level, theta, 1, 0, roots, state));
+		MBI_TRY(mbi_amg_find_aggregates(gpu, level, state));
+		if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
+			level->aggregates = 0;
+			return MERBIT_OK;
+		}
+		MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
+	}
+}
+
+static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
+	mbi_amg_facts facts;
+	int l;
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	for (l = 0; l < gpu->count; l++) { gpu->levels[l].lambda = facts.lambda[l]; }
+	mbi_amg_pool_release(gpu->context, &gpu->scratch);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
+		const merbit_view *view, const double *near) {
+	const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
+	memset(gpu, 0, sizeof *gpu);
+	gpu->context = context;
+	gpu->keep.grow = gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
+	MBI_TRY(mbi_amg_gpu_open(gpu));
+	MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
+	MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
+	if (near != NULL) {
+		MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].near));
+		MBI_TRY(mbi_device_upload(context, gpu->levels[0].near, near,
+				(size_t)view->rows * sizeof(double)));
+	}
+	MBI_TRY(mbi_amg_gpu_coarsen(gpu));
+	return mbi_amg_finish(gpu);
+}
+
+static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
+	mbi_amg_there *a = &gpu->levels[0].a;
+	int l;
+	MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof(mbi_amg_facts), NULL));
+	if (gpu->given.row_ptr != 0) {
+		MBI_TRY(mbi_amg_convert(gpu, view, 1, &gpu->given));
+		MBI_TRY(mbi_amg_product_values(gpu, &gpu->given, &gpu->unit, NULL, a));
+	} else { MBI_TRY(mbi_amg_convert(gpu, view, 1, a)); }
+	for (l = 0; l < gpu->count; l++) {
+		mbi_amg_gpu_level *level = &gpu->levels[l];
+		mbi_devptr roots;
+		mbi_amg_pool_reset(&gpu->scratch);
+		MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(double), &roots));
+		MBI_TRY(mbi_amg_strong(gpu, level, 0, 0, 0, roots, 0));
+		if (l + 1 < gpu->count) {
+			MBI_TRY(mbi_amg_strong(gpu, level, 0, 1, 1, 0, 0));
+			MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
+		}
+	}
+	return mbi_amg_finish(gpu);
+}
+
+static merbit_status mbi_amg_gpu_narrow(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
+		mbi_devptr *to) {
+	mbk_amg_round_arguments arguments;
+	if (*to == 0) { MBI_TRY(mbi_amg_keep(gpu, count, sizeof(float), to)); }
+	arguments.count = (uint64_t)count;
+	arguments.from = from;
+	arguments.to = *to;
+	return mbi_amg_run(gpu, MBI_AMG_ROUND, count, &arguments);
+}
+
+static void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
+	mbi_amg_pool_release(gpu->context, &gpu->keep);
+	mbi_amg_pool_release(gpu->context, &gpu->scratch);
+	mbi_program_destroy(gpu->context, &gpu->program);
+	mbi_program_destroy(gpu->context, &gpu->transpose.program);
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once ==== */

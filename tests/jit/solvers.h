@@ -37,6 +37,7 @@ static void compile_solvers(merbit_type type, int capability) {
   compile("solve/core/loop.cu", &preamble, capability);
   compile_setup(type, capability);
   memset(&preamble, 0, sizeof preamble);
+  compile(MBI_AMG_FILE, &preamble, capability);
   mbi_pagerank_preamble(type, type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32,
                         &preamble);
   compile("solve/pagerank/pagerank.cu", &preamble, capability);

@@ -1,0 +1,395 @@
+// The set-up of algebraic multigrid from a CSR in GPU memory: the steps of solve/amg/amg.h,
+// with 32-bit offsets and columns from 0 and f64 values.
+#include "jit/device.cuh"
+
+#include "solve/amg/multiply.cuh"
+
+#include "solve/amg/setup_arguments.cuh"
+
+#define MBK_AMG_THREADS 256   // of every block
+#define MBK_AMG_NEIGHBOURS 64 // MBI_AMG_NEIGHBOURS
+
+// The first row of each turn of a block whose groups of `lanes` lanes take a row each.
+struct mbk_amg_turns {
+  mbk_u32 lanes, lane;
+  mbk_u64 step, row; // rows of all blocks in a turn; this lane's row in the first one
+
+  MBK_MEMBER mbk_amg_turns(mbk_u32 lanes)
+      : lanes(lanes), lane(mbk_thread() % lanes),
+        step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),
+        row((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes) + mbk_thread() / lanes) {
+  }
+  // Returns how many turns all lanes of the grid take, so that all may shuffle.
+  MBK_MEMBER mbk_u64 count(mbk_u64 rows) const {
+    return (rows + step - 1) / step;
+  }
+};
+
+// Returns the sum over the lanes of a row, in every lane.
+MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {
+  for (int d = (int)lanes / 2; d > 0; d /= 2) {
+    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
+  }
+  return sum;
+}
+
+// ---- Copies -------------------------------------------------------------------------------
+
+// Copies arrays of any types: columns and offsets from 0, and values. Arrays without a target
+// are left out; value_bytes 0: all values are 1. Launch, for all kernels: any grid of
+// MBK_AMG_THREADS threads. Shared: none where nothing else is said.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {
+  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();
+  const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;
+  for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {
+    a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]
+                                            : ((const mbk_i32 *)a.row_ptr)[i]) -
+                                a.base);
+  }
+  for (mbk_u64 k = first; k < a.nnz; k += step) {
+    if (a.col_ind_to != nullptr) {
+      a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]
+                                              : ((const mbk_i32 *)a.col_ind)[k]) -
+                                  a.base);
+    }
+    if (a.values_to != nullptr) {
+      a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]
+                       : a.value_bytes == 4 ? ((const float *)a.values)[k]
+                                            : 1;
+    }
+  }
+}
+
+// Writes to[k] = from[places[k]].
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_gather(MBK_GRID_CONSTANT mbk_amg_gather_arguments a) {
+  for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;
+       k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    a.to[k] = mbk_load(a.from + mbk_load(a.places + k));
+  }
+}
+
+// Writes to[k] = from[k], rounded.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_round(MBK_GRID_CONSTANT mbk_amg_round_arguments a) {
+  for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;
+       k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    a.to[k] = (float)mbk_load(a.from + k);
+  }
+}
+
+// Writes the columns and values of the unit matrix.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_unit(MBK_GRID_CONSTANT mbk_amg_unit_arguments a) {
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
+       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    a.columns[i] = (mbk_i32)i;
+    a.values[i] = 1;
+  }
+}
+
+// States of a node: near a root or in an aggregate of the first pass, undecided, a root,
+// without strong neighbours.
+enum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT, MBK_AMG_ISOLATED };
+
+// ---- Strength of connection ---------------------------------------------------------------
+
+// Returns the larger of two numbers of at least 0, over the lanes of a row, in every lane.
+template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
+  for (int d = (int)lanes / 2; d > 0; d /= 2) {
+    const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);
+    most = other > most ? other : most;
+  }
+  return most;
+}
+
+// Writes to roots[row] the square root of the row's largest off-diagonal magnitude, and the
+// inverse diagonal, 0 where there is none. Raises *lambda to the largest sum of magnitudes of a
+// row times that of its inverse diagonal, the bits of a double. Sets *unsorted if the columns
+// of a row do not ascend.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  mbk_amg_turns at(a.lanes);
+  double lambda = 0;
+  bool unsorted = false;
+  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+    double most = 0, sum = 0, diagonal = 0;
+    if (at.row < a.rows) {
+      const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+      for (mbk_u32 k = begin + at.lane; k < end; k += at.lanes) {
+        const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
+        const mbk_i32 column = mbk_load(a.col_ind + k);
+        const bool own = (mbk_u64)column == at.row;
+        sum += size;
+        diagonal += own ? value : 0;
+        most = size > most && !own ? size : most;
+        unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;
+      }
+    }
+    most = mbk_amg_most(most, a.lanes);
+    sum = mbk_amg_sum(sum, a.lanes);
+    diagonal = mbk_amg_sum(diagonal, a.lanes);
+    const double inverse = diagonal != 0 ? 1 / diagonal : 0;
+    sum *= inverse < 0 ? -inverse : inverse;
+    lambda = sum > lambda ? sum : lambda;
+    if (at.row < a.rows && at.lane == 0) {
+      a.roots[at.row] = sqrt(most);
+      a.inverse[at.row] = inverse;
+    }
+  }
+  if (unsorted) {
+    *a.unsorted = 1;
+  }
+  lambda = mbk_amg_most(lambda, 32);
+  if (mbk_lane() == 0 && lambda > 0) {
+    mbk_u64 bits;
+    memcpy(&bits, &lambda, sizeof bits);
+    mbk_atomic_max(a.lambda, bits);
+  }
+}
+
+// Writes links[k], the column of entry k of A, or its complement if the entry is on the
+// diagonal or not strong, and `state`, whether the row has strong neighbours; `known`: both are
+// there already. Writes to `filtered` the diagonal plus the row's weak entries, and to `scale`
+// omega / lambda over it, but over no less than `least` times the diagonal.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  mbk_amg_turns at(a.lanes);
+  const double lambda = *(const double *)a.lambda;
+  const double factor = lambda > 0 ? a.omega / lambda : 0;
+  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+    double filtered = 0;
+    mbk_u32 strong_ones = 0;
+    if (at.row < a.rows) {
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+      const double root = a.known ? 0 : mbk_load(a.roots + at.row);
+      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;
+           k += at.lanes) {
+        const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
+        const mbk_i32 column = mbk_load(a.col_ind + k);
+        const bool strong = a.known ? a.links[k] >= 0
+                                    : (mbk_u64)column != at.row &&
+                                          size > a.theta * (root * mbk_load(a.roots + column));
+        if (!a.known) {
+          a.links[k] = strong ? column : ~column;
+        }
+        filtered += strong ? 0 : value;
+        strong_ones |= strong;
+      }
+    }
+    filtered = mbk_amg_sum(filtered, a.lanes);
+    strong_ones = mbk_amg_most(strong_ones, a.lanes);
+    if (at.row < a.rows && at.lane == 0) {
+      const double inverse = a.inverse[at.row];
+      const double diagonal =
+          filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;
+      a.filtered[at.row] = filtered;
+      a.scale[at.row] = diagonal != 0 ? factor / diagonal : 0;
+      if (!a.known) {
+        a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_ISOLATED;
+      }
+    }
+  }
+}
+
+// ---- Aggregates ---------------------------------------------------------------------------
+
+#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)
+
+// Returns the key of a node in a round: mbi_aggregate_key of solve/amg/aggregate.c, the largest
+// number for a root, or 0 for a node that is decided.
+MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {
+  mbk_u64 h = ((mbk_u64)round << 32 | (mbk_u64)node) + 0x9e3779b97f4a7c15ull;
+  h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
+  h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
+  return state == MBK_AMG_ROOT   ? MBK_AMG_ROOT_KEY
+         : state == MBK_AMG_OPEN ? (mbk_u64)1 << 62 | (h >> 34) << 31 | (mbk_u64)node
+                                 : 0;
+}
+
+// Writes to near[node] the largest key within distance 1, for nodes without an aggregate; 0 for
+// the others. A node that has a root there, or nothing undecided, keeps its number from the
+// `first` round on.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  mbk_amg_turns at(a.lanes);
+  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+    const bool taken = at.row < a.rows && a.pass > 0 && a.aggregate[at.row] >= 0;
+    bool asks = at.row < a.rows && !taken;
+    mbk_u64 most = 0;
+    if (asks && !a.first) {
+      const mbk_u64 near = a.near[at.row];
+      asks = near != 0 && near != MBK_AMG_ROOT_KEY;
+    }
+    if (asks) {
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+      most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);
+      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;
+           k += at.lanes) {
+        const mbk_i32 j = mbk_load(a.links + k);
+        const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;
+        most = key > most ? key : most;
+      }
+    }
+    most = mbk_amg_most(most, a.lanes);
+    if (at.lane == 0 && (asks || (taken && a.first))) {
+      a.near[at.row] = most;
+    }
+  }
+}
+
+// Makes undecided nodes roots whose key is the largest within distance 2, and decides those
+// that have a root there. Adds the number of others to *open.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  mbk_amg_turns at(a.lanes);
+  mbk_u32 open = 0;
+  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+    const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;
+    mbk_u64 most = 0;
+    if (asks) {
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+      most = a.near[at.row];
+      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;
+           k += at.lanes) {
+        const mbk_i32 j = mbk_load(a.links + k);
+        const mbk_u64 key = j >= 0 ? a.near[j] : 0;
+        most = key > most ? key : most;
+      }
+    }
+    most = mbk_amg_most(most, a.lanes);
+    if (asks && at.lane == 0) {
+      const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);
+      if (most == MBK_AMG_ROOT_KEY || most == own) {
+        a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;
+      } else {
+        open++;
+      }
+    }
+  }
+  for (int d = 16; d > 0; d /= 2) {
+    open += mbk_shuffle_xor(0xffffffffu, open, d, 32);
+  }
+  if (open > 0 && mbk_lane() == 0) {
+    mbk_atomic_add(a.open, open);
+  }
+}
+
+// Writes counts[node], 1 for a root. In the second pass a root that has fewer than two
+// neighbours without an aggregate is none.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_count_roots(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
+       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    bool root = a.state[i] == MBK_AMG_ROOT;
+    if (root && a.pass > 0) {
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
+      mbk_u32 left = 0;
+      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && left < 2; k++) {
+        const mbk_i32 j = mbk_load(a.links + k);
+        left += j >= 0 && a.aggregate[j] < 0;
+      }
+      root = left >= 2;
+      if (!root) {
+        a.state[i] = MBK_AMG_DECIDED;
+      }
+    }
+    a.counts[i] = root;
+  }
+}
+
+// Numbers the roots from `before` on, by the prefix sums of their counts, and gives nodes the
+// aggregate of a root beside them, if they have none yet. Writes `next`, the states in the next
+// pass.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
+       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    mbk_i32 found = a.pass > 0 ? a.aggregate[i] : -1;
+    if (a.state[i] == MBK_AMG_ROOT) {
+      found = a.before + a.counts[i];
+    } else if (found < 0) {
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
+      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {
+        const mbk_i32 j = mbk_load(a.links + k);
+        found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.before + a.counts[j] : -1;
+      }
+    }
+    a.aggregate[i] = found;
+    a.next[i] = a.state[i] == MBK_AMG_ISOLATED ? MBK_AMG_ISOLATED
+                : found < 0                    ? MBK_AMG_OPEN
+                                               : MBK_AMG_DECIDED;
+  }
+}
+
+// Gives each node that is left over the aggregate of most of its strong neighbours; of several,
+// the lowest. Writes `joined`, the aggregates of all nodes.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
+       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    mbk_i32 found = a.aggregate[i];
+    if (found < 0) {
+      const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
+      mbk_u32 most = 0;
+      for (mbk_u32 k = begin; k < end; k++) {
+        const mbk_i32 j = mbk_load(a.links + k);
+        const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;
+        mbk_u32 count = 0, looked = 0;
+        for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {
+          const mbk_i32 other = mbk_load(a.links + l);
+          looked += other >= 0;
+          count += other >= 0 && a.aggregate[other] == candidate;
+        }
+        if (count > most || (count == most && count > 0 && candidate < found)) {
+          most = count;
+          found = candidate;
+        }
+      }
+    }
+    a.joined[i] = found;
+  }
+}
+
+// ---- Tentative prolongation ---------------------------------------------------------------
+
+// Returns row `i` of the near-null-space: 1 if none is given.
+MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {
+  return near != nullptr ? mbk_load(near + i) : 1;
+}
+
+// Writes to coarse[c] the norm of the near-null-space over aggregate c. The rows of the
+// aggregate are among the columns of row c of R.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
+  mbk_amg_turns at(a.lanes);
+  for (mbk_u64 turns = at.count(a.aggregates); turns > 0; turns--, at.row += at.step) {
+    double sum = 0;
+    if (at.row < a.aggregates) {
+      const mbk_u32 end = (mbk_u32)mbk_load(a.r_ptr + at.row + 1);
+      for (mbk_u32 k = (mbk_u32)mbk_load(a.r_ptr + at.row) + at.lane; k < end; k += at.lanes) {
+        const mbk_i32 i = mbk_load(a.r_col + k);
+        const double near = mbk_amg_near(a.near, i);
+        sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? near * near : 0;
+      }
+    }
+    sum = mbk_amg_sum(sum, a.lanes);
+    if (at.row < a.aggregates && at.lane == 0) {
+      a.coarse[at.row] = sqrt(sum);
+    }
+  }
+}
+
+// Writes t[i], the near-null-space over the norm of it in its aggregate.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
+       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    const mbk_i32 c = mbk_load(a.aggregate + i);
+    const double norm = c >= 0 ? a.coarse[c] : 0;
+    a.t[i] = norm > 0 ? mbk_amg_near(a.near, (mbk_i32)i) / norm : 0;
+  }
+}

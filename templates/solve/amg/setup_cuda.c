@@ -1,0 +1,404 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "solve/amg/amg_cuda.h"
+
+/* The levels of algebraic multigrid on the GPU, each made from the last. The kernels are in
+ * solve/amg/setup.cu. */
+
+#define MBI_AMG_BLOCKS 8192 /* the most thread blocks of a kernel that takes any grid */
+
+/* Returns the number of thread blocks for `count` threads. */
+static int64_t mbi_amg_grid(int64_t count) {
+  const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
+  return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
+}
+
+/* Returns the lanes for a row of `nnz` / `rows` entries, 1 to 32. */
+static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
+  uint32_t lanes = 1;
+  while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) {
+    lanes *= 2;
+  }
+  return lanes;
+}
+
+static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
+                                 const void *arguments) {
+  return mbi_amg_launch(gpu, kernel, mbi_amg_grid(threads), MBI_AMG_THREADS, 0, arguments);
+}
+
+static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                  mbi_devptr *address) {
+  return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
+}
+
+static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                    mbi_devptr *address) {
+  return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
+}
+
+/* ---- The matrix -------------------------------------------------------------------------- */
+
+/* Returns whether the set-up can run on the GPU: a whole square CSR in GPU memory, not too
+ * large for 32-bit offsets. */
+MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view) {
+  return view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
+         !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX && view->rows < INT32_MAX;
+}
+
+/* Sets `to` to the view's matrix: its own arrays where their types fit, copies of the others.
+ * With `values_only`, copies values alone to arrays that are there. */
+static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *view, int values_only,
+                                     mbi_amg_there *to) {
+  const int same_type = view->values != NULL && mbi_view_type(view) == MERBIT_F64;
+  mbk_amg_copy_arguments arguments;
+  memset(&arguments, 0, sizeof arguments);
+  arguments.rows = (uint64_t)view->rows;
+  arguments.nnz = (uint64_t)view->nnz;
+  arguments.row_ptr = mbi_device_address(view->row_ptr);
+  arguments.col_ind = mbi_device_address(view->col_ind);
+  arguments.values = mbi_device_address(view->values);
+  arguments.wide_ptr = view->offset_type == MERBIT_INDEX_64;
+  arguments.wide_col = view->index_type == MERBIT_INDEX_64;
+  arguments.base = (uint32_t)view->base;
+  arguments.value_bytes =
+      view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
+  if (!values_only) {
+    to->rows = view->rows;
+    to->cols = view->cols;
+    to->nnz = view->nnz;
+    to->row_ptr = arguments.row_ptr;
+    to->col_ind = arguments.col_ind;
+    if (arguments.wide_ptr || view->base != 0) {
+      MBI_TRY(mbi_amg_keep(gpu, view->rows + 1, sizeof(int32_t), &to->row_ptr));
+      arguments.row_ptr_to = to->row_ptr;
+    }
+    if (arguments.wide_col || view->base != 0) {
+      MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(int32_t), &to->col_ind));
+      arguments.col_ind_to = to->col_ind;
+    }
+    if (!same_type) {
+      MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(double), &to->values));
+    }
+  }
+  if (same_type) {
+    to->values = arguments.values;
+  } else {
+    arguments.values_to = to->values;
+  }
+  if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
+    return MERBIT_OK;
+  }
+  return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
+}
+
+/* Makes A the sorted copy of gpu->given without duplicates: its product with the unit matrix.
+ */
+static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, mbi_amg_there *a) {
+  mbk_amg_unit_arguments arguments;
+  gpu->given = *a;
+  gpu->unit.rows = gpu->unit.cols = a->rows;
+  MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &gpu->unit.col_ind));
+  MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(double), &gpu->unit.values));
+  arguments.rows = (uint64_t)a->rows;
+  arguments.columns = gpu->unit.col_ind;
+  arguments.values = gpu->unit.values;
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_UNIT, a->rows, &arguments));
+  MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &gpu->unit, 0, a));
+  MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
+  return mbi_amg_product_values(gpu, &gpu->given, &gpu->unit, NULL, a);
+}
+
+/* ---- Strength and aggregates ------------------------------------------------------------- */
+
+static mbi_devptr mbi_amg_lambda(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+  return gpu->facts + offsetof(mbi_amg_facts, lambda) +
+         (uint64_t)(level - gpu->levels) * sizeof(double);
+}
+
+/* Enqueues what looks at the rows of A: the inverse diagonal and lambda; with `links`, also the
+ * strong entries, unless they are known, and the diagonal of A_F. */
+static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, double theta,
+                                    int links, int known, mbi_devptr roots, mbi_devptr state) {
+  const mbi_amg_there *a = &level->a;
+  mbk_amg_strength_arguments arguments;
+  arguments.rows = (uint64_t)a->rows;
+  arguments.row_ptr = a->row_ptr;
+  arguments.col_ind = a->col_ind;
+  arguments.values = a->values;
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.known = (uint32_t)known;
+  arguments.theta = theta;
+  arguments.roots = roots;
+  arguments.links = level->links;
+  arguments.state = state;
+  arguments.inverse = level->inverse;
+  arguments.filtered = level->filtered;
+  arguments.scale = level->scale;
+  arguments.omega = MBI_AMG_OMEGA;
+  arguments.least = MBI_AMG_LEAST_DIAGONAL;
+  arguments.lambda = mbi_amg_lambda(gpu, level);
+  arguments.unsorted = gpu->facts + offsetof(mbi_amg_facts, unsorted);
+  if (!links) {
+    return mbi_amg_run(gpu, MBI_AMG_ROWS, a->rows * arguments.lanes, &arguments);
+  }
+  return mbi_amg_run(gpu, MBI_AMG_LINKS, a->rows * arguments.lanes, &arguments);
+}
+
+/* Runs rounds until all nodes are decided. *round is the number of the last one. Waits. */
+static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments,
+                                    uint32_t *round, mbi_amg_facts *facts) {
+  const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
+  const mbi_devptr open = gpu->facts + offsetof(mbi_amg_facts, open);
+  int i;
+  for (arguments->first = 1;;) {
+    MBI_TRY(mbi_device_zero(gpu->context, open, sizeof facts->open, NULL));
+    for (i = 0; i < MBI_AMG_ROUNDS; i++, arguments->first = 0) {
+      arguments->round = *round + 1 + (uint32_t)i;
+      arguments->open = open + (uint64_t)i * sizeof facts->open[0];
+      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NEAR_KEYS, threads, arguments));
+      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_DECIDE, threads, arguments));
+    }
+    MBI_TRY(mbi_amg_read(gpu, facts));
+    for (i = 0; i < MBI_AMG_ROUNDS; i++) {
+      ++*round;
+      if (facts->open[i] == 0) {
+        return MERBIT_OK;
+      }
+    }
+  }
+}
+
+/* Numbers the roots from arguments->before on, and lets nodes beside them join. */
+static merbit_status mbi_amg_number(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
+  const int64_t rows = (int64_t)arguments->rows;
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_COUNT_ROOTS, rows, arguments));
+  MBI_TRY(mbi_amg_scan(gpu, arguments->counts, rows));
+  return mbi_amg_run(gpu, MBI_AMG_JOIN, rows, arguments);
+}
+
+/* Sets level->aggregate and level->aggregates. Waits. */
+static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                             mbi_devptr state) {
+  const mbi_amg_there *a = &level->a;
+  mbk_amg_aggregate_arguments arguments;
+  mbi_amg_facts facts;
+  mbi_devptr swap;
+  uint32_t round = 0;
+  int64_t total = 0;
+  memset(&arguments, 0, sizeof arguments);
+  arguments.rows = (uint64_t)a->rows;
+  arguments.row_ptr = a->row_ptr;
+  arguments.links = level->links;
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.state = state;
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows, 1, &arguments.next));
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
+  MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
+  arguments.joined = level->aggregate;
+  for (arguments.pass = 0; arguments.pass < MBI_AMG_PASSES; arguments.pass++) {
+    MBI_TRY(mbi_amg_rounds(gpu, &arguments, &round, &facts));
+    total += arguments.pass > 0 ? (int64_t)facts.total : 0; /* of the last pass */
+    arguments.before = (int32_t)total;
+    MBI_TRY(mbi_amg_number(gpu, &arguments));
+    swap = arguments.state;
+    arguments.state = arguments.next;
+    arguments.next = swap;
+  }
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  level->aggregates = (int32_t)(total + (int64_t)facts.total);
+  return MERBIT_OK;
+}
+
+/* ---- Levels ------------------------------------------------------------------------------ */
+
+/* Returns T as a matrix that mbi_amg_product_columns takes. */
+static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
+  mbi_amg_there t;
+  memset(&t, 0, sizeof t);
+  t.rows = level->a.rows;
+  t.cols = level->aggregates;
+  t.col_ind = level->aggregate;
+  t.values = level->t;
+  return t;
+}
+
+/* Returns A with its links for columns: without weak entries and diagonal. */
+static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
+  mbi_amg_there a = level->a;
+  a.col_ind = level->links;
+  return a;
+}
+
+/* Enqueues the tentative prolongation and the near-null-space of the next level. */
+static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                             mbi_devptr coarse) {
+  mbk_amg_tentative_arguments arguments;
+  arguments.rows = (uint64_t)level->a.rows;
+  arguments.aggregates = (uint64_t)level->aggregates;
+  arguments.r_ptr = level->r.row_ptr;
+  arguments.r_col = level->r.col_ind;
+  arguments.aggregate = level->aggregate;
+  arguments.near = level->near;
+  arguments.lanes = mbi_amg_row_lanes(level->r.rows, level->r.nnz);
+  arguments.coarse = coarse;
+  arguments.t = level->t;
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NORMS, (int64_t)level->aggregates * arguments.lanes,
+                      &arguments));
+  return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, level->a.rows, &arguments);
+}
+
+/* Enqueues the values of P and R, and of the next level's matrix. */
+static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
+                                             const mbi_amg_there *coarse) {
+  const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
+  mbi_amg_there ap = level->ap;
+  mbk_amg_gather_arguments gather;
+  MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
+  gather.count = (uint64_t)level->r.nnz;
+  gather.places = level->places;
+  gather.from = level->p.values;
+  gather.to = level->r.values;
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_GATHER, level->r.nnz, &gather));
+  MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
+  MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
+  return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
+}
+
+/* Makes `next` from `level`, whose aggregates are known. */
+static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                      mbi_amg_gpu_level *next) {
+  const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
+  MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
+  MBI_TRY(mbi_amg_turn(gpu, &level->p, &level->r, &level->places));
+  MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
+  MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
+  MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
+  MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->near));
+  MBI_TRY(mbi_amg_tentative_there(gpu, level, next->near));
+  MBI_TRY(mbi_amg_product_columns(gpu, &level->a, &level->p, 0, &level->ap));
+  MBI_TRY(mbi_amg_product_columns(gpu, &level->r, &level->ap, 0, &next->a));
+  MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
+  return mbi_amg_galerkin_values(gpu, level, &next->a);
+}
+
+/* Makes levels[1], levels[2], ... from levels[0], which has `a` and `near`. */
+static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
+  double theta = MBI_AMG_THETA;
+  for (;; theta /= 2) {
+    mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
+    const int64_t rows = level->a.rows;
+    mbi_devptr roots, state;
+    mbi_amg_facts facts;
+    mbi_amg_pool_reset(&gpu->scratch);
+    MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
+    MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &roots));
+    MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &state));
+    MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+    if (gpu->count == 1) {
+      MBI_TRY(mbi_amg_read(gpu, &facts));
+      if (facts.unsorted) {
+        MBI_TRY(mbi_amg_sort_rows(gpu, &level->a));
+        MBI_TRY(
+            mbi_device_zero(gpu->context, mbi_amg_lambda(gpu, level), sizeof(double), NULL));
+        MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+      }
+    }
+    if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) {
+      return MERBIT_OK;
+    }
+    MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
+    MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->filtered));
+    MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->scale));
+    MBI_TRY(mbi_amg_strong(gpu, level, theta, 1, 0, roots, state));
+    MBI_TRY(mbi_amg_find_aggregates(gpu, level, state));
+    if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
+      level->aggregates = 0;
+      return MERBIT_OK;
+    }
+    MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
+  }
+}
+
+/* Waits for the set-up and copies lambda of each level. */
+static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
+  mbi_amg_facts facts;
+  int l;
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  for (l = 0; l < gpu->count; l++) {
+    gpu->levels[l].lambda = facts.lambda[l];
+  }
+  mbi_amg_pool_release(gpu->context, &gpu->scratch);
+  return MERBIT_OK;
+}
+
+/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes. `near` is the near-null-space in host
+ * memory, or NULL for the constant. The hierarchy may use the view's arrays. On failure, and at
+ * the end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
+                                              const merbit_view *view, const double *near) {
+  const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
+  memset(gpu, 0, sizeof *gpu);
+  gpu->context = context;
+  gpu->keep.grow = gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
+  MBI_TRY(mbi_amg_gpu_open(gpu));
+  MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
+  MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
+  if (near != NULL) {
+    MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].near));
+    MBI_TRY(mbi_device_upload(context, gpu->levels[0].near, near,
+                              (size_t)view->rows * sizeof(double)));
+  }
+  MBI_TRY(mbi_amg_gpu_coarsen(gpu));
+  return mbi_amg_finish(gpu);
+}
+
+/* Renews the values of the hierarchy for new values of the matrix, which are in GPU memory. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
+  mbi_amg_there *a = &gpu->levels[0].a;
+  int l;
+  MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof(mbi_amg_facts), NULL));
+  if (gpu->given.row_ptr != 0) {
+    MBI_TRY(mbi_amg_convert(gpu, view, 1, &gpu->given));
+    MBI_TRY(mbi_amg_product_values(gpu, &gpu->given, &gpu->unit, NULL, a));
+  } else {
+    MBI_TRY(mbi_amg_convert(gpu, view, 1, a));
+  }
+  for (l = 0; l < gpu->count; l++) {
+    mbi_amg_gpu_level *level = &gpu->levels[l];
+    mbi_devptr roots;
+    mbi_amg_pool_reset(&gpu->scratch);
+    MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(double), &roots));
+    MBI_TRY(mbi_amg_strong(gpu, level, 0, 0, 0, roots, 0));
+    if (l + 1 < gpu->count) {
+      MBI_TRY(mbi_amg_strong(gpu, level, 0, 1, 1, 0, 0));
+      MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
+    }
+  }
+  return mbi_amg_finish(gpu);
+}
+
+/* Sets *to to `count` numbers of `from`, rounded to f32; taken from gpu->keep unless it is
+ * there already. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_narrow(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
+                                              mbi_devptr *to) {
+  mbk_amg_round_arguments arguments;
+  if (*to == 0) {
+    MBI_TRY(mbi_amg_keep(gpu, count, sizeof(float), to));
+  }
+  arguments.count = (uint64_t)count;
+  arguments.from = from;
+  arguments.to = *to;
+  return mbi_amg_run(gpu, MBI_AMG_ROUND, count, &arguments);
+}
+
+MBI_INTERNAL void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
+  mbi_amg_pool_release(gpu->context, &gpu->keep);
+  mbi_amg_pool_release(gpu->context, &gpu->scratch);
+  mbi_program_destroy(gpu->context, &gpu->program);
+  mbi_program_destroy(gpu->context, &gpu->transpose.program);
+}
