@@ -3587,7 +3587,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "20e5b234ad801227ffacc78becd88c0d3a1d40a1e2d724d01973800fc6c428e4"
+#define MBI_KERNEL_HASH "c0e203440438d63396725e144a606396c39d0f287841d5608496db33eb99c696"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5515,18 +5515,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*next; mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; mbk_i32 before; } "
 "mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 rows, "
 "aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *near; mbk_u32 lanes; double "
-"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_gather_arguments { mbk_u64 "
-"count; const mbk_i32 *places; const double *from; double *to; } mbk_amg_gather_arguments; "
-"typedef struct mbk_amg_unit_arguments { mbk_u64 rows; mbk_i32 *columns; double *values; } "
-"mbk_amg_unit_arguments; typedef struct mbk_amg_round_arguments { mbk_u64 count; const double "
-"*from; float *to; } mbk_amg_round_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 "
-"rows, nnz; const void *row_ptr, *col_ind, *values; mbk_u32 wide_ptr, wide_col, base, "
-"value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
+"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 "
+"count; const mbk_i32 *places; const double *from; double *to; float *rounded; } "
+"mbk_amg_move_arguments; typedef struct mbk_amg_unit_arguments { mbk_u64 rows; mbk_i32 *columns; "
+"double *values; } mbk_amg_unit_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 rows, "
+"nnz; const void *row_ptr, *col_ind, *values; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
+"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
 "#define MBK_AMG_THREADS 256\n#define MBK_AMG_NEIGHBOURS 64\n\n\nstruct mbk_amg_turns {\n"
 "mbk_u32 lanes, lane;\nmbk_u64 step, row;\n\nMBK_MEMBER mbk_amg_turns(mbk_u32 lanes)\n"
 ": lanes(lanes), lane(mbk_thread() % lanes),\n"
-"step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),\n",
-"row((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes) + mbk_thread() / lanes) {\n}\n\n"
+"step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),\n"
+"row((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes) + mbk_thread() / lanes) {\n}\n\n",
 "MBK_MEMBER mbk_u64 count(mbk_u64 rows) const {\nreturn (rows + step - 1) / step;\n}\n};\n\n\n"
 "MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
@@ -5543,17 +5542,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
 ": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_gather(MBK_GRID_CONSTANT mbk_amg_gather_arguments a) {\n"
+"mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;\n"
 "k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
-"a.to[k] = mbk_load(a.from + mbk_load(a.places + k));\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_round(MBK_GRID_CONSTANT mbk_amg_round_arguments a) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;\n",
-"k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\na.to[k] = (float)mbk_load(a.from + k);\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"const double value = mbk_load(a.from + (a.places != nullptr ? mbk_load(a.places + k) : k));\n"
+"if (a.rounded != nullptr) {\na.rounded[k] = (float)value;\n} else {\na.to[k] = value;\n}\n}\n"
+"}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_unit(MBK_GRID_CONSTANT mbk_amg_unit_arguments a) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n",
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\na.columns[i] = (mbk_i32)i;\na.values[i] = 1;\n}\n"
 "}\n\n\n\nenum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT, MBK_AMG_ISOLATED };\n\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
@@ -5573,10 +5569,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n}\n}\n"
 "most = mbk_amg_most(most, a.lanes);\nsum = mbk_amg_sum(sum, a.lanes);\n"
 "diagonal = mbk_amg_sum(diagonal, a.lanes);\n"
-"const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n",
+"const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n"
 "sum *= inverse < 0 ? -inverse : inverse;\nlambda = sum > lambda ? sum : lambda;\n"
 "if (at.row < a.rows && at.lane == 0) {\na.roots[at.row] = sqrt(most);\n"
-"a.inverse[at.row] = inverse;\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
+"a.inverse[at.row] = inverse;\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n",
 "lambda = mbk_amg_most(lambda, 32);\nif (mbk_lane() == 0 && lambda > 0) {\nmbk_u64 bits;\n"
 "memcpy(&bits, &lambda, sizeof bits);\nmbk_atomic_max(a.lambda, bits);\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5595,10 +5591,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
 "strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
 "const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
-"filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n",
+"filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
 "a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? factor / diagonal : 0;\n"
 "if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_ISOLATED;\n}\n}\n}\n"
-"}\n\n\n\n#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n"
+"}\n\n\n\n#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n",
 "MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n"
 "mbk_u64 h = ((mbk_u64)round << 32 | (mbk_u64)node) + 0x9e3779b97f4a7c15ull;\n"
 "h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
@@ -5619,10 +5615,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
 "if (at.lane == 0 && (asks || (taken && a.first))) {\na.near[at.row] = most;\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nmbk_amg_turns at(a.lanes);\n",
+"mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
 "mbk_u32 open = 0;\n"
 "for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
-"const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;\nmbk_u64 most = 0;\n"
+"const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;\nmbk_u64 most = 0;\n",
 "if (asks) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
 "most = a.near[at.row];\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
@@ -5644,9 +5640,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 j = mbk_load(a.links + k);\nleft += j >= 0 && a.aggregate[j] < 0;\n}\n"
 "root = left >= 2;\nif (!root) {\na.state[i] = MBK_AMG_DECIDED;\n}\n}\na.counts[i] = root;\n}\n"
 "}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n",
+"mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n",
 "mbk_i32 found = a.pass > 0 ? a.aggregate[i] : -1;\nif (a.state[i] == MBK_AMG_ROOT) {\n"
 "found = a.before + a.counts[i];\n} else if (found < 0) {\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
@@ -5668,9 +5664,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
 "if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n"
 "found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n\n"
-"MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {\n",
+"MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {\n"
 "return near != nullptr ? mbk_load(near + i) : 1;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
 "for (mbk_u64 turns = at.count(a.aggregates); turns > 0; turns--, at.row += at.step) {\n"
 "double sum = 0;\nif (at.row < a.aggregates) {\n"
@@ -31715,20 +31711,16 @@ typedef struct mbk_amg_tentative_arguments {
 	mbi_devptr coarse, t;
 } mbk_amg_tentative_arguments;
 
-typedef struct mbk_amg_gather_arguments {
+typedef struct mbk_amg_move_arguments {
 	mbk_u64 count;
-	mbi_devptr places, from, to;
-} mbk_amg_gather_arguments;
+	mbi_devptr places, from;
+	mbi_devptr to, rounded;
+} mbk_amg_move_arguments;
 
 typedef struct mbk_amg_unit_arguments {
 	mbk_u64 rows;
 	mbi_devptr columns, values;
 } mbk_amg_unit_arguments;
-
-typedef struct mbk_amg_round_arguments {
-	mbk_u64 count;
-	mbi_devptr from, to;
-} mbk_amg_round_arguments;
 
 typedef struct mbk_amg_copy_arguments {
 	mbk_u64 rows, nnz;
@@ -31767,8 +31759,8 @@ typedef struct mbi_amg_facts {
 
 enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
-	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_GATHER,
-	MBI_AMG_ROUND, MBI_AMG_UNIT, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE,
+	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE,
+	MBI_AMG_UNIT, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE,
 	MBI_AMG_COUNT_ROOTS, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_NORMS, MBI_AMG_TENTATIVE,
 	MBI_AMG_KERNELS };
 
@@ -31839,10 +31831,9 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
 		"mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns", "mbk_multiply_long_columns",
-		"mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_gather",
-		"mbk_amg_round", "mbk_amg_unit", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_near_keys",
-		"mbk_amg_decide", "mbk_amg_count_roots", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_norms",
-		"mbk_amg_tentative"};
+		"mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move",
+		"mbk_amg_unit", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_near_keys", "mbk_amg_decide",
+		"mbk_amg_count_roots", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_norms", "mbk_amg_tentative"};
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -32111,6 +32102,17 @@ static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size
 	return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
 }
 
+static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
+		int64_t count, mbi_devptr to, mbi_devptr rounded) {
+	mbk_amg_move_arguments arguments;
+	arguments.count = (uint64_t)count;
+	arguments.places = places;
+	arguments.from = from;
+	arguments.to = to;
+	arguments.rounded = rounded;
+	return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
+}
+
 static int mbi_amg_gpu_takes(const merbit_view *view) {
 	return view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
 			!mbi_view_is_triangle(view) && view->nnz <= INT32_MAX && view->rows < INT32_MAX;
@@ -32298,13 +32300,8 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
 		const mbi_amg_there *coarse) {
 	const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
 	mbi_amg_there ap = level->ap;
-	mbk_amg_gather_arguments gather;
 	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
-	gather.count = (uint64_t)level->r.nnz;
-	gather.places = level->places;
-	gather.from = level->p.values;
-	gather.to = level->r.values;
-	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_GATHER, level->r.nnz, &gather));
+	MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
 	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
 	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
 	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
@@ -32411,12 +32408,8 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 
 static merbit_status mbi_amg_gpu_narrow(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
 		mbi_devptr *to) {
-	mbk_amg_round_arguments arguments;
 	if (*to == 0) { MBI_TRY(mbi_amg_keep(gpu, count, sizeof(float), to)); }
-	arguments.count = (uint64_t)count;
-	arguments.from = from;
-	arguments.to = *to;
-	return mbi_amg_run(gpu, MBI_AMG_ROUND, count, &arguments);
+	return mbi_amg_move(gpu, from, 0, count, 0, *to);
 }
 
 static void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {

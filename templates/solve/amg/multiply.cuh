@@ -205,8 +205,8 @@ MBK_DEVICE void mbk_multiply_sort(mbk_u32 *list, mbk_u32 count, const mbk_multip
   }
 }
 
-// Without c_col, writes the number of columns of each row of C to c_ptr[row], and appends rows
-// of more than slots / 2 to long_rows. With it, writes the columns of the other rows from
+// Writes the number of columns of each row of C to c_ptr[row] if there is no c_col, and appends
+// rows of more than slots / 2 to long_rows. Otherwise writes the columns of the other rows from
 // c_ptr[row] on. Launch: any grid of up to MBK_MULTIPLY_THREADS threads, a multiple of 32.
 // Shared, for each group: mbk_u32[slots + slots / 2 + 1].
 MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)

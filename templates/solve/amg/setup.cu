@@ -61,21 +61,17 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Writes to[k] = from[places[k]].
+// Writes to[k] = from[k], or from[places[k]] if there are places; or the same to `rounded`.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
-    mbk_amg_gather(MBK_GRID_CONSTANT mbk_amg_gather_arguments a) {
+    mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;
        k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
-    a.to[k] = mbk_load(a.from + mbk_load(a.places + k));
-  }
-}
-
-// Writes to[k] = from[k], rounded.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
-    mbk_amg_round(MBK_GRID_CONSTANT mbk_amg_round_arguments a) {
-  for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;
-       k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
-    a.to[k] = (float)mbk_load(a.from + k);
+    const double value = mbk_load(a.from + (a.places != nullptr ? mbk_load(a.places + k) : k));
+    if (a.rounded != nullptr) {
+      a.rounded[k] = (float)value;
+    } else {
+      a.to[k] = value;
+    }
   }
 }
 

@@ -35,24 +35,19 @@ typedef struct mbk_amg_tentative_arguments {
   MBK_POINTER(double) coarse, t;
 } mbk_amg_tentative_arguments;
 
-typedef struct mbk_amg_gather_arguments {
+typedef struct mbk_amg_move_arguments {
   mbk_u64 count;
   MBK_POINTER(const mbk_i32) places;
   MBK_POINTER(const double) from;
   MBK_POINTER(double) to;
-} mbk_amg_gather_arguments;
+  MBK_POINTER(float) rounded;
+} mbk_amg_move_arguments;
 
 typedef struct mbk_amg_unit_arguments {
   mbk_u64 rows;
   MBK_POINTER(mbk_i32) columns;
   MBK_POINTER(double) values;
 } mbk_amg_unit_arguments;
-
-typedef struct mbk_amg_round_arguments {
-  mbk_u64 count;
-  MBK_POINTER(const double) from;
-  MBK_POINTER(float) to;
-} mbk_amg_round_arguments;
 
 typedef struct mbk_amg_copy_arguments {
   mbk_u64 rows, nnz;

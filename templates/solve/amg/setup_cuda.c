@@ -38,6 +38,19 @@ static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size
   return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
 }
 
+/* Enqueues a copy of `count` numbers to `to`, or rounded to `rounded`: those of `from`, in
+ * their order or from `places`. */
+static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
+                                  int64_t count, mbi_devptr to, mbi_devptr rounded) {
+  mbk_amg_move_arguments arguments;
+  arguments.count = (uint64_t)count;
+  arguments.places = places;
+  arguments.from = from;
+  arguments.to = to;
+  arguments.rounded = rounded;
+  return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
+}
+
 /* ---- The matrix -------------------------------------------------------------------------- */
 
 /* Returns whether the set-up can run on the GPU: a whole square CSR in GPU memory, not too
@@ -257,13 +270,8 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
                                              const mbi_amg_there *coarse) {
   const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
   mbi_amg_there ap = level->ap;
-  mbk_amg_gather_arguments gather;
   MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
-  gather.count = (uint64_t)level->r.nnz;
-  gather.places = level->places;
-  gather.from = level->p.values;
-  gather.to = level->r.values;
-  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_GATHER, level->r.nnz, &gather));
+  MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
   MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
   MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
   return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
@@ -386,14 +394,10 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
  * there already. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_narrow(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
                                               mbi_devptr *to) {
-  mbk_amg_round_arguments arguments;
   if (*to == 0) {
     MBI_TRY(mbi_amg_keep(gpu, count, sizeof(float), to));
   }
-  arguments.count = (uint64_t)count;
-  arguments.from = from;
-  arguments.to = *to;
-  return mbi_amg_run(gpu, MBI_AMG_ROUND, count, &arguments);
+  return mbi_amg_move(gpu, from, 0, count, 0, *to);
 }
 
 MBI_INTERNAL void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
