@@ -30353,6 +30353,934 @@ static void mbi_setup_release_values(merbit_context *context, const merbit_view 
 	} else { mbi_release(context, own); }
 }
 
+/* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
+/* ==== >>solve/amg/amg.h ==== */
+#ifndef MBI_AMG_H
+#define MBI_AMG_H
+
+#ifndef MBI_AMG_THETA
+#define MBI_AMG_THETA 0.25
+#endif
+#ifndef MBI_AMG_OMEGA
+#define MBI_AMG_OMEGA (4.0 / 3)
+#endif
+#ifndef MBI_AMG_PASSES
+#define MBI_AMG_PASSES 2
+#endif
+#define MBI_AMG_NEIGHBOURS 64
+#define MBI_AMG_LEAST_DIAGONAL 0.1
+#define MBI_AMG_COARSENING 1.5
+#define MBI_AMG_LEVELS 16
+#define MBI_AMG_COARSEST 256
+#define MBI_AMG_VECTORS_MOST 32
+
+typedef struct mbi_amg_csr {
+	int64_t rows, cols, nnz;
+	int32_t *row_ptr;
+	int32_t *col_ind;
+	double *values;
+} mbi_amg_csr;
+
+typedef struct mbi_amg_level {
+	mbi_amg_csr a;
+	int borrowed;
+	int block;
+	mbi_amg_csr strong;
+	int32_t *aggregate;
+	int32_t aggregates;
+	int vectors;
+	double *near;
+	double *t;
+	double *inverse;
+	double lambda;
+	mbi_amg_csr p, r;
+} mbi_amg_level;
+
+enum { MBI_AMG_NO_MEMORY = 1, MBI_AMG_TOO_MANY = 2 };
+typedef struct mbi_amg_part {
+	int32_t *col_ind;
+	double *values;
+	int64_t used, room, first;
+	int failed;
+} mbi_amg_part;
+typedef struct mbi_amg_build {
+	merbit_context *context;
+	mbi_amg_csr *to;
+	const char *what;
+	void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
+	void *self;
+	int tasks, valued;
+	int64_t columns, hint;
+	int32_t *marks;
+	mbi_amg_part parts[MBI_MAX_THREADS];
+} mbi_amg_build;
+
+#endif
+
+static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
+	mbi_release(context, csr->row_ptr);
+	mbi_release(context, csr->col_ind);
+	mbi_release(context, csr->values);
+	memset(csr, 0, sizeof *csr);
+}
+
+static merbit_view mbi_amg_view(const mbi_amg_csr *csr) {
+	merbit_view view;
+	memset(&view, 0, sizeof view);
+	view.rows = csr->rows;
+	view.cols = csr->cols;
+	view.nnz = csr->nnz;
+	view.row_ptr = csr->row_ptr;
+	view.col_ind = csr->col_ind;
+	view.values = csr->values;
+	return view;
+}
+
+static int64_t mbi_amg_share(const mbi_amg_csr *csr, int tasks, int task) {
+	const int64_t goal = mbi_share(csr->rows + csr->nnz, tasks, task);
+	int64_t low = 0, high = csr->rows;
+	while (low < high) {
+		const int64_t middle = low + (high - low) / 2;
+		if (csr->row_ptr[middle] + middle < goal) { low = middle + 1; } else { high = middle; }
+	}
+	return low;
+}
+
+static int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries) {
+	mbi_amg_part *part = &build->parts[task];
+	const int64_t room = part->used + entries;
+	int32_t *col_ind;
+	double *values = NULL;
+	if (room <= part->room) { return 1; }
+	part->room = room > part->room + part->room / 2 ? room : part->room + part->room / 2;
+	part->failed = part->room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
+	if (part->failed == MBI_AMG_TOO_MANY) { return 0; }
+	col_ind = (int32_t *)mbi_allocate(build->context, (size_t)part->room * sizeof *col_ind);
+	if (build->valued) {
+		values = (double *)mbi_allocate(build->context, (size_t)part->room * sizeof *values);
+	}
+	if (col_ind == NULL || (build->valued && values == NULL)) {
+		mbi_release(build->context, col_ind);
+		mbi_release(build->context, values);
+		return 0;
+	}
+	part->failed = 0;
+	if (part->used > 0) {
+		memcpy(col_ind, part->col_ind, (size_t)part->used * sizeof *col_ind);
+		if (build->valued) { memcpy(values, part->values, (size_t)part->used * sizeof *values); }
+	}
+	mbi_release(build->context, part->col_ind);
+	mbi_release(build->context, part->values);
+	part->col_ind = col_ind;
+	part->values = values;
+	return 1;
+}
+
+static void mbi_amg_join_task(void *argument, int task) {
+	const mbi_amg_build *build = (const mbi_amg_build *)argument;
+	const mbi_amg_part *part = &build->parts[task];
+	if (part->used > 0) {
+		memcpy(build->to->col_ind + part->first, part->col_ind,
+				(size_t)part->used * sizeof *part->col_ind);
+		if (build->valued) {
+			memcpy(build->to->values + part->first, part->values,
+					(size_t)part->used * sizeof *part->values);
+		}
+	}
+}
+
+static merbit_status mbi_amg_join(mbi_amg_build *build) {
+	mbi_amg_csr *to = build->to;
+	int64_t nnz = 0, row;
+	int task;
+	for (task = 0; task < build->tasks; task++) {
+		mbi_amg_part *part = &build->parts[task];
+		if (part->failed == MBI_AMG_NO_MEMORY) {
+			return mbi_fail(build->context, MERBIT_OUT_OF_MEMORY,
+					"no memory for %s of a multigrid level: %" PRId64 " entries", build->what, part->room);
+		}
+		part->first = nnz;
+		nnz += part->used;
+		if (part->failed == MBI_AMG_TOO_MANY || nnz > INT32_MAX) {
+			return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
+					"%s of a multigrid level has more than 2^31 - 1 entries; use "
+					"MERBIT_PRECONDITIONER_CHEBYSHEV or MERBIT_PRECONDITIONER_JACOBI", build->what);
+		}
+	}
+	to->nnz = nnz;
+	to->row_ptr[0] = 0;
+	for (row = 0; row < to->rows; row++) { to->row_ptr[row + 1] += to->row_ptr[row]; }
+	if (build->tasks == 1) {
+		to->col_ind = build->parts[0].col_ind;
+		to->values = build->parts[0].values;
+		build->parts[0].col_ind = NULL;
+		build->parts[0].values = NULL;
+		return MERBIT_OK;
+	}
+	MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->col_ind, build->what,
+			(void **)&to->col_ind));
+	if (build->valued) {
+		MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->values, build->what,
+				(void **)&to->values));
+	}
+	mbi_parallel(build->context, build->tasks, mbi_amg_join_task, build);
+	return MERBIT_OK;
+}
+
+static void mbi_amg_build_task(void *argument, int task) {
+	mbi_amg_build *build = (mbi_amg_build *)argument;
+	int32_t *marks = build->marks + build->columns * task;
+	int64_t i;
+	for (i = 0; i < build->columns; i++) { marks[i] = -1; }
+	if (mbi_amg_reserve(build, task, build->hint / build->tasks + 16)) {
+		build->rows(build, task, marks);
+	}
+}
+
+static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *build,
+		int64_t rows, int64_t cols) {
+	merbit_status status;
+	int task;
+	build->context = context;
+	memset(build->parts, 0, sizeof build->parts);
+	memset(build->to, 0, sizeof *build->to);
+	build->to->rows = rows;
+	build->to->cols = cols;
+	MBI_TRY(mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr, build->what,
+			(void **)&build->to->row_ptr));
+	status = mbi_allocate_array(context, build->columns * build->tasks + 1, sizeof *build->marks,
+			"marks of columns", (void **)&build->marks);
+	if (status == MERBIT_OK) {
+		mbi_parallel(context, build->tasks, mbi_amg_build_task, build);
+		status = mbi_amg_join(build);
+	}
+	mbi_release(context, build->marks);
+	for (task = 0; task < build->tasks; task++) {
+		mbi_release(context, build->parts[task].col_ind);
+		mbi_release(context, build->parts[task].values);
+	}
+	if (status != MERBIT_OK) { mbi_amg_csr_release(context, build->to); }
+	return status;
+}
+
+static void mbi_amg_sort(int32_t *columns, int64_t length) {
+	static const int64_t gaps[] = {1750, 701, 301, 132, 57, 23, 10, 4, 1};
+	int64_t i, j;
+	int g = length > 23 ? length > 1750 ? 0 : 4 : length > 10 ? 7 : 8;
+	for (; g < 9; g++) {
+		for (i = gaps[g]; i < length; i++) {
+			const int32_t column = columns[i];
+			for (j = i; j >= gaps[g] && columns[j - gaps[g]] > column; j -= gaps[g]) {
+				columns[j] = columns[j - gaps[g]];
+			}
+			columns[j] = column;
+		}
+	}
+}
+
+static merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
+		int flags, mbi_amg_csr *csr) {
+	merbit_matrix *matrix;
+	memset(csr, 0, sizeof *csr);
+	MBI_TRY(mbi_matrix_from_view(context, view, flags, &matrix));
+	if (matrix->view.offset_type == MERBIT_INDEX_64) {
+		merbit_matrix_destroy(matrix);
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"multigrid takes a matrix of at most 2^31 - 1 entries, but this one has "
+				"%" PRId64 "; use another preconditioner", view->nnz);
+	}
+	csr->rows = matrix->view.rows;
+	csr->cols = matrix->view.cols;
+	csr->nnz = matrix->view.nnz;
+	csr->row_ptr = (int32_t *)matrix->view.row_ptr;
+	csr->col_ind = (int32_t *)matrix->view.col_ind;
+	csr->values = (double *)matrix->view.values;
+	matrix->view.row_ptr = matrix->view.col_ind = matrix->view.values = NULL;
+	merbit_matrix_destroy(matrix);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/strength.c  multigrid: strength of connection ==== */
+typedef struct mbi_strength {
+	mbi_amg_build build;
+	const mbi_amg_csr *a;
+	int block, tasks;
+	double theta;
+	double *roots;
+} mbi_strength;
+
+static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_strength *s = (const mbi_strength *)build->self;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_share(build->to->rows, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t node = mbi_share(build->to->rows, build->tasks, task), k;
+	for (; node < last; node++) {
+		const int64_t from = a->row_ptr[node * s->block], to = a->row_ptr[(node + 1) * s->block];
+		const int64_t start = part->used;
+		if (!mbi_amg_reserve(build, task, to - from)) { return; }
+		for (k = from; k < to; k++) {
+			const int32_t column = a->col_ind[k] / s->block;
+			if (marks[column] < start) {
+				marks[column] = (int32_t)part->used;
+				part->col_ind[part->used] = column;
+				part->values[part->used++] = 0;
+			}
+			part->values[marks[column]] += a->values[k] * a->values[k];
+		}
+		for (k = start; k < part->used; k++) { part->values[k] = sqrt(part->values[k]); }
+		build->to->row_ptr[node + 1] = (int32_t)(part->used - start);
+	}
+}
+
+static void mbi_strength_roots(void *argument, int task) {
+	const mbi_strength *s = (const mbi_strength *)argument;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	for (; row < last; row++) {
+		double most = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const double size = fabs(a->values[k]);
+			most = size > most && a->col_ind[k] != row ? size : most;
+		}
+		s->roots[row] = sqrt(most);
+	}
+}
+
+static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_strength *s = (const mbi_strength *)build->self;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(a, build->tasks, task), k;
+	(void)marks;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		const double root = s->roots[row];
+		if (!mbi_amg_reserve(build, task, a->row_ptr[row + 1] - a->row_ptr[row])) { return; }
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t column = a->col_ind[k];
+			if (column != row && fabs(a->values[k]) > s->theta * (root * s->roots[column])) {
+				part->col_ind[part->used++] = column;
+			}
+		}
+		build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
+	}
+}
+
+static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
+		mbi_amg_csr *strong) {
+	const mbi_amg_csr *a = s->a;
+	merbit_status status;
+	s->tasks = mbi_share_tasks(context, a->nnz + a->rows);
+	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *s->roots, "the largest entries of rows",
+			(void **)&s->roots));
+	mbi_parallel(context, s->tasks, mbi_strength_roots, s);
+	memset(&s->build, 0, sizeof s->build);
+	s->build.to = strong;
+	s->build.what = "the strong neighbours";
+	s->build.rows = mbi_strength_rows;
+	s->build.self = s;
+	s->build.tasks = s->tasks;
+	s->build.hint = a->nnz;
+	status = mbi_amg_build_run(context, &s->build, a->rows, a->cols);
+	mbi_release(context, s->roots);
+	return status;
+}
+
+static merbit_status mbi_amg_strength(merbit_context *context, const mbi_amg_csr *a,
+		int block, double theta, mbi_amg_csr *strong) {
+	mbi_amg_csr nodes;
+	mbi_strength s;
+	merbit_status status;
+	memset(&s, 0, sizeof s);
+	s.a = a;
+	s.block = block;
+	s.theta = theta;
+	if (block == 1) { return mbi_strength_of_rows(context, &s, strong); }
+	s.build.to = &nodes;
+	s.build.what = "the norms of blocks";
+	s.build.rows = mbi_strength_norms;
+	s.build.self = &s;
+	s.build.tasks = mbi_share_tasks(context, a->nnz);
+	s.build.valued = 1;
+	s.build.columns = a->cols / block;
+	s.build.hint = a->nnz / block;
+	MBI_TRY(mbi_amg_build_run(context, &s.build, a->rows / block, a->cols / block));
+	s.a = &nodes;
+	status = mbi_strength_of_rows(context, &s, strong);
+	mbi_amg_csr_release(context, &nodes);
+	return status;
+}
+
+/* ==== >>solve/amg/aggregate.c  multigrid: aggregates ==== */
+#define MBI_AMG_ROOT UINT64_MAX
+
+typedef struct mbi_aggregate {
+	const mbi_amg_csr *strong;
+	uint64_t *keys, *near;
+	int32_t *aggregate, *before;
+	int tasks, round;
+	int64_t open[MBI_MAX_THREADS];
+	int32_t roots[MBI_MAX_THREADS + 1];
+} mbi_aggregate;
+
+static uint64_t mbi_aggregate_key(int round, int64_t node) {
+	uint64_t h = ((uint64_t)round << 32 | (uint64_t)node) + UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return UINT64_C(1) << 62 | (h >> 34) << 31 | (uint64_t)node;
+}
+
+static void mbi_aggregate_mix(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
+			g->keys[node] = mbi_aggregate_key(g->round, node);
+		}
+	}
+}
+
+static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys, int64_t node) {
+	const int32_t *col_ind = g->strong->col_ind;
+	int64_t k;
+	uint64_t most = keys[node];
+	for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+		most = keys[col_ind[k]] > most ? keys[col_ind[k]] : most;
+	}
+	return most;
+}
+
+static void mbi_aggregate_near(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		if (g->near[node] != MBI_AMG_ROOT && g->aggregate[node] < 0) {
+			g->near[node] = mbi_aggregate_most(g, g->keys, node);
+		}
+	}
+}
+
+static void mbi_aggregate_decide(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	g->open[task] = 0;
+	for (; node < last; node++) {
+		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
+			const uint64_t most = mbi_aggregate_most(g, g->near, node);
+			g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
+			g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
+			if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) { g->keys[node] = 1; }
+		}
+	}
+}
+
+static void mbi_aggregate_free(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		const int32_t *row_ptr = g->strong->row_ptr + node;
+		g->keys[node] = row_ptr[1] > row_ptr[0] && g->aggregate[node] < 0;
+		g->near[node] = 0;
+	}
+}
+
+static void mbi_aggregate_count(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	int32_t count = 0;
+	for (; node < last; node++) { count += g->keys[node] == MBI_AMG_ROOT; }
+	g->roots[task + 1] = count;
+}
+
+static void mbi_aggregate_number(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	int32_t next = g->roots[task];
+	for (; node < last; node++) {
+		if (g->keys[node] == MBI_AMG_ROOT) { g->aggregate[node] = next++; }
+	}
+}
+
+static void mbi_aggregate_join(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
+	for (; node < last; node++) {
+		if (g->aggregate[node] >= 0) { continue; }
+		for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+			if (g->keys[g->strong->col_ind[k]] == MBI_AMG_ROOT) {
+				g->aggregate[node] = g->aggregate[g->strong->col_ind[k]];
+				break;
+			}
+		}
+	}
+}
+
+static void mbi_aggregate_thin(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
+	for (; node < last; node++) {
+		if (g->keys[node] == MBI_AMG_ROOT) {
+			int left = 0;
+			for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+				left += g->aggregate[g->strong->col_ind[k]] < 0;
+			}
+			g->keys[node] = left >= 2 ? MBI_AMG_ROOT : 0;
+		}
+	}
+}
+
+static void mbi_aggregate_rest(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k, j;
+	for (; node < last; node++) {
+		const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
+		int64_t most = 0;
+		if (g->before[node] >= 0) { continue; }
+		for (k = from; k < to; k++) {
+			const int32_t candidate = g->before[g->strong->col_ind[k]];
+			int64_t count = 0;
+			for (j = from; candidate >= 0 && j < to && j < from + MBI_AMG_NEIGHBOURS; j++) {
+				count += g->before[g->strong->col_ind[j]] == candidate;
+			}
+			if (count > most || (count == most && count > 0 && candidate < g->aggregate[node])) {
+				most = count;
+				g->aggregate[node] = candidate;
+			}
+		}
+	}
+}
+
+static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int second) {
+	int64_t open = 1;
+	int task;
+	mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
+	while (open > 0) {
+		g->round++;
+		mbi_parallel(context, g->tasks, mbi_aggregate_mix, g);
+		mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
+		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
+		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open[task]; }
+	}
+	if (second) { mbi_parallel(context, g->tasks, mbi_aggregate_thin, g); }
+	mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
+	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
+	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
+	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
+	g->roots[0] = g->roots[g->tasks];
+}
+
+static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
+		int32_t *aggregate, int32_t *count) {
+	const int64_t nodes = strong->rows;
+	mbi_aggregate g;
+	void *keys;
+	int64_t i;
+	memset(&g, 0, sizeof g);
+	g.strong = strong;
+	g.aggregate = aggregate;
+	g.tasks = mbi_share_tasks(context, nodes + strong->nnz);
+	MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+	g.keys = (uint64_t *)keys;
+	g.near = g.keys + nodes;
+	g.before = (int32_t *)g.near;
+	for (i = 0; i < nodes; i++) { aggregate[i] = -1; }
+	mbi_aggregate_pass(context, &g, 0);
+	if (MBI_AMG_PASSES > 1) { mbi_aggregate_pass(context, &g, 1); }
+	memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
+	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
+	*count = g.roots[0];
+	mbi_release(context, keys);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/tentative.c  multigrid: tentative prolongation ==== */
+#define MBI_AMG_DEPENDENT 1e-8
+
+typedef struct mbi_tentative {
+	const mbi_amg_level *level;
+	double *t, *coarse;
+	int32_t *starts, *nodes;
+	int tasks;
+} mbi_tentative;
+
+static double mbi_tentative_dot(const mbi_tentative *e, int32_t aggregate, int a, int b) {
+	const int k = e->level->vectors, block = e->level->block;
+	double sum = 0;
+	int32_t i;
+	int row;
+	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
+		const double *t = e->t + (int64_t)e->nodes[i] * block * k;
+		for (row = 0; row < block; row++) { sum += t[row * k + a] * t[row * k + b]; }
+	}
+	return sum;
+}
+
+static void mbi_tentative_add(const mbi_tentative *e, int32_t aggregate, int a, int b,
+		double factor) {
+	const int k = e->level->vectors, block = e->level->block;
+	int32_t i;
+	int row;
+	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
+		double *t = e->t + (int64_t)e->nodes[i] * block * k;
+		for (row = 0; row < block; row++) {
+			t[row * k + a] = a == b ? t[row * k + a] * factor : t[row * k + a] + factor * t[row * k + b];
+		}
+	}
+}
+
+static void mbi_tentative_rows(void *argument, int task) {
+	mbi_tentative *e = (mbi_tentative *)argument;
+	const int k = e->level->vectors;
+	const int64_t last = mbi_share(e->level->aggregates, e->tasks, task + 1);
+	int64_t at = mbi_share(e->level->aggregates, e->tasks, task);
+	for (; at < last; at++) {
+		const int32_t aggregate = (int32_t)at;
+		double *coarse = e->coarse + at * k * k;
+		int a, b, twice;
+		for (a = 0; a < k; a++) {
+			const double before = sqrt(mbi_tentative_dot(e, aggregate, a, a));
+			double norm;
+			for (twice = 0; twice < 2; twice++) {
+				for (b = 0; b < a; b++) {
+					const double dot = mbi_tentative_dot(e, aggregate, a, b);
+					coarse[b * k + a] += dot;
+					mbi_tentative_add(e, aggregate, a, b, -dot);
+				}
+			}
+			norm = a > 0 ? sqrt(mbi_tentative_dot(e, aggregate, a, a)) : before;
+			norm = norm > MBI_AMG_DEPENDENT * before ? norm : 0;
+			coarse[a * k + a] = norm;
+			mbi_tentative_add(e, aggregate, a, a, norm > 0 ? 1 / norm : 0);
+		}
+	}
+}
+
+static void mbi_tentative_list(mbi_tentative *e, int64_t nodes) {
+	const int32_t *aggregate = e->level->aggregate;
+	const int32_t count = e->level->aggregates;
+	int64_t i;
+	memset(e->starts, 0, ((size_t)count + 2) * sizeof *e->starts);
+	for (i = 0; i < nodes; i++) { e->starts[aggregate[i] + 2] += aggregate[i] >= 0; }
+	for (i = 0; i <= count; i++) { e->starts[i + 1] += e->starts[i]; }
+	for (i = 0; i < nodes; i++) {
+		if (aggregate[i] >= 0) { e->nodes[e->starts[aggregate[i] + 1]++] = (int32_t)i; }
+	}
+}
+
+static merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
+		double **coarse) {
+	const int64_t rows = level->a.rows, nodes = rows / level->block;
+	const int k = level->vectors;
+	const size_t coarse_count = (size_t)level->aggregates * (size_t)k * (size_t)k;
+	mbi_tentative e;
+	int64_t i;
+	int j;
+	*coarse = NULL;
+	memset(&e, 0, sizeof e);
+	e.level = level;
+	MBI_TRY(mbi_allocate_array(context, rows * k, sizeof *e.t, "the tentative prolongation",
+			(void **)&level->t));
+	MBI_TRY(mbi_allocate_array(context, nodes + level->aggregates + 2, sizeof *e.starts,
+			"the nodes of aggregates", (void **)&e.starts));
+	if (mbi_allocate_array(context, (int64_t)coarse_count, sizeof **coarse,
+			"the next level's near-null-space", (void **)coarse) != MERBIT_OK) {
+		mbi_release(context, e.starts);
+		return MERBIT_OUT_OF_MEMORY;
+	}
+	e.nodes = e.starts + level->aggregates + 2;
+	e.t = level->t;
+	e.coarse = *coarse;
+	memset(e.coarse, 0, coarse_count * sizeof *e.coarse);
+	mbi_tentative_list(&e, nodes);
+	for (i = 0; i < rows; i++) {
+		const int isolated = level->aggregate[i / level->block] < 0;
+		for (j = 0; j < k; j++) { e.t[i * k + j] = isolated ? 0 : level->near[i * k + j]; }
+	}
+	e.tasks = mbi_share_tasks(context, rows * k * k);
+	mbi_parallel(context, e.tasks, mbi_tentative_rows, &e);
+	mbi_release(context, e.starts);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/smooth.c  multigrid: smoothed prolongation ==== */
+typedef struct mbi_smooth {
+	mbi_amg_build build;
+	mbi_amg_level *level;
+	double factor;
+	int tasks;
+	double most[MBI_MAX_THREADS];
+} mbi_smooth;
+
+static void mbi_smooth_diagonal(void *argument, int task) {
+	mbi_smooth *s = (mbi_smooth *)argument;
+	const mbi_amg_csr *a = &s->level->a;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	double most = 0;
+	for (; row < last; row++) {
+		double sum = 0, diagonal = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			sum += fabs(a->values[k]);
+			if (a->col_ind[k] == row) { diagonal = a->values[k]; }
+		}
+		s->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
+		sum *= fabs(s->level->inverse[row]);
+		most = sum > most ? sum : most;
+	}
+	s->most[task] = most;
+}
+
+static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
+	mbi_smooth s;
+	int task;
+	if (level->inverse == NULL) {
+		MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *level->inverse,
+				"the inverse diagonal", (void **)&level->inverse));
+	}
+	s.level = level;
+	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	mbi_parallel(context, s.tasks, mbi_smooth_diagonal, &s);
+	level->lambda = 0;
+	for (task = 0; task < s.tasks; task++) {
+		level->lambda = s.most[task] > level->lambda ? s.most[task] : level->lambda;
+	}
+	return MERBIT_OK;
+}
+
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks, int32_t start,
+		double *values, int64_t count) {
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *a = &level->a, *strong = &level->strong;
+	const int block = level->block, vectors = level->vectors;
+	const int64_t node = row / block, first = node * block;
+	const double *t = level->t;
+	int64_t next = strong->row_ptr[node], end = strong->row_ptr[node + 1], k, c;
+	double diagonal = 0;
+	for (c = 0; c < count; c++) { values[c] = 0; }
+	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+		int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
+		double *to;
+		while (next < end && strong->col_ind[next] < other) { next++; }
+		if (other != node && (next == end || strong->col_ind[next] != other)) {
+			column = first + (column - other * block);
+			other = node;
+		}
+		diagonal += column == row ? a->values[k] : 0;
+		if (level->aggregate[other] >= 0) {
+			to = values + (int64_t)(marks[level->aggregate[other]] - start) * vectors;
+			for (c = 0; c < vectors; c++) { to[c] += a->values[k] * t[column * vectors + c]; }
+		}
+	}
+	if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
+		diagonal = MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
+	}
+	diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
+	for (c = 0; c < count; c++) { values[c] *= diagonal; }
+	for (c = 0; c < vectors; c++) {
+		values[(int64_t)(marks[level->aggregate[node]] - start) * vectors + c] += t[row * vectors + c];
+	}
+}
+
+static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_smooth *s = (const mbi_smooth *)build->self;
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *strong = &level->strong;
+	const int block = level->block, vectors = level->vectors;
+	const int64_t last = mbi_amg_share(strong, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t node = mbi_amg_share(strong, build->tasks, task), k;
+	int row, c;
+	for (; node < last; node++) {
+		const int64_t room = (strong->row_ptr[node + 1] - strong->row_ptr[node] + 1) * vectors;
+		const int32_t start = (int32_t)part->used;
+		int32_t *col_ind, found = 0;
+		if (level->aggregate[node] < 0) {
+			for (row = 0; row < block; row++) { build->to->row_ptr[node * block + row + 1] = 0; }
+			continue;
+		}
+		if (!mbi_amg_reserve(build, task, room * block)) { return; }
+		col_ind = part->col_ind + start;
+		marks[level->aggregate[node]] = start;
+		col_ind[found++] = level->aggregate[node];
+		for (k = strong->row_ptr[node]; k < strong->row_ptr[node + 1]; k++) {
+			const int32_t aggregate = level->aggregate[strong->col_ind[k]];
+			if (aggregate >= 0 && marks[aggregate] < start) {
+				marks[aggregate] = start;
+				col_ind[found++] = aggregate;
+			}
+		}
+		mbi_amg_sort(col_ind, found);
+		for (k = found - 1; k >= 0; k--) {
+			const int32_t aggregate = col_ind[k];
+			marks[aggregate] = start + (int32_t)k;
+			for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
+		}
+		found *= vectors;
+		for (row = 0; row < block; row++) {
+			mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+			memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
+			part->used += found;
+			build->to->row_ptr[node * block + row + 1] = found;
+		}
+	}
+}
+
+static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
+	mbi_smooth s;
+	memset(&s, 0, sizeof s);
+	s.level = level;
+	s.factor = level->lambda > 0 ? MBI_AMG_OMEGA / level->lambda : 0;
+	s.build.to = &level->p;
+	s.build.what = "the prolongation";
+	s.build.rows = mbi_smooth_rows;
+	s.build.self = &s;
+	s.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	s.build.valued = 1;
+	s.build.columns = level->aggregates;
+	s.build.hint = 3 * level->a.rows * level->vectors;
+	return mbi_amg_build_run(context, &s.build, level->a.rows,
+			(int64_t)level->aggregates * level->vectors);
+}
+
+static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
+	const merbit_view view = mbi_amg_view(&level->p);
+	return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
+}
+
+/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
+typedef struct mbi_product {
+	mbi_amg_build build;
+	const mbi_amg_csr *a, *b;
+	int sorted;
+} mbi_product;
+
+static void mbi_multiply_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_product *m = (const mbi_product *)build->self;
+	const mbi_amg_csr *a = m->a, *b = m->b;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		int64_t used = start, room = 0, length;
+		int32_t *col_ind;
+		double *values;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
+		}
+		room = room < b->cols ? room : b->cols;
+		if (!mbi_amg_reserve(build, task, m->sorted ? 2 * room : room)) { return; }
+		col_ind = part->col_ind;
+		values = part->values;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t *columns = b->col_ind;
+			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+			const double value = a->values[k];
+			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
+				const int32_t column = columns[j], at = marks[column];
+				if (at < start) {
+					marks[column] = (int32_t)used;
+					col_ind[used] = column;
+					values[used++] = value * b->values[j];
+				} else { values[at] += value * b->values[j]; }
+			}
+		}
+		length = used - start;
+		if (m->sorted) {
+			mbi_amg_sort(col_ind + start, length);
+			for (k = start; k < used; k++) { values[k + length] = values[marks[col_ind[k]]]; }
+			memcpy(values + start, values + used, (size_t)length * sizeof *values);
+		}
+		part->used = used;
+		build->to->row_ptr[row + 1] = (int32_t)length;
+	}
+}
+
+static merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
+		const mbi_amg_csr *b, int sorted, mbi_amg_csr *c) {
+	mbi_product m;
+	memset(&m, 0, sizeof m);
+	m.a = a;
+	m.b = b;
+	m.sorted = sorted;
+	m.build.to = c;
+	m.build.what = sorted ? "the matrix" : "the product A P";
+	m.build.rows = mbi_multiply_rows;
+	m.build.self = &m;
+	m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
+	m.build.valued = 1;
+	m.build.columns = b->cols;
+	m.build.hint = a->nnz;
+	return mbi_amg_build_run(context, &m.build, a->rows, b->cols);
+}
+
+/* ==== >>solve/amg/hierarchy.c  multigrid: the levels ==== */
+static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
+	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
+	mbi_amg_csr_release(context, &level->strong);
+	mbi_amg_csr_release(context, &level->p);
+	mbi_amg_csr_release(context, &level->r);
+	mbi_release(context, level->aggregate);
+	mbi_release(context, level->near);
+	mbi_release(context, level->t);
+	mbi_release(context, level->inverse);
+	memset(level, 0, sizeof *level);
+}
+
+static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+		mbi_amg_csr *coarse) {
+	mbi_amg_csr ap;
+	merbit_status status;
+	MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
+	status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
+	mbi_amg_csr_release(context, &ap);
+	return status;
+}
+
+static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
+		mbi_amg_level *next) {
+	MBI_TRY(mbi_amg_tentative(context, level, &next->near));
+	MBI_TRY(mbi_amg_smooth(context, level));
+	MBI_TRY(mbi_amg_transpose(context, level));
+	MBI_TRY(mbi_amg_galerkin(context, level, &next->a));
+	next->block = next->vectors = level->vectors;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels, int *count) {
+	double theta = MBI_AMG_THETA;
+	int l;
+	for (l = 0;; l++, theta /= 2) {
+		mbi_amg_level *level = &levels[l];
+		const int64_t rows = level->a.rows;
+		*count = l + 1;
+		MBI_TRY(mbi_amg_diagonal(context, level));
+		if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) { return MERBIT_OK; }
+		MBI_TRY(mbi_amg_strength(context, &level->a, level->block, theta, &level->strong));
+		MBI_TRY(mbi_allocate_array(context, rows / level->block, sizeof *level->aggregate,
+				"the aggregates of nodes", (void **)&level->aggregate));
+		MBI_TRY(mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates));
+		if (level->aggregates == 0 ||
+				(double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
+			level->aggregates = 0;
+			return MERBIT_OK;
+		}
+		MBI_TRY(mbi_amg_next(context, level, &levels[l + 1]));
+	}
+}
+
 /* ==== >>solve/core/solver.c  solvers: what is made once ==== */
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
 		const merbit_solver_desc *desc) {
