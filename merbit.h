@@ -3587,7 +3587,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "c0e203440438d63396725e144a606396c39d0f287841d5608496db33eb99c696"
+#define MBI_KERNEL_HASH "1aff9c793f4334a00a82d62bf7b3a39df39b773e1ac810d5cf2ff1affc3bc8d7"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5327,12 +5327,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
 "mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
 "const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
-"*b_val; const double *scale, *filtered; mbk_u32 lanes_a, lanes_b; mbk_u32 most, longest; const "
-"mbk_i32 *c_ptr, *c_col; double *c_val; double *sums; } mbk_multiply_values_arguments; typedef "
-"struct mbk_scan_arguments { mbk_i32 *counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; "
-"mbk_u64 *total; mbk_u32 *most; } mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
-"#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\nstruct mbk_multiply_lane {\n"
-"mbk_u32 lanes, group, lane, mask, pair;\n\n"
+"*b_val; const double *scale, *filtered; double omega; mbk_u32 lanes_a, lanes_b; mbk_u32 most, "
+"longest; const mbk_i32 *c_ptr, *c_col; double *c_val; double *sums; } "
+"mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 *counts; mbk_u64 "
+"count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } mbk_scan_arguments;\n\n"
+"#define MBK_MULTIPLY_THREADS 256\n#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\n"
+"struct mbk_multiply_lane {\nmbk_u32 lanes, group, lane, mask, pair;\n\n"
 "MBK_MEMBER mbk_multiply_lane(mbk_u32 lanes_a, mbk_u32 lanes_b)\n"
 ": lanes(lanes_a * lanes_b), group(mbk_thread() / lanes), lane(mbk_thread() % lanes),\n"
 "mask(of(lanes)), pair(of(lanes_b)) {\n}\n\nstatic MBK_MEMBER mbk_u32 of(mbk_u32 count) {\n"
@@ -5455,7 +5455,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
 "mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\ndouble factor = 1;\n"
-"if (a.scale != nullptr) {\nfactor = -mbk_load(a.scale + row);\nif (first == 0 && lane == 0) {\n"
+"if (a.scale != nullptr) {\nfactor = -a.omega * mbk_load(a.scale + row);\n"
+"if (first == 0 && lane == 0) {\n"
 "sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + row))] +=\n"
 "(1 + factor * mbk_load(a.filtered + row)) * mbk_load(a.b_val + row);\n}\n}\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
@@ -5509,10 +5510,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; "
 "const double *values; mbk_u32 lanes; mbk_u32 known; double theta; double *roots; mbk_i32 *links; "
-"mbk_u8 *state; double *inverse, *filtered, *scale; double omega, least; mbk_u64 *lambda; mbk_u32 "
-"*unsorted; } mbk_amg_strength_arguments; typedef struct mbk_amg_aggregate_arguments { mbk_u64 "
-"rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 pass, round, first; mbk_u8 *state, "
-"*next; mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; mbk_i32 before; } "
+"mbk_u8 *state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; mbk_u32 "
+"*unsorted; } mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { mbk_u64 "
+"rows; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, step; "
+"double *v, *u, *w, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; typedef struct "
+"mbk_amg_products_arguments { mbk_u64 nnz; const mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } "
+"mbk_amg_products_arguments; typedef struct mbk_amg_aggregate_arguments { mbk_u64 rows; const "
+"mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 pass, round, first; mbk_u8 *state, *next; "
+"mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; mbk_i32 before; } "
 "mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 rows, "
 "aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *near; mbk_u32 lanes; double "
 "*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 "
@@ -5520,12 +5525,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_move_arguments; typedef struct mbk_amg_unit_arguments { mbk_u64 rows; mbk_i32 *columns; "
 "double *values; } mbk_amg_unit_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 rows, "
 "nnz; const void *row_ptr, *col_ind, *values; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
-"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
+"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n",
 "#define MBK_AMG_THREADS 256\n#define MBK_AMG_NEIGHBOURS 64\n\n\nstruct mbk_amg_turns {\n"
 "mbk_u32 lanes, lane;\nmbk_u64 step, row;\n\nMBK_MEMBER mbk_amg_turns(mbk_u32 lanes)\n"
 ": lanes(lanes), lane(mbk_thread() % lanes),\n"
 "step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),\n"
-"row((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes) + mbk_thread() / lanes) {\n}\n\n",
+"row((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes) + mbk_thread() / lanes) {\n}\n\n"
 "MBK_MEMBER mbk_u64 count(mbk_u64 rows) const {\nreturn (rows + step - 1) / step;\n}\n};\n\n\n"
 "MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
@@ -5544,12 +5549,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;\n"
-"k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
+"k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n",
 "const double value = mbk_load(a.from + (a.places != nullptr ? mbk_load(a.places + k) : k));\n"
 "if (a.rounded != nullptr) {\na.rounded[k] = (float)value;\n} else {\na.to[k] = value;\n}\n}\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_unit(MBK_GRID_CONSTANT mbk_amg_unit_arguments a) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n",
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\na.columns[i] = (mbk_i32)i;\na.values[i] = 1;\n}\n"
 "}\n\n\n\nenum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT, MBK_AMG_ISOLATED };\n\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
@@ -5557,7 +5562,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
 "}\nreturn most;\n}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
-"double lambda = 0;\nbool unsorted = false;\n"
+"double bound = 0;\nbool unsorted = false, finite = true;\n"
 "for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
 "double most = 0, sum = 0, diagonal = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
@@ -5567,18 +5572,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool own = (mbk_u64)column == at.row;\n"
 "sum += size;\ndiagonal += own ? value : 0;\nmost = size > most && !own ? size : most;\n"
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n}\n}\n"
-"most = mbk_amg_most(most, a.lanes);\nsum = mbk_amg_sum(sum, a.lanes);\n"
+"most = mbk_amg_most(most, a.lanes);\nsum = mbk_amg_sum(sum, a.lanes);\n",
 "diagonal = mbk_amg_sum(diagonal, a.lanes);\n"
 "const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n"
-"sum *= inverse < 0 ? -inverse : inverse;\nlambda = sum > lambda ? sum : lambda;\n"
-"if (at.row < a.rows && at.lane == 0) {\na.roots[at.row] = sqrt(most);\n"
-"a.inverse[at.row] = inverse;\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n",
-"lambda = mbk_amg_most(lambda, 32);\nif (mbk_lane() == 0 && lambda > 0) {\nmbk_u64 bits;\n"
-"memcpy(&bits, &lambda, sizeof bits);\nmbk_atomic_max(a.lambda, bits);\n}\n}\n\n\n\n\n\n"
+"sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n"
+"finite &= sum - sum == 0;\nif (at.row < a.rows && at.lane == 0) {\n"
+"a.roots[at.row] = sqrt(most);\na.inverse[at.row] = inverse;\n}\n}\nif (unsorted) {\n"
+"*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
+"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\nif (!finite) {\n"
+"mbk_atomic_max(a.bound, (mbk_u64)0x7ff0000000000000ull);\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
-"const double lambda = *(const double *)a.lambda;\n"
-"const double factor = lambda > 0 ? a.omega / lambda : 0;\n"
 "for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
 "double filtered = 0;\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
@@ -5590,17 +5594,66 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (!a.known) {\na.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
 "strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
 "strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
+"const double inverse = a.inverse[at.row];\nconst double diagonal =\n",
 "filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
-"a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? factor / diagonal : 0;\n"
+"a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;\n"
 "if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_ISOLATED;\n}\n}\n}\n"
-"}\n\n\n\n#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n",
-"MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n"
-"mbk_u64 h = ((mbk_u64)round << 32 | (mbk_u64)node) + 0x9e3779b97f4a7c15ull;\n"
-"h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
-"return state == MBK_AMG_ROOT   ? MBK_AMG_ROOT_KEY\n"
-": state == MBK_AMG_OPEN ? (mbk_u64)1 << 62 | (h >> 34) << 31 | (mbk_u64)node\n: 0;\n}\n\n\n\n\n"
+"}\n\n\n\n\nMBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\n"
+"mbk_u64 h = number + 0x9e3779b97f4a7c15ull;\nh = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\n"
+"h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\nreturn h ^ h >> 33;\n}\n\n\n"
+"MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\nsum = mbk_amg_sum(sum, 32);\n"
+"mbk_block_sync();\nif (mbk_lane() == 0) {\nshared[mbk_thread() / 32] = sum;\n}\n"
+"mbk_block_sync();\nsum = 0;\nfor (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\n"
+"sum += shared[w];\n}\nreturn sum;\n}\n\n\n"
+"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
+"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
+"return mbk_amg_block_sum(sum, shared);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
+"const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;\na.v[i] = v;\n"
+"a.u[i] = 0;\nsum += v * v;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\n"
+"if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n",
+"const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
+"const double factor = beta > 0 ? 1 / beta : 0;\nmbk_amg_turns at(a.lanes);\ndouble dot = 0;\n"
+"if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
+"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
+"double sum = 0;\nif (at.row < a.rows) {\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
+"const mbk_i32 j = mbk_load(a.col_ind + k);\nconst double inverse = mbk_load(a.inverse + j);\n"
+"sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);\n}\n}\n"
+"sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const double inverse = mbk_load(a.inverse + at.row);\n"
+"sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];\n"
+"a.w[at.row] = sum;\ndot += sum * a.v[at.row] * factor;\n}\n}\n"
+"dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
+"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
+"const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
+"if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
+"const double u = a.v[i] * factor, w = a.w[i] - alpha * u;\na.u[i] = u;\na.w[i] = w;\n",
+"sum += w * w;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
+"a.squares[mbk_block()] = sum;\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.nnz;\n"
+"k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
+"sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
+"for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
+"if (mbk_lane() == 0 && sum > 0) {\nmbk_atomic_add(a.products, sum);\n}\n}\n\n\n\n"
+"#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n"
+"return state == MBK_AMG_ROOT ? MBK_AMG_ROOT_KEY\n: state == MBK_AMG_OPEN\n? (mbk_u64)1 << 62 |\n"
+"(mbk_amg_hash((mbk_u64)round << 32 | (mbk_u64)node) >> 34) << 31 |\n(mbk_u64)node\n: 0;\n"
+"}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
 "mbk_amg_turns at(a.lanes);\n"
 "for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
@@ -5610,7 +5663,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (asks) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
 "most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
-"const mbk_i32 j = mbk_load(a.links + k);\n"
+"const mbk_i32 j = mbk_load(a.links + k);\n",
 "const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;\n"
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
 "if (at.lane == 0 && (asks || (taken && a.first))) {\na.near[at.row] = most;\n}\n}\n}\n\n\n\n"
@@ -5618,7 +5671,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
 "mbk_u32 open = 0;\n"
 "for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
-"const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;\nmbk_u64 most = 0;\n",
+"const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;\nmbk_u64 most = 0;\n"
 "if (asks) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
 "most = a.near[at.row];\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
@@ -5635,14 +5688,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nbool root = a.state[i] == MBK_AMG_ROOT;\n"
 "if (root && a.pass > 0) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
-"mbk_u32 left = 0;\n"
+"mbk_u32 left = 0;\n",
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && left < 2; k++) {\n"
 "const mbk_i32 j = mbk_load(a.links + k);\nleft += j >= 0 && a.aggregate[j] < 0;\n}\n"
 "root = left >= 2;\nif (!root) {\na.state[i] = MBK_AMG_DECIDED;\n}\n}\na.counts[i] = root;\n}\n"
 "}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n",
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
 "mbk_i32 found = a.pass > 0 ? a.aggregate[i] : -1;\nif (a.state[i] == MBK_AMG_ROOT) {\n"
 "found = a.before + a.counts[i];\n} else if (found < 0) {\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
@@ -5658,7 +5711,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (found < 0) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\nmbk_u32 most = 0;\n"
 "for (mbk_u32 k = begin; k < end; k++) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
-"const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;\nmbk_u32 count = 0, looked = 0;\n"
+"const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;\nmbk_u32 count = 0, looked = 0;\n",
 "for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {\n"
 "const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
 "count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
@@ -5666,7 +5719,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n\n"
 "MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {\n"
 "return near != nullptr ? mbk_load(near + i) : 1;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
 "for (mbk_u64 turns = at.count(a.aggregates); turns > 0; turns--, at.row += at.step) {\n"
 "double sum = 0;\nif (at.row < a.aggregates) {\n"
@@ -30728,16 +30781,25 @@ static void mbi_setup_release_values(merbit_context *context, const merbit_view 
 #define MBI_AMG_H
 
 #ifndef MBI_AMG_THETA
-#define MBI_AMG_THETA 0.25
+#define MBI_AMG_THETA 0.1
 #endif
 #ifndef MBI_AMG_OMEGA
 #define MBI_AMG_OMEGA (4.0 / 3)
 #endif
 #ifndef MBI_AMG_PASSES
-#define MBI_AMG_PASSES 2
+#define MBI_AMG_PASSES \
+	1
 #endif
-#define MBI_AMG_NEIGHBOURS 64
+#define MBI_AMG_NEIGHBOURS \
+	64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
+#ifndef MBI_AMG_DENSE
+#define MBI_AMG_DENSE 6
+#endif
+#define MBI_LAMBDA_STEPS 8
+#define MBI_LAMBDA_LEAST 1e-8
+#define MBI_LAMBDA_SAFETY 1.1
+#define MBI_LAMBDA_DOMINANT 2.01
 #define MBI_AMG_COARSENING 1.5
 #define MBI_AMG_LEVELS 16
 #define MBI_AMG_COARSEST 256
@@ -30760,6 +30822,7 @@ typedef struct mbi_amg_level {
 	int vectors;
 	double *near;
 	double *t;
+	int plain;
 	double *inverse;
 	double lambda;
 	mbi_amg_csr p, r;
@@ -31095,11 +31158,16 @@ typedef struct mbi_aggregate {
 	int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
-static uint64_t mbi_aggregate_key(int round, int64_t node) {
-	uint64_t h = ((uint64_t)round << 32 | (uint64_t)node) + UINT64_C(0x9e3779b97f4a7c15);
+static uint64_t mbi_amg_hash(uint64_t number) {
+	uint64_t h = number + UINT64_C(0x9e3779b97f4a7c15);
 	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
 	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-	return UINT64_C(1) << 62 | (h >> 34) << 31 | (uint64_t)node;
+	return h ^ h >> 33;
+}
+
+static uint64_t mbi_aggregate_key(int round, int64_t node) {
+	return UINT64_C(1) << 62 |
+			(mbi_amg_hash((uint64_t)round << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
 }
 
 static void mbi_aggregate_mix(void *argument, int task) {
@@ -31274,6 +31342,175 @@ static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_cs
 	return MERBIT_OK;
 }
 
+/* ==== >>solve/amg/lambda.c  multigrid: inverse diagonal, largest eigenvalue ==== */
+#define MBI_LAMBDA_CHUNK 8192
+
+typedef struct mbi_lambda {
+	mbi_amg_level *level;
+	double *v, *u, *w, *parts;
+	double alpha, beta;
+} mbi_lambda;
+
+static int64_t mbi_lambda_end(const mbi_lambda *e, int chunk) {
+	const int64_t end = ((int64_t)chunk + 1) * MBI_LAMBDA_CHUNK;
+	return end < e->level->a.rows ? end : e->level->a.rows;
+}
+
+static void mbi_lambda_diagonal(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const mbi_amg_csr *a = &e->level->a;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+	double most = 0;
+	for (; row < end; row++) {
+		double sum = 0, diagonal = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			sum += fabs(a->values[k]);
+			diagonal = a->col_ind[k] == row ? a->values[k] : diagonal;
+		}
+		e->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
+		sum *= fabs(e->level->inverse[row]);
+		most = sum > most || sum - sum != 0 ? sum : most;
+	}
+	e->parts[chunk] = most;
+}
+
+static void mbi_lambda_start(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	double sum = 0;
+	for (; row < end; row++) {
+		e->v[row] = (double)(mbi_amg_hash((uint64_t)row) >> 11) * (1.0 / 4503599627370496.0) - 1;
+		e->u[row] = 0;
+		sum += e->v[row] * e->v[row];
+	}
+	e->parts[chunk] = sum;
+}
+
+static void mbi_lambda_scale(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	for (; row < end; row++) { e->v[row] /= e->beta; }
+}
+
+static void mbi_lambda_multiply(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const mbi_amg_csr *a = &e->level->a;
+	const double *inverse = e->level->inverse;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+	double dot = 0;
+	for (; row < end; row++) {
+		double sum = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t column = a->col_ind[k];
+			sum += a->values[k] * (sqrt(fabs(inverse[column])) * e->v[column]);
+		}
+		e->w[row] = sqrt(fabs(inverse[row])) * sum - e->beta * e->u[row];
+		dot += e->w[row] * e->v[row];
+	}
+	e->parts[chunk] = dot;
+}
+
+static void mbi_lambda_subtract(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	double sum = 0;
+	for (; row < end; row++) {
+		e->w[row] -= e->alpha * e->v[row];
+		sum += e->w[row] * e->w[row];
+	}
+	e->parts[chunk] = sum;
+}
+
+static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
+	const int chunks = (int)mbi_block_count(e->level->a.rows, MBI_LAMBDA_CHUNK);
+	double sum = 0;
+	int i;
+	mbi_parallel(context, chunks, task, e);
+	for (i = 0; i < chunks; i++) { sum += e->parts[i]; }
+	return sum;
+}
+
+static double mbi_amg_largest(const double *alpha, const double *beta, int steps, double most) {
+	double low = 0, high = most;
+	int i, j;
+	for (j = 0; j < 50; j++) {
+		const double middle = (low + high) / 2;
+		double pivot = 1;
+		int negative = 1;
+		for (i = 0; i < steps; i++) {
+			pivot = alpha[i] - middle - (i > 0 ? beta[i] * beta[i] / pivot : 0);
+			negative = negative && pivot < 0;
+		}
+		*(negative ? &high : &low) = middle;
+	}
+	return high;
+}
+
+static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
+	double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS + 1], *next;
+	int step = 0;
+	beta[0] = 0;
+	e->beta = sqrt(mbi_lambda_run(context, e, mbi_lambda_start));
+	while (step < MBI_LAMBDA_STEPS && e->beta > MBI_LAMBDA_LEAST * e->level->lambda) {
+		(void)mbi_lambda_run(context, e, mbi_lambda_scale);
+		e->beta = beta[step];
+		e->alpha = alpha[step] = mbi_lambda_run(context, e, mbi_lambda_multiply);
+		e->beta = beta[++step] = sqrt(mbi_lambda_run(context, e, mbi_lambda_subtract));
+		next = e->u;
+		e->u = e->v;
+		e->v = e->w;
+		e->w = next;
+	}
+	return mbi_amg_largest(alpha, beta, step, e->level->lambda);
+}
+
+static merbit_status mbi_amg_fail_bound(merbit_context *context) {
+	return mbi_fail(context, MERBIT_INVALID_MATRIX,
+			"the matrix has entries that are Inf or NaN, or too large or small for their "
+			"diagonal; multigrid cannot be set up: check the values");
+}
+
+static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
+	const int64_t rows = level->a.rows, chunks = mbi_block_count(rows, MBI_LAMBDA_CHUNK);
+	mbi_lambda e;
+	double *vectors = NULL;
+	int64_t i;
+	e.level = level;
+	MBI_TRY(mbi_allocate_array(context, rows, sizeof(double), "the inverse diagonal",
+			(void **)&level->inverse));
+	MBI_TRY(mbi_allocate_array(context, chunks, sizeof(double), "sums of rows", (void **)&e.parts));
+	(void)mbi_lambda_run(context, &e, mbi_lambda_diagonal);
+	level->lambda = 0;
+	for (i = 0; i < chunks; i++) {
+		level->lambda =
+				e.parts[i] > level->lambda || e.parts[i] - e.parts[i] != 0 ? e.parts[i] : level->lambda;
+	}
+	if (level->lambda - level->lambda != 0) {
+		mbi_release(context, e.parts);
+		return mbi_amg_fail_bound(context);
+	}
+	if (level->lambda > MBI_LAMBDA_DOMINANT) {
+		const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),
+				"Lanczos vectors", (void **)&vectors);
+		if (status != MERBIT_OK) {
+			mbi_release(context, e.parts);
+			return status;
+		}
+		e.v = vectors;
+		e.u = vectors + rows;
+		e.w = vectors + 2 * rows;
+		level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
+	}
+	mbi_release(context, vectors);
+	mbi_release(context, e.parts);
+	return MERBIT_OK;
+}
+
 /* ==== >>solve/amg/tentative.c  multigrid: tentative prolongation ==== */
 #define MBI_AMG_DEPENDENT 1e-8
 
@@ -31388,45 +31625,7 @@ typedef struct mbi_smooth {
 	mbi_amg_build build;
 	mbi_amg_level *level;
 	double factor;
-	int tasks;
-	double most[MBI_MAX_THREADS];
 } mbi_smooth;
-
-static void mbi_smooth_diagonal(void *argument, int task) {
-	mbi_smooth *s = (mbi_smooth *)argument;
-	const mbi_amg_csr *a = &s->level->a;
-	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
-	int64_t row = mbi_amg_share(a, s->tasks, task), k;
-	double most = 0;
-	for (; row < last; row++) {
-		double sum = 0, diagonal = 0;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			sum += fabs(a->values[k]);
-			if (a->col_ind[k] == row) { diagonal = a->values[k]; }
-		}
-		s->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
-		sum *= fabs(s->level->inverse[row]);
-		most = sum > most ? sum : most;
-	}
-	s->most[task] = most;
-}
-
-static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
-	mbi_smooth s;
-	int task;
-	if (level->inverse == NULL) {
-		MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *level->inverse,
-				"the inverse diagonal", (void **)&level->inverse));
-	}
-	s.level = level;
-	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
-	mbi_parallel(context, s.tasks, mbi_smooth_diagonal, &s);
-	level->lambda = 0;
-	for (task = 0; task < s.tasks; task++) {
-		level->lambda = s.most[task] > level->lambda ? s.most[task] : level->lambda;
-	}
-	return MERBIT_OK;
-}
 
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks, int32_t start,
 		double *values, int64_t count) {
@@ -31483,7 +31682,7 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 		col_ind = part->col_ind + start;
 		marks[level->aggregate[node]] = start;
 		col_ind[found++] = level->aggregate[node];
-		for (k = strong->row_ptr[node]; k < strong->row_ptr[node + 1]; k++) {
+		for (k = strong->row_ptr[node]; !level->plain && k < strong->row_ptr[node + 1]; k++) {
 			const int32_t aggregate = level->aggregate[strong->col_ind[k]];
 			if (aggregate >= 0 && marks[aggregate] < start) {
 				marks[aggregate] = start;
@@ -31498,12 +31697,26 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 		}
 		found *= vectors;
 		for (row = 0; row < block; row++) {
-			mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+			if (level->plain) {
+				memcpy(part->values + part->used, level->t + (node * block + row) * vectors,
+						(size_t)found * sizeof *part->values);
+			} else {
+				mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+			}
 			memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
 			part->used += found;
 			build->to->row_ptr[node * block + row + 1] = found;
 		}
 	}
+}
+
+static int mbi_smooth_dense(const mbi_amg_level *level) {
+	const mbi_amg_csr *a = &level->a;
+	const int32_t *row_ptr = level->p.row_ptr;
+	double products = 0;
+	int64_t k;
+	for (k = 0; k < a->nnz; k++) { products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]]; }
+	return products > (double)MBI_AMG_DENSE * (double)a->nnz * level->vectors;
 }
 
 static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
@@ -31519,6 +31732,11 @@ static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *leve
 	s.build.valued = 1;
 	s.build.columns = level->aggregates;
 	s.build.hint = 3 * level->a.rows * level->vectors;
+	MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
+			(int64_t)level->aggregates * level->vectors));
+	if (level->plain || !mbi_smooth_dense(level)) { return MERBIT_OK; }
+	level->plain = 1;
+	mbi_amg_csr_release(context, &level->p);
 	return mbi_amg_build_run(context, &s.build, level->a.rows,
 			(int64_t)level->aggregates * level->vectors);
 }
@@ -31670,6 +31888,7 @@ typedef struct mbk_multiply_values_arguments {
 	mbi_devptr a_ptr, a_col, a_val;
 	mbi_devptr b_ptr, b_col, b_val;
 	mbi_devptr scale, filtered;
+	double omega;
 	mbk_u32 lanes_a, lanes_b;
 	mbk_u32 most, longest;
 	mbi_devptr c_ptr, c_col, c_val, sums;
@@ -31690,9 +31909,22 @@ typedef struct mbk_amg_strength_arguments {
 	double theta;
 	mbi_devptr roots, links, state;
 	mbi_devptr inverse, filtered, scale;
-	double omega, least;
-	mbi_devptr lambda, unsorted;
+	double least;
+	mbi_devptr bound, unsorted;
 } mbk_amg_strength_arguments;
+
+typedef struct mbk_amg_lanczos_arguments {
+	mbk_u64 rows;
+	mbi_devptr row_ptr, col_ind;
+	mbi_devptr values, inverse;
+	mbk_u32 lanes, step;
+	mbi_devptr v, u, w, dots, squares, alpha, beta;
+} mbk_amg_lanczos_arguments;
+
+typedef struct mbk_amg_products_arguments {
+	mbk_u64 nnz;
+	mbi_devptr col_ind, row_ptr, products;
+} mbk_amg_products_arguments;
 
 typedef struct mbk_amg_aggregate_arguments {
 	mbk_u64 rows;
@@ -31752,15 +31984,18 @@ typedef struct mbi_amg_facts {
 	uint64_t total;
 	uint32_t most;
 	uint32_t long_rows;
+	uint64_t products;
 	uint32_t unsorted;
 	uint32_t open[MBI_AMG_ROUNDS];
-	double lambda[MBI_AMG_LEVELS];
+	double bound[MBI_AMG_LEVELS];
+	double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS];
 } mbi_amg_facts;
 
 enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
 	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE,
-	MBI_AMG_UNIT, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE,
+	MBI_AMG_UNIT, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
+	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE,
 	MBI_AMG_COUNT_ROOTS, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_NORMS, MBI_AMG_TENTATIVE,
 	MBI_AMG_KERNELS };
 
@@ -31772,6 +32007,7 @@ typedef struct mbi_amg_gpu_level {
 	mbi_devptr filtered, scale;
 	mbi_devptr places;
 	int32_t aggregates;
+	mbi_devptr empty;
 	double lambda;
 } mbi_amg_gpu_level;
 
@@ -31832,8 +32068,10 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
 		"mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns", "mbk_multiply_long_columns",
 		"mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move",
-		"mbk_amg_unit", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_near_keys", "mbk_amg_decide",
-		"mbk_amg_count_roots", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_norms", "mbk_amg_tentative"};
+		"mbk_amg_unit", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start",
+		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
+		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_count_roots", "mbk_amg_join", "mbk_amg_rest",
+		"mbk_amg_norms", "mbk_amg_tentative"};
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -32015,6 +32253,8 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	arguments.b_val = b->values;
 	arguments.scale = smooths != NULL ? smooths->scale : 0;
 	arguments.filtered = smooths != NULL ? smooths->filtered : 0;
+	arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
+			? MBI_AMG_OMEGA / smooths->lambda : 0;
 	arguments.lanes_a = lanes.a;
 	arguments.lanes_b = lanes.b;
 	arguments.longest = c->longest;
@@ -32075,6 +32315,7 @@ static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
 
 /* ==== >>solve/amg/setup_cuda.c  multigrid: the set-up on the GPU ==== */
 #define MBI_AMG_BLOCKS 8192
+#define MBI_AMG_PARTS 512
 
 static int64_t mbi_amg_grid(int64_t count) {
 	const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
@@ -32170,9 +32411,10 @@ static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, mbi_amg_there *a) {
 	return mbi_amg_product_values(gpu, &gpu->given, &gpu->unit, NULL, a);
 }
 
-static mbi_devptr mbi_amg_lambda(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
-	return gpu->facts + offsetof(mbi_amg_facts, lambda) +
-			(uint64_t)(level - gpu->levels) * sizeof(double);
+#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
+
+static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
 static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, double theta,
@@ -32192,18 +32434,71 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
 	arguments.inverse = level->inverse;
 	arguments.filtered = level->filtered;
 	arguments.scale = level->scale;
-	arguments.omega = MBI_AMG_OMEGA;
 	arguments.least = MBI_AMG_LEAST_DIAGONAL;
-	arguments.lambda = mbi_amg_lambda(gpu, level);
-	arguments.unsorted = gpu->facts + offsetof(mbi_amg_facts, unsorted);
-	if (!links) { return mbi_amg_run(gpu, MBI_AMG_ROWS, a->rows * arguments.lanes, &arguments); }
-	return mbi_amg_run(gpu, MBI_AMG_LINKS, a->rows * arguments.lanes, &arguments);
+	arguments.bound = mbi_amg_bound(gpu, level);
+	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
+	return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
+			&arguments);
+}
+
+static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+	const mbi_amg_there *a = &level->a;
+	const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
+	mbk_amg_lanczos_arguments arguments;
+	mbi_devptr *const vectors[] = {&arguments.v, &arguments.u, &arguments.w, &arguments.dots,
+			&arguments.squares};
+	mbi_devptr swap;
+	int64_t grid;
+	int i;
+	arguments.rows = (uint64_t)a->rows;
+	arguments.row_ptr = a->row_ptr;
+	arguments.col_ind = a->col_ind;
+	arguments.values = a->values;
+	arguments.inverse = level->inverse;
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.alpha = MBI_AMG_FACT(gpu, alpha);
+	arguments.beta = MBI_AMG_FACT(gpu, beta);
+	grid = mbi_amg_grid(a->rows * arguments.lanes);
+	grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
+	for (i = 0; i < 5; i++) {
+		MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
+	}
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));
+	for (i = 0; i < MBI_LAMBDA_STEPS; i++) {
+		arguments.step = (uint32_t)i;
+		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_MULTIPLY, grid, MBI_AMG_THREADS, shared,
+				&arguments));
+		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_SUBTRACT, grid, MBI_AMG_THREADS, shared,
+				&arguments));
+		swap = arguments.v;
+		arguments.v = arguments.w;
+		arguments.w = swap;
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+	mbi_amg_facts facts;
+	int steps = 0;
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	level->lambda = facts.bound[level - gpu->levels];
+	if (level->lambda - level->lambda != 0) { return mbi_amg_fail_bound(gpu->context); }
+	if (level->lambda > MBI_LAMBDA_DOMINANT) {
+		MBI_TRY(mbi_amg_lanczos(gpu, level));
+		MBI_TRY(mbi_amg_read(gpu, &facts));
+		while (steps < MBI_LAMBDA_STEPS && facts.beta[steps] > MBI_LAMBDA_LEAST * level->lambda) {
+			steps++;
+		}
+		level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY *
+				mbi_amg_largest(facts.alpha, facts.beta, steps, level->lambda));
+	}
+	return MERBIT_OK;
 }
 
 static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments,
 		uint32_t *round, mbi_amg_facts *facts) {
 	const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
-	const mbi_devptr open = gpu->facts + offsetof(mbi_amg_facts, open);
+	const mbi_devptr open = MBI_AMG_FACT(gpu, open);
 	int i;
 	for (arguments->first = 1;;) {
 		MBI_TRY(mbi_device_zero(gpu->context, open, sizeof facts->open, NULL));
@@ -32276,6 +32571,7 @@ static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
 static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
 	mbi_amg_there a = level->a;
 	a.col_ind = level->links;
+	a.row_ptr = level->empty != 0 ? level->empty : a.row_ptr;
 	return a;
 }
 
@@ -32307,10 +32603,30 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
 	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
 }
 
+static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+	const mbi_amg_there t = mbi_amg_tentative_of(level);
+	const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
+	mbi_amg_there a = mbi_amg_filtered(level);
+	mbk_amg_products_arguments arguments;
+	mbi_amg_facts facts;
+	MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
+	if (level->p.longest <= MBI_AMG_DENSE) { return MERBIT_OK; }
+	arguments.nnz = (uint64_t)level->a.nnz;
+	arguments.col_ind = level->a.col_ind;
+	arguments.row_ptr = level->p.row_ptr;
+	arguments.products = MBI_AMG_FACT(gpu, products);
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_PRODUCTS, level->a.nnz, &arguments));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	if ((double)facts.products <= (double)MBI_AMG_DENSE * (double)level->a.nnz) { return MERBIT_OK; }
+	MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, &level->empty));
+	MBI_TRY(mbi_device_zero(gpu->context, level->empty, bytes, NULL));
+	a = mbi_amg_filtered(level);
+	return mbi_amg_product_columns(gpu, &a, &t, 1, &level->p);
+}
+
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		mbi_amg_gpu_level *next) {
-	const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
-	MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
+	MBI_TRY(mbi_amg_prolong(gpu, level));
 	MBI_TRY(mbi_amg_turn(gpu, &level->p, &level->r, &level->places));
 	MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
@@ -32339,10 +32655,11 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 			MBI_TRY(mbi_amg_read(gpu, &facts));
 			if (facts.unsorted) {
 				MBI_TRY(mbi_amg_sort_rows(gpu, &level->a));
-				MBI_TRY(mbi_device_zero(gpu->context, mbi_amg_lambda(gpu, level), sizeof(double), NULL));
+				MBI_TRY(mbi_device_zero(gpu->context, MBI_AMG_FACT(gpu, bound), sizeof(double), NULL));
 				MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
 			}
 		}
+		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) { return MERBIT_OK; }
 		MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
 		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->filtered));
@@ -32358,10 +32675,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 }
 
 static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
-	mbi_amg_facts facts;
-	int l;
-	MBI_TRY(mbi_amg_read(gpu, &facts));
-	for (l = 0; l < gpu->count; l++) { gpu->levels[l].lambda = facts.lambda[l]; }
+	MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
 	mbi_amg_pool_release(gpu->context, &gpu->scratch);
 	return MERBIT_OK;
 }
@@ -32398,6 +32712,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		mbi_amg_pool_reset(&gpu->scratch);
 		MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(double), &roots));
 		MBI_TRY(mbi_amg_strong(gpu, level, 0, 0, 0, roots, 0));
+		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
 			MBI_TRY(mbi_amg_strong(gpu, level, 0, 1, 1, 0, 0));
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));

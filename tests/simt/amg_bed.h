@@ -33,6 +33,10 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_kernels::mbk_amg_unit),
     SIMT_KERNEL(amg_kernels::mbk_amg_rows),
     SIMT_KERNEL(amg_kernels::mbk_amg_links),
+    SIMT_KERNEL(amg_kernels::mbk_amg_lanczos_start),
+    SIMT_KERNEL(amg_kernels::mbk_amg_lanczos_multiply),
+    SIMT_KERNEL(amg_kernels::mbk_amg_lanczos_subtract),
+    SIMT_KERNEL(amg_kernels::mbk_amg_products),
     SIMT_KERNEL(amg_kernels::mbk_amg_near_keys),
     SIMT_KERNEL(amg_kernels::mbk_amg_decide),
     SIMT_KERNEL(amg_kernels::mbk_amg_count_roots),
@@ -93,6 +97,10 @@ static merbit_status download(merbit_context *, void *to, mbi_devptr from, size_
   return MERBIT_OK;
 }
 
+static merbit_status synchronize(merbit_context *, void *) {
+  return MERBIT_OK;
+}
+
 static merbit_status zero(merbit_context *, mbi_devptr to, size_t bytes, void *) {
   memset((void *)(uintptr_t)to, 0, bytes);
   return MERBIT_OK;
@@ -107,6 +115,7 @@ static void program_destroy(merbit_context *, mbi_program *) {
 #define mbi_device_launch amg_bed::launch
 #define mbi_device_upload amg_bed::copy
 #define mbi_device_download amg_bed::download
+#define mbi_device_synchronize amg_bed::synchronize
 #define mbi_device_zero amg_bed::zero
 #define mbi_programs_create amg_bed::programs_create
 #define mbi_program_kernel amg_bed::program_kernel
@@ -140,6 +149,7 @@ void mbi_amg_pool_release(merbit_context *, mbi_amg_pool *pool) {
 #undef mbi_device_launch
 #undef mbi_device_upload
 #undef mbi_device_download
+#undef mbi_device_synchronize
 #undef mbi_device_zero
 #undef mbi_programs_create
 #undef mbi_program_kernel

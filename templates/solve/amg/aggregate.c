@@ -19,13 +19,19 @@ typedef struct mbi_aggregate {
   int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
-/* Returns the priority of an undecided node: a hash of round and node (the finisher of MurmurHash3,
- * Appleby), and the node, so that no two are equal. */
-static uint64_t mbi_aggregate_key(int round, int64_t node) {
-  uint64_t h = ((uint64_t)round << 32 | (uint64_t)node) + UINT64_C(0x9e3779b97f4a7c15);
+/* Returns a hash of 64 bits: the finisher of MurmurHash3 (Appleby). */
+MBI_INTERNAL uint64_t mbi_amg_hash(uint64_t number) {
+  uint64_t h = number + UINT64_C(0x9e3779b97f4a7c15);
   h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
   h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-  return UINT64_C(1) << 62 | (h >> 34) << 31 | (uint64_t)node;
+  return h ^ h >> 33;
+}
+
+/* Returns the priority of an undecided node: a hash of round and node, and the node, so that no two
+ * are equal. */
+static uint64_t mbi_aggregate_key(int round, int64_t node) {
+  return UINT64_C(1) << 62 |
+         (mbi_amg_hash((uint64_t)round << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
 }
 
 /* Gives every undecided node a new priority. */

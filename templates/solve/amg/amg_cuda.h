@@ -35,9 +35,11 @@ typedef struct mbi_amg_facts {
   uint64_t total;                /* of a scan */
   uint32_t most;                 /* the largest count of a scan */
   uint32_t long_rows;            /* of a product */
+  uint64_t products;             /* in A P */
   uint32_t unsorted;             /* 1: the columns of a row do not ascend */
   uint32_t open[MBI_AMG_ROUNDS]; /* nodes left undecided by each of the last rounds */
-  double lambda[MBI_AMG_LEVELS];
+  double bound[MBI_AMG_LEVELS];  /* of the eigenvalues of D^-1 A on each level */
+  double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS]; /* of Lanczos's method */
 } mbi_amg_facts;
 
 enum {
@@ -53,6 +55,10 @@ enum {
   MBI_AMG_UNIT,
   MBI_AMG_ROWS,
   MBI_AMG_LINKS,
+  MBI_AMG_LANCZOS_START,
+  MBI_AMG_LANCZOS_MULTIPLY,
+  MBI_AMG_LANCZOS_SUBTRACT,
+  MBI_AMG_PRODUCTS,
   MBI_AMG_NEAR_KEYS,
   MBI_AMG_DECIDE,
   MBI_AMG_COUNT_ROOTS,
@@ -73,6 +79,7 @@ typedef struct mbi_amg_gpu_level {
   mbi_devptr filtered, scale; /* per row: the diagonal of A_F, and the factor that smoothes P */
   mbi_devptr places;          /* per entry of R: its place in P */
   int32_t aggregates;
+  mbi_devptr empty; /* if P = T: the offsets of a matrix without entries; else 0 */
   double lambda;
 } mbi_amg_gpu_level;
 

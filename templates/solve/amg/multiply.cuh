@@ -323,7 +323,7 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64
   const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);
   double factor = 1;
   if (a.scale != nullptr) {
-    factor = -mbk_load(a.scale + row);
+    factor = -a.omega * mbk_load(a.scale + row);
     if (first == 0 && lane == 0) {
       sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + row))] +=
           (1 + factor * mbk_load(a.filtered + row)) * mbk_load(a.b_val + row);

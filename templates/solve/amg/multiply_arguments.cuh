@@ -1,7 +1,7 @@
 // Arguments of the kernels in solve/amg/multiply.cuh, for host and device.
 // A product C = A B of CSR matrices with 32-bit offsets and columns from 0. A negative column
 // of A is left out. Without b_ptr, row j of B is one entry in column b_col[j], or empty if that
-// is negative. With `smooths` or `scale`, C = (I - S A) B for such a B, where rows of C are
+// is negative. With `smooths` or `scale`, C = (I - omega S A) B for such a B, where rows of C are
 // empty if B's row is: `scale` is the diagonal matrix S, `filtered` the diagonal of A, which
 // A's arrays leave out.
 typedef struct mbk_multiply_columns_arguments {
@@ -24,6 +24,7 @@ typedef struct mbk_multiply_values_arguments {
   MBK_POINTER(const mbk_i32) b_ptr, b_col;
   MBK_POINTER(const double) b_val;
   MBK_POINTER(const double) scale, filtered;
+  double omega;
   mbk_u32 lanes_a, lanes_b;
   mbk_u32 most, longest;
   MBK_POINTER(const mbk_i32) c_ptr, c_col;

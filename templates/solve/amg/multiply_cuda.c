@@ -22,6 +22,10 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums
                                                                   "mbk_amg_unit",
                                                                   "mbk_amg_rows",
                                                                   "mbk_amg_links",
+                                                                  "mbk_amg_lanczos_start",
+                                                                  "mbk_amg_lanczos_multiply",
+                                                                  "mbk_amg_lanczos_subtract",
+                                                                  "mbk_amg_products",
                                                                   "mbk_amg_near_keys",
                                                                   "mbk_amg_decide",
                                                                   "mbk_amg_count_roots",
@@ -243,6 +247,9 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   arguments.b_val = b->values;
   arguments.scale = smooths != NULL ? smooths->scale : 0;
   arguments.filtered = smooths != NULL ? smooths->filtered : 0;
+  arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
+                        ? MBI_AMG_OMEGA / smooths->lambda
+                        : 0;
   arguments.lanes_a = lanes.a;
   arguments.lanes_b = lanes.b;
   arguments.longest = c->longest;

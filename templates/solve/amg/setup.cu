@@ -101,14 +101,14 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
 }
 
 // Writes to roots[row] the square root of the row's largest off-diagonal magnitude, and the
-// inverse diagonal, 0 where there is none. Raises *lambda to the largest sum of magnitudes of a
-// row times that of its inverse diagonal, the bits of a double. Sets *unsorted if the columns
-// of a row do not ascend.
+// inverse diagonal, 0 where there is none. Raises *bound to the largest sum of magnitudes of a
+// row times that of its inverse diagonal, the bits of a double; those of infinity if a sum is
+// no number. Sets *unsorted if the columns of a row do not ascend.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   mbk_amg_turns at(a.lanes);
-  double lambda = 0;
-  bool unsorted = false;
+  double bound = 0;
+  bool unsorted = false, finite = true;
   for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
     double most = 0, sum = 0, diagonal = 0;
     if (at.row < a.rows) {
@@ -129,7 +129,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     diagonal = mbk_amg_sum(diagonal, a.lanes);
     const double inverse = diagonal != 0 ? 1 / diagonal : 0;
     sum *= inverse < 0 ? -inverse : inverse;
-    lambda = sum > lambda ? sum : lambda;
+    bound = sum > bound ? sum : bound;
+    finite &= sum - sum == 0;
     if (at.row < a.rows && at.lane == 0) {
       a.roots[at.row] = sqrt(most);
       a.inverse[at.row] = inverse;
@@ -138,23 +139,24 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   if (unsorted) {
     *a.unsorted = 1;
   }
-  lambda = mbk_amg_most(lambda, 32);
-  if (mbk_lane() == 0 && lambda > 0) {
+  bound = mbk_amg_most(bound, 32);
+  if (mbk_lane() == 0) {
     mbk_u64 bits;
-    memcpy(&bits, &lambda, sizeof bits);
-    mbk_atomic_max(a.lambda, bits);
+    memcpy(&bits, &bound, sizeof bits);
+    mbk_atomic_max(a.bound, bits);
+  }
+  if (!finite) {
+    mbk_atomic_max(a.bound, (mbk_u64)0x7ff0000000000000ull);
   }
 }
 
 // Writes links[k], the column of entry k of A, or its complement if the entry is on the
 // diagonal or not strong, and `state`, whether the row has strong neighbours; `known`: both are
 // there already. Writes to `filtered` the diagonal plus the row's weak entries, and to `scale`
-// omega / lambda over it, but over no less than `least` times the diagonal.
+// the inverse of it, but of no less than `least` times the diagonal.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   mbk_amg_turns at(a.lanes);
-  const double lambda = *(const double *)a.lambda;
-  const double factor = lambda > 0 ? a.omega / lambda : 0;
   for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
     double filtered = 0;
     mbk_u32 strong_ones = 0;
@@ -182,11 +184,143 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
       const double diagonal =
           filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;
       a.filtered[at.row] = filtered;
-      a.scale[at.row] = diagonal != 0 ? factor / diagonal : 0;
+      a.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;
       if (!a.known) {
         a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_ISOLATED;
       }
     }
+  }
+}
+
+// ---- The largest eigenvalue ----------------------------------------------------------------
+
+// Returns mbi_amg_hash of solve/amg/aggregate.c.
+MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {
+  mbk_u64 h = number + 0x9e3779b97f4a7c15ull;
+  h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
+  h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
+  return h ^ h >> 33;
+}
+
+// Returns the sum over the block, in every thread.
+MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {
+  sum = mbk_amg_sum(sum, 32);
+  mbk_block_sync();
+  if (mbk_lane() == 0) {
+    shared[mbk_thread() / 32] = sum;
+  }
+  mbk_block_sync();
+  sum = 0;
+  for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {
+    sum += shared[w];
+  }
+  return sum;
+}
+
+// Returns the sum of what the blocks of the last kernel have written, in every thread.
+MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {
+  double sum = 0;
+  for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {
+    sum += parts[i];
+  }
+  return mbk_amg_block_sum(sum, shared);
+}
+
+// Fills v with numbers between -1 and 1 that depend on the row alone, clears u, and writes
+// squares[block], this block's part of v'v. Shared, for this kernel and the next two:
+// double[MBK_AMG_THREADS / 32]. All have the same grid.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  double sum = 0;
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
+       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;
+    a.v[i] = v;
+    a.u[i] = 0;
+    sum += v * v;
+  }
+  sum = mbk_amg_block_sum(sum, (double *)shared);
+  if (mbk_thread() == 0) {
+    a.squares[mbk_block()] = sum;
+  }
+}
+
+// Computes w = D^-1/2 A D^-1/2 v / beta - beta u and dots[block], this block's part of v'w /
+// beta. Writes beta[step], the norm of v.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));
+  const double factor = beta > 0 ? 1 / beta : 0;
+  mbk_amg_turns at(a.lanes);
+  double dot = 0;
+  if (mbk_block() == 0 && mbk_thread() == 0) {
+    a.beta[a.step] = beta;
+  }
+  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+    double sum = 0;
+    if (at.row < a.rows) {
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;
+           k += at.lanes) {
+        const mbk_i32 j = mbk_load(a.col_ind + k);
+        const double inverse = mbk_load(a.inverse + j);
+        sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);
+      }
+    }
+    sum = mbk_amg_sum(sum, a.lanes);
+    if (at.row < a.rows && at.lane == 0) {
+      const double inverse = mbk_load(a.inverse + at.row);
+      sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];
+      a.w[at.row] = sum;
+      dot += sum * a.v[at.row] * factor;
+    }
+  }
+  dot = mbk_amg_block_sum(dot, (double *)shared);
+  if (mbk_thread() == 0) {
+    a.dots[mbk_block()] = dot;
+  }
+}
+
+// Computes u = v / beta, w -= alpha u and squares[block], this block's part of w'w. Writes
+// alpha[step].
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];
+  const double factor = beta > 0 ? 1 / beta : 0;
+  double sum = 0;
+  if (mbk_block() == 0 && mbk_thread() == 0) {
+    a.alpha[a.step] = alpha;
+  }
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
+       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    const double u = a.v[i] * factor, w = a.w[i] - alpha * u;
+    a.u[i] = u;
+    a.w[i] = w;
+    sum += w * w;
+  }
+  sum = mbk_amg_block_sum(sum, (double *)shared);
+  if (mbk_thread() == 0) {
+    a.squares[mbk_block()] = sum;
+  }
+}
+
+// Adds to *products the number of products in A P: row_ptr is that of P.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {
+  mbk_u64 sum = 0;
+  for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.nnz;
+       k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+    const mbk_i32 j = mbk_load(a.col_ind + k);
+    sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));
+  }
+  for (int d = 16; d > 0; d /= 2) {
+    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
+  }
+  if (mbk_lane() == 0 && sum > 0) {
+    mbk_atomic_add(a.products, sum);
   }
 }
 
@@ -197,12 +331,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // Returns the key of a node in a round: mbi_aggregate_key of solve/amg/aggregate.c, the largest
 // number for a root, or 0 for a node that is decided.
 MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {
-  mbk_u64 h = ((mbk_u64)round << 32 | (mbk_u64)node) + 0x9e3779b97f4a7c15ull;
-  h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
-  h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
-  return state == MBK_AMG_ROOT   ? MBK_AMG_ROOT_KEY
-         : state == MBK_AMG_OPEN ? (mbk_u64)1 << 62 | (h >> 34) << 31 | (mbk_u64)node
-                                 : 0;
+  return state == MBK_AMG_ROOT ? MBK_AMG_ROOT_KEY
+         : state == MBK_AMG_OPEN
+             ? (mbk_u64)1 << 62 |
+                   (mbk_amg_hash((mbk_u64)round << 32 | (mbk_u64)node) >> 34) << 31 |
+                   (mbk_u64)node
+             : 0;
 }
 
 // Writes to near[node] the largest key within distance 1, for nodes without an aggregate; 0 for

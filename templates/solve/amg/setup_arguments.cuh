@@ -10,10 +10,24 @@ typedef struct mbk_amg_strength_arguments {
   MBK_POINTER(mbk_i32) links;
   MBK_POINTER(mbk_u8) state;
   MBK_POINTER(double) inverse, filtered, scale;
-  double omega, least;
-  MBK_POINTER(mbk_u64) lambda;
+  double least;
+  MBK_POINTER(mbk_u64) bound;
   MBK_POINTER(mbk_u32) unsorted;
 } mbk_amg_strength_arguments;
+
+typedef struct mbk_amg_lanczos_arguments {
+  mbk_u64 rows;
+  MBK_POINTER(const mbk_i32) row_ptr, col_ind;
+  MBK_POINTER(const double) values, inverse;
+  mbk_u32 lanes, step;
+  MBK_POINTER(double) v, u, w, dots, squares, alpha, beta;
+} mbk_amg_lanczos_arguments;
+
+typedef struct mbk_amg_products_arguments {
+  mbk_u64 nnz;
+  MBK_POINTER(const mbk_i32) col_ind, row_ptr;
+  MBK_POINTER(mbk_u64) products;
+} mbk_amg_products_arguments;
 
 typedef struct mbk_amg_aggregate_arguments {
   mbk_u64 rows;

@@ -7,6 +7,7 @@
  * solve/amg/setup.cu. */
 
 #define MBI_AMG_BLOCKS 8192 /* the most thread blocks of a kernel that takes any grid */
+#define MBI_AMG_PARTS 512   /* the most thread blocks whose sums are added up */
 
 /* Returns the number of thread blocks for `count` threads. */
 static int64_t mbi_amg_grid(int64_t count) {
@@ -125,13 +126,15 @@ static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, mbi_amg_there *a) {
 
 /* ---- Strength and aggregates ------------------------------------------------------------- */
 
-static mbi_devptr mbi_amg_lambda(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
-  return gpu->facts + offsetof(mbi_amg_facts, lambda) +
-         (uint64_t)(level - gpu->levels) * sizeof(double);
+/* Returns the address of a number that the kernels report. */
+#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
+
+static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+  return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-/* Enqueues what looks at the rows of A: the inverse diagonal and lambda; with `links`, also the
- * strong entries, unless they are known, and the diagonal of A_F. */
+/* Enqueues what looks at the rows of A: the inverse diagonal and a bound of lambda; or, with
+ * `links`, the strong entries, unless they are known, and the diagonal of A_F. */
 static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, double theta,
                                     int links, int known, mbi_devptr roots, mbi_devptr state) {
   const mbi_amg_there *a = &level->a;
@@ -149,21 +152,78 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
   arguments.inverse = level->inverse;
   arguments.filtered = level->filtered;
   arguments.scale = level->scale;
-  arguments.omega = MBI_AMG_OMEGA;
   arguments.least = MBI_AMG_LEAST_DIAGONAL;
-  arguments.lambda = mbi_amg_lambda(gpu, level);
-  arguments.unsorted = gpu->facts + offsetof(mbi_amg_facts, unsorted);
-  if (!links) {
-    return mbi_amg_run(gpu, MBI_AMG_ROWS, a->rows * arguments.lanes, &arguments);
+  arguments.bound = mbi_amg_bound(gpu, level);
+  arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
+  return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
+                     &arguments);
+}
+
+/* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */
+static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+  const mbi_amg_there *a = &level->a;
+  const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
+  mbk_amg_lanczos_arguments arguments;
+  mbi_devptr *const vectors[] = {&arguments.v, &arguments.u, &arguments.w, &arguments.dots,
+                                 &arguments.squares};
+  mbi_devptr swap;
+  int64_t grid;
+  int i;
+  arguments.rows = (uint64_t)a->rows;
+  arguments.row_ptr = a->row_ptr;
+  arguments.col_ind = a->col_ind;
+  arguments.values = a->values;
+  arguments.inverse = level->inverse;
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.alpha = MBI_AMG_FACT(gpu, alpha);
+  arguments.beta = MBI_AMG_FACT(gpu, beta);
+  grid = mbi_amg_grid(a->rows * arguments.lanes);
+  grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
+  for (i = 0; i < 5; i++) {
+    MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
   }
-  return mbi_amg_run(gpu, MBI_AMG_LINKS, a->rows * arguments.lanes, &arguments);
+  MBI_TRY(
+      mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));
+  for (i = 0; i < MBI_LAMBDA_STEPS; i++) {
+    arguments.step = (uint32_t)i;
+    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_MULTIPLY, grid, MBI_AMG_THREADS, shared,
+                           &arguments));
+    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_SUBTRACT, grid, MBI_AMG_THREADS, shared,
+                           &arguments));
+    swap = arguments.v;
+    arguments.v = arguments.w;
+    arguments.w = swap;
+  }
+  return MERBIT_OK;
+}
+
+/* Sets level->lambda as mbi_amg_diagonal does, from the bound that the GPU computes. Waits. */
+static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+  mbi_amg_facts facts;
+  int steps = 0;
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  level->lambda = facts.bound[level - gpu->levels];
+  if (level->lambda - level->lambda != 0) {
+    return mbi_amg_fail_bound(gpu->context);
+  }
+  if (level->lambda > MBI_LAMBDA_DOMINANT) {
+    MBI_TRY(mbi_amg_lanczos(gpu, level));
+    MBI_TRY(mbi_amg_read(gpu, &facts));
+    while (steps < MBI_LAMBDA_STEPS && facts.beta[steps] > MBI_LAMBDA_LEAST * level->lambda) {
+      steps++;
+    }
+    level->lambda =
+        fmin(level->lambda, MBI_LAMBDA_SAFETY *
+                                mbi_amg_largest(facts.alpha, facts.beta, steps, level->lambda));
+  }
+  return MERBIT_OK;
 }
 
 /* Runs rounds until all nodes are decided. *round is the number of the last one. Waits. */
 static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments,
                                     uint32_t *round, mbi_amg_facts *facts) {
   const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
-  const mbi_devptr open = gpu->facts + offsetof(mbi_amg_facts, open);
+  const mbi_devptr open = MBI_AMG_FACT(gpu, open);
   int i;
   for (arguments->first = 1;;) {
     MBI_TRY(mbi_device_zero(gpu->context, open, sizeof facts->open, NULL));
@@ -240,10 +300,12 @@ static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
   return t;
 }
 
-/* Returns A with its links for columns: without weak entries and diagonal. */
+/* Returns A with its links for columns: without weak entries and diagonal; without any entries
+ * if P = T. */
 static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
   mbi_amg_there a = level->a;
   a.col_ind = level->links;
+  a.row_ptr = level->empty != 0 ? level->empty : a.row_ptr;
   return a;
 }
 
@@ -277,11 +339,36 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
   return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
 }
 
+/* Sets the structure of P: that of T if A P would fill up, as mbi_amg_smooth decides. */
+static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+  const mbi_amg_there t = mbi_amg_tentative_of(level);
+  const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
+  mbi_amg_there a = mbi_amg_filtered(level);
+  mbk_amg_products_arguments arguments;
+  mbi_amg_facts facts;
+  MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
+  if (level->p.longest <= MBI_AMG_DENSE) {
+    return MERBIT_OK;
+  }
+  arguments.nnz = (uint64_t)level->a.nnz;
+  arguments.col_ind = level->a.col_ind;
+  arguments.row_ptr = level->p.row_ptr;
+  arguments.products = MBI_AMG_FACT(gpu, products);
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_PRODUCTS, level->a.nnz, &arguments));
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  if ((double)facts.products <= (double)MBI_AMG_DENSE * (double)level->a.nnz) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, &level->empty));
+  MBI_TRY(mbi_device_zero(gpu->context, level->empty, bytes, NULL));
+  a = mbi_amg_filtered(level);
+  return mbi_amg_product_columns(gpu, &a, &t, 1, &level->p);
+}
+
 /* Makes `next` from `level`, whose aggregates are known. */
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                       mbi_amg_gpu_level *next) {
-  const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
-  MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
+  MBI_TRY(mbi_amg_prolong(gpu, level));
   MBI_TRY(mbi_amg_turn(gpu, &level->p, &level->r, &level->places));
   MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
@@ -311,11 +398,11 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
       MBI_TRY(mbi_amg_read(gpu, &facts));
       if (facts.unsorted) {
         MBI_TRY(mbi_amg_sort_rows(gpu, &level->a));
-        MBI_TRY(
-            mbi_device_zero(gpu->context, mbi_amg_lambda(gpu, level), sizeof(double), NULL));
+        MBI_TRY(mbi_device_zero(gpu->context, MBI_AMG_FACT(gpu, bound), sizeof(double), NULL));
         MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
       }
     }
+    MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) {
       return MERBIT_OK;
     }
@@ -332,14 +419,9 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
   }
 }
 
-/* Waits for the set-up and copies lambda of each level. */
+/* Waits for the set-up. */
 static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
-  mbi_amg_facts facts;
-  int l;
-  MBI_TRY(mbi_amg_read(gpu, &facts));
-  for (l = 0; l < gpu->count; l++) {
-    gpu->levels[l].lambda = facts.lambda[l];
-  }
+  MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
   mbi_amg_pool_release(gpu->context, &gpu->scratch);
   return MERBIT_OK;
 }
@@ -382,6 +464,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     mbi_amg_pool_reset(&gpu->scratch);
     MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(double), &roots));
     MBI_TRY(mbi_amg_strong(gpu, level, 0, 0, 0, roots, 0));
+    MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
       MBI_TRY(mbi_amg_strong(gpu, level, 0, 1, 1, 0, 0));
       MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));

@@ -2,54 +2,14 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the inverse diagonal, and the prolongation, which is T after one step of a damped
+/* Multigrid: the prolongation, which is T after one step of a damped
  * Jacobi iteration with the filtered matrix A_F (Vanek, Mandel, Brezina 1996, section 4). */
 
 typedef struct mbi_smooth {
   mbi_amg_build build;
   mbi_amg_level *level;
   double factor;
-  int tasks;
-  double most[MBI_MAX_THREADS]; /* per task: the largest row sum of |D^-1 A| */
 } mbi_smooth;
-
-static void mbi_smooth_diagonal(void *argument, int task) {
-  mbi_smooth *s = (mbi_smooth *)argument;
-  const mbi_amg_csr *a = &s->level->a;
-  const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
-  int64_t row = mbi_amg_share(a, s->tasks, task), k;
-  double most = 0;
-  for (; row < last; row++) {
-    double sum = 0, diagonal = 0;
-    for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-      sum += fabs(a->values[k]);
-      if (a->col_ind[k] == row) {
-        diagonal = a->values[k];
-      }
-    }
-    s->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
-    sum *= fabs(s->level->inverse[row]);
-    most = sum > most ? sum : most;
-  }
-  s->most[task] = most;
-}
-
-MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
-  mbi_smooth s;
-  int task;
-  if (level->inverse == NULL) {
-    MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *level->inverse,
-                               "the inverse diagonal", (void **)&level->inverse));
-  }
-  s.level = level;
-  s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
-  mbi_parallel(context, s.tasks, mbi_smooth_diagonal, &s);
-  level->lambda = 0;
-  for (task = 0; task < s.tasks; task++) {
-    level->lambda = s.most[task] > level->lambda ? s.most[task] : level->lambda;
-  }
-  return MERBIT_OK;
-}
 
 /* Sets values[c], c < count, to the row of P for A's row, where marks[g] is the place of
  * aggregate g. */
@@ -123,7 +83,7 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
     col_ind = part->col_ind + start;
     marks[level->aggregate[node]] = start;
     col_ind[found++] = level->aggregate[node];
-    for (k = strong->row_ptr[node]; k < strong->row_ptr[node + 1]; k++) {
+    for (k = strong->row_ptr[node]; !level->plain && k < strong->row_ptr[node + 1]; k++) {
       const int32_t aggregate = level->aggregate[strong->col_ind[k]];
       if (aggregate >= 0 && marks[aggregate] < start) {
         marks[aggregate] = start;
@@ -140,12 +100,30 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
     }
     found *= vectors;
     for (row = 0; row < block; row++) {
-      mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+      if (level->plain) {
+        memcpy(part->values + part->used, level->t + (node * block + row) * vectors,
+               (size_t)found * sizeof *part->values);
+      } else {
+        mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+      }
       memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
       part->used += found;
       build->to->row_ptr[node * block + row + 1] = found;
     }
   }
+}
+
+/* Returns whether A P would have more than MBI_AMG_DENSE entries for each of A and vector: those of
+ * graphs with hubs, whose neighbours all become neighbours of each other. */
+static int mbi_smooth_dense(const mbi_amg_level *level) {
+  const mbi_amg_csr *a = &level->a;
+  const int32_t *row_ptr = level->p.row_ptr;
+  double products = 0;
+  int64_t k;
+  for (k = 0; k < a->nnz; k++) {
+    products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]];
+  }
+  return products > (double)MBI_AMG_DENSE * (double)a->nnz * level->vectors;
 }
 
 MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
@@ -161,6 +139,13 @@ MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level
   s.build.valued = 1;
   s.build.columns = level->aggregates;
   s.build.hint = 3 * level->a.rows * level->vectors;
+  MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
+                            (int64_t)level->aggregates * level->vectors));
+  if (level->plain || !mbi_smooth_dense(level)) {
+    return MERBIT_OK;
+  }
+  level->plain = 1;
+  mbi_amg_csr_release(context, &level->p);
   return mbi_amg_build_run(context, &s.build, level->a.rows,
                            (int64_t)level->aggregates * level->vectors);
 }
