@@ -27060,12 +27060,15 @@ static const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
 }
 
 static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
-		void *y, const void *const *vectors, const double *scalars, double *sums) {
+		void *y, const void *const *vectors, const double *scalars, double *sums, int alone) {
 	const int64_t chunks = mbi_epilogue_chunks(plan);
 	double total[2];
 	mbi_epilogue_task task;
 	int64_t i;
-	mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0), y);
+	if (!alone) {
+		mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0),
+				y);
+	}
 	task.epilogue = plan->epilogue;
 	task.y = y;
 	task.vectors = vectors;
@@ -27086,18 +27089,22 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
 
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
 		const void *x, void *y, const void *const *vectors,
-		const double *scalars, double *sums, const int *skip, void *stream) {
+		const double *scalars, double *sums, const int *skip, void *stream, int alone) {
 	const int kept = skip != NULL && plan->epilogue->result[0] != '\0';
 	mbi_devptr to = mbi_device_address(y);
-	mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
+	mbi_devptr product = alone ? mbi_device_address(x)
+			: kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
 	uint64_t rows = (uint64_t)plan->csr.rows, places;
 	int i;
 	mbk_epilogue_rows_arguments arguments;
 	static const mbi_devptr none = 0;
 	mbi_devptr stop = mbi_device_address(skip);
-	MBI_TRY(mbi_method_multiply(
-			plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
-			mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product, stream));
+	if (!alone) {
+		MBI_TRY(mbi_method_multiply(
+				plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
+				mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
+				stream));
+	}
 	if (rows == 0) { product = to = 0; }
 	memset(&arguments, 0, sizeof arguments);
 	places = product | to;
@@ -27129,12 +27136,26 @@ static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *work
 	workspace = workspace != NULL ? workspace : plan->workspace;
 	if (plan->side == MERBIT_SIDE_CPU) {
 		if (skip == NULL || *skip == 0) {
-			mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums);
+			mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums, 0);
 		}
 		return MERBIT_OK;
 	}
 	MBI_TRY(mbi_device_enter(plan->context));
-	status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
+	status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream, 0);
+	mbi_device_leave(plan->context);
+	return status;
+}
+
+static merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax, void *y,
+		const void *const *vectors, const double *scalars, void *stream) {
+	merbit_status status;
+	if (plan->side == MERBIT_SIDE_CPU) {
+		mbi_epilogue_cpu(plan, plan->workspace, ax, y, vectors, scalars, NULL, 1);
+		return MERBIT_OK;
+	}
+	MBI_TRY(mbi_device_enter(plan->context));
+	status = mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream,
+			1);
 	mbi_device_leave(plan->context);
 	return status;
 }
@@ -30353,934 +30374,6 @@ static void mbi_setup_release_values(merbit_context *context, const merbit_view 
 	} else { mbi_release(context, own); }
 }
 
-/* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
-/* ==== >>solve/amg/amg.h ==== */
-#ifndef MBI_AMG_H
-#define MBI_AMG_H
-
-#ifndef MBI_AMG_THETA
-#define MBI_AMG_THETA 0.25
-#endif
-#ifndef MBI_AMG_OMEGA
-#define MBI_AMG_OMEGA (4.0 / 3)
-#endif
-#ifndef MBI_AMG_PASSES
-#define MBI_AMG_PASSES 2
-#endif
-#define MBI_AMG_NEIGHBOURS 64
-#define MBI_AMG_LEAST_DIAGONAL 0.1
-#define MBI_AMG_COARSENING 1.5
-#define MBI_AMG_LEVELS 16
-#define MBI_AMG_COARSEST 256
-#define MBI_AMG_VECTORS_MOST 32
-
-typedef struct mbi_amg_csr {
-	int64_t rows, cols, nnz;
-	int32_t *row_ptr;
-	int32_t *col_ind;
-	double *values;
-} mbi_amg_csr;
-
-typedef struct mbi_amg_level {
-	mbi_amg_csr a;
-	int borrowed;
-	int block;
-	mbi_amg_csr strong;
-	int32_t *aggregate;
-	int32_t aggregates;
-	int vectors;
-	double *near;
-	double *t;
-	double *inverse;
-	double lambda;
-	mbi_amg_csr p, r;
-} mbi_amg_level;
-
-enum { MBI_AMG_NO_MEMORY = 1, MBI_AMG_TOO_MANY = 2 };
-typedef struct mbi_amg_part {
-	int32_t *col_ind;
-	double *values;
-	int64_t used, room, first;
-	int failed;
-} mbi_amg_part;
-typedef struct mbi_amg_build {
-	merbit_context *context;
-	mbi_amg_csr *to;
-	const char *what;
-	void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
-	void *self;
-	int tasks, valued;
-	int64_t columns, hint;
-	int32_t *marks;
-	mbi_amg_part parts[MBI_MAX_THREADS];
-} mbi_amg_build;
-
-#endif
-
-static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
-	mbi_release(context, csr->row_ptr);
-	mbi_release(context, csr->col_ind);
-	mbi_release(context, csr->values);
-	memset(csr, 0, sizeof *csr);
-}
-
-static merbit_view mbi_amg_view(const mbi_amg_csr *csr) {
-	merbit_view view;
-	memset(&view, 0, sizeof view);
-	view.rows = csr->rows;
-	view.cols = csr->cols;
-	view.nnz = csr->nnz;
-	view.row_ptr = csr->row_ptr;
-	view.col_ind = csr->col_ind;
-	view.values = csr->values;
-	return view;
-}
-
-static int64_t mbi_amg_share(const mbi_amg_csr *csr, int tasks, int task) {
-	const int64_t goal = mbi_share(csr->rows + csr->nnz, tasks, task);
-	int64_t low = 0, high = csr->rows;
-	while (low < high) {
-		const int64_t middle = low + (high - low) / 2;
-		if (csr->row_ptr[middle] + middle < goal) { low = middle + 1; } else { high = middle; }
-	}
-	return low;
-}
-
-static int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries) {
-	mbi_amg_part *part = &build->parts[task];
-	const int64_t room = part->used + entries;
-	int32_t *col_ind;
-	double *values = NULL;
-	if (room <= part->room) { return 1; }
-	part->room = room > part->room + part->room / 2 ? room : part->room + part->room / 2;
-	part->failed = part->room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
-	if (part->failed == MBI_AMG_TOO_MANY) { return 0; }
-	col_ind = (int32_t *)mbi_allocate(build->context, (size_t)part->room * sizeof *col_ind);
-	if (build->valued) {
-		values = (double *)mbi_allocate(build->context, (size_t)part->room * sizeof *values);
-	}
-	if (col_ind == NULL || (build->valued && values == NULL)) {
-		mbi_release(build->context, col_ind);
-		mbi_release(build->context, values);
-		return 0;
-	}
-	part->failed = 0;
-	if (part->used > 0) {
-		memcpy(col_ind, part->col_ind, (size_t)part->used * sizeof *col_ind);
-		if (build->valued) { memcpy(values, part->values, (size_t)part->used * sizeof *values); }
-	}
-	mbi_release(build->context, part->col_ind);
-	mbi_release(build->context, part->values);
-	part->col_ind = col_ind;
-	part->values = values;
-	return 1;
-}
-
-static void mbi_amg_join_task(void *argument, int task) {
-	const mbi_amg_build *build = (const mbi_amg_build *)argument;
-	const mbi_amg_part *part = &build->parts[task];
-	if (part->used > 0) {
-		memcpy(build->to->col_ind + part->first, part->col_ind,
-				(size_t)part->used * sizeof *part->col_ind);
-		if (build->valued) {
-			memcpy(build->to->values + part->first, part->values,
-					(size_t)part->used * sizeof *part->values);
-		}
-	}
-}
-
-static merbit_status mbi_amg_join(mbi_amg_build *build) {
-	mbi_amg_csr *to = build->to;
-	int64_t nnz = 0, row;
-	int task;
-	for (task = 0; task < build->tasks; task++) {
-		mbi_amg_part *part = &build->parts[task];
-		if (part->failed == MBI_AMG_NO_MEMORY) {
-			return mbi_fail(build->context, MERBIT_OUT_OF_MEMORY,
-					"no memory for %s of a multigrid level: %" PRId64 " entries", build->what, part->room);
-		}
-		part->first = nnz;
-		nnz += part->used;
-		if (part->failed == MBI_AMG_TOO_MANY || nnz > INT32_MAX) {
-			return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
-					"%s of a multigrid level has more than 2^31 - 1 entries; use "
-					"MERBIT_PRECONDITIONER_CHEBYSHEV or MERBIT_PRECONDITIONER_JACOBI", build->what);
-		}
-	}
-	to->nnz = nnz;
-	to->row_ptr[0] = 0;
-	for (row = 0; row < to->rows; row++) { to->row_ptr[row + 1] += to->row_ptr[row]; }
-	if (build->tasks == 1) {
-		to->col_ind = build->parts[0].col_ind;
-		to->values = build->parts[0].values;
-		build->parts[0].col_ind = NULL;
-		build->parts[0].values = NULL;
-		return MERBIT_OK;
-	}
-	MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->col_ind, build->what,
-			(void **)&to->col_ind));
-	if (build->valued) {
-		MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->values, build->what,
-				(void **)&to->values));
-	}
-	mbi_parallel(build->context, build->tasks, mbi_amg_join_task, build);
-	return MERBIT_OK;
-}
-
-static void mbi_amg_build_task(void *argument, int task) {
-	mbi_amg_build *build = (mbi_amg_build *)argument;
-	int32_t *marks = build->marks + build->columns * task;
-	int64_t i;
-	for (i = 0; i < build->columns; i++) { marks[i] = -1; }
-	if (mbi_amg_reserve(build, task, build->hint / build->tasks + 16)) {
-		build->rows(build, task, marks);
-	}
-}
-
-static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *build,
-		int64_t rows, int64_t cols) {
-	merbit_status status;
-	int task;
-	build->context = context;
-	memset(build->parts, 0, sizeof build->parts);
-	memset(build->to, 0, sizeof *build->to);
-	build->to->rows = rows;
-	build->to->cols = cols;
-	MBI_TRY(mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr, build->what,
-			(void **)&build->to->row_ptr));
-	status = mbi_allocate_array(context, build->columns * build->tasks + 1, sizeof *build->marks,
-			"marks of columns", (void **)&build->marks);
-	if (status == MERBIT_OK) {
-		mbi_parallel(context, build->tasks, mbi_amg_build_task, build);
-		status = mbi_amg_join(build);
-	}
-	mbi_release(context, build->marks);
-	for (task = 0; task < build->tasks; task++) {
-		mbi_release(context, build->parts[task].col_ind);
-		mbi_release(context, build->parts[task].values);
-	}
-	if (status != MERBIT_OK) { mbi_amg_csr_release(context, build->to); }
-	return status;
-}
-
-static void mbi_amg_sort(int32_t *columns, int64_t length) {
-	static const int64_t gaps[] = {1750, 701, 301, 132, 57, 23, 10, 4, 1};
-	int64_t i, j;
-	int g = length > 23 ? length > 1750 ? 0 : 4 : length > 10 ? 7 : 8;
-	for (; g < 9; g++) {
-		for (i = gaps[g]; i < length; i++) {
-			const int32_t column = columns[i];
-			for (j = i; j >= gaps[g] && columns[j - gaps[g]] > column; j -= gaps[g]) {
-				columns[j] = columns[j - gaps[g]];
-			}
-			columns[j] = column;
-		}
-	}
-}
-
-static merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
-		int flags, mbi_amg_csr *csr) {
-	merbit_matrix *matrix;
-	memset(csr, 0, sizeof *csr);
-	MBI_TRY(mbi_matrix_from_view(context, view, flags, &matrix));
-	if (matrix->view.offset_type == MERBIT_INDEX_64) {
-		merbit_matrix_destroy(matrix);
-		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"multigrid takes a matrix of at most 2^31 - 1 entries, but this one has "
-				"%" PRId64 "; use another preconditioner", view->nnz);
-	}
-	csr->rows = matrix->view.rows;
-	csr->cols = matrix->view.cols;
-	csr->nnz = matrix->view.nnz;
-	csr->row_ptr = (int32_t *)matrix->view.row_ptr;
-	csr->col_ind = (int32_t *)matrix->view.col_ind;
-	csr->values = (double *)matrix->view.values;
-	matrix->view.row_ptr = matrix->view.col_ind = matrix->view.values = NULL;
-	merbit_matrix_destroy(matrix);
-	return MERBIT_OK;
-}
-
-/* ==== >>solve/amg/strength.c  multigrid: strength of connection ==== */
-typedef struct mbi_strength {
-	mbi_amg_build build;
-	const mbi_amg_csr *a;
-	int block, tasks;
-	double theta;
-	double *roots;
-} mbi_strength;
-
-static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
-	const mbi_strength *s = (const mbi_strength *)build->self;
-	const mbi_amg_csr *a = s->a;
-	const int64_t last = mbi_share(build->to->rows, build->tasks, task + 1);
-	mbi_amg_part *part = &build->parts[task];
-	int64_t node = mbi_share(build->to->rows, build->tasks, task), k;
-	for (; node < last; node++) {
-		const int64_t from = a->row_ptr[node * s->block], to = a->row_ptr[(node + 1) * s->block];
-		const int64_t start = part->used;
-		if (!mbi_amg_reserve(build, task, to - from)) { return; }
-		for (k = from; k < to; k++) {
-			const int32_t column = a->col_ind[k] / s->block;
-			if (marks[column] < start) {
-				marks[column] = (int32_t)part->used;
-				part->col_ind[part->used] = column;
-				part->values[part->used++] = 0;
-			}
-			part->values[marks[column]] += a->values[k] * a->values[k];
-		}
-		for (k = start; k < part->used; k++) { part->values[k] = sqrt(part->values[k]); }
-		build->to->row_ptr[node + 1] = (int32_t)(part->used - start);
-	}
-}
-
-static void mbi_strength_roots(void *argument, int task) {
-	const mbi_strength *s = (const mbi_strength *)argument;
-	const mbi_amg_csr *a = s->a;
-	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
-	int64_t row = mbi_amg_share(a, s->tasks, task), k;
-	for (; row < last; row++) {
-		double most = 0;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			const double size = fabs(a->values[k]);
-			most = size > most && a->col_ind[k] != row ? size : most;
-		}
-		s->roots[row] = sqrt(most);
-	}
-}
-
-static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
-	const mbi_strength *s = (const mbi_strength *)build->self;
-	const mbi_amg_csr *a = s->a;
-	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
-	mbi_amg_part *part = &build->parts[task];
-	int64_t row = mbi_amg_share(a, build->tasks, task), k;
-	(void)marks;
-	for (; row < last; row++) {
-		const int64_t start = part->used;
-		const double root = s->roots[row];
-		if (!mbi_amg_reserve(build, task, a->row_ptr[row + 1] - a->row_ptr[row])) { return; }
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			const int32_t column = a->col_ind[k];
-			if (column != row && fabs(a->values[k]) > s->theta * (root * s->roots[column])) {
-				part->col_ind[part->used++] = column;
-			}
-		}
-		build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
-	}
-}
-
-static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
-		mbi_amg_csr *strong) {
-	const mbi_amg_csr *a = s->a;
-	merbit_status status;
-	s->tasks = mbi_share_tasks(context, a->nnz + a->rows);
-	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *s->roots, "the largest entries of rows",
-			(void **)&s->roots));
-	mbi_parallel(context, s->tasks, mbi_strength_roots, s);
-	memset(&s->build, 0, sizeof s->build);
-	s->build.to = strong;
-	s->build.what = "the strong neighbours";
-	s->build.rows = mbi_strength_rows;
-	s->build.self = s;
-	s->build.tasks = s->tasks;
-	s->build.hint = a->nnz;
-	status = mbi_amg_build_run(context, &s->build, a->rows, a->cols);
-	mbi_release(context, s->roots);
-	return status;
-}
-
-static merbit_status mbi_amg_strength(merbit_context *context, const mbi_amg_csr *a,
-		int block, double theta, mbi_amg_csr *strong) {
-	mbi_amg_csr nodes;
-	mbi_strength s;
-	merbit_status status;
-	memset(&s, 0, sizeof s);
-	s.a = a;
-	s.block = block;
-	s.theta = theta;
-	if (block == 1) { return mbi_strength_of_rows(context, &s, strong); }
-	s.build.to = &nodes;
-	s.build.what = "the norms of blocks";
-	s.build.rows = mbi_strength_norms;
-	s.build.self = &s;
-	s.build.tasks = mbi_share_tasks(context, a->nnz);
-	s.build.valued = 1;
-	s.build.columns = a->cols / block;
-	s.build.hint = a->nnz / block;
-	MBI_TRY(mbi_amg_build_run(context, &s.build, a->rows / block, a->cols / block));
-	s.a = &nodes;
-	status = mbi_strength_of_rows(context, &s, strong);
-	mbi_amg_csr_release(context, &nodes);
-	return status;
-}
-
-/* ==== >>solve/amg/aggregate.c  multigrid: aggregates ==== */
-#define MBI_AMG_ROOT UINT64_MAX
-
-typedef struct mbi_aggregate {
-	const mbi_amg_csr *strong;
-	uint64_t *keys, *near;
-	int32_t *aggregate, *before;
-	int tasks, round;
-	int64_t open[MBI_MAX_THREADS];
-	int32_t roots[MBI_MAX_THREADS + 1];
-} mbi_aggregate;
-
-static uint64_t mbi_aggregate_key(int round, int64_t node) {
-	uint64_t h = ((uint64_t)round << 32 | (uint64_t)node) + UINT64_C(0x9e3779b97f4a7c15);
-	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
-	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-	return UINT64_C(1) << 62 | (h >> 34) << 31 | (uint64_t)node;
-}
-
-static void mbi_aggregate_mix(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
-	for (; node < last; node++) {
-		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-			g->keys[node] = mbi_aggregate_key(g->round, node);
-		}
-	}
-}
-
-static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys, int64_t node) {
-	const int32_t *col_ind = g->strong->col_ind;
-	int64_t k;
-	uint64_t most = keys[node];
-	for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
-		most = keys[col_ind[k]] > most ? keys[col_ind[k]] : most;
-	}
-	return most;
-}
-
-static void mbi_aggregate_near(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
-	for (; node < last; node++) {
-		if (g->near[node] != MBI_AMG_ROOT && g->aggregate[node] < 0) {
-			g->near[node] = mbi_aggregate_most(g, g->keys, node);
-		}
-	}
-}
-
-static void mbi_aggregate_decide(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
-	g->open[task] = 0;
-	for (; node < last; node++) {
-		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-			const uint64_t most = mbi_aggregate_most(g, g->near, node);
-			g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
-			g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
-			if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) { g->keys[node] = 1; }
-		}
-	}
-}
-
-static void mbi_aggregate_free(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
-	for (; node < last; node++) {
-		const int32_t *row_ptr = g->strong->row_ptr + node;
-		g->keys[node] = row_ptr[1] > row_ptr[0] && g->aggregate[node] < 0;
-		g->near[node] = 0;
-	}
-}
-
-static void mbi_aggregate_count(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
-	int32_t count = 0;
-	for (; node < last; node++) { count += g->keys[node] == MBI_AMG_ROOT; }
-	g->roots[task + 1] = count;
-}
-
-static void mbi_aggregate_number(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
-	int32_t next = g->roots[task];
-	for (; node < last; node++) {
-		if (g->keys[node] == MBI_AMG_ROOT) { g->aggregate[node] = next++; }
-	}
-}
-
-static void mbi_aggregate_join(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
-	for (; node < last; node++) {
-		if (g->aggregate[node] >= 0) { continue; }
-		for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
-			if (g->keys[g->strong->col_ind[k]] == MBI_AMG_ROOT) {
-				g->aggregate[node] = g->aggregate[g->strong->col_ind[k]];
-				break;
-			}
-		}
-	}
-}
-
-static void mbi_aggregate_thin(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
-	for (; node < last; node++) {
-		if (g->keys[node] == MBI_AMG_ROOT) {
-			int left = 0;
-			for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
-				left += g->aggregate[g->strong->col_ind[k]] < 0;
-			}
-			g->keys[node] = left >= 2 ? MBI_AMG_ROOT : 0;
-		}
-	}
-}
-
-static void mbi_aggregate_rest(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k, j;
-	for (; node < last; node++) {
-		const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
-		int64_t most = 0;
-		if (g->before[node] >= 0) { continue; }
-		for (k = from; k < to; k++) {
-			const int32_t candidate = g->before[g->strong->col_ind[k]];
-			int64_t count = 0;
-			for (j = from; candidate >= 0 && j < to && j < from + MBI_AMG_NEIGHBOURS; j++) {
-				count += g->before[g->strong->col_ind[j]] == candidate;
-			}
-			if (count > most || (count == most && count > 0 && candidate < g->aggregate[node])) {
-				most = count;
-				g->aggregate[node] = candidate;
-			}
-		}
-	}
-}
-
-static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int second) {
-	int64_t open = 1;
-	int task;
-	mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
-	while (open > 0) {
-		g->round++;
-		mbi_parallel(context, g->tasks, mbi_aggregate_mix, g);
-		mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
-		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
-		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open[task]; }
-	}
-	if (second) { mbi_parallel(context, g->tasks, mbi_aggregate_thin, g); }
-	mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
-	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
-	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
-	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
-	g->roots[0] = g->roots[g->tasks];
-}
-
-static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
-		int32_t *aggregate, int32_t *count) {
-	const int64_t nodes = strong->rows;
-	mbi_aggregate g;
-	void *keys;
-	int64_t i;
-	memset(&g, 0, sizeof g);
-	g.strong = strong;
-	g.aggregate = aggregate;
-	g.tasks = mbi_share_tasks(context, nodes + strong->nnz);
-	MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
-	g.keys = (uint64_t *)keys;
-	g.near = g.keys + nodes;
-	g.before = (int32_t *)g.near;
-	for (i = 0; i < nodes; i++) { aggregate[i] = -1; }
-	mbi_aggregate_pass(context, &g, 0);
-	if (MBI_AMG_PASSES > 1) { mbi_aggregate_pass(context, &g, 1); }
-	memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
-	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
-	*count = g.roots[0];
-	mbi_release(context, keys);
-	return MERBIT_OK;
-}
-
-/* ==== >>solve/amg/tentative.c  multigrid: tentative prolongation ==== */
-#define MBI_AMG_DEPENDENT 1e-8
-
-typedef struct mbi_tentative {
-	const mbi_amg_level *level;
-	double *t, *coarse;
-	int32_t *starts, *nodes;
-	int tasks;
-} mbi_tentative;
-
-static double mbi_tentative_dot(const mbi_tentative *e, int32_t aggregate, int a, int b) {
-	const int k = e->level->vectors, block = e->level->block;
-	double sum = 0;
-	int32_t i;
-	int row;
-	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
-		const double *t = e->t + (int64_t)e->nodes[i] * block * k;
-		for (row = 0; row < block; row++) { sum += t[row * k + a] * t[row * k + b]; }
-	}
-	return sum;
-}
-
-static void mbi_tentative_add(const mbi_tentative *e, int32_t aggregate, int a, int b,
-		double factor) {
-	const int k = e->level->vectors, block = e->level->block;
-	int32_t i;
-	int row;
-	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
-		double *t = e->t + (int64_t)e->nodes[i] * block * k;
-		for (row = 0; row < block; row++) {
-			t[row * k + a] = a == b ? t[row * k + a] * factor : t[row * k + a] + factor * t[row * k + b];
-		}
-	}
-}
-
-static void mbi_tentative_rows(void *argument, int task) {
-	mbi_tentative *e = (mbi_tentative *)argument;
-	const int k = e->level->vectors;
-	const int64_t last = mbi_share(e->level->aggregates, e->tasks, task + 1);
-	int64_t at = mbi_share(e->level->aggregates, e->tasks, task);
-	for (; at < last; at++) {
-		const int32_t aggregate = (int32_t)at;
-		double *coarse = e->coarse + at * k * k;
-		int a, b, twice;
-		for (a = 0; a < k; a++) {
-			const double before = sqrt(mbi_tentative_dot(e, aggregate, a, a));
-			double norm;
-			for (twice = 0; twice < 2; twice++) {
-				for (b = 0; b < a; b++) {
-					const double dot = mbi_tentative_dot(e, aggregate, a, b);
-					coarse[b * k + a] += dot;
-					mbi_tentative_add(e, aggregate, a, b, -dot);
-				}
-			}
-			norm = a > 0 ? sqrt(mbi_tentative_dot(e, aggregate, a, a)) : before;
-			norm = norm > MBI_AMG_DEPENDENT * before ? norm : 0;
-			coarse[a * k + a] = norm;
-			mbi_tentative_add(e, aggregate, a, a, norm > 0 ? 1 / norm : 0);
-		}
-	}
-}
-
-static void mbi_tentative_list(mbi_tentative *e, int64_t nodes) {
-	const int32_t *aggregate = e->level->aggregate;
-	const int32_t count = e->level->aggregates;
-	int64_t i;
-	memset(e->starts, 0, ((size_t)count + 2) * sizeof *e->starts);
-	for (i = 0; i < nodes; i++) { e->starts[aggregate[i] + 2] += aggregate[i] >= 0; }
-	for (i = 0; i <= count; i++) { e->starts[i + 1] += e->starts[i]; }
-	for (i = 0; i < nodes; i++) {
-		if (aggregate[i] >= 0) { e->nodes[e->starts[aggregate[i] + 1]++] = (int32_t)i; }
-	}
-}
-
-static merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
-		double **coarse) {
-	const int64_t rows = level->a.rows, nodes = rows / level->block;
-	const int k = level->vectors;
-	const size_t coarse_count = (size_t)level->aggregates * (size_t)k * (size_t)k;
-	mbi_tentative e;
-	int64_t i;
-	int j;
-	*coarse = NULL;
-	memset(&e, 0, sizeof e);
-	e.level = level;
-	MBI_TRY(mbi_allocate_array(context, rows * k, sizeof *e.t, "the tentative prolongation",
-			(void **)&level->t));
-	MBI_TRY(mbi_allocate_array(context, nodes + level->aggregates + 2, sizeof *e.starts,
-			"the nodes of aggregates", (void **)&e.starts));
-	if (mbi_allocate_array(context, (int64_t)coarse_count, sizeof **coarse,
-			"the next level's near-null-space", (void **)coarse) != MERBIT_OK) {
-		mbi_release(context, e.starts);
-		return MERBIT_OUT_OF_MEMORY;
-	}
-	e.nodes = e.starts + level->aggregates + 2;
-	e.t = level->t;
-	e.coarse = *coarse;
-	memset(e.coarse, 0, coarse_count * sizeof *e.coarse);
-	mbi_tentative_list(&e, nodes);
-	for (i = 0; i < rows; i++) {
-		const int isolated = level->aggregate[i / level->block] < 0;
-		for (j = 0; j < k; j++) { e.t[i * k + j] = isolated ? 0 : level->near[i * k + j]; }
-	}
-	e.tasks = mbi_share_tasks(context, rows * k * k);
-	mbi_parallel(context, e.tasks, mbi_tentative_rows, &e);
-	mbi_release(context, e.starts);
-	return MERBIT_OK;
-}
-
-/* ==== >>solve/amg/smooth.c  multigrid: smoothed prolongation ==== */
-typedef struct mbi_smooth {
-	mbi_amg_build build;
-	mbi_amg_level *level;
-	double factor;
-	int tasks;
-	double most[MBI_MAX_THREADS];
-} mbi_smooth;
-
-static void mbi_smooth_diagonal(void *argument, int task) {
-	mbi_smooth *s = (mbi_smooth *)argument;
-	const mbi_amg_csr *a = &s->level->a;
-	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
-	int64_t row = mbi_amg_share(a, s->tasks, task), k;
-	double most = 0;
-	for (; row < last; row++) {
-		double sum = 0, diagonal = 0;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			sum += fabs(a->values[k]);
-			if (a->col_ind[k] == row) { diagonal = a->values[k]; }
-		}
-		s->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
-		sum *= fabs(s->level->inverse[row]);
-		most = sum > most ? sum : most;
-	}
-	s->most[task] = most;
-}
-
-static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
-	mbi_smooth s;
-	int task;
-	if (level->inverse == NULL) {
-		MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *level->inverse,
-				"the inverse diagonal", (void **)&level->inverse));
-	}
-	s.level = level;
-	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
-	mbi_parallel(context, s.tasks, mbi_smooth_diagonal, &s);
-	level->lambda = 0;
-	for (task = 0; task < s.tasks; task++) {
-		level->lambda = s.most[task] > level->lambda ? s.most[task] : level->lambda;
-	}
-	return MERBIT_OK;
-}
-
-static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks, int32_t start,
-		double *values, int64_t count) {
-	const mbi_amg_level *level = s->level;
-	const mbi_amg_csr *a = &level->a, *strong = &level->strong;
-	const int block = level->block, vectors = level->vectors;
-	const int64_t node = row / block, first = node * block;
-	const double *t = level->t;
-	int64_t next = strong->row_ptr[node], end = strong->row_ptr[node + 1], k, c;
-	double diagonal = 0;
-	for (c = 0; c < count; c++) { values[c] = 0; }
-	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-		int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
-		double *to;
-		while (next < end && strong->col_ind[next] < other) { next++; }
-		if (other != node && (next == end || strong->col_ind[next] != other)) {
-			column = first + (column - other * block);
-			other = node;
-		}
-		diagonal += column == row ? a->values[k] : 0;
-		if (level->aggregate[other] >= 0) {
-			to = values + (int64_t)(marks[level->aggregate[other]] - start) * vectors;
-			for (c = 0; c < vectors; c++) { to[c] += a->values[k] * t[column * vectors + c]; }
-		}
-	}
-	if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
-		diagonal = MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
-	}
-	diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
-	for (c = 0; c < count; c++) { values[c] *= diagonal; }
-	for (c = 0; c < vectors; c++) {
-		values[(int64_t)(marks[level->aggregate[node]] - start) * vectors + c] += t[row * vectors + c];
-	}
-}
-
-static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
-	const mbi_smooth *s = (const mbi_smooth *)build->self;
-	const mbi_amg_level *level = s->level;
-	const mbi_amg_csr *strong = &level->strong;
-	const int block = level->block, vectors = level->vectors;
-	const int64_t last = mbi_amg_share(strong, build->tasks, task + 1);
-	mbi_amg_part *part = &build->parts[task];
-	int64_t node = mbi_amg_share(strong, build->tasks, task), k;
-	int row, c;
-	for (; node < last; node++) {
-		const int64_t room = (strong->row_ptr[node + 1] - strong->row_ptr[node] + 1) * vectors;
-		const int32_t start = (int32_t)part->used;
-		int32_t *col_ind, found = 0;
-		if (level->aggregate[node] < 0) {
-			for (row = 0; row < block; row++) { build->to->row_ptr[node * block + row + 1] = 0; }
-			continue;
-		}
-		if (!mbi_amg_reserve(build, task, room * block)) { return; }
-		col_ind = part->col_ind + start;
-		marks[level->aggregate[node]] = start;
-		col_ind[found++] = level->aggregate[node];
-		for (k = strong->row_ptr[node]; k < strong->row_ptr[node + 1]; k++) {
-			const int32_t aggregate = level->aggregate[strong->col_ind[k]];
-			if (aggregate >= 0 && marks[aggregate] < start) {
-				marks[aggregate] = start;
-				col_ind[found++] = aggregate;
-			}
-		}
-		mbi_amg_sort(col_ind, found);
-		for (k = found - 1; k >= 0; k--) {
-			const int32_t aggregate = col_ind[k];
-			marks[aggregate] = start + (int32_t)k;
-			for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
-		}
-		found *= vectors;
-		for (row = 0; row < block; row++) {
-			mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
-			memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
-			part->used += found;
-			build->to->row_ptr[node * block + row + 1] = found;
-		}
-	}
-}
-
-static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
-	mbi_smooth s;
-	memset(&s, 0, sizeof s);
-	s.level = level;
-	s.factor = level->lambda > 0 ? MBI_AMG_OMEGA / level->lambda : 0;
-	s.build.to = &level->p;
-	s.build.what = "the prolongation";
-	s.build.rows = mbi_smooth_rows;
-	s.build.self = &s;
-	s.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
-	s.build.valued = 1;
-	s.build.columns = level->aggregates;
-	s.build.hint = 3 * level->a.rows * level->vectors;
-	return mbi_amg_build_run(context, &s.build, level->a.rows,
-			(int64_t)level->aggregates * level->vectors);
-}
-
-static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
-	const merbit_view view = mbi_amg_view(&level->p);
-	return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
-}
-
-/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
-typedef struct mbi_product {
-	mbi_amg_build build;
-	const mbi_amg_csr *a, *b;
-	int sorted;
-} mbi_product;
-
-static void mbi_multiply_rows(mbi_amg_build *build, int task, int32_t *marks) {
-	const mbi_product *m = (const mbi_product *)build->self;
-	const mbi_amg_csr *a = m->a, *b = m->b;
-	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
-	mbi_amg_part *part = &build->parts[task];
-	int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
-	for (; row < last; row++) {
-		const int64_t start = part->used;
-		int64_t used = start, room = 0, length;
-		int32_t *col_ind;
-		double *values;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
-		}
-		room = room < b->cols ? room : b->cols;
-		if (!mbi_amg_reserve(build, task, m->sorted ? 2 * room : room)) { return; }
-		col_ind = part->col_ind;
-		values = part->values;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			const int32_t *columns = b->col_ind;
-			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
-			const double value = a->values[k];
-			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
-				const int32_t column = columns[j], at = marks[column];
-				if (at < start) {
-					marks[column] = (int32_t)used;
-					col_ind[used] = column;
-					values[used++] = value * b->values[j];
-				} else { values[at] += value * b->values[j]; }
-			}
-		}
-		length = used - start;
-		if (m->sorted) {
-			mbi_amg_sort(col_ind + start, length);
-			for (k = start; k < used; k++) { values[k + length] = values[marks[col_ind[k]]]; }
-			memcpy(values + start, values + used, (size_t)length * sizeof *values);
-		}
-		part->used = used;
-		build->to->row_ptr[row + 1] = (int32_t)length;
-	}
-}
-
-static merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
-		const mbi_amg_csr *b, int sorted, mbi_amg_csr *c) {
-	mbi_product m;
-	memset(&m, 0, sizeof m);
-	m.a = a;
-	m.b = b;
-	m.sorted = sorted;
-	m.build.to = c;
-	m.build.what = sorted ? "the matrix" : "the product A P";
-	m.build.rows = mbi_multiply_rows;
-	m.build.self = &m;
-	m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
-	m.build.valued = 1;
-	m.build.columns = b->cols;
-	m.build.hint = a->nnz;
-	return mbi_amg_build_run(context, &m.build, a->rows, b->cols);
-}
-
-/* ==== >>solve/amg/hierarchy.c  multigrid: the levels ==== */
-static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
-	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
-	mbi_amg_csr_release(context, &level->strong);
-	mbi_amg_csr_release(context, &level->p);
-	mbi_amg_csr_release(context, &level->r);
-	mbi_release(context, level->aggregate);
-	mbi_release(context, level->near);
-	mbi_release(context, level->t);
-	mbi_release(context, level->inverse);
-	memset(level, 0, sizeof *level);
-}
-
-static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
-		mbi_amg_csr *coarse) {
-	mbi_amg_csr ap;
-	merbit_status status;
-	MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
-	status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
-	mbi_amg_csr_release(context, &ap);
-	return status;
-}
-
-static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
-		mbi_amg_level *next) {
-	MBI_TRY(mbi_amg_tentative(context, level, &next->near));
-	MBI_TRY(mbi_amg_smooth(context, level));
-	MBI_TRY(mbi_amg_transpose(context, level));
-	MBI_TRY(mbi_amg_galerkin(context, level, &next->a));
-	next->block = next->vectors = level->vectors;
-	return MERBIT_OK;
-}
-
-static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels, int *count) {
-	double theta = MBI_AMG_THETA;
-	int l;
-	for (l = 0;; l++, theta /= 2) {
-		mbi_amg_level *level = &levels[l];
-		const int64_t rows = level->a.rows;
-		*count = l + 1;
-		MBI_TRY(mbi_amg_diagonal(context, level));
-		if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) { return MERBIT_OK; }
-		MBI_TRY(mbi_amg_strength(context, &level->a, level->block, theta, &level->strong));
-		MBI_TRY(mbi_allocate_array(context, rows / level->block, sizeof *level->aggregate,
-				"the aggregates of nodes", (void **)&level->aggregate));
-		MBI_TRY(mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates));
-		if (level->aggregates == 0 ||
-				(double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
-			level->aggregates = 0;
-			return MERBIT_OK;
-		}
-		MBI_TRY(mbi_amg_next(context, level, &levels[l + 1]));
-	}
-}
-
 /* ==== >>solve/core/solver.c  solvers: what is made once ==== */
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
 		const merbit_solver_desc *desc) {
@@ -32034,6 +31127,1777 @@ static const mbi_precondition_method mbi_block_jacobi_method = {
 		"block Jacobi",      -1,  0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
 		mbi_pre_blocks_info, NULL};
 
+/* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
+/* ==== >>solve/amg/amg.h ==== */
+#ifndef MBI_AMG_H
+#define MBI_AMG_H
+
+#ifndef MBI_AMG_THETA
+#define MBI_AMG_THETA 0.1
+#endif
+#ifndef MBI_AMG_OMEGA
+#define MBI_AMG_OMEGA (4.0 / 3)
+#endif
+#ifndef MBI_AMG_PASSES
+#define MBI_AMG_PASSES 1
+#endif
+#define MBI_AMG_NEIGHBOURS 64
+#define MBI_AMG_LEAST_DIAGONAL 0.1
+#ifndef MBI_AMG_DENSE
+#define MBI_AMG_DENSE 6
+#endif
+#define MBI_AMG_COARSENING 1.5
+#define MBI_AMG_LEVELS 16
+#define MBI_AMG_COARSEST 256
+#define MBI_AMG_VECTORS_MOST 32
+
+typedef struct mbi_amg_csr {
+	int64_t rows, cols, nnz;
+	int32_t *row_ptr;
+	int32_t *col_ind;
+	double *values;
+} mbi_amg_csr;
+
+typedef struct mbi_amg_level {
+	mbi_amg_csr a;
+	int borrowed;
+	int block;
+	mbi_amg_csr strong;
+	int32_t *aggregate;
+	int32_t aggregates;
+	int vectors;
+	double *near;
+	double *t;
+	int plain;
+	double *inverse;
+	double lambda;
+	mbi_amg_csr p, r;
+} mbi_amg_level;
+
+enum { MBI_AMG_NO_MEMORY = 1, MBI_AMG_TOO_MANY = 2 };
+typedef struct mbi_amg_part {
+	int32_t *col_ind;
+	double *values;
+	int64_t used, room, first;
+	int failed;
+} mbi_amg_part;
+typedef struct mbi_amg_build {
+	merbit_context *context;
+	mbi_amg_csr *to;
+	const char *what;
+	void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
+	void *self;
+	int tasks, valued;
+	int64_t columns, hint;
+	int32_t *marks;
+	mbi_amg_part parts[MBI_MAX_THREADS];
+} mbi_amg_build;
+
+#define MBI_CYCLE_DEGREE 2
+#define MBI_CYCLE_RATIO 4.0
+#define MBI_CYCLE_MOST 8
+#define MBI_CYCLE_RATIO_LAST 30.0
+#define MBI_CYCLE_SCALARS (3 * (2 + MBI_CYCLE_MOST))
+
+typedef struct mbi_amg_grid {
+	int64_t rows;
+	merbit_view views[3];
+	merbit_plan *plans[3];
+	float *single[3];
+	void *inverse, *b, *x, *y;
+} mbi_amg_grid;
+
+typedef struct mbi_amg {
+	int count;
+	mbi_amg_level levels[MBI_AMG_LEVELS];
+	int64_t entries[MBI_AMG_LEVELS];
+	mbi_amg_grid grids[MBI_AMG_LEVELS];
+	mbi_amg_csr coarsest;
+	float *coarsest_single;
+	merbit_view dense;
+	void *space;
+	uint64_t space_bytes;
+	double *scalars;
+} mbi_amg;
+
+#endif
+
+static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
+	mbi_release(context, csr->row_ptr);
+	mbi_release(context, csr->col_ind);
+	mbi_release(context, csr->values);
+	memset(csr, 0, sizeof *csr);
+}
+
+static merbit_view mbi_amg_view(const mbi_amg_csr *csr) {
+	merbit_view view;
+	memset(&view, 0, sizeof view);
+	view.rows = csr->rows;
+	view.cols = csr->cols;
+	view.nnz = csr->nnz;
+	view.row_ptr = csr->row_ptr;
+	view.col_ind = csr->col_ind;
+	view.values = csr->values;
+	return view;
+}
+
+static int64_t mbi_amg_share(const mbi_amg_csr *csr, int tasks, int task) {
+	const int64_t goal = mbi_share(csr->rows + csr->nnz, tasks, task);
+	int64_t low = 0, high = csr->rows;
+	while (low < high) {
+		const int64_t middle = low + (high - low) / 2;
+		if (csr->row_ptr[middle] + middle < goal) { low = middle + 1; } else { high = middle; }
+	}
+	return low;
+}
+
+static int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries) {
+	mbi_amg_part *part = &build->parts[task];
+	const int64_t room = part->used + entries;
+	int32_t *col_ind;
+	double *values = NULL;
+	if (room <= part->room) { return 1; }
+	part->room = room > part->room + part->room / 2 ? room : part->room + part->room / 2;
+	part->failed = part->room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
+	if (part->failed == MBI_AMG_TOO_MANY) { return 0; }
+	col_ind = (int32_t *)mbi_allocate(build->context, (size_t)part->room * sizeof *col_ind);
+	if (build->valued) {
+		values = (double *)mbi_allocate(build->context, (size_t)part->room * sizeof *values);
+	}
+	if (col_ind == NULL || (build->valued && values == NULL)) {
+		mbi_release(build->context, col_ind);
+		mbi_release(build->context, values);
+		return 0;
+	}
+	part->failed = 0;
+	if (part->used > 0) {
+		memcpy(col_ind, part->col_ind, (size_t)part->used * sizeof *col_ind);
+		if (build->valued) { memcpy(values, part->values, (size_t)part->used * sizeof *values); }
+	}
+	mbi_release(build->context, part->col_ind);
+	mbi_release(build->context, part->values);
+	part->col_ind = col_ind;
+	part->values = values;
+	return 1;
+}
+
+static void mbi_amg_join_task(void *argument, int task) {
+	const mbi_amg_build *build = (const mbi_amg_build *)argument;
+	const mbi_amg_part *part = &build->parts[task];
+	if (part->used > 0) {
+		memcpy(build->to->col_ind + part->first, part->col_ind,
+				(size_t)part->used * sizeof *part->col_ind);
+		if (build->valued) {
+			memcpy(build->to->values + part->first, part->values,
+					(size_t)part->used * sizeof *part->values);
+		}
+	}
+}
+
+static merbit_status mbi_amg_join(mbi_amg_build *build) {
+	mbi_amg_csr *to = build->to;
+	int64_t nnz = 0, row;
+	int task;
+	for (task = 0; task < build->tasks; task++) {
+		mbi_amg_part *part = &build->parts[task];
+		if (part->failed == MBI_AMG_NO_MEMORY) {
+			return mbi_fail(build->context, MERBIT_OUT_OF_MEMORY,
+					"no memory for %s of a multigrid level: %" PRId64 " entries", build->what, part->room);
+		}
+		part->first = nnz;
+		nnz += part->used;
+		if (part->failed == MBI_AMG_TOO_MANY || nnz > INT32_MAX) {
+			return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
+					"%s of a multigrid level has more than 2^31 - 1 entries; use "
+					"MERBIT_PRECONDITIONER_CHEBYSHEV or MERBIT_PRECONDITIONER_JACOBI", build->what);
+		}
+	}
+	to->nnz = nnz;
+	to->row_ptr[0] = 0;
+	for (row = 0; row < to->rows; row++) { to->row_ptr[row + 1] += to->row_ptr[row]; }
+	if (build->tasks == 1) {
+		to->col_ind = build->parts[0].col_ind;
+		to->values = build->parts[0].values;
+		build->parts[0].col_ind = NULL;
+		build->parts[0].values = NULL;
+		return MERBIT_OK;
+	}
+	MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->col_ind, build->what,
+			(void **)&to->col_ind));
+	if (build->valued) {
+		MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->values, build->what,
+				(void **)&to->values));
+	}
+	mbi_parallel(build->context, build->tasks, mbi_amg_join_task, build);
+	return MERBIT_OK;
+}
+
+static void mbi_amg_build_task(void *argument, int task) {
+	mbi_amg_build *build = (mbi_amg_build *)argument;
+	int32_t *marks = build->marks + build->columns * task;
+	int64_t i;
+	for (i = 0; i < build->columns; i++) { marks[i] = -1; }
+	if (mbi_amg_reserve(build, task, build->hint / build->tasks + 16)) {
+		build->rows(build, task, marks);
+	}
+}
+
+static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *build,
+		int64_t rows, int64_t cols) {
+	merbit_status status;
+	int task;
+	build->context = context;
+	memset(build->parts, 0, sizeof build->parts);
+	memset(build->to, 0, sizeof *build->to);
+	build->to->rows = rows;
+	build->to->cols = cols;
+	MBI_TRY(mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr, build->what,
+			(void **)&build->to->row_ptr));
+	status = mbi_allocate_array(context, build->columns * build->tasks + 1, sizeof *build->marks,
+			"marks of columns", (void **)&build->marks);
+	if (status == MERBIT_OK) {
+		mbi_parallel(context, build->tasks, mbi_amg_build_task, build);
+		status = mbi_amg_join(build);
+	}
+	mbi_release(context, build->marks);
+	for (task = 0; task < build->tasks; task++) {
+		mbi_release(context, build->parts[task].col_ind);
+		mbi_release(context, build->parts[task].values);
+	}
+	if (status != MERBIT_OK) { mbi_amg_csr_release(context, build->to); }
+	return status;
+}
+
+static void mbi_amg_sort(int32_t *columns, int64_t length) {
+	static const int64_t gaps[] = {1750, 701, 301, 132, 57, 23, 10, 4, 1};
+	int64_t i, j;
+	int g = length > 23 ? length > 1750 ? 0 : 4 : length > 10 ? 7 : 8;
+	for (; g < 9; g++) {
+		for (i = gaps[g]; i < length; i++) {
+			const int32_t column = columns[i];
+			for (j = i; j >= gaps[g] && columns[j - gaps[g]] > column; j -= gaps[g]) {
+				columns[j] = columns[j - gaps[g]];
+			}
+			columns[j] = column;
+		}
+	}
+}
+
+static merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
+		int flags, mbi_amg_csr *csr) {
+	merbit_matrix *matrix;
+	memset(csr, 0, sizeof *csr);
+	MBI_TRY(mbi_matrix_from_view(context, view, flags, &matrix));
+	if (matrix->view.offset_type == MERBIT_INDEX_64) {
+		merbit_matrix_destroy(matrix);
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"multigrid takes a matrix of at most 2^31 - 1 entries, but this one has "
+				"%" PRId64 "; use another preconditioner", view->nnz);
+	}
+	csr->rows = matrix->view.rows;
+	csr->cols = matrix->view.cols;
+	csr->nnz = matrix->view.nnz;
+	csr->row_ptr = (int32_t *)matrix->view.row_ptr;
+	csr->col_ind = (int32_t *)matrix->view.col_ind;
+	csr->values = (double *)matrix->view.values;
+	matrix->view.row_ptr = matrix->view.col_ind = matrix->view.values = NULL;
+	merbit_matrix_destroy(matrix);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/strength.c  multigrid: strength of connection ==== */
+typedef struct mbi_strength {
+	mbi_amg_build build;
+	const mbi_amg_csr *a;
+	int block, tasks;
+	double theta;
+	double *roots;
+} mbi_strength;
+
+static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_strength *s = (const mbi_strength *)build->self;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_share(build->to->rows, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t node = mbi_share(build->to->rows, build->tasks, task), k;
+	for (; node < last; node++) {
+		const int64_t from = a->row_ptr[node * s->block], to = a->row_ptr[(node + 1) * s->block];
+		const int64_t start = part->used;
+		if (!mbi_amg_reserve(build, task, to - from)) { return; }
+		for (k = from; k < to; k++) {
+			const int32_t column = a->col_ind[k] / s->block;
+			if (marks[column] < start) {
+				marks[column] = (int32_t)part->used;
+				part->col_ind[part->used] = column;
+				part->values[part->used++] = 0;
+			}
+			part->values[marks[column]] += a->values[k] * a->values[k];
+		}
+		for (k = start; k < part->used; k++) { part->values[k] = sqrt(part->values[k]); }
+		build->to->row_ptr[node + 1] = (int32_t)(part->used - start);
+	}
+}
+
+static void mbi_strength_roots(void *argument, int task) {
+	const mbi_strength *s = (const mbi_strength *)argument;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	for (; row < last; row++) {
+		double most = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const double size = fabs(a->values[k]);
+			most = size > most && a->col_ind[k] != row ? size : most;
+		}
+		s->roots[row] = sqrt(most);
+	}
+}
+
+static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_strength *s = (const mbi_strength *)build->self;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(a, build->tasks, task), k;
+	(void)marks;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		const double root = s->roots[row];
+		if (!mbi_amg_reserve(build, task, a->row_ptr[row + 1] - a->row_ptr[row])) { return; }
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t column = a->col_ind[k];
+			if (column != row && fabs(a->values[k]) > s->theta * (root * s->roots[column])) {
+				part->col_ind[part->used++] = column;
+			}
+		}
+		build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
+	}
+}
+
+static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
+		mbi_amg_csr *strong) {
+	const mbi_amg_csr *a = s->a;
+	merbit_status status;
+	s->tasks = mbi_share_tasks(context, a->nnz + a->rows);
+	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *s->roots, "the largest entries of rows",
+			(void **)&s->roots));
+	mbi_parallel(context, s->tasks, mbi_strength_roots, s);
+	memset(&s->build, 0, sizeof s->build);
+	s->build.to = strong;
+	s->build.what = "the strong neighbours";
+	s->build.rows = mbi_strength_rows;
+	s->build.self = s;
+	s->build.tasks = s->tasks;
+	s->build.hint = a->nnz;
+	status = mbi_amg_build_run(context, &s->build, a->rows, a->cols);
+	mbi_release(context, s->roots);
+	return status;
+}
+
+static merbit_status mbi_amg_strength(merbit_context *context, const mbi_amg_csr *a,
+		int block, double theta, mbi_amg_csr *strong) {
+	mbi_amg_csr nodes;
+	mbi_strength s;
+	merbit_status status;
+	memset(&s, 0, sizeof s);
+	s.a = a;
+	s.block = block;
+	s.theta = theta;
+	if (block == 1) { return mbi_strength_of_rows(context, &s, strong); }
+	s.build.to = &nodes;
+	s.build.what = "the norms of blocks";
+	s.build.rows = mbi_strength_norms;
+	s.build.self = &s;
+	s.build.tasks = mbi_share_tasks(context, a->nnz);
+	s.build.valued = 1;
+	s.build.columns = a->cols / block;
+	s.build.hint = a->nnz / block;
+	MBI_TRY(mbi_amg_build_run(context, &s.build, a->rows / block, a->cols / block));
+	s.a = &nodes;
+	status = mbi_strength_of_rows(context, &s, strong);
+	mbi_amg_csr_release(context, &nodes);
+	return status;
+}
+
+/* ==== >>solve/amg/aggregate.c  multigrid: aggregates ==== */
+#define MBI_AMG_ROOT UINT64_MAX
+
+typedef struct mbi_aggregate {
+	const mbi_amg_csr *strong;
+	uint64_t *keys, *near;
+	int32_t *aggregate, *before;
+	int tasks, round;
+	int64_t open[MBI_MAX_THREADS];
+	int32_t roots[MBI_MAX_THREADS + 1];
+} mbi_aggregate;
+
+static uint64_t mbi_amg_hash(uint64_t number) {
+	uint64_t h = number + UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return h ^ h >> 33;
+}
+
+static uint64_t mbi_aggregate_key(int round, int64_t node) {
+	return UINT64_C(1) << 62 |
+			(mbi_amg_hash((uint64_t)round << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
+}
+
+static void mbi_aggregate_mix(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
+			g->keys[node] = mbi_aggregate_key(g->round, node);
+		}
+	}
+}
+
+static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys, int64_t node) {
+	const int32_t *col_ind = g->strong->col_ind;
+	int64_t k;
+	uint64_t most = keys[node];
+	for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+		most = keys[col_ind[k]] > most ? keys[col_ind[k]] : most;
+	}
+	return most;
+}
+
+static void mbi_aggregate_near(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		if (g->near[node] != MBI_AMG_ROOT && g->aggregate[node] < 0) {
+			g->near[node] = mbi_aggregate_most(g, g->keys, node);
+		}
+	}
+}
+
+static void mbi_aggregate_decide(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	g->open[task] = 0;
+	for (; node < last; node++) {
+		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
+			const uint64_t most = mbi_aggregate_most(g, g->near, node);
+			g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
+			g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
+			if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) { g->keys[node] = 1; }
+		}
+	}
+}
+
+static void mbi_aggregate_free(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		const int32_t *row_ptr = g->strong->row_ptr + node;
+		g->keys[node] = row_ptr[1] > row_ptr[0] && g->aggregate[node] < 0;
+		g->near[node] = 0;
+	}
+}
+
+static void mbi_aggregate_count(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	int32_t count = 0;
+	for (; node < last; node++) { count += g->keys[node] == MBI_AMG_ROOT; }
+	g->roots[task + 1] = count;
+}
+
+static void mbi_aggregate_number(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	int32_t next = g->roots[task];
+	for (; node < last; node++) {
+		if (g->keys[node] == MBI_AMG_ROOT) { g->aggregate[node] = next++; }
+	}
+}
+
+static void mbi_aggregate_join(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
+	for (; node < last; node++) {
+		if (g->aggregate[node] >= 0) { continue; }
+		for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+			if (g->keys[g->strong->col_ind[k]] == MBI_AMG_ROOT) {
+				g->aggregate[node] = g->aggregate[g->strong->col_ind[k]];
+				break;
+			}
+		}
+	}
+}
+
+static void mbi_aggregate_thin(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
+	for (; node < last; node++) {
+		if (g->keys[node] == MBI_AMG_ROOT) {
+			int left = 0;
+			for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+				left += g->aggregate[g->strong->col_ind[k]] < 0;
+			}
+			g->keys[node] = left >= 2 ? MBI_AMG_ROOT : 0;
+		}
+	}
+}
+
+static void mbi_aggregate_rest(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k, j;
+	for (; node < last; node++) {
+		const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
+		int64_t most = 0;
+		if (g->before[node] >= 0) { continue; }
+		for (k = from; k < to; k++) {
+			const int32_t candidate = g->before[g->strong->col_ind[k]];
+			int64_t count = 0;
+			for (j = from; candidate >= 0 && j < to && j < from + MBI_AMG_NEIGHBOURS; j++) {
+				count += g->before[g->strong->col_ind[j]] == candidate;
+			}
+			if (count > most || (count == most && count > 0 && candidate < g->aggregate[node])) {
+				most = count;
+				g->aggregate[node] = candidate;
+			}
+		}
+	}
+}
+
+static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int second) {
+	int64_t open = 1;
+	int task;
+	mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
+	while (open > 0) {
+		g->round++;
+		mbi_parallel(context, g->tasks, mbi_aggregate_mix, g);
+		mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
+		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
+		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open[task]; }
+	}
+	if (second) { mbi_parallel(context, g->tasks, mbi_aggregate_thin, g); }
+	mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
+	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
+	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
+	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
+	g->roots[0] = g->roots[g->tasks];
+}
+
+static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
+		int32_t *aggregate, int32_t *count) {
+	const int64_t nodes = strong->rows;
+	mbi_aggregate g;
+	void *keys;
+	int64_t i;
+	memset(&g, 0, sizeof g);
+	g.strong = strong;
+	g.aggregate = aggregate;
+	g.tasks = mbi_share_tasks(context, nodes + strong->nnz);
+	MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+	g.keys = (uint64_t *)keys;
+	g.near = g.keys + nodes;
+	g.before = (int32_t *)g.near;
+	for (i = 0; i < nodes; i++) { aggregate[i] = -1; }
+	mbi_aggregate_pass(context, &g, 0);
+	if (MBI_AMG_PASSES > 1) { mbi_aggregate_pass(context, &g, 1); }
+	memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
+	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
+	*count = g.roots[0];
+	mbi_release(context, keys);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/lambda.c  multigrid: inverse diagonal, largest eigenvalue ==== */
+#define MBI_LAMBDA_STEPS 8
+#define MBI_LAMBDA_SAFETY 1.1
+#define MBI_LAMBDA_DOMINANT 2.01
+#define MBI_LAMBDA_CHUNK 8192
+
+typedef struct mbi_lambda {
+	mbi_amg_level *level;
+	double *v, *u, *w, *parts;
+	double alpha, beta;
+} mbi_lambda;
+
+static int64_t mbi_lambda_end(const mbi_lambda *e, int chunk) {
+	const int64_t end = ((int64_t)chunk + 1) * MBI_LAMBDA_CHUNK;
+	return end < e->level->a.rows ? end : e->level->a.rows;
+}
+
+static void mbi_lambda_diagonal(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const mbi_amg_csr *a = &e->level->a;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+	double most = 0;
+	for (; row < end; row++) {
+		double sum = 0, diagonal = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			sum += fabs(a->values[k]);
+			diagonal = a->col_ind[k] == row ? a->values[k] : diagonal;
+		}
+		e->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
+		sum *= fabs(e->level->inverse[row]);
+		most = sum > most || sum - sum != 0 ? sum : most;
+	}
+	e->parts[chunk] = most;
+}
+
+static void mbi_lambda_start(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	double sum = 0;
+	for (; row < end; row++) {
+		e->v[row] = (double)(mbi_amg_hash((uint64_t)row) >> 11) * (1.0 / 4503599627370496.0) - 1;
+		e->u[row] = 0;
+		sum += e->v[row] * e->v[row];
+	}
+	e->parts[chunk] = sum;
+}
+
+static void mbi_lambda_scale(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	for (; row < end; row++) { e->v[row] /= e->beta; }
+}
+
+static void mbi_lambda_multiply(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const mbi_amg_csr *a = &e->level->a;
+	const double *inverse = e->level->inverse;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+	double dot = 0;
+	for (; row < end; row++) {
+		double sum = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t column = a->col_ind[k];
+			sum += a->values[k] * (sqrt(fabs(inverse[column])) * e->v[column]);
+		}
+		e->w[row] = sqrt(fabs(inverse[row])) * sum - e->beta * e->u[row];
+		dot += e->w[row] * e->v[row];
+	}
+	e->parts[chunk] = dot;
+}
+
+static void mbi_lambda_subtract(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	double sum = 0;
+	for (; row < end; row++) {
+		e->w[row] -= e->alpha * e->v[row];
+		sum += e->w[row] * e->w[row];
+	}
+	e->parts[chunk] = sum;
+}
+
+static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
+	const int chunks = (int)mbi_block_count(e->level->a.rows, MBI_LAMBDA_CHUNK);
+	double sum = 0;
+	int i;
+	mbi_parallel(context, chunks, task, e);
+	for (i = 0; i < chunks; i++) { sum += e->parts[i]; }
+	return sum;
+}
+
+static double mbi_lambda_largest(const double *alpha, const double *beta, int steps, double most) {
+	double low = 0, high = most;
+	int i, j;
+	for (j = 0; j < 50; j++) {
+		const double middle = (low + high) / 2;
+		double pivot = 1;
+		int negative = 1;
+		for (i = 0; i < steps; i++) {
+			pivot = alpha[i] - middle - (i > 0 ? beta[i] * beta[i] / pivot : 0);
+			negative = negative && pivot < 0;
+		}
+		*(negative ? &high : &low) = middle;
+	}
+	return high;
+}
+
+static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
+	double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS + 1], *next;
+	int step = 0;
+	beta[0] = 0;
+	e->beta = sqrt(mbi_lambda_run(context, e, mbi_lambda_start));
+	while (step < MBI_LAMBDA_STEPS && e->beta > 1e-8 * e->level->lambda) {
+		(void)mbi_lambda_run(context, e, mbi_lambda_scale);
+		e->beta = beta[step];
+		e->alpha = alpha[step] = mbi_lambda_run(context, e, mbi_lambda_multiply);
+		e->beta = beta[++step] = sqrt(mbi_lambda_run(context, e, mbi_lambda_subtract));
+		next = e->u;
+		e->u = e->v;
+		e->v = e->w;
+		e->w = next;
+	}
+	return mbi_lambda_largest(alpha, beta, step, e->level->lambda);
+}
+
+static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
+	const int64_t rows = level->a.rows, chunks = mbi_block_count(rows, MBI_LAMBDA_CHUNK);
+	mbi_lambda e;
+	double *vectors = NULL;
+	int64_t i;
+	e.level = level;
+	MBI_TRY(mbi_allocate_array(context, rows, sizeof(double), "the inverse diagonal",
+			(void **)&level->inverse));
+	MBI_TRY(mbi_allocate_array(context, chunks, sizeof(double), "sums of rows", (void **)&e.parts));
+	(void)mbi_lambda_run(context, &e, mbi_lambda_diagonal);
+	level->lambda = 0;
+	for (i = 0; i < chunks; i++) {
+		level->lambda = e.parts[i] > level->lambda || e.parts[i] - e.parts[i] != 0 ? e.parts[i]
+				: level->lambda;
+	}
+	if (level->lambda - level->lambda != 0) {
+		mbi_release(context, e.parts);
+		return mbi_fail(context, MERBIT_INVALID_MATRIX,
+				"the matrix has entries that are Inf or NaN, or too large or small for their "
+				"diagonal; multigrid cannot be set up: check the values");
+	}
+	if (level->lambda > MBI_LAMBDA_DOMINANT) {
+		const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),
+				"Lanczos vectors", (void **)&vectors);
+		if (status != MERBIT_OK) {
+			mbi_release(context, e.parts);
+			return status;
+		}
+		e.v = vectors;
+		e.u = vectors + rows;
+		e.w = vectors + 2 * rows;
+		level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
+	}
+	mbi_release(context, vectors);
+	mbi_release(context, e.parts);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/tentative.c  multigrid: tentative prolongation ==== */
+#define MBI_AMG_DEPENDENT 1e-8
+
+typedef struct mbi_tentative {
+	const mbi_amg_level *level;
+	double *t, *coarse;
+	int32_t *starts, *nodes;
+	int tasks;
+} mbi_tentative;
+
+static double mbi_tentative_dot(const mbi_tentative *e, int32_t aggregate, int a, int b) {
+	const int k = e->level->vectors, block = e->level->block;
+	double sum = 0;
+	int32_t i;
+	int row;
+	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
+		const double *t = e->t + (int64_t)e->nodes[i] * block * k;
+		for (row = 0; row < block; row++) { sum += t[row * k + a] * t[row * k + b]; }
+	}
+	return sum;
+}
+
+static void mbi_tentative_add(const mbi_tentative *e, int32_t aggregate, int a, int b,
+		double factor) {
+	const int k = e->level->vectors, block = e->level->block;
+	int32_t i;
+	int row;
+	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
+		double *t = e->t + (int64_t)e->nodes[i] * block * k;
+		for (row = 0; row < block; row++) {
+			t[row * k + a] = a == b ? t[row * k + a] * factor : t[row * k + a] + factor * t[row * k + b];
+		}
+	}
+}
+
+static void mbi_tentative_rows(void *argument, int task) {
+	mbi_tentative *e = (mbi_tentative *)argument;
+	const int k = e->level->vectors;
+	const int64_t last = mbi_share(e->level->aggregates, e->tasks, task + 1);
+	int64_t at = mbi_share(e->level->aggregates, e->tasks, task);
+	for (; at < last; at++) {
+		const int32_t aggregate = (int32_t)at;
+		double *coarse = e->coarse + at * k * k;
+		int a, b, twice;
+		for (a = 0; a < k; a++) {
+			const double before = sqrt(mbi_tentative_dot(e, aggregate, a, a));
+			double norm;
+			for (twice = 0; twice < 2; twice++) {
+				for (b = 0; b < a; b++) {
+					const double dot = mbi_tentative_dot(e, aggregate, a, b);
+					coarse[b * k + a] += dot;
+					mbi_tentative_add(e, aggregate, a, b, -dot);
+				}
+			}
+			norm = a > 0 ? sqrt(mbi_tentative_dot(e, aggregate, a, a)) : before;
+			norm = norm > MBI_AMG_DEPENDENT * before ? norm : 0;
+			coarse[a * k + a] = norm;
+			mbi_tentative_add(e, aggregate, a, a, norm > 0 ? 1 / norm : 0);
+		}
+	}
+}
+
+static void mbi_tentative_list(mbi_tentative *e, int64_t nodes) {
+	const int32_t *aggregate = e->level->aggregate;
+	const int32_t count = e->level->aggregates;
+	int64_t i;
+	memset(e->starts, 0, ((size_t)count + 2) * sizeof *e->starts);
+	for (i = 0; i < nodes; i++) { e->starts[aggregate[i] + 2] += aggregate[i] >= 0; }
+	for (i = 0; i <= count; i++) { e->starts[i + 1] += e->starts[i]; }
+	for (i = 0; i < nodes; i++) {
+		if (aggregate[i] >= 0) { e->nodes[e->starts[aggregate[i] + 1]++] = (int32_t)i; }
+	}
+}
+
+static merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
+		double **coarse) {
+	const int64_t rows = level->a.rows, nodes = rows / level->block;
+	const int k = level->vectors;
+	const size_t coarse_count = (size_t)level->aggregates * (size_t)k * (size_t)k;
+	mbi_tentative e;
+	int64_t i;
+	int j;
+	*coarse = NULL;
+	memset(&e, 0, sizeof e);
+	e.level = level;
+	MBI_TRY(mbi_allocate_array(context, rows * k, sizeof *e.t, "the tentative prolongation",
+			(void **)&level->t));
+	MBI_TRY(mbi_allocate_array(context, nodes + level->aggregates + 2, sizeof *e.starts,
+			"the nodes of aggregates", (void **)&e.starts));
+	if (mbi_allocate_array(context, (int64_t)coarse_count, sizeof **coarse,
+			"the next level's near-null-space", (void **)coarse) != MERBIT_OK) {
+		mbi_release(context, e.starts);
+		return MERBIT_OUT_OF_MEMORY;
+	}
+	e.nodes = e.starts + level->aggregates + 2;
+	e.t = level->t;
+	e.coarse = *coarse;
+	memset(e.coarse, 0, coarse_count * sizeof *e.coarse);
+	mbi_tentative_list(&e, nodes);
+	for (i = 0; i < rows; i++) {
+		const int isolated = level->aggregate[i / level->block] < 0;
+		for (j = 0; j < k; j++) { e.t[i * k + j] = isolated ? 0 : level->near[i * k + j]; }
+	}
+	e.tasks = mbi_share_tasks(context, rows * k * k);
+	mbi_parallel(context, e.tasks, mbi_tentative_rows, &e);
+	mbi_release(context, e.starts);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/smooth.c  multigrid: smoothed prolongation ==== */
+typedef struct mbi_smooth {
+	mbi_amg_build build;
+	mbi_amg_level *level;
+	double factor;
+} mbi_smooth;
+
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks, int32_t start,
+		double *values, int64_t count) {
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *a = &level->a, *strong = &level->strong;
+	const int block = level->block, vectors = level->vectors;
+	const int64_t node = row / block, first = node * block;
+	const double *t = level->t;
+	int64_t next = strong->row_ptr[node], end = strong->row_ptr[node + 1], k, c;
+	double diagonal = 0;
+	for (c = 0; c < count; c++) { values[c] = 0; }
+	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+		int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
+		double *to;
+		while (next < end && strong->col_ind[next] < other) { next++; }
+		if (other != node && (next == end || strong->col_ind[next] != other)) {
+			column = first + (column - other * block);
+			other = node;
+		}
+		diagonal += column == row ? a->values[k] : 0;
+		if (level->aggregate[other] >= 0) {
+			to = values + (int64_t)(marks[level->aggregate[other]] - start) * vectors;
+			for (c = 0; c < vectors; c++) { to[c] += a->values[k] * t[column * vectors + c]; }
+		}
+	}
+	if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
+		diagonal = MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
+	}
+	diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
+	for (c = 0; c < count; c++) { values[c] *= diagonal; }
+	for (c = 0; c < vectors; c++) {
+		values[(int64_t)(marks[level->aggregate[node]] - start) * vectors + c] += t[row * vectors + c];
+	}
+}
+
+static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_smooth *s = (const mbi_smooth *)build->self;
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *strong = &level->strong;
+	const int block = level->block, vectors = level->vectors;
+	const int64_t last = mbi_amg_share(strong, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t node = mbi_amg_share(strong, build->tasks, task), k;
+	int row, c;
+	for (; node < last; node++) {
+		const int64_t room = (strong->row_ptr[node + 1] - strong->row_ptr[node] + 1) * vectors;
+		const int32_t start = (int32_t)part->used;
+		int32_t *col_ind, found = 0;
+		if (level->aggregate[node] < 0) {
+			for (row = 0; row < block; row++) { build->to->row_ptr[node * block + row + 1] = 0; }
+			continue;
+		}
+		if (!mbi_amg_reserve(build, task, room * block)) { return; }
+		col_ind = part->col_ind + start;
+		marks[level->aggregate[node]] = start;
+		col_ind[found++] = level->aggregate[node];
+		for (k = strong->row_ptr[node]; !level->plain && k < strong->row_ptr[node + 1]; k++) {
+			const int32_t aggregate = level->aggregate[strong->col_ind[k]];
+			if (aggregate >= 0 && marks[aggregate] < start) {
+				marks[aggregate] = start;
+				col_ind[found++] = aggregate;
+			}
+		}
+		mbi_amg_sort(col_ind, found);
+		for (k = found - 1; k >= 0; k--) {
+			const int32_t aggregate = col_ind[k];
+			marks[aggregate] = start + (int32_t)k;
+			for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
+		}
+		found *= vectors;
+		for (row = 0; row < block; row++) {
+			if (level->plain) {
+				memcpy(part->values + part->used, level->t + (node * block + row) * vectors,
+						(size_t)found * sizeof *part->values);
+			} else {
+				mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+			}
+			memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
+			part->used += found;
+			build->to->row_ptr[node * block + row + 1] = found;
+		}
+	}
+}
+
+static int mbi_smooth_dense(const mbi_amg_level *level) {
+	const mbi_amg_csr *a = &level->a;
+	const int32_t *row_ptr = level->p.row_ptr;
+	double products = 0;
+	int64_t k;
+	for (k = 0; k < a->nnz; k++) { products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]]; }
+	return products > (double)MBI_AMG_DENSE * (double)a->nnz * level->vectors;
+}
+
+static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
+	mbi_smooth s;
+	memset(&s, 0, sizeof s);
+	s.level = level;
+	s.factor = level->lambda > 0 ? MBI_AMG_OMEGA / level->lambda : 0;
+	s.build.to = &level->p;
+	s.build.what = "the prolongation";
+	s.build.rows = mbi_smooth_rows;
+	s.build.self = &s;
+	s.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	s.build.valued = 1;
+	s.build.columns = level->aggregates;
+	s.build.hint = 3 * level->a.rows * level->vectors;
+	MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
+			(int64_t)level->aggregates * level->vectors));
+	if (level->plain || !mbi_smooth_dense(level)) { return MERBIT_OK; }
+	level->plain = 1;
+	mbi_amg_csr_release(context, &level->p);
+	return mbi_amg_build_run(context, &s.build, level->a.rows,
+			(int64_t)level->aggregates * level->vectors);
+}
+
+static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
+	const merbit_view view = mbi_amg_view(&level->p);
+	return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
+}
+
+/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
+typedef struct mbi_product {
+	mbi_amg_build build;
+	const mbi_amg_csr *a, *b;
+	int sorted;
+} mbi_product;
+
+static void mbi_multiply_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_product *m = (const mbi_product *)build->self;
+	const mbi_amg_csr *a = m->a, *b = m->b;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		int64_t used = start, room = 0, length;
+		int32_t *col_ind;
+		double *values;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
+		}
+		room = room < b->cols ? room : b->cols;
+		if (!mbi_amg_reserve(build, task, m->sorted ? 2 * room : room)) { return; }
+		col_ind = part->col_ind;
+		values = part->values;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t *columns = b->col_ind;
+			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+			const double value = a->values[k];
+			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
+				const int32_t column = columns[j], at = marks[column];
+				if (at < start) {
+					marks[column] = (int32_t)used;
+					col_ind[used] = column;
+					values[used++] = value * b->values[j];
+				} else { values[at] += value * b->values[j]; }
+			}
+		}
+		length = used - start;
+		if (m->sorted) {
+			mbi_amg_sort(col_ind + start, length);
+			for (k = start; k < used; k++) { values[k + length] = values[marks[col_ind[k]]]; }
+			memcpy(values + start, values + used, (size_t)length * sizeof *values);
+		}
+		part->used = used;
+		build->to->row_ptr[row + 1] = (int32_t)length;
+	}
+}
+
+static merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
+		const mbi_amg_csr *b, int sorted, mbi_amg_csr *c) {
+	mbi_product m;
+	memset(&m, 0, sizeof m);
+	m.a = a;
+	m.b = b;
+	m.sorted = sorted;
+	m.build.to = c;
+	m.build.what = sorted ? "the matrix" : "the product A P";
+	m.build.rows = mbi_multiply_rows;
+	m.build.self = &m;
+	m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
+	m.build.valued = 1;
+	m.build.columns = b->cols;
+	m.build.hint = a->nnz;
+	return mbi_amg_build_run(context, &m.build, a->rows, b->cols);
+}
+
+/* ==== >>solve/amg/hierarchy.c  multigrid: the levels ==== */
+static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
+	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
+	mbi_amg_csr_release(context, &level->strong);
+	mbi_amg_csr_release(context, &level->p);
+	mbi_amg_csr_release(context, &level->r);
+	mbi_release(context, level->aggregate);
+	mbi_release(context, level->near);
+	mbi_release(context, level->t);
+	mbi_release(context, level->inverse);
+	memset(level, 0, sizeof *level);
+}
+
+static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+		mbi_amg_csr *coarse) {
+	mbi_amg_csr ap;
+	merbit_status status;
+	MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
+	status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
+	mbi_amg_csr_release(context, &ap);
+	return status;
+}
+
+static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
+		mbi_amg_level *next) {
+	MBI_TRY(mbi_amg_tentative(context, level, &next->near));
+	MBI_TRY(mbi_amg_smooth(context, level));
+	MBI_TRY(mbi_amg_transpose(context, level));
+	MBI_TRY(mbi_amg_galerkin(context, level, &next->a));
+	next->block = next->vectors = level->vectors;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels, int *count) {
+	double theta = MBI_AMG_THETA;
+	int l;
+	for (l = 0;; l++, theta /= 2) {
+		mbi_amg_level *level = &levels[l];
+		const int64_t rows = level->a.rows;
+		*count = l + 1;
+		MBI_TRY(mbi_amg_diagonal(context, level));
+		if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) { return MERBIT_OK; }
+		MBI_TRY(mbi_amg_strength(context, &level->a, level->block, theta, &level->strong));
+		MBI_TRY(mbi_allocate_array(context, rows / level->block, sizeof *level->aggregate,
+				"the aggregates of nodes", (void **)&level->aggregate));
+		MBI_TRY(mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates));
+		if (level->aggregates == 0 ||
+				(double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
+			level->aggregates = 0;
+			return MERBIT_OK;
+		}
+		MBI_TRY(mbi_amg_next(context, level, &levels[l + 1]));
+	}
+}
+
+static merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels, int count) {
+	int l;
+	for (l = 0; l < count; l++) {
+		MBI_TRY(mbi_amg_diagonal(context, &levels[l]));
+		if (l + 1 < count) {
+			MBI_TRY(mbi_amg_smooth(context, &levels[l]));
+			MBI_TRY(mbi_amg_transpose(context, &levels[l]));
+			MBI_TRY(mbi_amg_galerkin(context, &levels[l], &levels[l + 1].a));
+		}
+	}
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/coarsest.c  multigrid: inverse of the coarsest matrix ==== */
+static int mbi_coarsest_pivot(const double *m, const double *diagonal, const char *done, int n,
+		double least) {
+	int pivot = -1, i;
+	for (i = 0; i < n; i++) {
+		const double part = fabs(m[i * n + i]) / (diagonal[i] != 0 ? fabs(diagonal[i]) : 1);
+		if (!done[i] && part > least) {
+			least = part;
+			pivot = i;
+		}
+	}
+	return pivot;
+}
+
+static void mbi_coarsest_invert(double *m, double *diagonal, char *done, int n, double least) {
+	int i, j, p;
+	for (i = 0; i < n; i++) {
+		diagonal[i] = m[i * n + i];
+		done[i] = 0;
+	}
+	while ((p = mbi_coarsest_pivot(m, diagonal, done, n, least)) >= 0) {
+		const double inverse = 1 / m[p * n + p];
+		done[p] = 1;
+		for (i = 0; i < n; i++) {
+			const double factor = m[i * n + p] * inverse;
+			for (j = 0; i != p && factor != 0 && j < n; j++) {
+				m[i * n + j] -= j != p ? factor * m[p * n + j] : 0;
+			}
+		}
+		for (i = 0; i < n; i++) {
+			m[i * n + p] *= -inverse;
+			m[p * n + i] *= i != p ? inverse : 0;
+		}
+		m[p * n + p] = inverse;
+	}
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < n; j++) { m[i * n + j] = done[i] && done[j] ? m[i * n + j] : 0; }
+	}
+}
+
+static merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *a,
+		double least, mbi_amg_csr *inverse) {
+	const int n = (int)a->rows;
+	double *scratch;
+	int i, k;
+	memset(inverse, 0, sizeof *inverse);
+	inverse->rows = inverse->cols = n;
+	inverse->nnz = (int64_t)n * n;
+	MBI_TRY(mbi_allocate_array(context, n + 1, sizeof(int32_t), "the coarsest level",
+			(void **)&inverse->row_ptr));
+	MBI_TRY(mbi_allocate_array(context, inverse->nnz, sizeof(int32_t), "the coarsest level",
+			(void **)&inverse->col_ind));
+	MBI_TRY(mbi_allocate_array(context, inverse->nnz, sizeof(double), "the coarsest level",
+			(void **)&inverse->values));
+	MBI_TRY(mbi_allocate_array(context, 2 * (int64_t)n, sizeof(double), "the coarsest level",
+			(void **)&scratch));
+	for (i = 0; i <= n; i++) { inverse->row_ptr[i] = i * n; }
+	for (i = 0; i < n * n; i++) {
+		inverse->col_ind[i] = i % n;
+		inverse->values[i] = 0;
+	}
+	for (i = 0; i < n; i++) {
+		for (k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++) {
+			inverse->values[i * n + a->col_ind[k]] = a->values[k];
+		}
+	}
+	mbi_coarsest_invert(inverse->values, scratch, (char *)(scratch + n), n, least);
+	mbi_release(context, scratch);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/cycle.c  multigrid: the V-cycle on either side ==== */
+#define MBI_CYCLE_EPILOGUE "s0 * v0 + (s1 != 0 ? s1 * v1 : 1) * (v2 - s2 * ax)"
+enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
+
+#define MBI_CYCLE_ROWS(name, type) \
+	static void name(void *user, int64_t begin, int64_t end, void *y, const void *const *vectors, \
+									 const double *scalars, double sums[2]) { \
+		const type *x = (const type *)vectors[0], *d = (const type *)vectors[1]; \
+		const type *b = (const type *)vectors[2]; \
+		const type w = (type)scalars[1]; \
+		type *to = (type *)y; \
+		int64_t i; \
+		(void)user; \
+		(void)sums; \
+		if (scalars[2] == 0) { \
+			for (i = begin; i < end; i++) { \
+				to[i] = w * d[i] * b[i]; \
+			} \
+		} else if (scalars[0] == 0) { \
+			for (i = begin; i < end; i++) { \
+				to[i] = b[i] - to[i]; \
+			} \
+		} else { \
+			for (i = begin; i < end; i++) { \
+				to[i] = x[i] + w * d[i] * (b[i] - to[i]); \
+			} \
+		} \
+	}
+MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double) MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
+#undef MBI_CYCLE_ROWS
+
+static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view, int swept,
+		merbit_plan **plan) {
+	merbit_plan_desc desc;
+	merbit_epilogue epilogue;
+	memset(&desc, 0, sizeof desc);
+	memset(&epilogue, 0, sizeof epilogue);
+	desc.side = p->side;
+	desc.deterministic = p->desc.deterministic;
+	desc.unchecked = 1;
+	if (swept) {
+		epilogue.result = MBI_CYCLE_EPILOGUE;
+		epilogue.vectors = epilogue.scalars = 3;
+		epilogue.cpu = p->type == MERBIT_F32 ? mbi_cycle_rows_f32 : mbi_cycle_rows_f64;
+		desc.epilogue = &epilogue;
+	}
+	return mbi_plan_create(p->context, view, &desc, NULL, plan);
+}
+
+static merbit_status mbi_cycle_store(merbit_preconditioner *p, const double *from, int64_t rows,
+		void *to) {
+	const int device = p->side == MERBIT_SIDE_CUDA;
+	const size_t size = mbi_type_size(p->type);
+	void *scratch = NULL;
+	merbit_status status = MERBIT_OK;
+	int64_t i;
+	if (p->type == MERBIT_F32) {
+		if (device) {
+			MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
+		}
+		for (i = 0; i < rows; i++) { ((float *)(device ? scratch : to))[i] = (float)from[i]; }
+	} else if (!device) { memcpy(to, from, (size_t)rows * size); }
+	if (device && rows > 0) {
+		status = mbi_device_upload(p->context, mbi_device_address(to),
+				scratch != NULL ? scratch : from, (size_t)rows * size);
+	}
+	mbi_release(p->context, scratch);
+	return status;
+}
+
+static void mbi_cycle_weights(double lambda, int degree, double ratio, double *scalars) {
+	const double middle = lambda * (1 + 1 / ratio) / 2, half = lambda * (1 - 1 / ratio) / 2;
+	int k;
+	memset(scalars, 0, MBI_CYCLE_SCALARS * sizeof *scalars);
+	scalars[3 * MBI_CYCLE_RESIDUAL + 2] = 1;
+	for (k = 0; k < degree; k++) {
+		double *s = scalars + 3 * (MBI_CYCLE_SWEEP + k);
+		s[0] = s[2] = 1;
+		s[1] = middle > 0 ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree)) : 0;
+	}
+	scalars[3 * MBI_CYCLE_FIRST + 1] = scalars[3 * MBI_CYCLE_SWEEP + 1];
+}
+
+static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, uint64_t space) {
+	uint64_t used = 0;
+	int l;
+	amg->scalars = (double *)mbi_device_pointer(mbi_device_part(
+			space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_grid *g = &amg->grids[l];
+		const uint64_t bytes = (uint64_t)g->rows * mbi_type_size(p->type);
+		g->inverse = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+		g->x = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+		if (l > 0) {
+			g->b = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+			g->y = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+		}
+	}
+	return used;
+}
+
+static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
+	double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS];
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		const int last = l + 1 == amg->count;
+		mbi_cycle_weights(amg->levels[l].lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE,
+				last ? MBI_CYCLE_RATIO_LAST : MBI_CYCLE_RATIO, scalars + l * MBI_CYCLE_SCALARS);
+		MBI_TRY(mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows, amg->grids[l].inverse));
+	}
+	if (p->side != MERBIT_SIDE_CUDA) {
+		memcpy(amg->scalars, scalars, (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
+		return MERBIT_OK;
+	}
+	return mbi_device_upload(p->context, mbi_device_address(amg->scalars), scalars,
+			(size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
+}
+
+static merbit_status mbi_cycle_refill(merbit_preconditioner *p, mbi_amg *amg) {
+	merbit_status status;
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_cycle_fill(p, amg);
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static merbit_status mbi_cycle_allocate(merbit_preconditioner *p, mbi_amg *amg) {
+	mbi_devptr device = 0;
+	const uint64_t bytes = mbi_cycle_divide(p, amg, 0);
+	if (p->side == MERBIT_SIDE_CUDA) {
+		MBI_TRY(mbi_device_allocate(p->context, bytes, "the vectors of a multigrid cycle", &device));
+		amg->space = mbi_device_pointer(device);
+	} else {
+		MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1, "the vectors of a multigrid cycle",
+				&amg->space));
+	}
+	amg->space_bytes = bytes;
+	(void)mbi_cycle_divide(p, amg, mbi_device_address(amg->space));
+	return mbi_cycle_fill(p, amg);
+}
+
+static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
+	merbit_status status;
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_grid *g = &amg->grids[l];
+		if (l + 1 < amg->count || amg->dense.rows == 0) {
+			MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, &g->plans[0]));
+		} else { MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, &g->plans[0])); }
+		if (l + 1 < amg->count) {
+			MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, &g->plans[1]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, &g->plans[2]));
+		}
+	}
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_cycle_allocate(p, amg);
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg) {
+	int l, k;
+	for (l = 0; l < MBI_AMG_LEVELS; l++) {
+		for (k = 0; k < 3; k++) { merbit_plan_destroy(amg->grids[l].plans[k]); }
+	}
+	if (p->side != MERBIT_SIDE_CUDA) {
+		mbi_release(p->context, amg->space);
+	} else if (amg->space != NULL && mbi_device_enter_alive(p->context)) {
+		mbi_device_release(p->context, mbi_device_address(amg->space));
+		mbi_device_leave(p->context);
+	}
+}
+
+static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const void *b,
+		const void *x, void *to, void *stream) {
+	const mbi_amg_grid *g = &amg->grids[l];
+	const double *scalars = amg->scalars + l * MBI_CYCLE_SCALARS + 3 * what;
+	const void *vectors[3];
+	vectors[0] = x;
+	vectors[1] = g->inverse;
+	vectors[2] = b;
+	return what == MBI_CYCLE_FIRST ? mbi_epilogue_alone(g->plans[0], b, to, vectors, scalars, stream)
+			: mbi_spmv_epilogue(g->plans[0], NULL, x, to, vectors, scalars, NULL, NULL, stream);
+}
+
+static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, void *y,
+		void *stream) {
+	const mbi_amg_grid *g = &amg->grids[l], *next = g + 1;
+	const int last = l + 1 == amg->count;
+	int k;
+	if (last && amg->dense.rows > 0) {
+		return merbit_spmv(g->plans[0], NULL, NULL, b, NULL, y, stream);
+	}
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_FIRST, b, b, g->x, stream));
+	for (k = 1; k < (last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE); k++) {
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
+				k % 2 != 0 ? y : g->x, stream));
+	}
+	if (last) { return MERBIT_OK; }
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
+	MBI_TRY(merbit_spmv(g->plans[2], NULL, NULL, g->x, NULL, next->b, stream));
+	MBI_TRY(mbi_cycle_run(amg, l + 1, next->b, next->y, stream));
+	MBI_TRY(merbit_spmv(g->plans[1], NULL, NULL, next->y, mbi_epilogue_factor(g->plans[1], 1), y,
+			stream));
+	for (k = MBI_CYCLE_DEGREE - 1; k >= 0; k--) {
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,
+				k % 2 != 0 ? g->x : y, stream));
+	}
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/amg.c  multigrid: its row in the table of kinds ==== */
+#define MBI_AMG_PIVOT_F64 1e-12
+#define MBI_AMG_PIVOT_F32 1e-5
+
+typedef struct mbi_amg_widen {
+	const float *from;
+	double *to;
+	const double *from_f64;
+	float *to_f32;
+	int64_t count;
+	int tasks;
+} mbi_amg_widen;
+
+static void mbi_amg_widen_task(void *argument, int task) {
+	const mbi_amg_widen *w = (const mbi_amg_widen *)argument;
+	const int64_t last = mbi_share(w->count, w->tasks, task + 1);
+	int64_t i = mbi_share(w->count, w->tasks, task);
+	if (w->from != NULL) {
+		for (; i < last; i++) { w->to[i] = (double)w->from[i]; }
+	} else {
+		for (; i < last; i++) { w->to_f32[i] = (float)w->from_f64[i]; }
+	}
+}
+
+static merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr, float **to) {
+	mbi_amg_widen w;
+	memset(&w, 0, sizeof w);
+	MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
+	w.from_f64 = csr->values;
+	w.to_f32 = *to;
+	w.count = csr->nnz;
+	w.tasks = mbi_share_tasks(context, csr->nnz);
+	mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w);
+	return MERBIT_OK;
+}
+
+static int mbi_amg_sorted(const merbit_view *view) {
+	const int32_t *row_ptr = (const int32_t *)view->row_ptr;
+	const int32_t *col_ind = (const int32_t *)view->col_ind;
+	int64_t row, k;
+	for (row = 0; row < view->rows; row++) {
+		for (k = (int64_t)row_ptr[row] + 1; k < row_ptr[row + 1]; k++) {
+			if (col_ind[k] <= col_ind[k - 1]) { return 0; }
+		}
+	}
+	return 1;
+}
+
+static int mbi_amg_may_borrow(const merbit_view *view) {
+	return view->format == MERBIT_CSR && mbi_view_type(view) == MERBIT_F64 && view->base == 0 &&
+			view->offset_type != MERBIT_INDEX_64 && view->index_type != MERBIT_INDEX_64 &&
+			view->memory != MERBIT_MEMORY_DEVICE && view->values != NULL &&
+			!mbi_view_is_triangle(view) && mbi_amg_sorted(view);
+}
+
+static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *view,
+		mbi_amg_csr *csr) {
+	mbi_amg_widen w;
+	double *values;
+	int64_t i;
+	MBI_TRY(mbi_amg_take(context, view, 0, csr));
+	if (mbi_view_type(view) == MERBIT_F64 && csr->values != NULL) { return MERBIT_OK; }
+	MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64",
+			(void **)&values));
+	memset(&w, 0, sizeof w);
+	w.from = (const float *)(void *)csr->values;
+	w.to = values;
+	w.count = csr->nnz;
+	w.tasks = mbi_share_tasks(context, csr->nnz);
+	if (w.from != NULL) { mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w); }
+	for (i = 0; w.from == NULL && i < csr->nnz; i++) { values[i] = 1; }
+	mbi_release(context, csr->values);
+	csr->values = values;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_finest(merbit_context *context, const merbit_view *host,
+		mbi_amg_level *level) {
+	level->borrowed = mbi_amg_may_borrow(host);
+	if (!level->borrowed) { return mbi_amg_copy(context, host, &level->a); }
+	level->a.rows = host->rows;
+	level->a.cols = host->cols;
+	level->a.nnz = host->nnz;
+	level->a.row_ptr = (int32_t *)host->row_ptr;
+	level->a.col_ind = (int32_t *)host->col_ind;
+	level->a.values = (double *)host->values;
+	return MERBIT_OK;
+}
+
+static void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level) {
+	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
+	memset(&level->a, 0, sizeof level->a);
+}
+
+static merbit_status mbi_amg_check_diagonal(merbit_context *context, const mbi_amg_csr *a) {
+	int64_t row, k;
+	for (row = 0; row < a->rows; row++) {
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && a->col_ind[k] < row; k++) {
+		}
+		if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || a->values[k] == 0) {
+			return mbi_fail(context, MERBIT_INVALID_MATRIX, "row %" PRId64
+					" has no diagonal entry, or it is 0; multigrid divides by it: use "
+					"MERBIT_PRECONDITIONER_NONE, or add the entry", row);
+		}
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
+	const merbit_preconditioner_desc *desc = &p->desc;
+	const int given = desc->near_nullspace_count > 0;
+	const int block = desc->block_size > 0 ? desc->block_size : 1;
+	const int k = given ? desc->near_nullspace_count : block;
+	int64_t i;
+	int j;
+	level->block = block;
+	level->vectors = k;
+	MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->near, "the near-null-space",
+			(void **)&level->near));
+	for (i = 0; i < p->n; i++) {
+		for (j = 0; j < k; j++) {
+			const int64_t at = i + j * p->n;
+			const double value = !given ? i % block == j
+					: p->type == MERBIT_F32 ? ((const float *)desc->near_nullspace)[at]
+					: ((const double *)desc->near_nullspace)[at];
+			if (value - value != 0) {
+				return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, "element %" PRId64
+						" of column %d of preconditioner_desc.near_nullspace is not finite", i, j);
+			}
+			level->near[i * k + j] = value;
+		}
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_invert_last(merbit_preconditioner *p, const mbi_amg_level *last,
+		mbi_amg_csr *inverse) {
+	return last->a.rows > MBI_AMG_COARSEST ? MERBIT_OK : mbi_amg_invert(p->context, &last->a,
+			p->type == MERBIT_F32 ? MBI_AMG_PIVOT_F32 : MBI_AMG_PIVOT_F64, inverse);
+}
+
+static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, float **single,
+		merbit_view *view) {
+	*view = mbi_amg_view(csr);
+	if (p->type == MERBIT_F32) {
+		MBI_TRY(mbi_amg_narrow(p->context, csr, single));
+		mbi_release(p->context, csr->values);
+		csr->values = NULL;
+		view->value_type = MERBIT_F32;
+		view->values = *single;
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_show_all(merbit_preconditioner *p, mbi_amg *amg) {
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_level *level = &amg->levels[l];
+		mbi_amg_grid *g = &amg->grids[l];
+		if (l == 0) {
+			g->views[0] = p->view;
+		} else if (l + 1 < amg->count || amg->coarsest.rows == 0) {
+			MBI_TRY(mbi_amg_show(p, &level->a, &g->single[0], &g->views[0]));
+		}
+		if (l + 1 < amg->count) {
+			MBI_TRY(mbi_amg_show(p, &level->p, &g->single[1], &g->views[1]));
+			MBI_TRY(mbi_amg_show(p, &level->r, &g->single[2], &g->views[2]));
+		}
+	}
+	return amg->coarsest.rows > 0
+			? mbi_amg_show(p, &amg->coarsest, &amg->coarsest_single, &amg->dense) : MERBIT_OK;
+}
+
+static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
+		const merbit_view *host) {
+	int l;
+	MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
+	MBI_TRY(mbi_amg_check_diagonal(p->context, &amg->levels[0].a));
+	MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
+	MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_level *level = &amg->levels[l];
+		amg->grids[l].rows = level->a.rows;
+		amg->entries[l] = level->a.nnz;
+		mbi_release(p->context, level->near);
+		level->near = NULL;
+	}
+	return mbi_amg_invert_last(p, &amg->levels[amg->count - 1], &amg->coarsest);
+}
+
+static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_amg *amg = (mbi_amg *)mbi_allocate(p->context, sizeof *amg);
+	merbit_view host;
+	merbit_status status;
+	if (amg == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a multigrid's record");
+	}
+	memset(amg, 0, sizeof *amg);
+	p->state = amg;
+	MBI_TRY(mbi_view_to_full(p->context, a, &host));
+	status = mbi_amg_set_up(p, amg, &host);
+	mbi_amg_forget_finest(p->context, &amg->levels[0]);
+	mbi_view_from_full(p->context, a, &host);
+	MBI_TRY(status);
+	MBI_TRY(mbi_amg_show_all(p, amg));
+	return mbi_cycle_create(p, amg);
+}
+
+static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	return mbi_cycle_run((const mbi_amg *)p->state, 0, r, z, stream);
+}
+
+static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *csr,
+		merbit_plan *plan) {
+	float *single = NULL;
+	merbit_status status;
+	if (p->type == MERBIT_F32) { MBI_TRY(mbi_amg_narrow(p->context, csr, &single)); }
+	status = merbit_plan_update_values(
+			plan, single != NULL ? (const void *)single : (const void *)csr->values, MERBIT_MEMORY_HOST);
+	mbi_release(p->context, single);
+	return status;
+}
+
+static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
+		const mbi_amg_level *fresh, const mbi_amg_csr *coarsest, const merbit_view *a) {
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		merbit_plan *const *plans = amg->grids[l].plans;
+		if (l + 1 == amg->count && coarsest->rows > 0) {
+			MBI_TRY(mbi_amg_renew_plan(p, coarsest, plans[0]));
+		} else {
+			MBI_TRY(l == 0 ? merbit_plan_update_values(plans[0], a->values, a->memory)
+					: mbi_amg_renew_plan(p, &fresh[l].a, plans[0]));
+		}
+		if (l + 1 < amg->count) {
+			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, plans[1]));
+			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, plans[2]));
+		}
+		mbi_release(p->context, amg->levels[l].inverse);
+		amg->levels[l].inverse = fresh[l].inverse;
+		amg->levels[l].lambda = fresh[l].lambda;
+	}
+	return mbi_cycle_refill(p, amg);
+}
+
+static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *amg,
+		mbi_amg_level *fresh, mbi_amg_csr *coarsest, const merbit_view *host) {
+	MBI_TRY(mbi_amg_finest(p->context, host, &fresh[0]));
+	MBI_TRY(mbi_amg_check_diagonal(p->context, &fresh[0].a));
+	MBI_TRY(mbi_amg_recompute(p->context, fresh, amg->count));
+	return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
+}
+
+static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_amg *amg = (mbi_amg *)p->state;
+	mbi_amg_level *fresh;
+	mbi_amg_csr coarsest;
+	merbit_view host;
+	merbit_status status;
+	int l;
+	memset(&coarsest, 0, sizeof coarsest);
+	MBI_TRY(mbi_allocate_array(p->context, MBI_AMG_LEVELS, sizeof *fresh, "multigrid levels",
+			(void **)&fresh));
+	memset(fresh, 0, MBI_AMG_LEVELS * sizeof *fresh);
+	for (l = 0; l < amg->count; l++) {
+		const mbi_amg_level *old = &amg->levels[l];
+		fresh[l].block = old->block;
+		fresh[l].strong = old->strong;
+		fresh[l].aggregate = old->aggregate;
+		fresh[l].aggregates = old->aggregates;
+		fresh[l].vectors = old->vectors;
+		fresh[l].t = old->t;
+		fresh[l].plain = old->plain;
+	}
+	status = mbi_view_to_full(p->context, a, &host);
+	if (status == MERBIT_OK) {
+		status = mbi_amg_recompute_all(p, amg, fresh, &coarsest, &host);
+		status = status == MERBIT_OK ? mbi_amg_renew(p, amg, fresh, &coarsest, a) : status;
+		mbi_view_from_full(p->context, a, &host);
+	}
+	for (l = 0; l < amg->count; l++) {
+		memset(&fresh[l].strong, 0, sizeof fresh[l].strong);
+		fresh[l].aggregate = NULL;
+		fresh[l].t = NULL;
+		fresh[l].inverse = fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse;
+		mbi_amg_level_release(p->context, &fresh[l]);
+	}
+	mbi_amg_csr_release(p->context, &coarsest);
+	mbi_release(p->context, fresh);
+	return status;
+}
+
+static double mbi_amg_complexity(const mbi_amg *amg) {
+	double sum = 0;
+	int l;
+	for (l = 0; l < amg->count; l++) { sum += (double)amg->entries[l]; }
+	return amg->entries[0] > 0 ? sum / (double)amg->entries[0] : 1;
+}
+
+static void mbi_amg_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	const mbi_amg *amg = (const mbi_amg *)p->state;
+	size_t used = (size_t)snprintf(text, size, " by smoothed aggregation (%d level%s:", amg->count,
+			amg->count == 1 ? "" : "s");
+	int l;
+	for (l = 0; l < amg->count && used < size; l++) {
+		used += (size_t)snprintf(text + used, size - used, " %" PRId64, amg->grids[l].rows);
+	}
+	if (used < size) {
+		(void)snprintf(text + used, size - used,
+				" rows; operator complexity %.2f; %d near-null-space vector%s; set up by the " "host)",
+				mbi_amg_complexity(amg), amg->levels[0].vectors, amg->levels[0].vectors == 1 ? "" : "s");
+	}
+}
+
+static int64_t mbi_amg_csr_bytes(const mbi_amg_csr *csr) {
+	return (int64_t)(mbi_memory_bytes(csr->row_ptr) + mbi_memory_bytes(csr->col_ind) +
+			mbi_memory_bytes(csr->values));
+}
+
+static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const mbi_amg *amg = (const mbi_amg *)p->state;
+	int l, k;
+	info->levels = amg->count;
+	info->operator_complexity = mbi_amg_complexity(amg);
+	for (l = 0; l < amg->count; l++) {
+		const mbi_amg_level *level = &amg->levels[l];
+		info->rows[l] = amg->grids[l].rows;
+		info->nonzeros[l] = amg->entries[l];
+		info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->strong) +
+				mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
+		info->host_bytes += (int64_t)(mbi_memory_bytes(level->aggregate) + mbi_memory_bytes(level->t) +
+				mbi_memory_bytes(level->inverse));
+		for (k = 0; k < 3; k++) {
+			mbi_precondition_count(NULL, amg->grids[l].plans[k], info);
+			info->host_bytes += (int64_t)mbi_memory_bytes(amg->grids[l].single[k]);
+		}
+	}
+	info->host_bytes += mbi_amg_csr_bytes(&amg->coarsest) +
+			(int64_t)(mbi_memory_bytes(amg->coarsest_single) + sizeof *amg);
+	*(mbi_precondition_on_gpu(p) ? &info->device_bytes : &info->host_bytes) +=
+			(int64_t)amg->space_bytes;
+}
+
+static void mbi_amg_destroy(merbit_preconditioner *p) {
+	mbi_amg *amg = (mbi_amg *)p->state;
+	int l, k;
+	if (amg == NULL) { return; }
+	mbi_cycle_destroy(p, amg);
+	for (l = 0; l < MBI_AMG_LEVELS; l++) {
+		mbi_amg_level_release(p->context, &amg->levels[l]);
+		for (k = 0; k < 3; k++) { mbi_release(p->context, amg->grids[l].single[k]); }
+	}
+	mbi_amg_csr_release(p->context, &amg->coarsest);
+	mbi_release(p->context, amg->coarsest_single);
+	mbi_release(p->context, amg);
+	p->state = NULL;
+}
+
+static const mbi_precondition_method mbi_amg_method = {
+		"AMG",          0, 0, 0, mbi_amg_create, mbi_amg_apply, mbi_amg_update, mbi_amg_describe,
+		mbi_amg_info, mbi_amg_destroy};
+
 /* ==== >>solve/precondition/kinds.c  preconditioners: the kinds ==== */
 static const mbi_precondition_method *
 mbi_precondition_method_of(merbit_preconditioner_kind kind) {
@@ -32042,6 +32906,8 @@ mbi_precondition_method_of(merbit_preconditioner_kind kind) {
 		return &mbi_jacobi_method;
 	case MERBIT_PRECONDITIONER_BLOCK_JACOBI:
 		return &mbi_block_jacobi_method;
+	case MERBIT_PRECONDITIONER_AMG:
+		return &mbi_amg_method;
 	default:
 		return NULL;
 	}

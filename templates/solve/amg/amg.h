@@ -1,6 +1,6 @@
 #ifndef MBI_AMG_H
 #define MBI_AMG_H
-#include "solve/core/solver.h"
+#include "solve/precondition/precondition.h"
 
 /* Algebraic multigrid by smoothed aggregation. Vanek, Mandel, Brezina: Algebraic multigrid by
  * smoothed aggregation for second and fourth order elliptic problems, Computing 56, 1996.
@@ -83,6 +83,35 @@ typedef struct mbi_amg_build {
   mbi_amg_part parts[MBI_MAX_THREADS];
 } mbi_amg_build;
 
+#define MBI_CYCLE_DEGREE 2       /* sweeps before and after the coarse correction; even */
+#define MBI_CYCLE_RATIO 4.0      /* they damp eigenvalues between lambda / 4 and lambda */
+#define MBI_CYCLE_MOST 8         /* sweeps on a coarsest level that is too large for an inverse */
+#define MBI_CYCLE_RATIO_LAST 30.0
+#define MBI_CYCLE_SCALARS (3 * (2 + MBI_CYCLE_MOST))
+
+/* A level of the cycle, on the object's side and in its type. */
+typedef struct mbi_amg_grid {
+  int64_t rows;
+  merbit_view views[3];  /* A, P, R; of the coarsest level A alone */
+  merbit_plan *plans[3]; /* of these; of the coarsest level its inverse's, if there is one */
+  float *single[3];      /* f32: values of views of the host, or NULL */
+  void *inverse, *b, *x, *y; /* vectors of `rows`: D^-1, right-hand side, and two iterates. Level 0
+                              * has b and y from the caller */
+} mbi_amg_grid;
+
+typedef struct mbi_amg { /* the state of a preconditioner of kind AMG */
+  int count;             /* of levels */
+  mbi_amg_level levels[MBI_AMG_LEVELS];
+  int64_t entries[MBI_AMG_LEVELS]; /* of the matrices */
+  mbi_amg_grid grids[MBI_AMG_LEVELS];
+  mbi_amg_csr coarsest; /* the inverse of the coarsest matrix as a CSR; no rows: there is none */
+  float *coarsest_single;
+  merbit_view dense; /* the view of it */
+  void *space;       /* on the object's side: scalars and vectors */
+  uint64_t space_bytes;
+  double *scalars;
+} mbi_amg;
+
 #ifdef MBI_SEPARATE
 /* solve/amg/rows.c */
 MBI_INTERNAL void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr);
@@ -128,7 +157,22 @@ MBI_INTERNAL merbit_status mbi_amg_multiply(merbit_context *context, const mbi_a
 /* solve/amg/hierarchy.c */
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
                                            int *count);
+MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
+                                             int count);
 MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level);
+/* solve/amg/coarsest.c */
+MBI_INTERNAL void mbi_coarsest_invert(double *m, double *diagonal, char *done, int n,
+                                      double least);
+MBI_INTERNAL merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *a,
+                                          double least, mbi_amg_csr *inverse);
+/* solve/amg/cycle.c */
+MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg);
+MBI_INTERNAL merbit_status mbi_cycle_refill(merbit_preconditioner *p, mbi_amg *amg);
+MBI_INTERNAL void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg);
+MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, void *y,
+                                         void *stream);
+/* solve/amg/amg.c */
+extern const mbi_precondition_method mbi_amg_method;
 #endif /* MBI_SEPARATE */
 
 #endif
