@@ -1092,9 +1092,9 @@ typedef struct merbit_preconditioner_desc {
                                    body modes in elasticity: near_nullspace_count columns of rows
                                    elements in host memory, which are read until create returns.
                                    NULL: one for each unknown of a node, constant */
-  int near_nullspace_count;
-  int singular;      /* nonzero: A takes the constant vector to 0, as a graph's Laplacian does. The
-                        mean is subtracted from r and from z */
+  int near_nullspace_count;  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
+                        Laplacian does. The mean is subtracted from r and from z, and by a solver
+                        from b and from the first x, so that x has mean 0 */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
 } merbit_preconditioner_desc;
 
@@ -3587,7 +3587,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 82
-#define MBI_KERNEL_HASH "8df29434f68adac0df98f1904586dfdf56079cdc0d88d315106f1ce82f560131"
+#define MBI_KERNEL_HASH "6f7b9ce202c22d3494275c1d0377aaf7c49a29e730269d29f0e497af91cc449d"
 
 typedef struct mbi_source {
 	const char *name;
@@ -6262,18 +6262,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"solve/precondition/precondition.cu", {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
 "#include \"solve/precondition/slots.cuh\"\n#include \"solve/precondition/steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_pre_measure(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"pre_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_pre_in(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"pre_in_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_pre_mean(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"pre_mean_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_pre_out(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"pre_out_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
+"#define MBK_PRE_KERNEL(step) \\\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) \\\n"
+"mbk_##step(MBK_GRID_CONSTANT mbk_solve_step_arguments a) { \\\nMBK_SHARED_MEMORY(shared); \\\n"
+"step##_step(a.v, a.n, a.m, a.partials, (double *)shared); \\\n}\nMBK_PRE_KERNEL(pre_measure)\n"
+"MBK_PRE_KERNEL(pre_in)\nMBK_PRE_KERNEL(pre_mean)\nMBK_PRE_KERNEL(pre_out)\n"
+"MBK_PRE_KERNEL(pre_start)\nMBK_PRE_KERNEL(pre_alpha)\nMBK_PRE_KERNEL(pre_next)\n"
+"MBK_PRE_KERNEL(pre_first)\nMBK_PRE_KERNEL(pre_iterate)\n"}},
 {"solve/precondition/setup.cu", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_COLUMN\n#error MBK_COLUMN\n"
@@ -6368,7 +6363,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "least = seen;\n}\n}\n}\n}\n"}},
 {"solve/precondition/slots.cuh", {
 "\n#define MBI_PRE_R 4\n#define MBI_PRE_Z 5\n#define MBI_PRE_OWN 6\n#define MBI_PRE_VECTORS 5\n"
-"#define MBI_PRE_TABLE 11\n#define MBI_PRE_MEAN 0\n#define MBI_PRE_SIZE 1\n"}},
+"#define MBI_PRE_TABLE 11\n#define MBI_PRE_MEAN 0\n#define MBI_PRE_SIZE 1\n"
+"#define MBI_PRE_ALPHA 0\n#define MBI_PRE_BETA 1\n#define MBI_PRE_BETA_OLD 2\n"
+"#define MBI_PRE_NEGATIVE 3\n#define MBI_PRE_DEGREE_MOST 32\n"}},
 {"solve/precondition/steps.cuh", {
 "\n\n\n\nMBS_NOTHING_BEFORE(pre_measure)\nMBS_ELEMENT(pre_measure) {\n"
 "const double r = MBS_LOAD(MBI_PRE_R);\n(void)c;\nsums[0] += r;\nsums[1] += 1;\n"
@@ -6388,7 +6385,46 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double size = c->scalar[MBI_PRE_SIZE];\n(void)sums;\n"
 "MBS_STORE(MBI_PRE_Z, v->to ? ((double)((const float *)v->at[MBI_PRE_OWN + 1])[i] - mean) *\n"
 "(size > 0 ? size : 1)\n: (double)MBS_AT(MBI_PRE_OWN + 1)[i] - mean);\n}\n"
-"MBS_NOTHING_AFTER(pre_out)\nMBS_STEP(pre_out, 0, 0, MBS_ALWAYS)\n"}},
+"MBS_NOTHING_AFTER(pre_out)\nMBS_STEP(pre_out, 0, 0, MBS_ALWAYS)\n\n\n\n\n\n\n\n"
+"MBS_NOTHING_BEFORE(pre_start)\nMBS_ELEMENT(pre_start) {\n"
+"const double inverse = MBS_LOAD(MBI_AT_INVERSE);\n"
+"unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull;\ndouble start;\n",
+"(void)c;\nh = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;\n"
+"h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;\n"
+"start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1);\n"
+"MBS_AT(v->from)[i] = (MBS_VECTOR)start;\nMBS_AT(v->to)[i] = 0;\n"
+"sums[0] += start * start / inverse;\nMBS_GREATER(sums[1], -inverse);\n}\nMBS_AFTER(pre_start) {\n"
+"(void)c;\nm->state.iterations = 0;\nm->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n"
+"m->state.scalar[MBI_PRE_BETA_OLD] = 1;\nm->state.scalar[MBI_PRE_NEGATIVE] = sums[1];\n}\n"
+"MBS_STEP(pre_start, 1, 1, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_alpha)\n"
+"MBS_ELEMENT(pre_alpha) {\nconst double product = MBS_LOAD(MBI_PRE_OWN + 1);\n(void)c;\n"
+"sums[0] += (double)MBS_AT(v->from)[i] * product;\n"
+"sums[1] += (double)MBS_AT(v->to)[i] * product;\n}\nMBS_AFTER(pre_alpha) {\n"
+"mbi_solve_state *s = &m->state;\nconst double beta = c->scalar[MBI_PRE_BETA];\n"
+"s->scalar[MBI_PRE_ALPHA] = sums[0] / (beta * beta);\n"
+"m->ring[3 * s->iterations] = sums[0] / (beta * beta);\nm->ring[3 * s->iterations + 1] = beta;\n"
+"m->ring[3 * s->iterations + 2] = sums[1] / (beta * c->scalar[MBI_PRE_BETA_OLD]);\n}\n"
+"MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_next)\n"
+"MBS_ELEMENT(pre_next) {\n"
+"const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA];\n"
+"const double next =\n(inverse * MBS_LOAD(MBI_PRE_OWN + 1) -\n"
+"c->scalar[MBI_PRE_ALPHA] * (double)MBS_AT(v->from)[i]) / beta -\n"
+"(double)MBS_AT(v->to)[i] * beta / c->scalar[MBI_PRE_BETA_OLD];\n"
+"MBS_AT(v->to)[i] = (MBS_VECTOR)next;\nsums[0] += next * next / inverse;\n}\n"
+"MBS_AFTER(pre_next) {\nm->state.iterations++;\n"
+"m->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];\n",
+"m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n}\nMBS_STEP(pre_next, 1, 0, MBS_ALWAYS)\n\n\n"
+"MBS_NOTHING_BEFORE(pre_first)\nMBS_ELEMENT(pre_first) {\n(void)c;\n(void)sums;\n"
+"MBS_AT(v->to)[i] = (MBS_VECTOR)(((const double *)v->at[MBI_PRE_TABLE])[0] *\n"
+"MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R));\n}\nMBS_NOTHING_AFTER(pre_first)\n"
+"MBS_STEP(pre_first, 0, 0, MBS_ALWAYS)\n\n\n\nMBS_NOTHING_BEFORE(pre_iterate)\n"
+"MBS_ELEMENT(pre_iterate) {\n"
+"const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from;\n"
+"const double x = (double)MBS_AT(MBI_PRE_Z + MBI_PRE_OWN - v->to)[i];\n"
+"const double before = v->from > 1 ? (double)MBS_AT(v->to)[i] : 0;\n(void)c;\n(void)sums;\n"
+"MBS_AT(v->to)[i] = (MBS_VECTOR)(x + factors[0] * (x - before) +\n"
+"factors[1] * MBS_LOAD(MBI_AT_INVERSE) *\n(MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1)));\n}\n"
+"MBS_NOTHING_AFTER(pre_iterate)\nMBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)\n"}},
 {"spmv/gpu/binned/binned.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n#error MBK_STRIP\n#endif\n#ifndef MBK_WARP_TILES\n"
 "#error MBK_WARP_TILES\n#endif\n#include \"jit/device.cuh\"\n"
@@ -28509,6 +28545,68 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ==== */
+/* ==== >>solve/precondition/precondition.h ==== */
+#ifndef MBI_PRECONDITION_H
+#define MBI_PRECONDITION_H
+#define MBI_PRE_R 4
+#define MBI_PRE_Z 5
+#define MBI_PRE_OWN 6
+#define MBI_PRE_VECTORS 5
+#define MBI_PRE_TABLE 11
+#define MBI_PRE_MEAN 0
+#define MBI_PRE_SIZE 1
+#define MBI_PRE_ALPHA 0
+#define MBI_PRE_BETA 1
+#define MBI_PRE_BETA_OLD 2
+#define MBI_PRE_NEGATIVE 3
+#define MBI_PRE_DEGREE_MOST 32
+
+typedef struct mbi_precondition_method {
+	const char *name;
+	int block;
+	int product;
+	int vectors;
+	merbit_status (*create)(struct merbit_preconditioner *p, const merbit_view *a);
+	merbit_status (*apply)(struct merbit_preconditioner *p, const void *r, void *z, void *stream);
+	merbit_status (*update)(struct merbit_preconditioner *p, const merbit_view *a);
+	void (*describe)(const struct merbit_preconditioner *p, char *text, size_t size);
+	void (*info)(const struct merbit_preconditioner *p, merbit_preconditioner_info *info);
+	void (*destroy)(struct merbit_preconditioner *p);
+} mbi_precondition_method;
+
+struct merbit_preconditioner {
+	merbit_context *context;
+	merbit_preconditioner_desc desc;
+	const mbi_precondition_method *method;
+	merbit_view view;
+	merbit_type type;
+	merbit_side side;
+	int64_t n;
+	merbit_solver *engine;
+	struct merbit_preconditioner *inner;
+	void *state;
+	double setup_seconds;
+};
+
+#define MBI_PRE_NEEDS_SPD \
+	"needs a symmetric positive definite matrix; use MERBIT_PRECONDITIONER_JACOBI, or for " \
+	"other " \
+	"matrices MERBIT_SOLVER_GMRES or MERBIT_SOLVER_BICGSTAB with " \
+	"MERBIT_PRECONDITIONER_BLOCK_JACOBI"
+
+enum {
+	MBI_PRE_MEASURE = 2, MBI_PRE_IN, MBI_PRE_MEAN_OF_Z, MBI_PRE_OUT, MBI_PRE_START,
+	MBI_PRE_ALPHA_STEP, MBI_PRE_NEXT, MBI_PRE_FIRST, MBI_PRE_ITERATE };
+
+static const char *mbi_precondition_name(merbit_preconditioner_kind kind);
+static merbit_status mbi_precondition_check(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc);
+static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc, int inside, merbit_preconditioner **made);
+static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a);
+
+#endif
+
 typedef struct mbi_setup {
 	const merbit_view *csr;
 	double *blocks;
@@ -28667,8 +28765,9 @@ static void mbi_invert_task(void *argument, int task) {
 static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
 		double value) {
 	return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
-			"), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-			"diagonal; use another solver_desc.preconditioner, or none", row, row, value);
+			"), counted from 0, is %g: %s divides by the diagonal; use another "
+			"solver_desc.preconditioner, or none",
+			row, row, value, mbi_precondition_name(solver->desc.preconditioner));
 }
 
 static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks, void *inverse) {
@@ -28690,55 +28789,6 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ==== */
-/* ==== >>solve/precondition/precondition.h ==== */
-#ifndef MBI_PRECONDITION_H
-#define MBI_PRECONDITION_H
-#define MBI_PRE_R 4
-#define MBI_PRE_Z 5
-#define MBI_PRE_OWN 6
-#define MBI_PRE_VECTORS 5
-#define MBI_PRE_TABLE 11
-#define MBI_PRE_MEAN 0
-#define MBI_PRE_SIZE 1
-
-typedef struct mbi_precondition_method {
-	const char *name;
-	int block;
-	int product;
-	int vectors;
-	merbit_status (*create)(struct merbit_preconditioner *p, const merbit_view *a);
-	merbit_status (*apply)(struct merbit_preconditioner *p, const void *r, void *z, void *stream);
-	merbit_status (*update)(struct merbit_preconditioner *p, const merbit_view *a);
-	void (*describe)(const struct merbit_preconditioner *p, char *text, size_t size);
-	void (*info)(const struct merbit_preconditioner *p, merbit_preconditioner_info *info);
-	void (*destroy)(struct merbit_preconditioner *p);
-} mbi_precondition_method;
-
-struct merbit_preconditioner {
-	merbit_context *context;
-	merbit_preconditioner_desc desc;
-	const mbi_precondition_method *method;
-	merbit_view view;
-	merbit_type type;
-	merbit_side side;
-	int64_t n;
-	merbit_solver *engine;
-	struct merbit_preconditioner *inner;
-	void *state;
-	double setup_seconds;
-};
-
-enum { MBI_PRE_MEASURE = 2, MBI_PRE_IN, MBI_PRE_MEAN_OF_Z, MBI_PRE_OUT };
-
-static const char *mbi_precondition_name(merbit_preconditioner_kind kind);
-static merbit_status mbi_precondition_check(merbit_context *context, const merbit_view *view,
-		const merbit_preconditioner_desc *desc);
-static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
-		const merbit_preconditioner_desc *desc, merbit_preconditioner **made);
-static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a);
-
-#endif
-
 static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 	const mbi_step *step = &solver->method->steps[index];
 	int64_t n = solver->n;
@@ -30157,8 +30207,9 @@ typedef struct mbk_setup_invert_arguments {
 #define MBI_SETUP_RESIDENT 2
 
 static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
-	return mbi_solve_on_gpu(solver) && !solver->planless && view->memory == MERBIT_MEMORY_DEVICE &&
-			view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
+	return mbi_solve_on_gpu(solver) && !solver->planless &&
+			view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
+			!mbi_view_is_triangle(view);
 }
 
 static int mbi_setup_lanes(const merbit_view *view) {
@@ -30485,6 +30536,11 @@ static merbit_status mbi_solver_check_object(merbit_context *context, const merb
 				(int)desc->precondition->kind, mbi_precondition_name(kind));
 	}
 	own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
+	if (own.singular && desc->refine) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.refine is set together with preconditioner_desc.singular, which "
+				"it does not support; set refine to 0");
+	}
 	return desc->precondition != NULL || mbi_solver_makes_object(desc)
 			? mbi_precondition_check(context, view, &own) : MERBIT_OK;
 }
@@ -30629,7 +30685,8 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
 	if (status == MERBIT_OK && solver->method->iterate != NULL &&
 			mbi_solver_makes_object(&solver->desc)) {
 		const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
-		status = mbi_precondition_create(solver->context, &solver->view, &own, &solver->precondition);
+		status =
+				mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
 	}
 	return status;
 }
@@ -30820,149 +30877,6 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 	return mbi_solver_set_values(solver, scaled, memory);
 }
 
-/* ==== >>solve/core/solve.c  solvers: a solve ==== */
-static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
-		const void *in, const void *out, const char *names) {
-	merbit_context *context = solver->context;
-	if (solver->n > 0 && (in == NULL || out == NULL)) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call, names[in != NULL]);
-	}
-	if (mbi_overlap(in, mbi_solve_bytes(solver), out, mbi_solve_bytes(solver))) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"%s: %c and %c overlap; use two vectors of %" PRId64 " elements", call,
-				names[0], names[1], solver->n);
-	}
-	if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
-			(!mbi_device_owns(context, in) || !mbi_device_owns(context, out))) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"%s: %c is host memory, but the solver computes on CUDA; use a "
-				"merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
-				call, names[mbi_device_owns(context, in) != 0]);
-	}
-	return MERBIT_OK;
-}
-
-static merbit_status mbi_solver_join(merbit_solver *solver) {
-	return mbi_solve_on_gpu(solver) && solver->desc.stream != NULL
-			? mbi_device_synchronize(solver->context, NULL) : MERBIT_OK;
-}
-
-static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
-		int start_from_x) {
-	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
-	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
-	if (!start_from_x) {
-		return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
-	}
-	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
-	return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
-}
-
-static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
-	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-	const double scale = solver->norm * state->x_most + state->b_most;
-	result->stop = (merbit_stop)stop;
-	result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
-	result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
-	result->residual = mbi_solve_ratio(state, state->ww);
-	result->estimated_residual =
-			mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
-	result->backward_error = scale > 0 ? state->w_most / scale : 0;
-	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
-		result->iterations = 0;
-		result->residual = result->estimated_residual = result->backward_error = 0;
-	}
-}
-
-static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
-		int start_from_x, int *stop) {
-	MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
-	return solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, stop)
-			: mbi_solve_loop(solver, !start_from_x, stop);
-}
-
-static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
-		int start_from_x, merbit_solver_result *result) {
-	int stop = MBI_SOLVE_ON;
-	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-	solver->rhs_scale = 0;
-	MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-	if (stop == MBI_SOLVE_SCALE_RHS) {
-		solver->rhs_scale = -ilogb(state->b_most);
-		MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-	}
-	MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
-	if (mbi_scale_x_out_of_range(solver, state->x_most)) { stop = MERBIT_STOP_NOT_FINITE; }
-	mbi_solver_report(solver, stop, result);
-	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
-		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
-	}
-	return mbi_solve_copy_out(solver, MBI_AT_X, x);
-}
-
-static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
-	const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
-	merbit_plan_info inner_plan;
-	result->prepare_seconds = solver->prepare_seconds;
-	result->iterate_seconds = mbi_seconds() - solver->started;
-	result->synchronizations = solver->synchronizations;
-	(void)merbit_plan_get_info(solver->plan, &result->plan);
-	(void)merbit_plan_describe(solver->plan, result->plan_description,
-			sizeof result->plan_description);
-	result->recorded = iterating->gpu.graph == NULL ? 0 : iterating->gpu.loops ? 2 : 1;
-	result->device_bytes = mbi_solver_device_bytes(solver, &result->plan);
-	if (mbi_solve_on_gpu(solver) && solver->inner != NULL) {
-		(void)merbit_plan_get_info(iterating->plan, &inner_plan);
-		result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
-		result->device_bytes +=
-				solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
-	}
-	if (solver->n > 0) {
-		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
-	}
-}
-
-MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
-		int start_from_x, double *history, int history_size, merbit_solver_result *result) {
-	merbit_solver_result answer;
-	merbit_status status;
-	memset(&answer, 0, sizeof answer);
-	if (result != NULL) { *result = answer; }
-	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	mbi_solver_reset(solver, history, history_size);
-	MBI_TRY(mbi_solver_enter(solver));
-	status = mbi_solver_check_vectors(solver, "merbit_solver_solve", b, x, "bx");
-	if (status == MERBIT_OK) { status = mbi_solver_join(solver); }
-	if (status == MERBIT_OK && solver->n > 0) {
-		status = mbi_solver_run(solver, b, x, start_from_x, &answer);
-	}
-	mbi_solver_leave(solver);
-	if (status == MERBIT_OK && result != NULL) {
-		mbi_solver_finish(solver, &answer);
-		*result = answer;
-	}
-	return status;
-}
-
-static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
-	MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
-	if (solver->n == 0) { return MERBIT_OK; }
-	MBI_TRY(mbi_solver_join(solver));
-	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
-	MBI_TRY(mbi_solve_product(solver, MBI_AT_X, MBI_AT_B));
-	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale));
-	return mbi_solve_copy_out(solver, MBI_AT_B, y);
-}
-
-MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y) {
-	merbit_status status;
-	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	MBI_TRY(mbi_solver_enter(solver));
-	status = mbi_solver_product(solver, x, y);
-	mbi_solver_leave(solver);
-	return status;
-}
-
 /* ==== >>solve/precondition/engine.c  preconditioners: vectors, steps and products on either side ==== */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -30976,7 +30890,29 @@ MBS_AFTER(pre_mean) {
 	(void)c;
 	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
 }
-MBS_NOTHING_BEFORE(pre_out) MBS_NOTHING_AFTER(pre_out)
+MBS_NOTHING_BEFORE(pre_out) MBS_NOTHING_AFTER(pre_out) MBS_NOTHING_BEFORE(pre_start)
+MBS_AFTER(pre_start) {
+	(void)c;
+	m->state.iterations = 0;
+	m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);
+	m->state.scalar[MBI_PRE_BETA_OLD] = 1;
+	m->state.scalar[MBI_PRE_NEGATIVE] = sums[1];
+}
+MBS_NOTHING_BEFORE(pre_alpha) MBS_AFTER(pre_alpha) {
+	mbi_solve_state *s = &m->state;
+	const double beta = c->scalar[MBI_PRE_BETA];
+	s->scalar[MBI_PRE_ALPHA] = sums[0] / (beta * beta);
+	m->ring[3 * s->iterations] = sums[0] / (beta * beta);
+	m->ring[3 * s->iterations + 1] = beta;
+	m->ring[3 * s->iterations + 2] = sums[1] / (beta * c->scalar[MBI_PRE_BETA_OLD]);
+}
+MBS_NOTHING_BEFORE(pre_next) MBS_AFTER(pre_next) {
+	m->state.iterations++;
+	m->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];
+	m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);
+}
+MBS_NOTHING_BEFORE(pre_first) MBS_NOTHING_AFTER(pre_first) MBS_NOTHING_BEFORE(pre_iterate)
+MBS_NOTHING_AFTER(pre_iterate)
 
 #define MBI_SOLVE_PRECONDITION_STEPS \
 MBS_ELEMENT(pre_measure) { \
@@ -31010,7 +30946,54 @@ MBS_ELEMENT(pre_out) { \
 	MBS_STORE(MBI_PRE_Z, v->to ? ((double)((const float *)v->at[MBI_PRE_OWN + 1])[i] - mean) * \
 			(size > 0 ? size : 1) : (double)MBS_AT(MBI_PRE_OWN + 1)[i] - mean); \
 } \
-MBS_STEP(pre_out, 0, 0, MBS_ALWAYS)
+MBS_STEP(pre_out, 0, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_start) { \
+	const double inverse = MBS_LOAD(MBI_AT_INVERSE); \
+	unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull; \
+	double start; \
+	(void)c; \
+	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull; \
+	h = (h ^ (h >> 27)) * 0x94d049bb133111ebull; \
+	start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1); \
+	MBS_AT(v->from)[i] = (MBS_VECTOR)start; \
+	MBS_AT(v->to)[i] = 0; \
+	sums[0] += start * start / inverse; \
+	MBS_GREATER(sums[1], -inverse); \
+} \
+MBS_STEP(pre_start, 1, 1, MBS_ALWAYS) \
+MBS_ELEMENT(pre_alpha) { \
+	const double product = MBS_LOAD(MBI_PRE_OWN + 1); \
+	(void)c; \
+	sums[0] += (double)MBS_AT(v->from)[i] * product; \
+	sums[1] += (double)MBS_AT(v->to)[i] * product; \
+} \
+MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_next) { \
+	const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA]; \
+	const double next = (inverse * MBS_LOAD(MBI_PRE_OWN + 1) - \
+			c->scalar[MBI_PRE_ALPHA] * (double)MBS_AT(v->from)[i]) / beta - \
+			(double)MBS_AT(v->to)[i] * beta / c->scalar[MBI_PRE_BETA_OLD]; \
+	MBS_AT(v->to)[i] = (MBS_VECTOR)next; \
+	sums[0] += next * next / inverse; \
+} \
+MBS_STEP(pre_next, 1, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_first) { \
+	(void)c; \
+	(void)sums; \
+	MBS_AT(v->to)[i] = (MBS_VECTOR)(((const double *)v->at[MBI_PRE_TABLE])[0] * \
+			MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R)); \
+} \
+MBS_STEP(pre_first, 0, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_iterate) { \
+	const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from; \
+	const double x = (double)MBS_AT(MBI_PRE_Z + MBI_PRE_OWN - v->to)[i]; \
+	const double before = v->from > 1 ? (double)MBS_AT(v->to)[i] : 0; \
+	(void)c; \
+	(void)sums; \
+	MBS_AT(v->to)[i] = (MBS_VECTOR)(x + factors[0] * (x - before) + \
+			factors[1] * MBS_LOAD(MBI_AT_INVERSE) * (MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1))); \
+} \
+MBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)
 MBI_SOLVE_PRECONDITION_STEPS
 #undef MBS_VECTOR
 #undef MBS_NAME
@@ -31022,12 +31005,18 @@ MBI_SOLVE_PRECONDITION_STEPS
 
 static const mbi_step mbi_precondition_steps[] = {
 		MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(pre_measure),
-		MBI_STEP(pre_in), MBI_STEP(pre_mean), MBI_STEP(pre_out), };
+		MBI_STEP(pre_in), MBI_STEP(pre_mean), MBI_STEP(pre_out),
+		MBI_STEP(pre_start), MBI_STEP(pre_alpha), MBI_STEP(pre_next),
+		MBI_STEP(pre_first), MBI_STEP(pre_iterate), };
 
 static void mbi_precondition_layout(merbit_solver *solver) {
 	int k;
 	for (k = 0; k <= MBI_AT_W; k++) { solver->alias[k] = MBI_SOLVE_NONE; }
 	for (k = 0; k < solver->kept; k++) { solver->alias[MBI_PRE_OWN + k] = MBI_SOLVE_OWN; }
+	if (solver->kept > 2) {
+		solver->alias[MBI_PRE_TABLE] = MBI_SOLVE_OWN;
+		solver->bytes_at[MBI_PRE_TABLE] = 2 * (MBI_PRE_DEGREE_MOST + 1) * (int64_t)sizeof(double);
+	}
 }
 
 static const mbi_solve_method mbi_precondition_engine_method = {
@@ -31127,25 +31116,496 @@ static const mbi_precondition_method mbi_block_jacobi_method = {
 		"block Jacobi",      -1,  0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
 		mbi_pre_blocks_info, NULL};
 
+/* ==== >>solve/precondition/examine.c  preconditioners: why a matrix is not positive definite ==== */
+static double mbi_csr_value(const merbit_view *csr, int64_t k) {
+	return csr->values == NULL ? 1.0
+			: mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
+			: ((const double *)csr->values)[k];
+}
+
+static int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
+	int64_t low = mbi_row_start(csr, row), high = mbi_row_start(csr, row + 1);
+	while (low < high) {
+		const int64_t middle = low + (high - low) / 2;
+		const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, middle);
+		if (at == column) { return middle; }
+		if (at < column) { low = middle + 1; } else { high = middle; }
+	}
+	return -1;
+}
+
+typedef struct mbi_examine {
+	const merbit_view *csr;
+	int64_t *bad;
+	int tasks;
+} mbi_examine;
+
+static double mbi_examine_at(const merbit_view *csr, int64_t row, int64_t column) {
+	const int64_t k = mbi_csr_find(csr, row, column);
+	return k < 0 ? 0 : mbi_csr_value(csr, k);
+}
+
+static int mbi_examine_wrong(const merbit_view *csr, int64_t row, int64_t column, double value) {
+	const double epsilon = mbi_view_type(csr) == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+	double mirrored, size;
+	if (!(value - value == 0) || (row == column && !(value > 0))) { return 1; }
+	if (row == column) { return 0; }
+	mirrored = mbi_examine_at(csr, column, row);
+	if (value == mirrored) { return 0; }
+	size = sqrt(fabs(mbi_examine_at(csr, row, row))) *
+			sqrt(fabs(mbi_examine_at(csr, column, column)));
+	return fabs(value - mirrored) > sqrt(epsilon) * size;
+}
+
+static void mbi_examine_rows(void *argument, int task) {
+	mbi_examine *e = (mbi_examine *)argument;
+	const merbit_view *csr = e->csr;
+	const int64_t last = mbi_share(csr->rows, e->tasks, task + 1);
+	int64_t row, k;
+	e->bad[2 * task] = -1;
+	for (row = mbi_share(csr->rows, e->tasks, task); row < last; row++) {
+		for (k = mbi_row_start(csr, row); k < mbi_row_start(csr, row + 1); k++) {
+			const int64_t column = mbi_index_at(csr->col_ind, csr->index_type, k);
+			if (mbi_examine_wrong(csr, row, column, mbi_csr_value(csr, k))) {
+				e->bad[2 * task] = row;
+				e->bad[2 * task + 1] = column;
+				return;
+			}
+		}
+		if (mbi_csr_find(csr, row, row) < 0) {
+			e->bad[2 * task] = e->bad[2 * task + 1] = row;
+			return;
+		}
+	}
+}
+
+static merbit_status mbi_examine_fail(merbit_preconditioner *p, const merbit_view *csr,
+		int64_t row, int64_t column) {
+	const double value = mbi_examine_at(csr, row, column);
+	char where[96], why[96];
+	(void)snprintf(where, sizeof where, "A(%" PRId64 ", %" PRId64 "), counted from 0, is %g", row,
+			column, value);
+	if (row == column || !(value - value == 0)) {
+		(void)snprintf(why, sizeof why, "%s", value - value == 0 ? "" : ", which is not finite");
+	} else {
+		(void)snprintf(why, sizeof why, ", but A(%" PRId64 ", %" PRId64 ") is %g", column, row,
+				mbi_examine_at(csr, column, row));
+	}
+	return mbi_fail(p->context, MERBIT_INVALID_MATRIX, "%s%s: %s " MBI_PRE_NEEDS_SPD, where, why,
+			mbi_precondition_name(p->desc.kind));
+}
+
+static merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p,
+		const merbit_view *csr) {
+	mbi_examine e;
+	void *bad = NULL;
+	merbit_status status = MERBIT_OK;
+	int task;
+	e.csr = csr;
+	e.tasks = mbi_share_tasks(p->context, csr->nnz + csr->rows);
+	MBI_TRY(mbi_allocate_array(p->context, e.tasks, 2 * sizeof(int64_t), "rows at fault", &bad));
+	e.bad = (int64_t *)bad;
+	mbi_parallel(p->context, e.tasks, mbi_examine_rows, &e);
+	for (task = 0; task < e.tasks && status == MERBIT_OK; task++) {
+		if (e.bad[2 * task] >= 0) {
+			status = mbi_examine_fail(p, csr, e.bad[2 * task], e.bad[2 * task + 1]);
+		}
+	}
+	mbi_release(p->context, bad);
+	return status;
+}
+
+static merbit_status mbi_precondition_examine(merbit_preconditioner *p, const merbit_view *a) {
+	merbit_matrix *copy = NULL;
+	merbit_status status;
+	MBI_TRY(merbit_matrix_create(p->context, a, &copy));
+	status = mbi_precondition_examine_csr(p, &copy->view);
+	merbit_matrix_destroy(copy);
+	return status;
+}
+
+/* ==== >>solve/precondition/chebyshev.c  preconditioners: Chebyshev's polynomial ==== */
+#define MBI_LANCZOS_STEPS 16
+#define MBI_CHEBYSHEV_MARGIN 1.05
+#define MBI_CHEBYSHEV_RATIO \
+	1e-4
+
+typedef struct mbi_chebyshev { double low, high; } mbi_chebyshev;
+
+static int mbi_lanczos_below(const double *t, int size, double at) {
+	double pivot = 1;
+	int k, below = 0;
+	for (k = 0; k < size; k++) {
+		const double off = k > 0 ? t[3 * k + 1] : 0;
+		pivot = t[3 * k] - at - (off * off) / pivot;
+		pivot = pivot == 0 ? DBL_MIN : pivot;
+		below += pivot < 0;
+	}
+	return below;
+}
+
+static double mbi_lanczos_value(const double *t, int size, int index) {
+	double most = 0, low, high;
+	int k;
+	for (k = 0; k < size; k++) {
+		const double row =
+				fabs(t[3 * k]) + (k > 0 ? t[3 * k + 1] : 0) + (k + 1 < size ? t[3 * k + 4] : 0);
+		most = row > most ? row : most;
+	}
+	low = -most;
+	high = most;
+	for (k = 0; k < 60; k++) {
+		const double middle = 0.5 * (low + high);
+		if (mbi_lanczos_below(t, size, middle) > index) { high = middle; } else { low = middle; }
+	}
+	return 0.5 * (low + high);
+}
+
+static merbit_status mbi_chebyshev_product(merbit_preconditioner *p, int slot, const void *v,
+		void *stream) {
+	return merbit_spmv(p->engine->plan, NULL, NULL, v, NULL, p->engine->v.at[slot], stream);
+}
+
+static merbit_status mbi_chebyshev_lanczos(merbit_preconditioner *p, int steps) {
+	merbit_solver *engine = p->engine;
+	int k;
+	engine->v.from = MBI_PRE_OWN;
+	engine->v.to = MBI_PRE_OWN + 2;
+	MBI_TRY(mbi_precondition_step(p, MBI_PRE_START, NULL, NULL, NULL));
+	for (k = 0; k < steps; k++) {
+		MBI_TRY(mbi_chebyshev_product(p, MBI_PRE_OWN + 1, engine->v.at[engine->v.from], NULL));
+		MBI_TRY(mbi_precondition_step(p, MBI_PRE_ALPHA_STEP, NULL, NULL, NULL));
+		MBI_TRY(mbi_precondition_step(p, MBI_PRE_NEXT, NULL, NULL, NULL));
+		engine->v.from = engine->v.to;
+		engine->v.to = 2 * MBI_PRE_OWN + 2 - engine->v.from;
+	}
+	return mbi_solve_download(engine, &engine->seen, engine->memory, sizeof engine->seen);
+}
+
+static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merbit_view *a,
+		int steps, mbi_chebyshev *own) {
+	const double *t = p->engine->seen.ring;
+	const double epsilon = p->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+	double low, high, skew = 0;
+	int size = 0;
+	while (size < steps && (size == 0 || t[3 * size + 1] > 1e3 * epsilon * fabs(t[0]))) { size++; }
+	low = mbi_lanczos_value(t, size, 0);
+	high = mbi_lanczos_value(t, size, size - 1);
+	while (--size > 0) {
+		const double differ = fabs(t[3 * size + 2] - t[3 * size + 1]);
+		skew = differ > skew ? differ : skew;
+	}
+	if (p->engine->seen.state.scalar[MBI_PRE_NEGATIVE] > 0 || !(high > 0) || !(high <= DBL_MAX) ||
+			low < -1e3 * epsilon * high || skew > sqrt(epsilon) * high) {
+		MBI_TRY(mbi_precondition_examine(p, a));
+		return mbi_fail(p->context, MERBIT_INVALID_MATRIX,
+				"Lanczos finds %g to %g for the eigenvalues of D^-1 A, with the diagonal D of "
+				"A: %s " MBI_PRE_NEEDS_SPD, low, high, mbi_precondition_name(p->desc.kind));
+	}
+	own->high = MBI_CHEBYSHEV_MARGIN * high;
+	own->low = low > MBI_CHEBYSHEV_RATIO * own->high ? low : MBI_CHEBYSHEV_RATIO * own->high;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_chebyshev *own = (mbi_chebyshev *)p->state;
+	const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
+	double factors[2 * (MBI_PRE_DEGREE_MOST + 1)] = {0};
+	double theta, delta, rho;
+	merbit_status status;
+	int k;
+	if (p->n == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_chebyshev_lanczos(p, steps);
+	if (status == MERBIT_OK) { status = mbi_chebyshev_interval(p, a, steps, own); }
+	theta = 0.5 * (own->high + own->low);
+	delta = 0.5 * (own->high - own->low);
+	rho = delta / theta;
+	factors[0] = 1 / theta;
+	for (k = 1; k <= p->desc.degree; k++) {
+		const double last = rho;
+		rho = 1 / (2 * theta / delta - last);
+		factors[2 * k] = rho * last;
+		factors[2 * k + 1] = 2 * rho / delta;
+	}
+	if (status == MERBIT_OK) {
+		status = mbi_solve_upload(p->engine, p->engine->v.at[MBI_PRE_TABLE], factors, sizeof factors);
+	}
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static merbit_status mbi_chebyshev_create(merbit_preconditioner *p, const merbit_view *a) {
+	p->state = mbi_allocate(p->context, sizeof(mbi_chebyshev));
+	if (p->state == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a polynomial's record");
+	}
+	memset(p->state, 0, sizeof(mbi_chebyshev));
+	return mbi_chebyshev_update(p, a);
+}
+
+static merbit_status mbi_chebyshev_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	merbit_solver *engine = p->engine;
+	int k;
+	engine->v.to = p->desc.degree % 2 == 0 ? MBI_PRE_Z : MBI_PRE_OWN;
+	MBI_TRY(mbi_precondition_step(p, MBI_PRE_FIRST, r, z, stream));
+	for (k = 1; k <= p->desc.degree; k++) {
+		MBI_TRY(mbi_chebyshev_product(p, MBI_PRE_OWN + 1, engine->v.at[engine->v.to], stream));
+		engine->v.to = MBI_PRE_Z + MBI_PRE_OWN - engine->v.to;
+		engine->v.from = k;
+		MBI_TRY(mbi_precondition_step(p, MBI_PRE_ITERATE, r, z, stream));
+	}
+	return MERBIT_OK;
+}
+
+static void mbi_chebyshev_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	const mbi_chebyshev *own = (const mbi_chebyshev *)p->state;
+	(void)snprintf(text, size, " of degree %d for eigenvalues from %.3g to %.3g", p->desc.degree,
+			own->low, own->high);
+}
+
+static void mbi_chebyshev_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	info->operator_complexity = p->desc.degree;
+}
+
+static void mbi_chebyshev_destroy(merbit_preconditioner *p) { mbi_release(p->context, p->state); }
+
+static const mbi_precondition_method mbi_chebyshev_method = {"Chebyshev", 1, 1, 3,
+		mbi_chebyshev_create, mbi_chebyshev_apply, mbi_chebyshev_update, mbi_chebyshev_describe,
+		mbi_chebyshev_info, mbi_chebyshev_destroy};
+
+/* ==== >>solve/precondition/fsai.c  preconditioners: factorised sparse approximate inverse ==== */
+#define MBI_FSAI_MOST 64
+
+typedef struct mbi_fsai {
+	void *row_ptr, *columns, *values;
+	merbit_view g;
+	merbit_plan *plans[2];
+} mbi_fsai;
+
+typedef struct mbi_fsai_rows {
+	merbit_context *context;
+	const merbit_view *a;
+	mbi_fsai *own;
+	int64_t bad;
+	double pivot;
+	int tasks;
+} mbi_fsai_rows;
+
+static int mbi_fsai_places(const merbit_view *a, int64_t row, int32_t *columns) {
+	double sizes[MBI_FSAI_MOST];
+	const int64_t end = mbi_csr_find(a, row, row);
+	int count = 0, i;
+	int64_t k;
+	for (k = mbi_row_start(a, row); k < end; k++) {
+		const int32_t column = (int32_t)mbi_index_at(a->col_ind, a->index_type, k);
+		const int64_t diagonal =
+				end - mbi_row_start(a, row) < MBI_FSAI_MOST ? -1 : mbi_csr_find(a, column, column);
+		const double size =
+				diagonal < 0 ? 0 : fabs(mbi_csr_value(a, k)) / sqrt(mbi_csr_value(a, diagonal));
+		int place = count;
+		if (count == MBI_FSAI_MOST - 1) {
+			place = 0;
+			for (i = 1; i < count; i++) { place = sizes[i] < sizes[place] ? i : place; }
+			if (size <= sizes[place]) { continue; }
+			for (i = place; i + 1 < count; i++) {
+				columns[i] = columns[i + 1];
+				sizes[i] = sizes[i + 1];
+			}
+			place = count - 1;
+		} else { count++; }
+		columns[place] = column;
+		sizes[place] = size;
+	}
+	columns[count] = (int32_t)row;
+	return count + 1;
+}
+
+static int mbi_fsai_solve(double *l, int count, double epsilon, double *y, double *pivot) {
+	int i, j, k;
+	for (i = 0; i < count; i++) {
+		double *row = l + i * (i + 1) / 2;
+		const double diagonal = row[i], least = 8 * count * epsilon * diagonal;
+		for (j = 0; j <= i; j++) {
+			const double *other = l + j * (j + 1) / 2;
+			double sum = row[j];
+			for (k = 0; k < j; k++) { sum -= row[k] * other[k]; }
+			if (j < i) { row[j] = sum / other[j]; } else if (!(sum >= -least)) {
+				*pivot = sum;
+				return i;
+			} else { row[i] = sqrt(sum > least ? sum : diagonal); }
+		}
+	}
+	for (i = count - 1; i >= 0; i--) {
+		double sum = i == count - 1 ? 1 : 0;
+		for (k = i + 1; k < count; k++) { sum -= l[k * (k + 1) / 2 + i] * y[k]; }
+		y[i] = sum / l[i * (i + 1) / 2 + i];
+	}
+	return count;
+}
+
+static void mbi_fsai_fill(void *argument, int task) {
+	mbi_fsai_rows *f = (mbi_fsai_rows *)argument;
+	const int64_t last = mbi_share_rows(f->a, f->tasks, task + 1);
+	const double epsilon = mbi_view_type(f->a) == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+	double l[MBI_FSAI_MOST * (MBI_FSAI_MOST + 1) / 2], y[MBI_FSAI_MOST], pivot = 0;
+	int64_t row;
+	for (row = mbi_share_rows(f->a, f->tasks, task); row < last; row++) {
+		const int64_t first = mbi_row_start(&f->own->g, row);
+		const int count = (int)(mbi_row_start(&f->own->g, row + 1) - first);
+		const int32_t *columns = (const int32_t *)f->own->columns + first;
+		int i, j;
+		for (i = 0; i < count; i++) {
+			for (j = 0; j <= i; j++) {
+				const int64_t k = mbi_csr_find(f->a, columns[i], columns[j]);
+				l[i * (i + 1) / 2 + j] = k < 0 ? 0 : mbi_csr_value(f->a, k);
+			}
+		}
+		if (mbi_fsai_solve(l, count, epsilon, y, &pivot) < count) {
+			mbi_mutex_lock(&f->context->lock);
+			if (f->bad < 0 || row < f->bad) {
+				f->bad = row;
+				f->pivot = pivot;
+			}
+			mbi_mutex_unlock(&f->context->lock);
+			return;
+		}
+		for (i = 0; i < count; i++) {
+			if (mbi_view_type(f->a) == MERBIT_F32) {
+				((float *)f->own->values)[first + i] = (float)y[i];
+			} else { ((double *)f->own->values)[first + i] = y[i]; }
+		}
+	}
+}
+
+static merbit_status mbi_fsai_shape(merbit_preconditioner *p, mbi_fsai *own,
+		const merbit_view *a) {
+	const size_t offset = a->offset_type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
+	int32_t columns[MBI_FSAI_MOST];
+	int64_t row, count = 0, lower;
+	MBI_TRY(mbi_allocate_array(p->context, p->n + 1, offset, "row offsets of G", &own->row_ptr));
+	mbi_index_set(own->row_ptr, a->offset_type, 0, 0);
+	for (row = 0; row < p->n; row++) {
+		lower = mbi_csr_find(a, row, row) + 1 - mbi_row_start(a, row);
+		count += lower < MBI_FSAI_MOST ? lower : MBI_FSAI_MOST;
+		mbi_index_set(own->row_ptr, a->offset_type, row + 1, count);
+	}
+	MBI_TRY(mbi_allocate_array(p->context, count, sizeof(int32_t), "columns of G", &own->columns));
+	MBI_TRY(mbi_allocate_array(p->context, count, mbi_type_size(p->type), "values of G",
+			&own->values));
+	for (row = 0; row < p->n; row++) {
+		const int64_t first = mbi_index_at(own->row_ptr, a->offset_type, row);
+		const int places = mbi_fsai_places(a, row, columns);
+		memcpy((int32_t *)own->columns + first, columns, (size_t)places * sizeof columns[0]);
+	}
+	own->g = merbit_csr(p->n, p->n, count, own->row_ptr, own->columns, own->values);
+	own->g.offset_type = a->offset_type;
+	own->g.value_type = p->type;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_fsai_values(merbit_preconditioner *p, mbi_fsai *own,
+		const merbit_view *a) {
+	mbi_fsai_rows f;
+	f.context = p->context;
+	f.a = a;
+	f.own = own;
+	f.bad = -1;
+	f.pivot = 0;
+	f.tasks = mbi_share_tasks(p->context, 4 * a->nnz + a->rows);
+	mbi_parallel(p->context, f.tasks, mbi_fsai_fill, &f);
+	return f.bad < 0 ? MERBIT_OK : mbi_fail(p->context, MERBIT_INVALID_MATRIX,
+			"the part of A for row %" PRId64 ", counted from 0, of FSAI is not "
+			"positive definite: its factorisation divides by %g; %s " MBI_PRE_NEEDS_SPD,
+			f.bad, f.pivot, mbi_precondition_name(p->desc.kind));
+}
+
+static merbit_status mbi_fsai_plan(merbit_preconditioner *p, mbi_fsai *own) {
+	int k;
+	for (k = 0; k < 2; k++) {
+		merbit_plan_desc desc;
+		memset(&desc, 0, sizeof desc);
+		desc.operation = k == 0 ? MERBIT_OPERATION_N : MERBIT_OPERATION_T;
+		desc.side = p->side;
+		desc.deterministic = p->desc.deterministic;
+		desc.expected_calls = MBI_SOLVER_PRODUCTS;
+		MBI_TRY(own->plans[k] != NULL
+				? merbit_plan_update_values(own->plans[k], own->values, MERBIT_MEMORY_HOST)
+				: merbit_plan_create(p->context, &own->g, &desc, &own->plans[k]));
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_fsai_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_fsai *own = (mbi_fsai *)p->state;
+	merbit_matrix *copy = NULL;
+	merbit_status status;
+	MBI_TRY(merbit_matrix_create(p->context, a, &copy));
+	status = mbi_precondition_examine_csr(p, &copy->view);
+	if (status == MERBIT_OK && own->values == NULL) { status = mbi_fsai_shape(p, own, &copy->view); }
+	if (status == MERBIT_OK) { status = mbi_fsai_values(p, own, &copy->view); }
+	merbit_matrix_destroy(copy);
+	return status == MERBIT_OK ? mbi_fsai_plan(p, own) : status;
+}
+
+static merbit_status mbi_fsai_create(merbit_preconditioner *p, const merbit_view *a) {
+	p->state = mbi_allocate(p->context, sizeof(mbi_fsai));
+	if (p->state == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for an approximate inverse");
+	}
+	memset(p->state, 0, sizeof(mbi_fsai));
+	return mbi_fsai_update(p, a);
+}
+
+static merbit_status mbi_fsai_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	const mbi_fsai *own = (const mbi_fsai *)p->state;
+	void *between = p->engine->v.at[MBI_PRE_OWN];
+	MBI_TRY(merbit_spmv(own->plans[0], NULL, NULL, r, NULL, between, stream));
+	return merbit_spmv(own->plans[1], NULL, NULL, between, NULL, z, stream);
+}
+
+static void mbi_fsai_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	(void)snprintf(text, size, " of %" PRId64 " nonzeros%s", ((const mbi_fsai *)p->state)->g.nnz,
+			mbi_precondition_on_gpu(p) ? ", made by CPU threads," : "");
+}
+
+static void mbi_fsai_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const mbi_fsai *own = (const mbi_fsai *)p->state;
+	info->host_bytes += own->g.nnz * (int64_t)(sizeof(int32_t) + mbi_type_size(p->type)) +
+			(p->n + 1) * (own->g.offset_type == MERBIT_INDEX_64 ? 8 : 4);
+	info->operator_complexity =
+			info->nonzeros[0] > 0 ? 2 * (double)own->g.nnz / (double)info->nonzeros[0] : 1;
+	mbi_precondition_count(NULL, own->plans[0], info);
+	mbi_precondition_count(NULL, own->plans[1], info);
+}
+
+static void mbi_fsai_destroy(merbit_preconditioner *p) {
+	mbi_fsai *own = (mbi_fsai *)p->state;
+	if (own != NULL) {
+		merbit_plan_destroy(own->plans[0]);
+		merbit_plan_destroy(own->plans[1]);
+		mbi_release(p->context, own->row_ptr);
+		mbi_release(p->context, own->columns);
+		mbi_release(p->context, own->values);
+		mbi_release(p->context, own);
+	}
+}
+
+static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsai_create,
+		mbi_fsai_apply, mbi_fsai_update, mbi_fsai_describe, mbi_fsai_info, mbi_fsai_destroy};
+
 /* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
 /* ==== >>solve/amg/amg.h ==== */
 #ifndef MBI_AMG_H
 #define MBI_AMG_H
 
-#ifndef MBI_AMG_THETA
 #define MBI_AMG_THETA 0.1
-#endif
-#ifndef MBI_AMG_OMEGA
 #define MBI_AMG_OMEGA (4.0 / 3)
-#endif
-#ifndef MBI_AMG_PASSES
-#define MBI_AMG_PASSES 1
-#endif
 #define MBI_AMG_NEIGHBOURS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
-#ifndef MBI_AMG_DENSE
 #define MBI_AMG_DENSE 6
-#endif
 #define MBI_AMG_COARSENING 1.5
 #define MBI_AMG_LEVELS 16
 #define MBI_AMG_COARSEST 256
@@ -31569,9 +32029,7 @@ static void mbi_aggregate_near(void *argument, int task) {
 	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
 	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
 	for (; node < last; node++) {
-		if (g->near[node] != MBI_AMG_ROOT && g->aggregate[node] < 0) {
-			g->near[node] = mbi_aggregate_most(g, g->keys, node);
-		}
+		if (g->near[node] != MBI_AMG_ROOT) { g->near[node] = mbi_aggregate_most(g, g->keys, node); }
 	}
 }
 
@@ -31596,7 +32054,7 @@ static void mbi_aggregate_free(void *argument, int task) {
 	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
 	for (; node < last; node++) {
 		const int32_t *row_ptr = g->strong->row_ptr + node;
-		g->keys[node] = row_ptr[1] > row_ptr[0] && g->aggregate[node] < 0;
+		g->keys[node] = row_ptr[1] > row_ptr[0];
 		g->near[node] = 0;
 	}
 }
@@ -31635,21 +32093,6 @@ static void mbi_aggregate_join(void *argument, int task) {
 	}
 }
 
-static void mbi_aggregate_thin(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
-	for (; node < last; node++) {
-		if (g->keys[node] == MBI_AMG_ROOT) {
-			int left = 0;
-			for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
-				left += g->aggregate[g->strong->col_ind[k]] < 0;
-			}
-			g->keys[node] = left >= 2 ? MBI_AMG_ROOT : 0;
-		}
-	}
-}
-
 static void mbi_aggregate_rest(void *argument, int task) {
 	mbi_aggregate *g = (mbi_aggregate *)argument;
 	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
@@ -31672,7 +32115,7 @@ static void mbi_aggregate_rest(void *argument, int task) {
 	}
 }
 
-static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int second) {
+static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 	int64_t open = 1;
 	int task;
 	mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
@@ -31683,12 +32126,10 @@ static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int se
 		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
 		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open[task]; }
 	}
-	if (second) { mbi_parallel(context, g->tasks, mbi_aggregate_thin, g); }
 	mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
 	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
 	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
 	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
-	g->roots[0] = g->roots[g->tasks];
 }
 
 static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
@@ -31706,11 +32147,10 @@ static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_cs
 	g.near = g.keys + nodes;
 	g.before = (int32_t *)g.near;
 	for (i = 0; i < nodes; i++) { aggregate[i] = -1; }
-	mbi_aggregate_pass(context, &g, 0);
-	if (MBI_AMG_PASSES > 1) { mbi_aggregate_pass(context, &g, 1); }
+	mbi_aggregate_find(context, &g);
 	memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
 	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
-	*count = g.roots[0];
+	*count = g.roots[g.tasks];
 	mbi_release(context, keys);
 	return MERBIT_OK;
 }
@@ -32906,6 +33346,10 @@ mbi_precondition_method_of(merbit_preconditioner_kind kind) {
 		return &mbi_jacobi_method;
 	case MERBIT_PRECONDITIONER_BLOCK_JACOBI:
 		return &mbi_block_jacobi_method;
+	case MERBIT_PRECONDITIONER_CHEBYSHEV:
+		return &mbi_chebyshev_method;
+	case MERBIT_PRECONDITIONER_FSAI:
+		return &mbi_fsai_method;
 	case MERBIT_PRECONDITIONER_AMG:
 		return &mbi_amg_method;
 	default:
@@ -32929,11 +33373,10 @@ static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_vie
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
 	merbit_preconditioner_desc desc = p->desc;
 	merbit_view inside;
-	desc.single = desc.singular = 0;
 	p->engine->v.from = p->desc.singular != 0;
 	p->engine->v.to = mbi_wrapped_single(p);
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_precondition_create(p->context, &inside, &desc, &p->inner);
+	return mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
@@ -32952,6 +33395,18 @@ static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, 
 	return mbi_precondition_step(p, MBI_PRE_OUT, r, z, stream);
 }
 
+static merbit_status mbi_precondition_project(merbit_preconditioner *p, void *vector,
+		void *stream) {
+	merbit_solver *engine = p->engine;
+	const mbi_solve_vectors whole = engine->v;
+	merbit_status status = mbi_precondition_step(p, MBI_PRE_MEASURE, vector, NULL, stream);
+	engine->v.at[MBI_PRE_OWN] = vector;
+	engine->v.to = 0;
+	if (status == MERBIT_OK) { status = mbi_precondition_step(p, MBI_PRE_IN, vector, NULL, stream); }
+	engine->v = whole;
+	return status;
+}
+
 static void mbi_wrapped_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
 	const merbit_preconditioner_info own = *info;
 	(void)merbit_preconditioner_get_info(p->inner, info);
@@ -32968,8 +33423,6 @@ static const mbi_precondition_method mbi_wrapped_method = {"", 0, 0, 2, mbi_wrap
 		mbi_wrapped_apply, mbi_wrapped_update, NULL, mbi_wrapped_info, mbi_wrapped_destroy};
 
 /* ==== >>solve/precondition/create.c  preconditioners: checks, life, application ==== */
-#define MBI_PRE_DEGREE_MOST 32
-
 static const char *const mbi_precondition_kinds[] = {
 		"MERBIT_PRECONDITIONER_NONE",         "MERBIT_PRECONDITIONER_JACOBI",
 		"MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK",
@@ -33056,6 +33509,8 @@ static merbit_status mbi_precondition_check_all(merbit_context *context, const m
 	return MERBIT_OK;
 }
 
+#define MBI_PRE_DEGREE 4
+
 static merbit_status mbi_precondition_make(merbit_preconditioner *p) {
 	const mbi_precondition_method *method = p->method;
 	const int block = method->block < 0 ? p->desc.block_size : method->block;
@@ -33078,9 +33533,10 @@ static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
 }
 
 static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
-		const merbit_preconditioner_desc *desc, merbit_preconditioner **made) {
+		const merbit_preconditioner_desc *desc, int inside, merbit_preconditioner **made) {
 	const double start = mbi_seconds();
-	const int single = desc->single && mbi_view_type(view) == MERBIT_F64;
+	const int wrapped =
+			!inside && (desc->singular || (desc->single && mbi_view_type(view) == MERBIT_F64));
 	merbit_preconditioner *p = (merbit_preconditioner *)mbi_allocate(context, sizeof *p);
 	merbit_status status;
 	*made = NULL;
@@ -33095,8 +33551,10 @@ static merbit_status mbi_precondition_create(merbit_context *context, const merb
 	if (desc->kind == MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size == 0) {
 		p->desc.block_size = 4;
 	}
-	p->method =
-			single || desc->singular ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
+	if (desc->kind == MERBIT_PRECONDITIONER_CHEBYSHEV && desc->degree == 0) {
+		p->desc.degree = MBI_PRE_DEGREE;
+	}
+	p->method = wrapped ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
 	p->view = *view;
 	p->type = mbi_view_type(view);
 	p->side = desc->side;
@@ -33125,7 +33583,7 @@ MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
 	MBI_TRY(mbi_precondition_check_all(context, view, desc));
 	own = *desc;
 	own.side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
-	return mbi_precondition_create(context, view, &own, preconditioner);
+	return mbi_precondition_create(context, view, &own, 0, preconditioner);
 }
 
 MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner) {
@@ -33243,6 +33701,157 @@ MERBIT_API merbit_status merbit_preconditioner_get_info(
 	if (p->engine != NULL) { mbi_precondition_count(p->engine, p->engine->plan, info); }
 	if (p->method->info != NULL) { p->method->info(p, info); }
 	return MERBIT_OK;
+}
+
+/* ==== >>solve/core/solve.c  solvers: a solve ==== */
+static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
+		const void *in, const void *out, const char *names) {
+	merbit_context *context = solver->context;
+	if (solver->n > 0 && (in == NULL || out == NULL)) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call, names[in != NULL]);
+	}
+	if (mbi_overlap(in, mbi_solve_bytes(solver), out, mbi_solve_bytes(solver))) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"%s: %c and %c overlap; use two vectors of %" PRId64 " elements", call,
+				names[0], names[1], solver->n);
+	}
+	if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
+			(!mbi_device_owns(context, in) || !mbi_device_owns(context, out))) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"%s: %c is host memory, but the solver computes on CUDA; use a "
+				"merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
+				call, names[mbi_device_owns(context, in) != 0]);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_solver_join(merbit_solver *solver) {
+	return mbi_solve_on_gpu(solver) && solver->desc.stream != NULL
+			? mbi_device_synchronize(solver->context, NULL) : MERBIT_OK;
+}
+
+static merbit_status mbi_solver_project(merbit_solver *solver, int slot) {
+	return solver->precondition != NULL && solver->precondition->desc.singular
+			? mbi_precondition_project(solver->precondition, solver->v.at[slot], solver->gpu.stream)
+			: MERBIT_OK;
+}
+
+static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
+		int start_from_x) {
+	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
+	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
+	MBI_TRY(mbi_solver_project(solver, MBI_AT_B));
+	if (!start_from_x) {
+		return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+	}
+	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+	MBI_TRY(mbi_solver_project(solver, MBI_AT_X));
+	return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
+}
+
+static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
+	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+	const double scale = solver->norm * state->x_most + state->b_most;
+	result->stop = (merbit_stop)stop;
+	result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
+	result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
+	result->residual = mbi_solve_ratio(state, state->ww);
+	result->estimated_residual =
+			mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
+	result->backward_error = scale > 0 ? state->w_most / scale : 0;
+	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+		result->iterations = 0;
+		result->residual = result->estimated_residual = result->backward_error = 0;
+	}
+}
+
+static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
+		int start_from_x, int *stop) {
+	MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
+	return solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, stop)
+			: mbi_solve_loop(solver, !start_from_x, stop);
+}
+
+static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
+		int start_from_x, merbit_solver_result *result) {
+	int stop = MBI_SOLVE_ON;
+	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+	solver->rhs_scale = 0;
+	MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+	if (stop == MBI_SOLVE_SCALE_RHS) {
+		solver->rhs_scale = -ilogb(state->b_most);
+		MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+	}
+	MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
+	if (mbi_scale_x_out_of_range(solver, state->x_most)) { stop = MERBIT_STOP_NOT_FINITE; }
+	mbi_solver_report(solver, stop, result);
+	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
+	}
+	return mbi_solve_copy_out(solver, MBI_AT_X, x);
+}
+
+static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
+	const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
+	merbit_plan_info inner_plan;
+	result->prepare_seconds = solver->prepare_seconds;
+	result->iterate_seconds = mbi_seconds() - solver->started;
+	result->synchronizations = solver->synchronizations;
+	(void)merbit_plan_get_info(solver->plan, &result->plan);
+	(void)merbit_plan_describe(solver->plan, result->plan_description,
+			sizeof result->plan_description);
+	result->recorded = iterating->gpu.graph == NULL ? 0 : iterating->gpu.loops ? 2 : 1;
+	result->device_bytes = mbi_solver_device_bytes(solver, &result->plan);
+	if (mbi_solve_on_gpu(solver) && solver->inner != NULL) {
+		(void)merbit_plan_get_info(iterating->plan, &inner_plan);
+		result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
+		result->device_bytes +=
+				solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
+	}
+	if (solver->n > 0) {
+		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
+	}
+}
+
+MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
+		int start_from_x, double *history, int history_size, merbit_solver_result *result) {
+	merbit_solver_result answer;
+	merbit_status status;
+	memset(&answer, 0, sizeof answer);
+	if (result != NULL) { *result = answer; }
+	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	mbi_solver_reset(solver, history, history_size);
+	MBI_TRY(mbi_solver_enter(solver));
+	status = mbi_solver_check_vectors(solver, "merbit_solver_solve", b, x, "bx");
+	if (status == MERBIT_OK) { status = mbi_solver_join(solver); }
+	if (status == MERBIT_OK && solver->n > 0) {
+		status = mbi_solver_run(solver, b, x, start_from_x, &answer);
+	}
+	mbi_solver_leave(solver);
+	if (status == MERBIT_OK && result != NULL) {
+		mbi_solver_finish(solver, &answer);
+		*result = answer;
+	}
+	return status;
+}
+
+static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
+	MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
+	if (solver->n == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_solver_join(solver));
+	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+	MBI_TRY(mbi_solve_product(solver, MBI_AT_X, MBI_AT_B));
+	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale));
+	return mbi_solve_copy_out(solver, MBI_AT_B, y);
+}
+
+MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y) {
+	merbit_status status;
+	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	MBI_TRY(mbi_solver_enter(solver));
+	status = mbi_solver_product(solver, x, y);
+	mbi_solver_leave(solver);
+	return status;
 }
 
 /* ==== >>solve/pagerank/weights.c  PageRank: weights of vertices ==== */

@@ -9,6 +9,10 @@ mbi_precondition_method_of(merbit_preconditioner_kind kind) {
     return &mbi_jacobi_method;
   case MERBIT_PRECONDITIONER_BLOCK_JACOBI:
     return &mbi_block_jacobi_method;
+  case MERBIT_PRECONDITIONER_CHEBYSHEV:
+    return &mbi_chebyshev_method;
+  case MERBIT_PRECONDITIONER_FSAI:
+    return &mbi_fsai_method;
   case MERBIT_PRECONDITIONER_AMG:
     return &mbi_amg_method;
   default:
