@@ -1092,9 +1092,9 @@ typedef struct merbit_preconditioner_desc {
                                    body modes in elasticity: near_nullspace_count columns of rows
                                    elements in host memory, which are read until create returns.
                                    NULL: one for each unknown of a node, constant */
-  int near_nullspace_count;
-  int singular;      /* nonzero: A takes the constant vector to 0, as a graph's Laplacian does. The
-                        mean is subtracted from r and from z */
+  int near_nullspace_count;  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
+                        Laplacian does. The mean is subtracted from r and from z, and by a solver
+                        from b and from the first x, so that x has mean 0 */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
 } merbit_preconditioner_desc;
 
@@ -3587,7 +3587,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "1aff9c793f4334a00a82d62bf7b3a39df39b773e1ac810d5cf2ff1affc3bc8d7"
+#define MBI_KERNEL_HASH "a0fde771a1001bcd32fe6a812ff49c1a2e2ec69a87a500fb79f7bdc906171dd1"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5511,13 +5511,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; "
 "const double *values; mbk_u32 lanes; mbk_u32 known; double theta; double *roots; mbk_i32 *links; "
 "mbk_u8 *state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; mbk_u32 "
-"*unsorted; } mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { mbk_u64 "
-"rows; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, step; "
-"double *v, *u, *w, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; typedef struct "
-"mbk_amg_products_arguments { mbk_u64 nnz; const mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } "
-"mbk_amg_products_arguments; typedef struct mbk_amg_aggregate_arguments { mbk_u64 rows; const "
-"mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 pass, round, first; mbk_u8 *state, *next; "
-"mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; mbk_i32 before; } "
+"*unsorted, *missing; } mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { "
+"mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, "
+"step; double *v, *u, *w, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; typedef "
+"struct mbk_amg_products_arguments { mbk_u64 nnz; const mbk_i32 *col_ind, *row_ptr; mbk_u64 "
+"*products; } mbk_amg_products_arguments; typedef struct mbk_amg_aggregate_arguments { mbk_u64 "
+"rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 round, first; mbk_u8 *state; "
+"mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; } "
 "mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 rows, "
 "aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *near; mbk_u32 lanes; double "
 "*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 "
@@ -5556,11 +5556,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_unit(MBK_GRID_CONSTANT mbk_amg_unit_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\na.columns[i] = (mbk_i32)i;\na.values[i] = 1;\n}\n"
-"}\n\n\n\nenum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT, MBK_AMG_ISOLATED };\n\n\n\n\n"
+"}\n\n\nenum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT };\n\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\n"
 "const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
-"}\nreturn most;\n}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"}\nreturn most;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
 "double bound = 0;\nbool unsorted = false, finite = true;\n"
 "for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
@@ -5577,8 +5577,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n"
 "sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n"
 "finite &= sum - sum == 0;\nif (at.row < a.rows && at.lane == 0) {\n"
-"a.roots[at.row] = sqrt(most);\na.inverse[at.row] = inverse;\n}\n}\nif (unsorted) {\n"
-"*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
+"a.roots[at.row] = sqrt(most);\na.inverse[at.row] = inverse;\nif (diagonal == 0) {\n"
+"mbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
+"bound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
 "memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\nif (!finite) {\n"
 "mbk_atomic_max(a.bound, (mbk_u64)0x7ff0000000000000ull);\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5593,11 +5594,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 ": (mbk_u64)column != at.row &&\nsize > a.theta * (root * mbk_load(a.roots + column));\n"
 "if (!a.known) {\na.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
 "strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
-"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"const double inverse = a.inverse[at.row];\nconst double diagonal =\n",
+"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n",
+"const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
 "filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
 "a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;\n"
-"if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_ISOLATED;\n}\n}\n}\n"
+"if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n"
 "}\n\n\n\n\nMBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\n"
 "mbk_u64 h = number + 0x9e3779b97f4a7c15ull;\nh = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\n"
 "h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\nreturn h ^ h >> 33;\n}\n\n\n"
@@ -5616,8 +5617,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.u[i] = 0;\nsum += v * v;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\n"
 "if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n",
+"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
+"MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\nmbk_amg_turns at(a.lanes);\ndouble dot = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
@@ -5653,20 +5654,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n"
 "return state == MBK_AMG_ROOT ? MBK_AMG_ROOT_KEY\n: state == MBK_AMG_OPEN\n? (mbk_u64)1 << 62 |\n"
 "(mbk_amg_hash((mbk_u64)round << 32 | (mbk_u64)node) >> 34) << 31 |\n(mbk_u64)node\n: 0;\n"
-"}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
 "mbk_amg_turns at(a.lanes);\n"
 "for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
-"const bool taken = at.row < a.rows && a.pass > 0 && a.aggregate[at.row] >= 0;\n"
-"bool asks = at.row < a.rows && !taken;\nmbk_u64 most = 0;\nif (asks && !a.first) {\n"
+"bool asks = at.row < a.rows;\nmbk_u64 most = 0;\nif (asks && !a.first) {\n"
 "const mbk_u64 near = a.near[at.row];\nasks = near != 0 && near != MBK_AMG_ROOT_KEY;\n}\n"
 "if (asks) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
 "most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
-"const mbk_i32 j = mbk_load(a.links + k);\n",
-"const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;\n"
+"const mbk_i32 j = mbk_load(a.links + k);\n"
+"const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;\n",
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
-"if (at.lane == 0 && (asks || (taken && a.first))) {\na.near[at.row] = most;\n}\n}\n}\n\n\n\n"
+"if (asks && at.lane == 0) {\na.near[at.row] = most;\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
 "mbk_u32 open = 0;\n"
@@ -5682,36 +5682,28 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (most == MBK_AMG_ROOT_KEY || most == own) {\n"
 "a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;\n} else {\nopen++;\n}\n}\n}\n"
 "for (int d = 16; d > 0; d /= 2) {\nopen += mbk_shuffle_xor(0xffffffffu, open, d, 32);\n}\n"
-"if (open > 0 && mbk_lane() == 0) {\nmbk_atomic_add(a.open, open);\n}\n}\n\n\n\n"
+"if (open > 0 && mbk_lane() == 0) {\nmbk_atomic_add(a.open, open);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_count_roots(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nbool root = a.state[i] == MBK_AMG_ROOT;\n"
-"if (root && a.pass > 0) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
-"mbk_u32 left = 0;\n",
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && left < 2; k++) {\n"
-"const mbk_i32 j = mbk_load(a.links + k);\nleft += j >= 0 && a.aggregate[j] < 0;\n}\n"
-"root = left >= 2;\nif (!root) {\na.state[i] = MBK_AMG_DECIDED;\n}\n}\na.counts[i] = root;\n}\n"
-"}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\na.counts[i] = a.state[i] == MBK_AMG_ROOT;\n}\n"
+"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n",
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
-"mbk_i32 found = a.pass > 0 ? a.aggregate[i] : -1;\nif (a.state[i] == MBK_AMG_ROOT) {\n"
-"found = a.before + a.counts[i];\n} else if (found < 0) {\n"
+"mbk_i32 found = a.state[i] == MBK_AMG_ROOT ? a.counts[i] : -1;\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {\n"
 "const mbk_i32 j = mbk_load(a.links + k);\n"
-"found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.before + a.counts[j] : -1;\n}\n}\n"
-"a.aggregate[i] = found;\na.next[i] = a.state[i] == MBK_AMG_ISOLATED ? MBK_AMG_ISOLATED\n"
-": found < 0                    ? MBK_AMG_OPEN\n: MBK_AMG_DECIDED;\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.counts[j] : -1;\n}\na.aggregate[i] = found;\n}\n"
+"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nmbk_i32 found = a.aggregate[i];\n"
 "if (found < 0) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\nmbk_u32 most = 0;\n"
 "for (mbk_u32 k = begin; k < end; k++) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
-"const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;\nmbk_u32 count = 0, looked = 0;\n",
+"const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;\nmbk_u32 count = 0, looked = 0;\n"
 "for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {\n"
 "const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
 "count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
@@ -5721,7 +5713,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return near != nullptr ? mbk_load(near + i) : 1;\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
-"for (mbk_u64 turns = at.count(a.aggregates); turns > 0; turns--, at.row += at.step) {\n"
+"for (mbk_u64 turns = at.count(a.aggregates); turns > 0; turns--, at.row += at.step) {\n",
 "double sum = 0;\nif (at.row < a.aggregates) {\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.r_ptr + at.row + 1);\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.r_ptr + at.row) + at.lane; k < end; k += at.lanes) {\n"
@@ -6676,18 +6668,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"solve/precondition/precondition.cu", {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
 "#include \"solve/precondition/slots.cuh\"\n#include \"solve/precondition/steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_pre_measure(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"pre_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_pre_in(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"pre_in_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_pre_mean(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"pre_mean_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_pre_out(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"pre_out_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
+"#define MBK_PRE_KERNEL(step) \\\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) \\\n"
+"mbk_##step(MBK_GRID_CONSTANT mbk_solve_step_arguments a) { \\\nMBK_SHARED_MEMORY(shared); \\\n"
+"step##_step(a.v, a.n, a.m, a.partials, (double *)shared); \\\n}\nMBK_PRE_KERNEL(pre_measure)\n"
+"MBK_PRE_KERNEL(pre_in)\nMBK_PRE_KERNEL(pre_mean)\nMBK_PRE_KERNEL(pre_out)\n"
+"MBK_PRE_KERNEL(pre_start)\nMBK_PRE_KERNEL(pre_alpha)\nMBK_PRE_KERNEL(pre_next)\n"
+"MBK_PRE_KERNEL(pre_first)\nMBK_PRE_KERNEL(pre_iterate)\n"}},
 {"solve/precondition/setup.cu", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_COLUMN\n#error MBK_COLUMN\n"
@@ -6782,7 +6769,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "least = seen;\n}\n}\n}\n}\n"}},
 {"solve/precondition/slots.cuh", {
 "\n#define MBI_PRE_R 4\n#define MBI_PRE_Z 5\n#define MBI_PRE_OWN 6\n#define MBI_PRE_VECTORS 5\n"
-"#define MBI_PRE_TABLE 11\n#define MBI_PRE_MEAN 0\n#define MBI_PRE_SIZE 1\n"}},
+"#define MBI_PRE_TABLE 11\n#define MBI_PRE_MEAN 0\n#define MBI_PRE_SIZE 1\n"
+"#define MBI_PRE_ALPHA 0\n#define MBI_PRE_BETA 1\n#define MBI_PRE_BETA_OLD 2\n"
+"#define MBI_PRE_NEGATIVE 3\n#define MBI_PRE_DEGREE_MOST 32\n"}},
 {"solve/precondition/steps.cuh", {
 "\n\n\n\nMBS_NOTHING_BEFORE(pre_measure)\nMBS_ELEMENT(pre_measure) {\n"
 "const double r = MBS_LOAD(MBI_PRE_R);\n(void)c;\nsums[0] += r;\nsums[1] += 1;\n"
@@ -6802,7 +6791,46 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double size = c->scalar[MBI_PRE_SIZE];\n(void)sums;\n"
 "MBS_STORE(MBI_PRE_Z, v->to ? ((double)((const float *)v->at[MBI_PRE_OWN + 1])[i] - mean) *\n"
 "(size > 0 ? size : 1)\n: (double)MBS_AT(MBI_PRE_OWN + 1)[i] - mean);\n}\n"
-"MBS_NOTHING_AFTER(pre_out)\nMBS_STEP(pre_out, 0, 0, MBS_ALWAYS)\n"}},
+"MBS_NOTHING_AFTER(pre_out)\nMBS_STEP(pre_out, 0, 0, MBS_ALWAYS)\n\n\n\n\n\n\n\n"
+"MBS_NOTHING_BEFORE(pre_start)\nMBS_ELEMENT(pre_start) {\n"
+"const double inverse = MBS_LOAD(MBI_AT_INVERSE);\n"
+"unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull;\ndouble start;\n",
+"(void)c;\nh = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;\n"
+"h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;\n"
+"start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1);\n"
+"MBS_AT(v->from)[i] = (MBS_VECTOR)start;\nMBS_AT(v->to)[i] = 0;\n"
+"sums[0] += start * start / inverse;\nMBS_GREATER(sums[1], -inverse);\n}\nMBS_AFTER(pre_start) {\n"
+"(void)c;\nm->state.iterations = 0;\nm->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n"
+"m->state.scalar[MBI_PRE_BETA_OLD] = 1;\nm->state.scalar[MBI_PRE_NEGATIVE] = sums[1];\n}\n"
+"MBS_STEP(pre_start, 1, 1, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_alpha)\n"
+"MBS_ELEMENT(pre_alpha) {\nconst double product = MBS_LOAD(MBI_PRE_OWN + 1);\n(void)c;\n"
+"sums[0] += (double)MBS_AT(v->from)[i] * product;\n"
+"sums[1] += (double)MBS_AT(v->to)[i] * product;\n}\nMBS_AFTER(pre_alpha) {\n"
+"mbi_solve_state *s = &m->state;\nconst double beta = c->scalar[MBI_PRE_BETA];\n"
+"s->scalar[MBI_PRE_ALPHA] = sums[0] / (beta * beta);\n"
+"m->ring[3 * s->iterations] = sums[0] / (beta * beta);\nm->ring[3 * s->iterations + 1] = beta;\n"
+"m->ring[3 * s->iterations + 2] = sums[1] / (beta * c->scalar[MBI_PRE_BETA_OLD]);\n}\n"
+"MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_next)\n"
+"MBS_ELEMENT(pre_next) {\n"
+"const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA];\n"
+"const double next =\n(inverse * MBS_LOAD(MBI_PRE_OWN + 1) -\n"
+"c->scalar[MBI_PRE_ALPHA] * (double)MBS_AT(v->from)[i]) / beta -\n"
+"(double)MBS_AT(v->to)[i] * beta / c->scalar[MBI_PRE_BETA_OLD];\n"
+"MBS_AT(v->to)[i] = (MBS_VECTOR)next;\nsums[0] += next * next / inverse;\n}\n"
+"MBS_AFTER(pre_next) {\nm->state.iterations++;\n"
+"m->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];\n",
+"m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n}\nMBS_STEP(pre_next, 1, 0, MBS_ALWAYS)\n\n\n"
+"MBS_NOTHING_BEFORE(pre_first)\nMBS_ELEMENT(pre_first) {\n(void)c;\n(void)sums;\n"
+"MBS_AT(v->to)[i] = (MBS_VECTOR)(((const double *)v->at[MBI_PRE_TABLE])[0] *\n"
+"MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R));\n}\nMBS_NOTHING_AFTER(pre_first)\n"
+"MBS_STEP(pre_first, 0, 0, MBS_ALWAYS)\n\n\n\nMBS_NOTHING_BEFORE(pre_iterate)\n"
+"MBS_ELEMENT(pre_iterate) {\n"
+"const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from;\n"
+"const double x = (double)MBS_AT(MBI_PRE_Z + MBI_PRE_OWN - v->to)[i];\n"
+"const double before = v->from > 1 ? (double)MBS_AT(v->to)[i] : 0;\n(void)c;\n(void)sums;\n"
+"MBS_AT(v->to)[i] = (MBS_VECTOR)(x + factors[0] * (x - before) +\n"
+"factors[1] * MBS_LOAD(MBI_AT_INVERSE) *\n(MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1)));\n}\n"
+"MBS_NOTHING_AFTER(pre_iterate)\nMBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)\n"}},
 {"spmv/gpu/binned/binned.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n#error MBK_STRIP\n#endif\n#ifndef MBK_WARP_TILES\n"
 "#error MBK_WARP_TILES\n#endif\n#include \"jit/device.cuh\"\n"
@@ -27482,12 +27510,15 @@ static const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
 }
 
 static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
-		void *y, const void *const *vectors, const double *scalars, double *sums) {
+		void *y, const void *const *vectors, const double *scalars, double *sums, int alone) {
 	const int64_t chunks = mbi_epilogue_chunks(plan);
 	double total[2];
 	mbi_epilogue_task task;
 	int64_t i;
-	mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0), y);
+	if (!alone) {
+		mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0),
+				y);
+	}
 	task.epilogue = plan->epilogue;
 	task.y = y;
 	task.vectors = vectors;
@@ -27508,18 +27539,22 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
 
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
 		const void *x, void *y, const void *const *vectors,
-		const double *scalars, double *sums, const int *skip, void *stream) {
+		const double *scalars, double *sums, const int *skip, void *stream, int alone) {
 	const int kept = skip != NULL && plan->epilogue->result[0] != '\0';
 	mbi_devptr to = mbi_device_address(y);
-	mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
+	mbi_devptr product = alone ? mbi_device_address(x)
+			: kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
 	uint64_t rows = (uint64_t)plan->csr.rows, places;
 	int i;
 	mbk_epilogue_rows_arguments arguments;
 	static const mbi_devptr none = 0;
 	mbi_devptr stop = mbi_device_address(skip);
-	MBI_TRY(mbi_method_multiply(
-			plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
-			mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product, stream));
+	if (!alone) {
+		MBI_TRY(mbi_method_multiply(
+				plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
+				mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
+				stream));
+	}
 	if (rows == 0) { product = to = 0; }
 	memset(&arguments, 0, sizeof arguments);
 	places = product | to;
@@ -27551,12 +27586,26 @@ static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *work
 	workspace = workspace != NULL ? workspace : plan->workspace;
 	if (plan->side == MERBIT_SIDE_CPU) {
 		if (skip == NULL || *skip == 0) {
-			mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums);
+			mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums, 0);
 		}
 		return MERBIT_OK;
 	}
 	MBI_TRY(mbi_device_enter(plan->context));
-	status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
+	status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream, 0);
+	mbi_device_leave(plan->context);
+	return status;
+}
+
+static merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax, void *y,
+		const void *const *vectors, const double *scalars, void *stream) {
+	merbit_status status;
+	if (plan->side == MERBIT_SIDE_CPU) {
+		mbi_epilogue_cpu(plan, plan->workspace, ax, y, vectors, scalars, NULL, 1);
+		return MERBIT_OK;
+	}
+	MBI_TRY(mbi_device_enter(plan->context));
+	status = mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream,
+			1);
 	mbi_device_leave(plan->context);
 	return status;
 }
@@ -28910,6 +28959,68 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ==== */
+/* ==== >>solve/precondition/precondition.h ==== */
+#ifndef MBI_PRECONDITION_H
+#define MBI_PRECONDITION_H
+#define MBI_PRE_R 4
+#define MBI_PRE_Z 5
+#define MBI_PRE_OWN 6
+#define MBI_PRE_VECTORS 5
+#define MBI_PRE_TABLE 11
+#define MBI_PRE_MEAN 0
+#define MBI_PRE_SIZE 1
+#define MBI_PRE_ALPHA 0
+#define MBI_PRE_BETA 1
+#define MBI_PRE_BETA_OLD 2
+#define MBI_PRE_NEGATIVE 3
+#define MBI_PRE_DEGREE_MOST 32
+
+typedef struct mbi_precondition_method {
+	const char *name;
+	int block;
+	int product;
+	int vectors;
+	merbit_status (*create)(struct merbit_preconditioner *p, const merbit_view *a);
+	merbit_status (*apply)(struct merbit_preconditioner *p, const void *r, void *z, void *stream);
+	merbit_status (*update)(struct merbit_preconditioner *p, const merbit_view *a);
+	void (*describe)(const struct merbit_preconditioner *p, char *text, size_t size);
+	void (*info)(const struct merbit_preconditioner *p, merbit_preconditioner_info *info);
+	void (*destroy)(struct merbit_preconditioner *p);
+} mbi_precondition_method;
+
+struct merbit_preconditioner {
+	merbit_context *context;
+	merbit_preconditioner_desc desc;
+	const mbi_precondition_method *method;
+	merbit_view view;
+	merbit_type type;
+	merbit_side side;
+	int64_t n;
+	merbit_solver *engine;
+	struct merbit_preconditioner *inner;
+	void *state;
+	double setup_seconds;
+};
+
+#define MBI_PRE_NEEDS_SPD \
+	"needs a symmetric positive definite matrix; use MERBIT_PRECONDITIONER_JACOBI, or for " \
+	"other " \
+	"matrices MERBIT_SOLVER_GMRES or MERBIT_SOLVER_BICGSTAB with " \
+	"MERBIT_PRECONDITIONER_BLOCK_JACOBI"
+
+enum {
+	MBI_PRE_MEASURE = 2, MBI_PRE_IN, MBI_PRE_MEAN_OF_Z, MBI_PRE_OUT, MBI_PRE_START,
+	MBI_PRE_ALPHA_STEP, MBI_PRE_NEXT, MBI_PRE_FIRST, MBI_PRE_ITERATE };
+
+static const char *mbi_precondition_name(merbit_preconditioner_kind kind);
+static merbit_status mbi_precondition_check(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc);
+static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc, int inside, merbit_preconditioner **made);
+static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a);
+
+#endif
+
 typedef struct mbi_setup {
 	const merbit_view *csr;
 	double *blocks;
@@ -29068,8 +29179,9 @@ static void mbi_invert_task(void *argument, int task) {
 static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
 		double value) {
 	return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
-			"), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-			"diagonal; use another solver_desc.preconditioner, or none", row, row, value);
+			"), counted from 0, is %g: %s divides by the diagonal; use another "
+			"solver_desc.preconditioner, or none",
+			row, row, value, mbi_precondition_name(solver->desc.preconditioner));
 }
 
 static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks, void *inverse) {
@@ -29091,55 +29203,6 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ==== */
-/* ==== >>solve/precondition/precondition.h ==== */
-#ifndef MBI_PRECONDITION_H
-#define MBI_PRECONDITION_H
-#define MBI_PRE_R 4
-#define MBI_PRE_Z 5
-#define MBI_PRE_OWN 6
-#define MBI_PRE_VECTORS 5
-#define MBI_PRE_TABLE 11
-#define MBI_PRE_MEAN 0
-#define MBI_PRE_SIZE 1
-
-typedef struct mbi_precondition_method {
-	const char *name;
-	int block;
-	int product;
-	int vectors;
-	merbit_status (*create)(struct merbit_preconditioner *p, const merbit_view *a);
-	merbit_status (*apply)(struct merbit_preconditioner *p, const void *r, void *z, void *stream);
-	merbit_status (*update)(struct merbit_preconditioner *p, const merbit_view *a);
-	void (*describe)(const struct merbit_preconditioner *p, char *text, size_t size);
-	void (*info)(const struct merbit_preconditioner *p, merbit_preconditioner_info *info);
-	void (*destroy)(struct merbit_preconditioner *p);
-} mbi_precondition_method;
-
-struct merbit_preconditioner {
-	merbit_context *context;
-	merbit_preconditioner_desc desc;
-	const mbi_precondition_method *method;
-	merbit_view view;
-	merbit_type type;
-	merbit_side side;
-	int64_t n;
-	merbit_solver *engine;
-	struct merbit_preconditioner *inner;
-	void *state;
-	double setup_seconds;
-};
-
-enum { MBI_PRE_MEASURE = 2, MBI_PRE_IN, MBI_PRE_MEAN_OF_Z, MBI_PRE_OUT };
-
-static const char *mbi_precondition_name(merbit_preconditioner_kind kind);
-static merbit_status mbi_precondition_check(merbit_context *context, const merbit_view *view,
-		const merbit_preconditioner_desc *desc);
-static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
-		const merbit_preconditioner_desc *desc, merbit_preconditioner **made);
-static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a);
-
-#endif
-
 static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 	const mbi_step *step = &solver->method->steps[index];
 	int64_t n = solver->n;
@@ -30558,8 +30621,9 @@ typedef struct mbk_setup_invert_arguments {
 #define MBI_SETUP_RESIDENT 2
 
 static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
-	return mbi_solve_on_gpu(solver) && !solver->planless && view->memory == MERBIT_MEMORY_DEVICE &&
-			view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
+	return mbi_solve_on_gpu(solver) && !solver->planless &&
+			view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
+			!mbi_view_is_triangle(view);
 }
 
 static int mbi_setup_lanes(const merbit_view *view) {
@@ -30775,27 +30839,1187 @@ static void mbi_setup_release_values(merbit_context *context, const merbit_view 
 	} else { mbi_release(context, own); }
 }
 
+/* ==== >>solve/core/solver.c  solvers: what is made once ==== */
+static merbit_status mbi_solver_check_numbers(merbit_context *context,
+		const merbit_solver_desc *desc) {
+	if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.tolerance is %g; use a number between 0 and 1, or 0 for the " "default",
+				desc->tolerance);
+	}
+	if (desc->max_iterations < 0) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.max_iterations is %d; use 0 for the default", desc->max_iterations);
+	}
+	if (desc->expected_solves < 0) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.expected_solves is %" PRId64 "; use 0 for one", desc->expected_solves);
+	}
+	if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or " "MERBIT_SIDE_CUDA",
+				(int)desc->side);
+	}
+	if ((int)desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
+			(int)desc->vector_memory > MERBIT_MEMORY_DEVICE) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.vector_memory is %d; use MERBIT_MEMORY_DEFAULT, "
+				"MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE", (int)desc->vector_memory);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_solver_check_method(merbit_context *context,
+		const merbit_solver_desc *desc) {
+	if (mbi_solve_method_of(desc->method) == NULL) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
+				"definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES", (int)desc->method);
+	}
+	if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
+			(int)desc->preconditioner > MERBIT_PRECONDITIONER_AMG) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.preconditioner is %d; use MERBIT_PRECONDITIONER_NONE or "
+				"another merbit_preconditioner_kind", (int)desc->preconditioner);
+	}
+	if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.preconditioner is MERBIT_PRECONDITIONER_CALLBACK, but "
+				"solver_desc.apply is NULL; give the function");
+	}
+	if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK && desc->apply != NULL) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.apply is given, but solver_desc.preconditioner is %s; use "
+				"MERBIT_PRECONDITIONER_CALLBACK, or set apply to NULL",
+				mbi_precondition_name(desc->preconditioner));
+	}
+	if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.block_size is %d; use 1 to %d, or 0 for 4", desc->block_size,
+				MBI_SOLVE_BLOCK_MOST);
+	}
+	if (desc->preconditioner != MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size > 0) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.block_size is %d, but solver_desc.preconditioner is %s; use "
+				"MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
+				desc->block_size, mbi_precondition_name(desc->preconditioner));
+	}
+	if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.reorder moves rows, which preconditioners know by their "
+				"numbers; set it to -1, or use another solver_desc.preconditioner");
+	}
+	if (desc->refine &&
+			(desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.refine is set together with MERBIT_PRECONDITIONER_CALLBACK or "
+				"solver_desc.reorder 1, which it does not support; set refine to 0");
+	}
+	return mbi_gmres_check(context, desc);
+}
+
+static int mbi_solver_makes_object(const merbit_solver_desc *desc) {
+	const merbit_preconditioner_desc *own = desc->precondition;
+	return desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK ||
+			(own != NULL && (own->single || own->singular));
+}
+
+static merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *desc,
+		merbit_side side) {
+	merbit_preconditioner_desc own;
+	memset(&own, 0, sizeof own);
+	if (desc->precondition != NULL) { own = *desc->precondition; }
+	own.kind = desc->preconditioner;
+	own.side = side;
+	own.block_size = desc->block_size > 0 ? desc->block_size : own.block_size;
+	own.deterministic = own.deterministic || desc->deterministic;
+	return own;
+}
+
+static merbit_status mbi_solver_check_object(merbit_context *context, const merbit_view *view,
+		const merbit_solver_desc *desc) {
+	const merbit_preconditioner_kind kind = desc->preconditioner;
+	merbit_preconditioner_desc own;
+	if (desc->precondition != NULL &&
+			(kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK ||
+			(desc->precondition->kind != MERBIT_PRECONDITIONER_NONE &&
+			desc->precondition->kind != kind))) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.precondition is given with kind %d, but "
+				"solver_desc.preconditioner is %s; make them equal, or set one to 0",
+				(int)desc->precondition->kind, mbi_precondition_name(kind));
+	}
+	own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
+	if (own.singular && desc->refine) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.refine is set together with preconditioner_desc.singular, which "
+				"it does not support; set refine to 0");
+	}
+	return desc->precondition != NULL || mbi_solver_makes_object(desc)
+			? mbi_precondition_check(context, view, &own) : MERBIT_OK;
+}
+
+static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
+		const merbit_solver_desc *desc) {
+	MBI_TRY(mbi_view_check_header(context, view));
+	if (!mbi_type_plain(mbi_view_type(view))) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
+				mbi_type_names[mbi_view_type(view)]);
+	}
+	if (view->rows != view->cols) {
+		return mbi_fail(context, MERBIT_INVALID_MATRIX,
+				"the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
+				view->rows, view->cols);
+	}
+	if (desc->refine && mbi_view_type(view) != MERBIT_F64) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.refine is set, but the matrix's value_type is MERBIT_F32; "
+				"refine needs MERBIT_F64, or set it to 0");
+	}
+	MBI_TRY(mbi_solver_check_method(context, desc));
+	MBI_TRY(mbi_solver_check_object(context, view, desc));
+	return mbi_solver_check_numbers(context, desc);
+}
+
+static int mbi_solver_reorders(const merbit_solver *solver) {
+	const merbit_solver_desc *desc = &solver->desc;
+	if (desc->reorder == 0) {
+		return solver->n >= MBI_SOLVER_REORDER_ROWS &&
+				desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
+				solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_SEPARATE;
+	}
+	return desc->reorder > 0;
+}
+
+static int mbi_solver_is_cg(const merbit_solver *solver) {
+	return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
+}
+
+static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+	const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
+	merbit_plan_desc desc;
+	mbi_plan_making making;
+	merbit_epilogue sums;
+	memset(&making, 0, sizeof making);
+	making.dots = making.stops = mbi_solver_is_cg(solver);
+	making.unsynchronised = making.interleaved = 1;
+	making.checked = mbi_setup_on_gpu(solver, &solver->view) ? mbi_setup_when_checked : NULL;
+	making.maker = solver;
+	making.arena = &solver->gpu.arena;
+	memset(&desc, 0, sizeof desc);
+	memset(&sums, 0, sizeof sums);
+	sums.sums[0] = "v0 * ax";
+	sums.sums[1] = solver->method->sums > 1 ? "ax * ax" : NULL;
+	sums.vectors = 1;
+	desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
+	desc.side = solver->side;
+	desc.deterministic = solver->desc.deterministic;
+	desc.reordering = mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
+	desc.expected_calls =
+			solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS : INT32_MAX;
+	return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
+}
+
+static void mbi_solver_release_parts(merbit_solver *solver) {
+	merbit_context *context = solver->context;
+	merbit_preconditioner_destroy(solver->precondition);
+	solver->precondition = NULL;
+	if (solver->inner != NULL) {
+		merbit_solver_destroy(solver->inner);
+		solver->inner = NULL;
+		solver->gpu.stream = NULL;
+	}
+	if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
+		mbi_setup_release(solver);
+		mbi_recorded_destroy(solver);
+		mbi_device_release(context, solver->single_there);
+		mbi_program_destroy(context, &solver->gpu.program);
+		mbi_device_leave(context);
+	}
+	merbit_plan_destroy(solver->plan);
+	solver->plan = NULL;
+	if (!mbi_solve_on_gpu(solver)) {
+		mbi_solve_release_memory(solver);
+	} else if (mbi_device_enter_alive(context)) {
+		mbi_solve_release_memory(solver);
+		mbi_device_leave(context);
+	}
+	solver->single_there = 0;
+	memset(&solver->gpu, 0, sizeof solver->gpu);
+	mbi_release(context, solver->single_values);
+	solver->single_values = NULL;
+}
+
+static merbit_status mbi_solver_enter(merbit_solver *solver) {
+	return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
+}
+
+static void mbi_solver_leave(merbit_solver *solver) {
+	if (mbi_solve_on_gpu(solver)) { mbi_device_leave(solver->context); }
+}
+
+static merbit_status mbi_solver_make_space(merbit_solver *solver) {
+	merbit_status status = MERBIT_OK;
+	MBI_TRY(mbi_solver_enter(solver));
+	if (mbi_solve_on_gpu(solver)) {
+		solver->gpu.loop_calls = mbi_solver_makes_object(&solver->desc) ? 1
+				: mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
+		if (solver->inner == NULL && solver->method->iterate != NULL) { mbi_recorded_stream(solver); }
+		status = mbi_solve_specialise(solver);
+	}
+	if (status == MERBIT_OK) { status = mbi_solve_allocate_memory(solver); }
+	mbi_solver_leave(solver);
+	return status;
+}
+
+static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
+		const merbit_solver_desc *desc, int corrects, merbit_solver **solver);
+
+static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
+	merbit_solver_desc desc;
+	merbit_view view;
+	MBI_TRY(mbi_refine_describe(solver, &view, &desc));
+	MBI_TRY(mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner));
+	solver->gpu.stream = solver->inner->gpu.stream;
+	return mbi_refine_holds(solver);
+}
+
+static merbit_status mbi_solver_make(merbit_solver *solver) {
+	merbit_status status;
+	if (solver->desc.refine) { MBI_TRY(mbi_solver_make_inner(solver)); }
+	MBI_TRY(mbi_solver_make_space(solver));
+	if (!solver->planless) { MBI_TRY(mbi_solver_make_plan(solver)); }
+	solver->gpu.arena.open = 0;
+	MBI_TRY(mbi_solver_enter(solver));
+	solver->bytes -= solver->gpu.arena.used;
+	status = solver->planless && solver->v.block == 0 ? MERBIT_OK
+			: mbi_solver_setup(solver, &solver->view);
+	mbi_solver_leave(solver);
+	if (status == MERBIT_OK && solver->method->iterate != NULL &&
+			mbi_solver_makes_object(&solver->desc)) {
+		const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
+		status =
+				mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
+	}
+	return status;
+}
+
+static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
+	const merbit_status made = mbi_solver_make(solver);
+	const void *scaled = NULL;
+	char reason[2];
+	merbit_status status;
+	if (!mbi_scale_matrix_needed(solver, made)) { return made; }
+	MBI_TRY(mbi_solver_enter(solver));
+	status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
+	mbi_solver_leave(solver);
+	if (status != MERBIT_OK || scaled == NULL) { return status == MERBIT_OK ? made : status; }
+	mbi_solver_release_parts(solver);
+	mbi_error_clear(solver->context, reason, sizeof reason);
+	solver->view.values = scaled;
+	return mbi_solver_make(solver);
+}
+
+static merbit_status mbi_solver_build(merbit_solver *solver) {
+	merbit_context *context = solver->context;
+	const merbit_solver_desc *desc = &solver->desc;
+	merbit_status status;
+	solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
+	if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+		solver->side = MERBIT_SIDE_CPU;
+		return mbi_fail(context, MERBIT_NO_DEVICE,
+				"solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
+				context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA", context->reason);
+	}
+	if (solver->side == MERBIT_SIDE_CPU && desc->vector_memory == MERBIT_MEMORY_DEVICE) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.vector_memory is MERBIT_MEMORY_DEVICE, but the solver "
+				"computes on the CPU; use MERBIT_MEMORY_HOST");
+	}
+	status = mbi_solver_make_scaled(solver);
+	if (status == MERBIT_OK || solver->side == MERBIT_SIDE_CPU ||
+			desc->side != MERBIT_SIDE_AUTO || solver->view.memory == MERBIT_MEMORY_DEVICE ||
+			desc->vector_memory != MERBIT_MEMORY_HOST || status == MERBIT_OUT_OF_MEMORY ||
+			status == MERBIT_INVALID_ARGUMENT || status == MERBIT_INVALID_MATRIX) {
+		return status;
+	}
+	mbi_solver_release_parts(solver);
+	mbi_error_clear(context, solver->reason, sizeof solver->reason);
+	mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
+	solver->side = MERBIT_SIDE_CPU;
+	return mbi_solver_make_scaled(solver);
+}
+
+static int64_t mbi_solver_device_bytes(const merbit_solver *solver, const merbit_plan_info *plan) {
+	const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
+	return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
+			values * (int64_t)mbi_type_size(solver->type) : 0;
+}
+
+static void mbi_solver_free(merbit_solver *solver) {
+	merbit_context *context = solver->context;
+	mbi_solver_release_parts(solver);
+	mbi_release(context, solver->scaled);
+	if (solver->scaled_there != 0 && mbi_device_enter_alive(context)) {
+		mbi_device_release(context, solver->scaled_there);
+		mbi_device_leave(context);
+	}
+	merbit_matrix_destroy(solver->view.owner);
+	mbi_release(context, solver);
+	mbi_context_unref(context);
+}
+
+static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+	merbit_solver_desc *own = &solver->desc;
+	*own = *desc;
+	if (own->tolerance == 0) { own->tolerance = solver->type == MERBIT_F32 ? 1e-5 : 1e-10; }
+	own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 20000;
+	solver->method = mbi_solve_method_of(own->method);
+	if (own->preconditioner == MERBIT_PRECONDITIONER_JACOBI) {
+		solver->v.pre = MBI_PRE_DIAGONAL;
+		solver->v.block = 1;
+	} else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+		solver->v.pre = MBI_PRE_SEPARATE;
+		solver->v.block = own->block_size > 0 ? own->block_size : 4;
+	} else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+		solver->v.pre = MBI_PRE_SEPARATE;
+	}
+	if (mbi_solver_makes_object(own)) {
+		solver->v.pre = MBI_PRE_SEPARATE;
+		solver->v.block = 0;
+	}
+	solver->v.n = solver->n;
+	if (own->refine) {
+		solver->method = &mbi_refine_method;
+		solver->v.pre = MBI_PRE_NONE;
+		solver->v.block = 0;
+		own->reorder = -1;
+	}
+}
+
+static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
+		const merbit_solver_desc *desc, int corrects, merbit_solver **solver) {
+	const double start = mbi_seconds();
+	merbit_solver_desc none;
+	merbit_solver *made;
+	merbit_status status;
+	if (solver != NULL) { *solver = NULL; }
+	if (context == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (solver == NULL || view == NULL) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_create: `%s` is NULL",
+				solver == NULL ? "solver" : "view");
+	}
+	memset(&none, 0, sizeof none);
+	desc = desc != NULL ? desc : &none;
+	MBI_TRY(mbi_solver_check(context, view, desc));
+	made = (merbit_solver *)mbi_allocate(context, sizeof *made);
+	if (made == NULL) {
+		return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+	}
+	memset(made, 0, sizeof *made);
+	mbi_context_retain(context);
+	made->context = context;
+	made->view = *view;
+	mbi_matrix_retain(view->owner);
+	made->type = mbi_view_type(view);
+	made->n = view->rows;
+	made->corrects = corrects;
+	mbi_solver_fill_desc(made, desc);
+	status = mbi_solver_build(made);
+	if (status != MERBIT_OK) {
+		mbi_solver_free(made);
+		return status;
+	}
+	made->prepare_seconds = mbi_seconds() - start;
+	made->desc.precondition = NULL;
+	*solver = made;
+	return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+		const merbit_solver_desc *desc, merbit_solver **solver) {
+	return mbi_solver_create(context, view, desc, 0, solver);
+}
+
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
+	if (solver != NULL) { mbi_solver_free(solver); }
+}
+
+static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
+		merbit_memory memory) {
+	merbit_view view;
+	void *own;
+	merbit_status status;
+	MBI_TRY(mbi_solver_enter(solver));
+	if (mbi_solve_on_gpu(solver)) { mbi_recorded_release(solver); }
+	mbi_solver_leave(solver);
+	if (!solver->planless) { MBI_TRY(merbit_plan_update_values(solver->plan, values, memory)); }
+	if (solver->inner != NULL) {
+		const void *rounded;
+		MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
+		MBI_TRY(merbit_solver_update_values(solver->inner, rounded, memory));
+		MBI_TRY(mbi_refine_holds(solver));
+	}
+	MBI_TRY(mbi_solver_enter(solver));
+	view = solver->view;
+	view.values = values;
+	status = mbi_setup_move_values(solver->context, memory, &view, &own);
+	if (status == MERBIT_OK) { status = mbi_solver_setup(solver, &view); }
+	if (status == MERBIT_OK && solver->precondition != NULL) {
+		status = mbi_precondition_renew(solver->precondition, &view);
+	}
+	mbi_setup_release_values(solver->context, &view, own);
+	mbi_solver_leave(solver);
+	return status;
+}
+
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+		merbit_memory memory) {
+	const void *scaled = NULL;
+	char reason[2];
+	merbit_status renewed, status;
+	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	solver->scale = 0;
+	renewed = mbi_solver_set_values(solver, values, memory);
+	if (!mbi_scale_matrix_needed(solver, renewed)) { return renewed; }
+	MBI_TRY(mbi_solver_enter(solver));
+	status = mbi_scale_values(solver, values, memory, &scaled);
+	mbi_solver_leave(solver);
+	if (status != MERBIT_OK || scaled == NULL) { return status == MERBIT_OK ? renewed : status; }
+	mbi_error_clear(solver->context, reason, sizeof reason);
+	return mbi_solver_set_values(solver, scaled, memory);
+}
+
+/* ==== >>solve/precondition/engine.c  preconditioners: vectors, steps and products on either side ==== */
+#define MBS_VECTOR double
+#define MBS_NAME(name, part) mbi_##name##part##_f64
+MBS_NOTHING_BEFORE(pre_measure) MBS_AFTER(pre_measure) {
+	(void)c;
+	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
+	m->state.scalar[MBI_PRE_SIZE] = sums[2];
+}
+MBS_NOTHING_BEFORE(pre_in) MBS_NOTHING_AFTER(pre_in) MBS_NOTHING_BEFORE(pre_mean)
+MBS_AFTER(pre_mean) {
+	(void)c;
+	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
+}
+MBS_NOTHING_BEFORE(pre_out) MBS_NOTHING_AFTER(pre_out) MBS_NOTHING_BEFORE(pre_start)
+MBS_AFTER(pre_start) {
+	(void)c;
+	m->state.iterations = 0;
+	m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);
+	m->state.scalar[MBI_PRE_BETA_OLD] = 1;
+	m->state.scalar[MBI_PRE_NEGATIVE] = sums[1];
+}
+MBS_NOTHING_BEFORE(pre_alpha) MBS_AFTER(pre_alpha) {
+	mbi_solve_state *s = &m->state;
+	const double beta = c->scalar[MBI_PRE_BETA];
+	s->scalar[MBI_PRE_ALPHA] = sums[0] / (beta * beta);
+	m->ring[3 * s->iterations] = sums[0] / (beta * beta);
+	m->ring[3 * s->iterations + 1] = beta;
+	m->ring[3 * s->iterations + 2] = sums[1] / (beta * c->scalar[MBI_PRE_BETA_OLD]);
+}
+MBS_NOTHING_BEFORE(pre_next) MBS_AFTER(pre_next) {
+	m->state.iterations++;
+	m->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];
+	m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);
+}
+MBS_NOTHING_BEFORE(pre_first) MBS_NOTHING_AFTER(pre_first) MBS_NOTHING_BEFORE(pre_iterate)
+MBS_NOTHING_AFTER(pre_iterate)
+
+#define MBI_SOLVE_PRECONDITION_STEPS \
+MBS_ELEMENT(pre_measure) { \
+	const double r = MBS_LOAD(MBI_PRE_R); \
+	(void)c; \
+	sums[0] += r; \
+	sums[1] += 1; \
+	MBS_GREATER(sums[2], MBS_SIZE(r)); \
+} \
+MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS) \
+MBS_ELEMENT(pre_in) { \
+	const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0); \
+	(void)sums; \
+	if (v->to) { \
+		const double size = c->scalar[MBI_PRE_SIZE]; \
+		((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r); \
+	} else { MBS_AT(MBI_PRE_OWN)[i] = (MBS_VECTOR)r; } \
+} \
+MBS_STEP(pre_in, 0, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_mean) { \
+	(void)c; \
+	sums[0] += v->to ? (double)((const float *)v->at[MBI_PRE_OWN + 1])[i] \
+			: (double)MBS_AT(MBI_PRE_OWN + 1)[i]; \
+	sums[1] += 1; \
+} \
+MBS_STEP(pre_mean, 2, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_out) { \
+	const double mean = v->from ? c->scalar[MBI_PRE_MEAN] : 0; \
+	const double size = c->scalar[MBI_PRE_SIZE]; \
+	(void)sums; \
+	MBS_STORE(MBI_PRE_Z, v->to ? ((double)((const float *)v->at[MBI_PRE_OWN + 1])[i] - mean) * \
+			(size > 0 ? size : 1) : (double)MBS_AT(MBI_PRE_OWN + 1)[i] - mean); \
+} \
+MBS_STEP(pre_out, 0, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_start) { \
+	const double inverse = MBS_LOAD(MBI_AT_INVERSE); \
+	unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull; \
+	double start; \
+	(void)c; \
+	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull; \
+	h = (h ^ (h >> 27)) * 0x94d049bb133111ebull; \
+	start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1); \
+	MBS_AT(v->from)[i] = (MBS_VECTOR)start; \
+	MBS_AT(v->to)[i] = 0; \
+	sums[0] += start * start / inverse; \
+	MBS_GREATER(sums[1], -inverse); \
+} \
+MBS_STEP(pre_start, 1, 1, MBS_ALWAYS) \
+MBS_ELEMENT(pre_alpha) { \
+	const double product = MBS_LOAD(MBI_PRE_OWN + 1); \
+	(void)c; \
+	sums[0] += (double)MBS_AT(v->from)[i] * product; \
+	sums[1] += (double)MBS_AT(v->to)[i] * product; \
+} \
+MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_next) { \
+	const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA]; \
+	const double next = (inverse * MBS_LOAD(MBI_PRE_OWN + 1) - \
+			c->scalar[MBI_PRE_ALPHA] * (double)MBS_AT(v->from)[i]) / beta - \
+			(double)MBS_AT(v->to)[i] * beta / c->scalar[MBI_PRE_BETA_OLD]; \
+	MBS_AT(v->to)[i] = (MBS_VECTOR)next; \
+	sums[0] += next * next / inverse; \
+} \
+MBS_STEP(pre_next, 1, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_first) { \
+	(void)c; \
+	(void)sums; \
+	MBS_AT(v->to)[i] = (MBS_VECTOR)(((const double *)v->at[MBI_PRE_TABLE])[0] * \
+			MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R)); \
+} \
+MBS_STEP(pre_first, 0, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_iterate) { \
+	const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from; \
+	const double x = (double)MBS_AT(MBI_PRE_Z + MBI_PRE_OWN - v->to)[i]; \
+	const double before = v->from > 1 ? (double)MBS_AT(v->to)[i] : 0; \
+	(void)c; \
+	(void)sums; \
+	MBS_AT(v->to)[i] = (MBS_VECTOR)(x + factors[0] * (x - before) + \
+			factors[1] * MBS_LOAD(MBI_AT_INVERSE) * (MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1))); \
+} \
+MBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)
+MBI_SOLVE_PRECONDITION_STEPS
+#undef MBS_VECTOR
+#undef MBS_NAME
+#define MBS_VECTOR float
+#define MBS_NAME(name, part) mbi_##name##part##_f32
+MBI_SOLVE_PRECONDITION_STEPS
+#undef MBS_VECTOR
+#undef MBS_NAME
+
+static const mbi_step mbi_precondition_steps[] = {
+		MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(pre_measure),
+		MBI_STEP(pre_in), MBI_STEP(pre_mean), MBI_STEP(pre_out),
+		MBI_STEP(pre_start), MBI_STEP(pre_alpha), MBI_STEP(pre_next),
+		MBI_STEP(pre_first), MBI_STEP(pre_iterate), };
+
+static void mbi_precondition_layout(merbit_solver *solver) {
+	int k;
+	for (k = 0; k <= MBI_AT_W; k++) { solver->alias[k] = MBI_SOLVE_NONE; }
+	for (k = 0; k < solver->kept; k++) { solver->alias[MBI_PRE_OWN + k] = MBI_SOLVE_OWN; }
+	if (solver->kept > 2) {
+		solver->alias[MBI_PRE_TABLE] = MBI_SOLVE_OWN;
+		solver->bytes_at[MBI_PRE_TABLE] = 2 * (MBI_PRE_DEGREE_MOST + 1) * (int64_t)sizeof(double);
+	}
+}
+
+static const mbi_solve_method mbi_precondition_engine_method = {
+		"preconditioner", "solve/precondition/precondition.cu", mbi_precondition_steps,
+		(int)(sizeof mbi_precondition_steps / sizeof mbi_precondition_steps[0]), 0, 0,
+		mbi_precondition_layout, NULL, NULL, {NULL, NULL}};
+
+static int mbi_precondition_on_gpu(const merbit_preconditioner *p) {
+	return p->side == MERBIT_SIDE_CUDA;
+}
+
+static merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
+	return mbi_precondition_on_gpu(p) ? mbi_device_enter(p->context) : MERBIT_OK;
+}
+
+static void mbi_precondition_leave(const merbit_preconditioner *p) {
+	if (mbi_precondition_on_gpu(p)) { mbi_device_leave(p->context); }
+}
+
+static merbit_status mbi_precondition_engine(merbit_preconditioner *p, int block,
+		int product, int vectors) {
+	merbit_solver *solver = (merbit_solver *)mbi_allocate(p->context, sizeof *solver);
+	if (solver == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a preconditioner's record");
+	}
+	memset(solver, 0, sizeof *solver);
+	mbi_context_retain(p->context);
+	mbi_matrix_retain(p->view.owner);
+	p->engine = solver;
+	solver->context = p->context;
+	solver->view = p->view;
+	solver->type = p->type;
+	solver->n = solver->v.n = p->n;
+	solver->method = &mbi_precondition_engine_method;
+	solver->desc.side = p->side;
+	solver->desc.preconditioner = p->desc.kind;
+	solver->desc.deterministic = p->desc.deterministic;
+	solver->desc.reorder = -1;
+	solver->corrects = 1;
+	solver->planless = !product;
+	solver->kept = vectors;
+	solver->v.block = block;
+	if (!product && block > 0) { MBI_TRY(merbit_view_check(p->context, &p->view)); }
+	return mbi_solver_build(solver);
+}
+
+static merbit_status mbi_precondition_step(merbit_preconditioner *p, int step,
+		const void *r, void *z, void *stream) {
+	merbit_solver *engine = p->engine;
+	merbit_status status;
+	engine->v.at[MBI_PRE_R] = mbi_device_pointer(mbi_device_address(r));
+	engine->v.at[MBI_PRE_Z] = z;
+	engine->gpu.stream = stream;
+	status = mbi_solve_step(engine, step);
+	engine->gpu.stream = NULL;
+	return status;
+}
+
+static void mbi_precondition_count(const merbit_solver *engine, const merbit_plan *plan,
+		merbit_preconditioner_info *info) {
+	merbit_plan_info of_plan;
+	if (engine != NULL) {
+		const int64_t single = engine->single_values != NULL || engine->single_there != 0
+				? mbi_view_values(&engine->view) * (int64_t)sizeof(float) : 0;
+		*(mbi_solve_on_gpu(engine) ? &info->device_bytes : &info->host_bytes) +=
+				(int64_t)engine->bytes;
+		*(engine->single_there != 0 ? &info->device_bytes : &info->host_bytes) += single;
+	}
+	if (plan != NULL) {
+		(void)merbit_plan_get_info(plan, &of_plan);
+		info->device_bytes += of_plan.device_bytes;
+		info->host_bytes += of_plan.host_bytes;
+	}
+}
+
+/* ==== >>solve/precondition/blocks.c  preconditioners: Jacobi, block Jacobi ==== */
+static merbit_status mbi_pre_blocks_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	p->engine->v.from = MBI_PRE_R;
+	p->engine->v.to = MBI_PRE_Z;
+	return mbi_precondition_step(p, MBI_STEP_BLOCKS, r, z, stream);
+}
+
+static void mbi_pre_blocks_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	(void)snprintf(text, size, " of blocks of %d rows", p->desc.block_size);
+}
+
+static void mbi_pre_blocks_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const int64_t entries = p->n * (p->desc.block_size > 0 ? p->desc.block_size : 1);
+	info->operator_complexity =
+			p->view.nnz > 0 ? (double)entries / (double)mbi_view_values(&p->view) : 1;
+}
+
+static const mbi_precondition_method mbi_jacobi_method = {
+		"Jacobi", 1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, NULL, mbi_pre_blocks_info, NULL};
+static const mbi_precondition_method mbi_block_jacobi_method = {
+		"block Jacobi",      -1,  0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
+		mbi_pre_blocks_info, NULL};
+
+/* ==== >>solve/precondition/examine.c  preconditioners: why a matrix is not positive definite ==== */
+static double mbi_csr_value(const merbit_view *csr, int64_t k) {
+	return csr->values == NULL ? 1.0
+			: mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
+			: ((const double *)csr->values)[k];
+}
+
+static int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
+	int64_t low = mbi_row_start(csr, row), high = mbi_row_start(csr, row + 1);
+	while (low < high) {
+		const int64_t middle = low + (high - low) / 2;
+		const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, middle);
+		if (at == column) { return middle; }
+		if (at < column) { low = middle + 1; } else { high = middle; }
+	}
+	return -1;
+}
+
+typedef struct mbi_examine {
+	const merbit_view *csr;
+	int64_t *bad;
+	int tasks;
+} mbi_examine;
+
+static double mbi_examine_at(const merbit_view *csr, int64_t row, int64_t column) {
+	const int64_t k = mbi_csr_find(csr, row, column);
+	return k < 0 ? 0 : mbi_csr_value(csr, k);
+}
+
+static int mbi_examine_wrong(const merbit_view *csr, int64_t row, int64_t column, double value) {
+	const double epsilon = mbi_view_type(csr) == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+	double mirrored, size;
+	if (!(value - value == 0) || (row == column && !(value > 0))) { return 1; }
+	if (row == column) { return 0; }
+	mirrored = mbi_examine_at(csr, column, row);
+	if (value == mirrored) { return 0; }
+	size = sqrt(fabs(mbi_examine_at(csr, row, row))) *
+			sqrt(fabs(mbi_examine_at(csr, column, column)));
+	return fabs(value - mirrored) > sqrt(epsilon) * size;
+}
+
+static void mbi_examine_rows(void *argument, int task) {
+	mbi_examine *e = (mbi_examine *)argument;
+	const merbit_view *csr = e->csr;
+	const int64_t last = mbi_share(csr->rows, e->tasks, task + 1);
+	int64_t row, k;
+	e->bad[2 * task] = -1;
+	for (row = mbi_share(csr->rows, e->tasks, task); row < last; row++) {
+		for (k = mbi_row_start(csr, row); k < mbi_row_start(csr, row + 1); k++) {
+			const int64_t column = mbi_index_at(csr->col_ind, csr->index_type, k);
+			if (mbi_examine_wrong(csr, row, column, mbi_csr_value(csr, k))) {
+				e->bad[2 * task] = row;
+				e->bad[2 * task + 1] = column;
+				return;
+			}
+		}
+		if (mbi_csr_find(csr, row, row) < 0) {
+			e->bad[2 * task] = e->bad[2 * task + 1] = row;
+			return;
+		}
+	}
+}
+
+static merbit_status mbi_examine_fail(merbit_preconditioner *p, const merbit_view *csr,
+		int64_t row, int64_t column) {
+	const double value = mbi_examine_at(csr, row, column);
+	char where[96], why[96];
+	(void)snprintf(where, sizeof where, "A(%" PRId64 ", %" PRId64 "), counted from 0, is %g", row,
+			column, value);
+	if (row == column || !(value - value == 0)) {
+		(void)snprintf(why, sizeof why, "%s", value - value == 0 ? "" : ", which is not finite");
+	} else {
+		(void)snprintf(why, sizeof why, ", but A(%" PRId64 ", %" PRId64 ") is %g", column, row,
+				mbi_examine_at(csr, column, row));
+	}
+	return mbi_fail(p->context, MERBIT_INVALID_MATRIX, "%s%s: %s " MBI_PRE_NEEDS_SPD, where, why,
+			mbi_precondition_name(p->desc.kind));
+}
+
+static merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p,
+		const merbit_view *csr) {
+	mbi_examine e;
+	void *bad = NULL;
+	merbit_status status = MERBIT_OK;
+	int task;
+	e.csr = csr;
+	e.tasks = mbi_share_tasks(p->context, csr->nnz + csr->rows);
+	MBI_TRY(mbi_allocate_array(p->context, e.tasks, 2 * sizeof(int64_t), "rows at fault", &bad));
+	e.bad = (int64_t *)bad;
+	mbi_parallel(p->context, e.tasks, mbi_examine_rows, &e);
+	for (task = 0; task < e.tasks && status == MERBIT_OK; task++) {
+		if (e.bad[2 * task] >= 0) {
+			status = mbi_examine_fail(p, csr, e.bad[2 * task], e.bad[2 * task + 1]);
+		}
+	}
+	mbi_release(p->context, bad);
+	return status;
+}
+
+static merbit_status mbi_precondition_examine(merbit_preconditioner *p, const merbit_view *a) {
+	merbit_matrix *copy = NULL;
+	merbit_status status;
+	MBI_TRY(merbit_matrix_create(p->context, a, &copy));
+	status = mbi_precondition_examine_csr(p, &copy->view);
+	merbit_matrix_destroy(copy);
+	return status;
+}
+
+/* ==== >>solve/precondition/chebyshev.c  preconditioners: Chebyshev's polynomial ==== */
+#define MBI_LANCZOS_STEPS 16
+#define MBI_CHEBYSHEV_MARGIN 1.05
+#define MBI_CHEBYSHEV_RATIO \
+	1e-4
+
+typedef struct mbi_chebyshev { double low, high; } mbi_chebyshev;
+
+static int mbi_lanczos_below(const double *t, int size, double at) {
+	double pivot = 1;
+	int k, below = 0;
+	for (k = 0; k < size; k++) {
+		const double off = k > 0 ? t[3 * k + 1] : 0;
+		pivot = t[3 * k] - at - (off * off) / pivot;
+		pivot = pivot == 0 ? DBL_MIN : pivot;
+		below += pivot < 0;
+	}
+	return below;
+}
+
+static double mbi_lanczos_value(const double *t, int size, int index) {
+	double most = 0, low, high;
+	int k;
+	for (k = 0; k < size; k++) {
+		const double row =
+				fabs(t[3 * k]) + (k > 0 ? t[3 * k + 1] : 0) + (k + 1 < size ? t[3 * k + 4] : 0);
+		most = row > most ? row : most;
+	}
+	low = -most;
+	high = most;
+	for (k = 0; k < 60; k++) {
+		const double middle = 0.5 * (low + high);
+		if (mbi_lanczos_below(t, size, middle) > index) { high = middle; } else { low = middle; }
+	}
+	return 0.5 * (low + high);
+}
+
+static merbit_status mbi_chebyshev_product(merbit_preconditioner *p, int slot, const void *v,
+		void *stream) {
+	return merbit_spmv(p->engine->plan, NULL, NULL, v, NULL, p->engine->v.at[slot], stream);
+}
+
+static merbit_status mbi_chebyshev_lanczos(merbit_preconditioner *p, int steps) {
+	merbit_solver *engine = p->engine;
+	int k;
+	engine->v.from = MBI_PRE_OWN;
+	engine->v.to = MBI_PRE_OWN + 2;
+	MBI_TRY(mbi_precondition_step(p, MBI_PRE_START, NULL, NULL, NULL));
+	for (k = 0; k < steps; k++) {
+		MBI_TRY(mbi_chebyshev_product(p, MBI_PRE_OWN + 1, engine->v.at[engine->v.from], NULL));
+		MBI_TRY(mbi_precondition_step(p, MBI_PRE_ALPHA_STEP, NULL, NULL, NULL));
+		MBI_TRY(mbi_precondition_step(p, MBI_PRE_NEXT, NULL, NULL, NULL));
+		engine->v.from = engine->v.to;
+		engine->v.to = 2 * MBI_PRE_OWN + 2 - engine->v.from;
+	}
+	return mbi_solve_download(engine, &engine->seen, engine->memory, sizeof engine->seen);
+}
+
+static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merbit_view *a,
+		int steps, mbi_chebyshev *own) {
+	const double *t = p->engine->seen.ring;
+	const double epsilon = p->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+	double low, high, skew = 0;
+	int size = 0;
+	while (size < steps && (size == 0 || t[3 * size + 1] > 1e3 * epsilon * fabs(t[0]))) { size++; }
+	low = mbi_lanczos_value(t, size, 0);
+	high = mbi_lanczos_value(t, size, size - 1);
+	while (--size > 0) {
+		const double differ = fabs(t[3 * size + 2] - t[3 * size + 1]);
+		skew = differ > skew ? differ : skew;
+	}
+	if (p->engine->seen.state.scalar[MBI_PRE_NEGATIVE] > 0 || !(high > 0) || !(high <= DBL_MAX) ||
+			low < -1e3 * epsilon * high || skew > sqrt(epsilon) * high) {
+		MBI_TRY(mbi_precondition_examine(p, a));
+		return mbi_fail(p->context, MERBIT_INVALID_MATRIX,
+				"Lanczos finds %g to %g for the eigenvalues of D^-1 A, with the diagonal D of "
+				"A: %s " MBI_PRE_NEEDS_SPD, low, high, mbi_precondition_name(p->desc.kind));
+	}
+	own->high = MBI_CHEBYSHEV_MARGIN * high;
+	own->low = low > MBI_CHEBYSHEV_RATIO * own->high ? low : MBI_CHEBYSHEV_RATIO * own->high;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_chebyshev *own = (mbi_chebyshev *)p->state;
+	const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
+	double factors[2 * (MBI_PRE_DEGREE_MOST + 1)] = {0};
+	double theta, delta, rho;
+	merbit_status status;
+	int k;
+	if (p->n == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_chebyshev_lanczos(p, steps);
+	if (status == MERBIT_OK) { status = mbi_chebyshev_interval(p, a, steps, own); }
+	theta = 0.5 * (own->high + own->low);
+	delta = 0.5 * (own->high - own->low);
+	rho = delta / theta;
+	factors[0] = 1 / theta;
+	for (k = 1; k <= p->desc.degree; k++) {
+		const double last = rho;
+		rho = 1 / (2 * theta / delta - last);
+		factors[2 * k] = rho * last;
+		factors[2 * k + 1] = 2 * rho / delta;
+	}
+	if (status == MERBIT_OK) {
+		status = mbi_solve_upload(p->engine, p->engine->v.at[MBI_PRE_TABLE], factors, sizeof factors);
+	}
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static merbit_status mbi_chebyshev_create(merbit_preconditioner *p, const merbit_view *a) {
+	p->state = mbi_allocate(p->context, sizeof(mbi_chebyshev));
+	if (p->state == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a polynomial's record");
+	}
+	memset(p->state, 0, sizeof(mbi_chebyshev));
+	return mbi_chebyshev_update(p, a);
+}
+
+static merbit_status mbi_chebyshev_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	merbit_solver *engine = p->engine;
+	int k;
+	engine->v.to = p->desc.degree % 2 == 0 ? MBI_PRE_Z : MBI_PRE_OWN;
+	MBI_TRY(mbi_precondition_step(p, MBI_PRE_FIRST, r, z, stream));
+	for (k = 1; k <= p->desc.degree; k++) {
+		MBI_TRY(mbi_chebyshev_product(p, MBI_PRE_OWN + 1, engine->v.at[engine->v.to], stream));
+		engine->v.to = MBI_PRE_Z + MBI_PRE_OWN - engine->v.to;
+		engine->v.from = k;
+		MBI_TRY(mbi_precondition_step(p, MBI_PRE_ITERATE, r, z, stream));
+	}
+	return MERBIT_OK;
+}
+
+static void mbi_chebyshev_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	const mbi_chebyshev *own = (const mbi_chebyshev *)p->state;
+	(void)snprintf(text, size, " of degree %d for eigenvalues from %.3g to %.3g", p->desc.degree,
+			own->low, own->high);
+}
+
+static void mbi_chebyshev_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	info->operator_complexity = p->desc.degree;
+}
+
+static void mbi_chebyshev_destroy(merbit_preconditioner *p) { mbi_release(p->context, p->state); }
+
+static const mbi_precondition_method mbi_chebyshev_method = {"Chebyshev", 1, 1, 3,
+		mbi_chebyshev_create, mbi_chebyshev_apply, mbi_chebyshev_update, mbi_chebyshev_describe,
+		mbi_chebyshev_info, mbi_chebyshev_destroy};
+
+/* ==== >>solve/precondition/fsai.c  preconditioners: factorised sparse approximate inverse ==== */
+#define MBI_FSAI_MOST 64
+
+typedef struct mbi_fsai {
+	void *row_ptr, *columns, *values;
+	merbit_view g;
+	merbit_plan *plans[2];
+} mbi_fsai;
+
+typedef struct mbi_fsai_rows {
+	merbit_context *context;
+	const merbit_view *a;
+	mbi_fsai *own;
+	int64_t bad;
+	double pivot;
+	int tasks;
+} mbi_fsai_rows;
+
+static int mbi_fsai_places(const merbit_view *a, int64_t row, int32_t *columns) {
+	double sizes[MBI_FSAI_MOST];
+	const int64_t end = mbi_csr_find(a, row, row);
+	int count = 0, i;
+	int64_t k;
+	for (k = mbi_row_start(a, row); k < end; k++) {
+		const int32_t column = (int32_t)mbi_index_at(a->col_ind, a->index_type, k);
+		const int64_t diagonal =
+				end - mbi_row_start(a, row) < MBI_FSAI_MOST ? -1 : mbi_csr_find(a, column, column);
+		const double size =
+				diagonal < 0 ? 0 : fabs(mbi_csr_value(a, k)) / sqrt(mbi_csr_value(a, diagonal));
+		int place = count;
+		if (count == MBI_FSAI_MOST - 1) {
+			place = 0;
+			for (i = 1; i < count; i++) { place = sizes[i] < sizes[place] ? i : place; }
+			if (size <= sizes[place]) { continue; }
+			for (i = place; i + 1 < count; i++) {
+				columns[i] = columns[i + 1];
+				sizes[i] = sizes[i + 1];
+			}
+			place = count - 1;
+		} else { count++; }
+		columns[place] = column;
+		sizes[place] = size;
+	}
+	columns[count] = (int32_t)row;
+	return count + 1;
+}
+
+static int mbi_fsai_solve(double *l, int count, double epsilon, double *y, double *pivot) {
+	int i, j, k;
+	for (i = 0; i < count; i++) {
+		double *row = l + i * (i + 1) / 2;
+		const double diagonal = row[i], least = 8 * count * epsilon * diagonal;
+		for (j = 0; j <= i; j++) {
+			const double *other = l + j * (j + 1) / 2;
+			double sum = row[j];
+			for (k = 0; k < j; k++) { sum -= row[k] * other[k]; }
+			if (j < i) { row[j] = sum / other[j]; } else if (!(sum >= -least)) {
+				*pivot = sum;
+				return i;
+			} else { row[i] = sqrt(sum > least ? sum : diagonal); }
+		}
+	}
+	for (i = count - 1; i >= 0; i--) {
+		double sum = i == count - 1 ? 1 : 0;
+		for (k = i + 1; k < count; k++) { sum -= l[k * (k + 1) / 2 + i] * y[k]; }
+		y[i] = sum / l[i * (i + 1) / 2 + i];
+	}
+	return count;
+}
+
+static void mbi_fsai_fill(void *argument, int task) {
+	mbi_fsai_rows *f = (mbi_fsai_rows *)argument;
+	const int64_t last = mbi_share_rows(f->a, f->tasks, task + 1);
+	const double epsilon = mbi_view_type(f->a) == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+	double l[MBI_FSAI_MOST * (MBI_FSAI_MOST + 1) / 2], y[MBI_FSAI_MOST], pivot = 0;
+	int64_t row;
+	for (row = mbi_share_rows(f->a, f->tasks, task); row < last; row++) {
+		const int64_t first = mbi_row_start(&f->own->g, row);
+		const int count = (int)(mbi_row_start(&f->own->g, row + 1) - first);
+		const int32_t *columns = (const int32_t *)f->own->columns + first;
+		int i, j;
+		for (i = 0; i < count; i++) {
+			for (j = 0; j <= i; j++) {
+				const int64_t k = mbi_csr_find(f->a, columns[i], columns[j]);
+				l[i * (i + 1) / 2 + j] = k < 0 ? 0 : mbi_csr_value(f->a, k);
+			}
+		}
+		if (mbi_fsai_solve(l, count, epsilon, y, &pivot) < count) {
+			mbi_mutex_lock(&f->context->lock);
+			if (f->bad < 0 || row < f->bad) {
+				f->bad = row;
+				f->pivot = pivot;
+			}
+			mbi_mutex_unlock(&f->context->lock);
+			return;
+		}
+		for (i = 0; i < count; i++) {
+			if (mbi_view_type(f->a) == MERBIT_F32) {
+				((float *)f->own->values)[first + i] = (float)y[i];
+			} else { ((double *)f->own->values)[first + i] = y[i]; }
+		}
+	}
+}
+
+static merbit_status mbi_fsai_shape(merbit_preconditioner *p, mbi_fsai *own,
+		const merbit_view *a) {
+	const size_t offset = a->offset_type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
+	int32_t columns[MBI_FSAI_MOST];
+	int64_t row, count = 0, lower;
+	MBI_TRY(mbi_allocate_array(p->context, p->n + 1, offset, "row offsets of G", &own->row_ptr));
+	mbi_index_set(own->row_ptr, a->offset_type, 0, 0);
+	for (row = 0; row < p->n; row++) {
+		lower = mbi_csr_find(a, row, row) + 1 - mbi_row_start(a, row);
+		count += lower < MBI_FSAI_MOST ? lower : MBI_FSAI_MOST;
+		mbi_index_set(own->row_ptr, a->offset_type, row + 1, count);
+	}
+	MBI_TRY(mbi_allocate_array(p->context, count, sizeof(int32_t), "columns of G", &own->columns));
+	MBI_TRY(mbi_allocate_array(p->context, count, mbi_type_size(p->type), "values of G",
+			&own->values));
+	for (row = 0; row < p->n; row++) {
+		const int64_t first = mbi_index_at(own->row_ptr, a->offset_type, row);
+		const int places = mbi_fsai_places(a, row, columns);
+		memcpy((int32_t *)own->columns + first, columns, (size_t)places * sizeof columns[0]);
+	}
+	own->g = merbit_csr(p->n, p->n, count, own->row_ptr, own->columns, own->values);
+	own->g.offset_type = a->offset_type;
+	own->g.value_type = p->type;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_fsai_values(merbit_preconditioner *p, mbi_fsai *own,
+		const merbit_view *a) {
+	mbi_fsai_rows f;
+	f.context = p->context;
+	f.a = a;
+	f.own = own;
+	f.bad = -1;
+	f.pivot = 0;
+	f.tasks = mbi_share_tasks(p->context, 4 * a->nnz + a->rows);
+	mbi_parallel(p->context, f.tasks, mbi_fsai_fill, &f);
+	return f.bad < 0 ? MERBIT_OK : mbi_fail(p->context, MERBIT_INVALID_MATRIX,
+			"the part of A for row %" PRId64 ", counted from 0, of FSAI is not "
+			"positive definite: its factorisation divides by %g; %s " MBI_PRE_NEEDS_SPD,
+			f.bad, f.pivot, mbi_precondition_name(p->desc.kind));
+}
+
+static merbit_status mbi_fsai_plan(merbit_preconditioner *p, mbi_fsai *own) {
+	int k;
+	for (k = 0; k < 2; k++) {
+		merbit_plan_desc desc;
+		memset(&desc, 0, sizeof desc);
+		desc.operation = k == 0 ? MERBIT_OPERATION_N : MERBIT_OPERATION_T;
+		desc.side = p->side;
+		desc.deterministic = p->desc.deterministic;
+		desc.expected_calls = MBI_SOLVER_PRODUCTS;
+		MBI_TRY(own->plans[k] != NULL
+				? merbit_plan_update_values(own->plans[k], own->values, MERBIT_MEMORY_HOST)
+				: merbit_plan_create(p->context, &own->g, &desc, &own->plans[k]));
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_fsai_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_fsai *own = (mbi_fsai *)p->state;
+	merbit_matrix *copy = NULL;
+	merbit_status status;
+	MBI_TRY(merbit_matrix_create(p->context, a, &copy));
+	status = mbi_precondition_examine_csr(p, &copy->view);
+	if (status == MERBIT_OK && own->values == NULL) { status = mbi_fsai_shape(p, own, &copy->view); }
+	if (status == MERBIT_OK) { status = mbi_fsai_values(p, own, &copy->view); }
+	merbit_matrix_destroy(copy);
+	return status == MERBIT_OK ? mbi_fsai_plan(p, own) : status;
+}
+
+static merbit_status mbi_fsai_create(merbit_preconditioner *p, const merbit_view *a) {
+	p->state = mbi_allocate(p->context, sizeof(mbi_fsai));
+	if (p->state == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for an approximate inverse");
+	}
+	memset(p->state, 0, sizeof(mbi_fsai));
+	return mbi_fsai_update(p, a);
+}
+
+static merbit_status mbi_fsai_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	const mbi_fsai *own = (const mbi_fsai *)p->state;
+	void *between = p->engine->v.at[MBI_PRE_OWN];
+	MBI_TRY(merbit_spmv(own->plans[0], NULL, NULL, r, NULL, between, stream));
+	return merbit_spmv(own->plans[1], NULL, NULL, between, NULL, z, stream);
+}
+
+static void mbi_fsai_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	(void)snprintf(text, size, " of %" PRId64 " nonzeros%s", ((const mbi_fsai *)p->state)->g.nnz,
+			mbi_precondition_on_gpu(p) ? ", made by CPU threads," : "");
+}
+
+static void mbi_fsai_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const mbi_fsai *own = (const mbi_fsai *)p->state;
+	info->host_bytes += own->g.nnz * (int64_t)(sizeof(int32_t) + mbi_type_size(p->type)) +
+			(p->n + 1) * (own->g.offset_type == MERBIT_INDEX_64 ? 8 : 4);
+	info->operator_complexity =
+			info->nonzeros[0] > 0 ? 2 * (double)own->g.nnz / (double)info->nonzeros[0] : 1;
+	mbi_precondition_count(NULL, own->plans[0], info);
+	mbi_precondition_count(NULL, own->plans[1], info);
+}
+
+static void mbi_fsai_destroy(merbit_preconditioner *p) {
+	mbi_fsai *own = (mbi_fsai *)p->state;
+	if (own != NULL) {
+		merbit_plan_destroy(own->plans[0]);
+		merbit_plan_destroy(own->plans[1]);
+		mbi_release(p->context, own->row_ptr);
+		mbi_release(p->context, own->columns);
+		mbi_release(p->context, own->values);
+		mbi_release(p->context, own);
+	}
+}
+
+static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsai_create,
+		mbi_fsai_apply, mbi_fsai_update, mbi_fsai_describe, mbi_fsai_info, mbi_fsai_destroy};
+
 /* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
 /* ==== >>solve/amg/amg.h ==== */
 #ifndef MBI_AMG_H
 #define MBI_AMG_H
 
-#ifndef MBI_AMG_THETA
 #define MBI_AMG_THETA 0.1
-#endif
-#ifndef MBI_AMG_OMEGA
 #define MBI_AMG_OMEGA (4.0 / 3)
-#endif
-#ifndef MBI_AMG_PASSES
-#define MBI_AMG_PASSES \
-	1
-#endif
-#define MBI_AMG_NEIGHBOURS \
-	64
+#define MBI_AMG_NEIGHBOURS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
-#ifndef MBI_AMG_DENSE
 #define MBI_AMG_DENSE 6
-#endif
 #define MBI_LAMBDA_STEPS 8
 #define MBI_LAMBDA_LEAST 1e-8
 #define MBI_LAMBDA_SAFETY 1.1
@@ -30846,6 +32070,34 @@ typedef struct mbi_amg_build {
 	int32_t *marks;
 	mbi_amg_part parts[MBI_MAX_THREADS];
 } mbi_amg_build;
+
+#define MBI_CYCLE_DEGREE 2
+#define MBI_CYCLE_RATIO 4.0
+#define MBI_CYCLE_MOST 8
+#define MBI_CYCLE_RATIO_LAST 30.0
+#define MBI_CYCLE_SCALARS (3 * (2 + MBI_CYCLE_MOST))
+
+typedef struct mbi_amg_grid {
+	int64_t rows;
+	merbit_view views[3];
+	merbit_plan *plans[3];
+	float *single[3];
+	void *inverse, *b, *x, *y;
+} mbi_amg_grid;
+
+typedef struct mbi_amg {
+	int count;
+	mbi_amg_level levels[MBI_AMG_LEVELS];
+	int64_t entries[MBI_AMG_LEVELS];
+	mbi_amg_grid grids[MBI_AMG_LEVELS];
+	mbi_amg_csr coarsest;
+	float *coarsest_single;
+	merbit_view dense;
+	struct mbi_amg_gpu *gpu;
+	void *space;
+	uint64_t space_bytes;
+	double *scalars;
+} mbi_amg;
 
 #endif
 
@@ -31196,9 +32448,7 @@ static void mbi_aggregate_near(void *argument, int task) {
 	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
 	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
 	for (; node < last; node++) {
-		if (g->near[node] != MBI_AMG_ROOT && g->aggregate[node] < 0) {
-			g->near[node] = mbi_aggregate_most(g, g->keys, node);
-		}
+		if (g->near[node] != MBI_AMG_ROOT) { g->near[node] = mbi_aggregate_most(g, g->keys, node); }
 	}
 }
 
@@ -31223,7 +32473,7 @@ static void mbi_aggregate_free(void *argument, int task) {
 	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
 	for (; node < last; node++) {
 		const int32_t *row_ptr = g->strong->row_ptr + node;
-		g->keys[node] = row_ptr[1] > row_ptr[0] && g->aggregate[node] < 0;
+		g->keys[node] = row_ptr[1] > row_ptr[0];
 		g->near[node] = 0;
 	}
 }
@@ -31262,21 +32512,6 @@ static void mbi_aggregate_join(void *argument, int task) {
 	}
 }
 
-static void mbi_aggregate_thin(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
-	for (; node < last; node++) {
-		if (g->keys[node] == MBI_AMG_ROOT) {
-			int left = 0;
-			for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
-				left += g->aggregate[g->strong->col_ind[k]] < 0;
-			}
-			g->keys[node] = left >= 2 ? MBI_AMG_ROOT : 0;
-		}
-	}
-}
-
 static void mbi_aggregate_rest(void *argument, int task) {
 	mbi_aggregate *g = (mbi_aggregate *)argument;
 	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
@@ -31299,7 +32534,7 @@ static void mbi_aggregate_rest(void *argument, int task) {
 	}
 }
 
-static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int second) {
+static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 	int64_t open = 1;
 	int task;
 	mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
@@ -31310,12 +32545,10 @@ static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int se
 		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
 		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open[task]; }
 	}
-	if (second) { mbi_parallel(context, g->tasks, mbi_aggregate_thin, g); }
 	mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
 	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
 	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
 	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
-	g->roots[0] = g->roots[g->tasks];
 }
 
 static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
@@ -31333,11 +32566,10 @@ static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_cs
 	g.near = g.keys + nodes;
 	g.before = (int32_t *)g.near;
 	for (i = 0; i < nodes; i++) { aggregate[i] = -1; }
-	mbi_aggregate_pass(context, &g, 0);
-	if (MBI_AMG_PASSES > 1) { mbi_aggregate_pass(context, &g, 1); }
+	mbi_aggregate_find(context, &g);
 	memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
 	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
-	*count = g.roots[0];
+	*count = g.roots[g.tasks];
 	mbi_release(context, keys);
 	return MERBIT_OK;
 }
@@ -31473,6 +32705,12 @@ static merbit_status mbi_amg_fail_bound(merbit_context *context) {
 	return mbi_fail(context, MERBIT_INVALID_MATRIX,
 			"the matrix has entries that are Inf or NaN, or too large or small for their "
 			"diagonal; multigrid cannot be set up: check the values");
+}
+
+static merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
+	return mbi_fail(context, MERBIT_INVALID_MATRIX,
+			"row %" PRId64 " has no diagonal entry, or it is 0; multigrid divides by it: use "
+			"MERBIT_PRECONDITIONER_NONE, or add the entry", row);
 }
 
 static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
@@ -31868,6 +33106,19 @@ static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *lev
 	}
 }
 
+static merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels, int count) {
+	int l;
+	for (l = 0; l < count; l++) {
+		MBI_TRY(mbi_amg_diagonal(context, &levels[l]));
+		if (l + 1 < count) {
+			MBI_TRY(mbi_amg_smooth(context, &levels[l]));
+			MBI_TRY(mbi_amg_transpose(context, &levels[l]));
+			MBI_TRY(mbi_amg_galerkin(context, &levels[l], &levels[l + 1].a));
+		}
+	}
+	return MERBIT_OK;
+}
+
 /* ==== >>solve/amg/pool_cuda.c  multigrid: GPU memory of the set-up ==== */
 /* ==== >>solve/amg/amg_cuda.h ==== */
 #ifndef MBI_AMG_CUDA_H
@@ -31910,7 +33161,8 @@ typedef struct mbk_amg_strength_arguments {
 	mbi_devptr roots, links, state;
 	mbi_devptr inverse, filtered, scale;
 	double least;
-	mbi_devptr bound, unsorted;
+	mbi_devptr bound;
+	mbi_devptr unsorted, missing;
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {
@@ -31930,10 +33182,9 @@ typedef struct mbk_amg_aggregate_arguments {
 	mbk_u64 rows;
 	mbi_devptr row_ptr, links;
 	mbk_u32 lanes;
-	mbk_u32 pass, round, first;
-	mbi_devptr state, next, near, open;
+	mbk_u32 round, first;
+	mbi_devptr state, near, open;
 	mbi_devptr counts, aggregate, joined;
-	mbk_i32 before;
 } mbk_amg_aggregate_arguments;
 
 typedef struct mbk_amg_tentative_arguments {
@@ -31985,8 +33236,9 @@ typedef struct mbi_amg_facts {
 	uint32_t most;
 	uint32_t long_rows;
 	uint64_t products;
+	uint32_t missing;
 	uint32_t unsorted;
-	uint32_t open[MBI_AMG_ROUNDS];
+	uint32_t open;
 	double bound[MBI_AMG_LEVELS];
 	double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS];
 } mbi_amg_facts;
@@ -32006,6 +33258,7 @@ typedef struct mbi_amg_gpu_level {
 	mbi_devptr aggregate, near, t, inverse;
 	mbi_devptr filtered, scale;
 	mbi_devptr places;
+	mbi_devptr single[3];
 	int32_t aggregates;
 	mbi_devptr empty;
 	double lambda;
@@ -32018,6 +33271,7 @@ typedef struct mbi_amg_gpu {
 	mbi_transposing transpose;
 	mbi_amg_pool keep, scratch;
 	mbi_devptr facts;
+	mbi_devptr arrays[3];
 	mbi_amg_there given, unit;
 	mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
 	int count;
@@ -32317,7 +33571,7 @@ static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
 #define MBI_AMG_BLOCKS 8192
 #define MBI_AMG_PARTS 512
 
-static int64_t mbi_amg_grid(int64_t count) {
+static int64_t mbi_amg_blocks(int64_t count) {
 	const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
 	return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
 }
@@ -32330,7 +33584,7 @@ static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
 
 static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
 		const void *arguments) {
-	return mbi_amg_launch(gpu, kernel, mbi_amg_grid(threads), MBI_AMG_THREADS, 0, arguments);
+	return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
 }
 
 static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
@@ -32355,14 +33609,34 @@ static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr 
 }
 
 static int mbi_amg_gpu_takes(const merbit_view *view) {
-	return view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
-			!mbi_view_is_triangle(view) && view->nnz <= INT32_MAX && view->rows < INT32_MAX;
+	return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
+			view->rows < INT32_MAX;
 }
 
-static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *view, int values_only,
-		mbi_amg_there *to) {
-	const int same_type = view->values != NULL && mbi_view_type(view) == MERBIT_F64;
+static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
+		mbi_devptr *there, const void **array) {
+	if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) { return MERBIT_OK; }
+	if (*there == 0) { MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, there)); }
+	MBI_TRY(mbi_device_upload(gpu->context, *there, *array, bytes));
+	*array = mbi_device_pointer(*there);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
+		int values_only, mbi_amg_there *to) {
+	const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
+	merbit_view there = *given;
+	const merbit_view *view = &there;
 	mbk_amg_copy_arguments arguments;
+	if (!values_only) {
+		MBI_TRY(mbi_amg_array(gpu, given,
+				((size_t)given->rows + 1) * mbi_index_bytes(given->offset_type),
+				&gpu->arrays[0], &there.row_ptr));
+		MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_index_bytes(given->index_type),
+				&gpu->arrays[1], &there.col_ind));
+	}
+	MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_type_size(mbi_view_type(given)),
+			&gpu->arrays[2], &there.values));
 	memset(&arguments, 0, sizeof arguments);
 	arguments.rows = (uint64_t)view->rows;
 	arguments.nnz = (uint64_t)view->nnz;
@@ -32437,6 +33711,7 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
 	arguments.least = MBI_AMG_LEAST_DIAGONAL;
 	arguments.bound = mbi_amg_bound(gpu, level);
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
+	arguments.missing = MBI_AMG_FACT(gpu, missing);
 	return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
 			&arguments);
 }
@@ -32458,7 +33733,7 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
 	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
 	arguments.alpha = MBI_AMG_FACT(gpu, alpha);
 	arguments.beta = MBI_AMG_FACT(gpu, beta);
-	grid = mbi_amg_grid(a->rows * arguments.lanes);
+	grid = mbi_amg_blocks(a->rows * arguments.lanes);
 	grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
 	for (i = 0; i < 5; i++) {
 		MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
@@ -32482,6 +33757,9 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
 	int steps = 0;
 	MBI_TRY(mbi_amg_read(gpu, &facts));
 	level->lambda = facts.bound[level - gpu->levels];
+	if (level == gpu->levels && facts.missing != 0) {
+		return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
+	}
 	if (level->lambda - level->lambda != 0) { return mbi_amg_fail_bound(gpu->context); }
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
 		MBI_TRY(mbi_amg_lanczos(gpu, level));
@@ -32495,32 +33773,23 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments,
-		uint32_t *round, mbi_amg_facts *facts) {
+static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
 	const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
-	const mbi_devptr open = MBI_AMG_FACT(gpu, open);
+	mbi_amg_facts facts;
 	int i;
-	for (arguments->first = 1;;) {
-		MBI_TRY(mbi_device_zero(gpu->context, open, sizeof facts->open, NULL));
+	arguments->first = 1;
+	arguments->round = 0;
+	arguments->open = MBI_AMG_FACT(gpu, open);
+	do {
 		for (i = 0; i < MBI_AMG_ROUNDS; i++, arguments->first = 0) {
-			arguments->round = *round + 1 + (uint32_t)i;
-			arguments->open = open + (uint64_t)i * sizeof facts->open[0];
+			arguments->round++;
 			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NEAR_KEYS, threads, arguments));
+			MBI_TRY(mbi_device_zero(gpu->context, arguments->open, sizeof facts.open, NULL));
 			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_DECIDE, threads, arguments));
 		}
-		MBI_TRY(mbi_amg_read(gpu, facts));
-		for (i = 0; i < MBI_AMG_ROUNDS; i++) {
-			++*round;
-			if (facts->open[i] == 0) { return MERBIT_OK; }
-		}
-	}
-}
-
-static merbit_status mbi_amg_number(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
-	const int64_t rows = (int64_t)arguments->rows;
-	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_COUNT_ROOTS, rows, arguments));
-	MBI_TRY(mbi_amg_scan(gpu, arguments->counts, rows));
-	return mbi_amg_run(gpu, MBI_AMG_JOIN, rows, arguments);
+		MBI_TRY(mbi_amg_read(gpu, &facts));
+	} while (facts.open > 0);
+	return MERBIT_OK;
 }
 
 static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -32528,33 +33797,23 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	const mbi_amg_there *a = &level->a;
 	mbk_amg_aggregate_arguments arguments;
 	mbi_amg_facts facts;
-	mbi_devptr swap;
-	uint32_t round = 0;
-	int64_t total = 0;
-	memset(&arguments, 0, sizeof arguments);
 	arguments.rows = (uint64_t)a->rows;
 	arguments.row_ptr = a->row_ptr;
 	arguments.links = level->links;
 	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
 	arguments.state = state;
-	MBI_TRY(mbi_amg_borrow(gpu, a->rows, 1, &arguments.next));
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
 	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
 	arguments.joined = level->aggregate;
-	for (arguments.pass = 0; arguments.pass < MBI_AMG_PASSES; arguments.pass++) {
-		MBI_TRY(mbi_amg_rounds(gpu, &arguments, &round, &facts));
-		total += arguments.pass > 0 ? (int64_t)facts.total : 0;
-		arguments.before = (int32_t)total;
-		MBI_TRY(mbi_amg_number(gpu, &arguments));
-		swap = arguments.state;
-		arguments.state = arguments.next;
-		arguments.next = swap;
-	}
+	MBI_TRY(mbi_amg_rounds(gpu, &arguments));
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_COUNT_ROOTS, a->rows, &arguments));
+	MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
 	MBI_TRY(mbi_amg_read(gpu, &facts));
-	level->aggregates = (int32_t)(total + (int64_t)facts.total);
+	level->aggregates = (int32_t)facts.total;
 	return MERBIT_OK;
 }
 
@@ -32579,7 +33838,7 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 		mbi_devptr coarse) {
 	mbk_amg_tentative_arguments arguments;
 	arguments.rows = (uint64_t)level->a.rows;
-	arguments.aggregates = (uint64_t)level->aggregates;
+	arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
 	arguments.r_ptr = level->r.row_ptr;
 	arguments.r_col = level->r.col_ind;
 	arguments.aggregate = level->aggregate;
@@ -32655,7 +33914,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 			MBI_TRY(mbi_amg_read(gpu, &facts));
 			if (facts.unsorted) {
 				MBI_TRY(mbi_amg_sort_rows(gpu, &level->a));
-				MBI_TRY(mbi_device_zero(gpu->context, MBI_AMG_FACT(gpu, bound), sizeof(double), NULL));
+				MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
 				MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
 			}
 		}
@@ -32721,10 +33980,53 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 	return mbi_amg_finish(gpu);
 }
 
-static merbit_status mbi_amg_gpu_narrow(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
-		mbi_devptr *to) {
-	if (*to == 0) { MBI_TRY(mbi_amg_keep(gpu, count, sizeof(float), to)); }
-	return mbi_amg_move(gpu, from, 0, count, 0, *to);
+static merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
+		mbi_devptr to) {
+	const mbi_amg_gpu_level *level = &gpu->levels[l];
+	return mbi_amg_move(gpu, level->inverse, 0, level->a.rows, type == MERBIT_F32 ? 0 : to,
+			type == MERBIT_F32 ? to : 0);
+}
+
+static merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
+		merbit_type type, merbit_view *view) {
+	mbi_amg_gpu_level *level = &gpu->levels[l];
+	const mbi_amg_there *csr = which == 0 ? &level->a : which == 1 ? &level->p : &level->r;
+	mbi_devptr *single = &level->single[which];
+	*view = merbit_csr(csr->rows, csr->cols, csr->nnz, mbi_device_pointer(csr->row_ptr),
+			mbi_device_pointer(csr->col_ind), mbi_device_pointer(csr->values));
+	view->memory = MERBIT_MEMORY_DEVICE;
+	view->value_type = type;
+	if (type == MERBIT_F32) {
+		if (*single == 0) { MBI_TRY(mbi_amg_keep(gpu, csr->nnz, sizeof(float), single)); }
+		view->values = mbi_device_pointer(*single);
+		return mbi_amg_move(gpu, csr->values, 0, csr->nnz, 0, *single);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
+	const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
+	merbit_context *context = gpu->context;
+	csr->rows = csr->cols = a->rows;
+	csr->nnz = a->nnz;
+	MBI_TRY(mbi_allocate_array(context, a->rows + 1, sizeof(int32_t), "the coarsest matrix",
+			(void **)&csr->row_ptr));
+	MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(int32_t), "the coarsest matrix",
+			(void **)&csr->col_ind));
+	MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(double), "the coarsest matrix",
+			(void **)&csr->values));
+	MBI_TRY(mbi_device_download(context, csr->row_ptr, a->row_ptr,
+			((size_t)a->rows + 1) * sizeof(int32_t)));
+	MBI_TRY(
+			mbi_device_download(context, csr->col_ind, a->col_ind, (size_t)a->nnz * sizeof(int32_t)));
+	return mbi_device_download(context, csr->values, a->values, (size_t)a->nnz * sizeof(double));
+}
+
+static uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
+	uint64_t bytes = 0;
+	int i;
+	for (i = 0; i < gpu->keep.count; i++) { bytes += gpu->keep.bytes[i]; }
+	return bytes;
 }
 
 static void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
@@ -32734,758 +34036,764 @@ static void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
 	mbi_program_destroy(gpu->context, &gpu->transpose.program);
 }
 
-/* ==== >>solve/core/solver.c  solvers: what is made once ==== */
-static merbit_status mbi_solver_check_numbers(merbit_context *context,
-		const merbit_solver_desc *desc) {
-	if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.tolerance is %g; use a number between 0 and 1, or 0 for the " "default",
-				desc->tolerance);
+/* ==== >>solve/amg/coarsest.c  multigrid: inverse of the coarsest matrix ==== */
+static int mbi_coarsest_pivot(const double *m, const double *diagonal, const char *done, int n,
+		double least) {
+	int pivot = -1, i;
+	for (i = 0; i < n; i++) {
+		const double part = fabs(m[i * n + i]) / (diagonal[i] != 0 ? fabs(diagonal[i]) : 1);
+		if (!done[i] && part > least) {
+			least = part;
+			pivot = i;
+		}
 	}
-	if (desc->max_iterations < 0) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.max_iterations is %d; use 0 for the default", desc->max_iterations);
+	return pivot;
+}
+
+static void mbi_coarsest_invert(double *m, double *diagonal, char *done, int n, double least) {
+	int i, j, p;
+	for (i = 0; i < n; i++) {
+		diagonal[i] = m[i * n + i];
+		done[i] = 0;
 	}
-	if (desc->expected_solves < 0) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.expected_solves is %" PRId64 "; use 0 for one", desc->expected_solves);
+	while ((p = mbi_coarsest_pivot(m, diagonal, done, n, least)) >= 0) {
+		const double inverse = 1 / m[p * n + p];
+		done[p] = 1;
+		for (i = 0; i < n; i++) {
+			const double factor = m[i * n + p] * inverse;
+			for (j = 0; i != p && factor != 0 && j < n; j++) {
+				m[i * n + j] -= j != p ? factor * m[p * n + j] : 0;
+			}
+		}
+		for (i = 0; i < n; i++) {
+			m[i * n + p] *= -inverse;
+			m[p * n + i] *= i != p ? inverse : 0;
+		}
+		m[p * n + p] = inverse;
 	}
-	if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or " "MERBIT_SIDE_CUDA",
-				(int)desc->side);
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < n; j++) { m[i * n + j] = done[i] && done[j] ? m[i * n + j] : 0; }
 	}
-	if ((int)desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
-			(int)desc->vector_memory > MERBIT_MEMORY_DEVICE) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.vector_memory is %d; use MERBIT_MEMORY_DEFAULT, "
-				"MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE", (int)desc->vector_memory);
+}
+
+static merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *a,
+		double least, mbi_amg_csr *inverse) {
+	const int n = (int)a->rows;
+	double *scratch;
+	int i, k;
+	memset(inverse, 0, sizeof *inverse);
+	inverse->rows = inverse->cols = n;
+	inverse->nnz = (int64_t)n * n;
+	MBI_TRY(mbi_allocate_array(context, n + 1, sizeof(int32_t), "the coarsest level",
+			(void **)&inverse->row_ptr));
+	MBI_TRY(mbi_allocate_array(context, inverse->nnz, sizeof(int32_t), "the coarsest level",
+			(void **)&inverse->col_ind));
+	MBI_TRY(mbi_allocate_array(context, inverse->nnz, sizeof(double), "the coarsest level",
+			(void **)&inverse->values));
+	MBI_TRY(mbi_allocate_array(context, 2 * (int64_t)n, sizeof(double), "the coarsest level",
+			(void **)&scratch));
+	for (i = 0; i <= n; i++) { inverse->row_ptr[i] = i * n; }
+	for (i = 0; i < n * n; i++) {
+		inverse->col_ind[i] = i % n;
+		inverse->values[i] = 0;
 	}
+	for (i = 0; i < n; i++) {
+		for (k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++) {
+			inverse->values[i * n + a->col_ind[k]] = a->values[k];
+		}
+	}
+	mbi_coarsest_invert(inverse->values, scratch, (char *)(scratch + n), n, least);
+	mbi_release(context, scratch);
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_solver_check_method(merbit_context *context,
-		const merbit_solver_desc *desc) {
-	if (mbi_solve_method_of(desc->method) == NULL) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
-				"definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES", (int)desc->method);
-	}
-	if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
-			(int)desc->preconditioner > MERBIT_PRECONDITIONER_AMG) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.preconditioner is %d; use MERBIT_PRECONDITIONER_NONE or "
-				"another merbit_preconditioner_kind", (int)desc->preconditioner);
-	}
-	if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.preconditioner is MERBIT_PRECONDITIONER_CALLBACK, but "
-				"solver_desc.apply is NULL; give the function");
-	}
-	if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK && desc->apply != NULL) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.apply is given, but solver_desc.preconditioner is %s; use "
-				"MERBIT_PRECONDITIONER_CALLBACK, or set apply to NULL",
-				mbi_precondition_name(desc->preconditioner));
-	}
-	if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.block_size is %d; use 1 to %d, or 0 for 4", desc->block_size,
-				MBI_SOLVE_BLOCK_MOST);
-	}
-	if (desc->preconditioner != MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size > 0) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.block_size is %d, but solver_desc.preconditioner is %s; use "
-				"MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
-				desc->block_size, mbi_precondition_name(desc->preconditioner));
-	}
-	if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
-		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"solver_desc.reorder moves rows, which preconditioners know by their "
-				"numbers; set it to -1, or use another solver_desc.preconditioner");
-	}
-	if (desc->refine &&
-			(desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
-		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"solver_desc.refine is set together with MERBIT_PRECONDITIONER_CALLBACK or "
-				"solver_desc.reorder 1, which it does not support; set refine to 0");
-	}
-	return mbi_gmres_check(context, desc);
-}
+/* ==== >>solve/amg/cycle.c  multigrid: the V-cycle on either side ==== */
+#define MBI_CYCLE_EPILOGUE "s0 * v0 + (s1 != 0 ? s1 * v1 : 1) * (v2 - s2 * ax)"
+enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
 
-static int mbi_solver_makes_object(const merbit_solver_desc *desc) {
-	const merbit_preconditioner_desc *own = desc->precondition;
-	return desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK ||
-			(own != NULL && (own->single || own->singular));
-}
-
-static merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *desc,
-		merbit_side side) {
-	merbit_preconditioner_desc own;
-	memset(&own, 0, sizeof own);
-	if (desc->precondition != NULL) { own = *desc->precondition; }
-	own.kind = desc->preconditioner;
-	own.side = side;
-	own.block_size = desc->block_size > 0 ? desc->block_size : own.block_size;
-	own.deterministic = own.deterministic || desc->deterministic;
-	return own;
-}
-
-static merbit_status mbi_solver_check_object(merbit_context *context, const merbit_view *view,
-		const merbit_solver_desc *desc) {
-	const merbit_preconditioner_kind kind = desc->preconditioner;
-	merbit_preconditioner_desc own;
-	if (desc->precondition != NULL &&
-			(kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK ||
-			(desc->precondition->kind != MERBIT_PRECONDITIONER_NONE &&
-			desc->precondition->kind != kind))) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.precondition is given with kind %d, but "
-				"solver_desc.preconditioner is %s; make them equal, or set one to 0",
-				(int)desc->precondition->kind, mbi_precondition_name(kind));
+#define MBI_CYCLE_ROWS(name, type) \
+	static void name(void *user, int64_t begin, int64_t end, void *y, const void *const *vectors, \
+									 const double *scalars, double sums[2]) { \
+		const type *x = (const type *)vectors[0], *d = (const type *)vectors[1]; \
+		const type *b = (const type *)vectors[2]; \
+		const type w = (type)scalars[1]; \
+		type *to = (type *)y; \
+		int64_t i; \
+		(void)user; \
+		(void)sums; \
+		if (scalars[2] == 0) { \
+			for (i = begin; i < end; i++) { \
+				to[i] = w * d[i] * b[i]; \
+			} \
+		} else if (scalars[0] == 0) { \
+			for (i = begin; i < end; i++) { \
+				to[i] = b[i] - to[i]; \
+			} \
+		} else { \
+			for (i = begin; i < end; i++) { \
+				to[i] = x[i] + w * d[i] * (b[i] - to[i]); \
+			} \
+		} \
 	}
-	own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
-	return desc->precondition != NULL || mbi_solver_makes_object(desc)
-			? mbi_precondition_check(context, view, &own) : MERBIT_OK;
-}
+MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double) MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
+#undef MBI_CYCLE_ROWS
 
-static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
-		const merbit_solver_desc *desc) {
-	MBI_TRY(mbi_view_check_header(context, view));
-	if (!mbi_type_plain(mbi_view_type(view))) {
-		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
-				mbi_type_names[mbi_view_type(view)]);
-	}
-	if (view->rows != view->cols) {
-		return mbi_fail(context, MERBIT_INVALID_MATRIX,
-				"the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
-				view->rows, view->cols);
-	}
-	if (desc->refine && mbi_view_type(view) != MERBIT_F64) {
-		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"solver_desc.refine is set, but the matrix's value_type is MERBIT_F32; "
-				"refine needs MERBIT_F64, or set it to 0");
-	}
-	MBI_TRY(mbi_solver_check_method(context, desc));
-	MBI_TRY(mbi_solver_check_object(context, view, desc));
-	return mbi_solver_check_numbers(context, desc);
-}
-
-static int mbi_solver_reorders(const merbit_solver *solver) {
-	const merbit_solver_desc *desc = &solver->desc;
-	if (desc->reorder == 0) {
-		return solver->n >= MBI_SOLVER_REORDER_ROWS &&
-				desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
-				solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_SEPARATE;
-	}
-	return desc->reorder > 0;
-}
-
-static int mbi_solver_is_cg(const merbit_solver *solver) {
-	return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
-}
-
-static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
-	const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
+static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
+		int swept, int unchecked, merbit_plan **plan) {
 	merbit_plan_desc desc;
-	mbi_plan_making making;
-	merbit_epilogue sums;
-	memset(&making, 0, sizeof making);
-	making.dots = making.stops = mbi_solver_is_cg(solver);
-	making.unsynchronised = making.interleaved = 1;
-	making.checked = mbi_setup_on_gpu(solver, &solver->view) ? mbi_setup_when_checked : NULL;
-	making.maker = solver;
-	making.arena = &solver->gpu.arena;
+	merbit_epilogue epilogue;
 	memset(&desc, 0, sizeof desc);
-	memset(&sums, 0, sizeof sums);
-	sums.sums[0] = "v0 * ax";
-	sums.sums[1] = solver->method->sums > 1 ? "ax * ax" : NULL;
-	sums.vectors = 1;
-	desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
-	desc.side = solver->side;
-	desc.deterministic = solver->desc.deterministic;
-	desc.reordering = mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
-	desc.expected_calls =
-			solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS : INT32_MAX;
-	return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
-}
-
-static void mbi_solver_release_parts(merbit_solver *solver) {
-	merbit_context *context = solver->context;
-	merbit_preconditioner_destroy(solver->precondition);
-	solver->precondition = NULL;
-	if (solver->inner != NULL) {
-		merbit_solver_destroy(solver->inner);
-		solver->inner = NULL;
-		solver->gpu.stream = NULL;
+	memset(&epilogue, 0, sizeof epilogue);
+	desc.side = p->side;
+	desc.deterministic = p->desc.deterministic;
+	desc.unchecked = unchecked;
+	if (swept) {
+		epilogue.result = MBI_CYCLE_EPILOGUE;
+		epilogue.vectors = epilogue.scalars = 3;
+		epilogue.cpu = p->type == MERBIT_F32 ? mbi_cycle_rows_f32 : mbi_cycle_rows_f64;
+		desc.epilogue = &epilogue;
 	}
-	if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
-		mbi_setup_release(solver);
-		mbi_recorded_destroy(solver);
-		mbi_device_release(context, solver->single_there);
-		mbi_program_destroy(context, &solver->gpu.program);
-		mbi_device_leave(context);
-	}
-	merbit_plan_destroy(solver->plan);
-	solver->plan = NULL;
-	if (!mbi_solve_on_gpu(solver)) {
-		mbi_solve_release_memory(solver);
-	} else if (mbi_device_enter_alive(context)) {
-		mbi_solve_release_memory(solver);
-		mbi_device_leave(context);
-	}
-	solver->single_there = 0;
-	memset(&solver->gpu, 0, sizeof solver->gpu);
-	mbi_release(context, solver->single_values);
-	solver->single_values = NULL;
+	return mbi_plan_create(p->context, view, &desc, NULL, plan);
 }
 
-static merbit_status mbi_solver_enter(merbit_solver *solver) {
-	return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
-}
-
-static void mbi_solver_leave(merbit_solver *solver) {
-	if (mbi_solve_on_gpu(solver)) { mbi_device_leave(solver->context); }
-}
-
-static merbit_status mbi_solver_make_space(merbit_solver *solver) {
+static merbit_status mbi_cycle_store(merbit_preconditioner *p, const double *from, int64_t rows,
+		void *to) {
+	const int device = p->side == MERBIT_SIDE_CUDA;
+	const size_t size = mbi_type_size(p->type);
+	void *scratch = NULL;
 	merbit_status status = MERBIT_OK;
-	MBI_TRY(mbi_solver_enter(solver));
-	if (mbi_solve_on_gpu(solver)) {
-		solver->gpu.loop_calls = mbi_solver_makes_object(&solver->desc) ? 1
-				: mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
-		if (solver->inner == NULL && solver->method->iterate != NULL) { mbi_recorded_stream(solver); }
-		status = mbi_solve_specialise(solver);
+	int64_t i;
+	if (p->type == MERBIT_F32) {
+		if (device) {
+			MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
+		}
+		for (i = 0; i < rows; i++) { ((float *)(device ? scratch : to))[i] = (float)from[i]; }
+	} else if (!device) { memcpy(to, from, (size_t)rows * size); }
+	if (device && rows > 0) {
+		status = mbi_device_upload(p->context, mbi_device_address(to),
+				scratch != NULL ? scratch : from, (size_t)rows * size);
 	}
-	if (status == MERBIT_OK) { status = mbi_solve_allocate_memory(solver); }
-	mbi_solver_leave(solver);
+	mbi_release(p->context, scratch);
 	return status;
 }
 
-static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
-		const merbit_solver_desc *desc, int corrects, merbit_solver **solver);
-
-static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
-	merbit_solver_desc desc;
-	merbit_view view;
-	MBI_TRY(mbi_refine_describe(solver, &view, &desc));
-	MBI_TRY(mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner));
-	solver->gpu.stream = solver->inner->gpu.stream;
-	return mbi_refine_holds(solver);
-}
-
-static merbit_status mbi_solver_make(merbit_solver *solver) {
-	merbit_status status;
-	if (solver->desc.refine) { MBI_TRY(mbi_solver_make_inner(solver)); }
-	MBI_TRY(mbi_solver_make_space(solver));
-	if (!solver->planless) { MBI_TRY(mbi_solver_make_plan(solver)); }
-	solver->gpu.arena.open = 0;
-	MBI_TRY(mbi_solver_enter(solver));
-	solver->bytes -= solver->gpu.arena.used;
-	status = solver->planless && solver->v.block == 0 ? MERBIT_OK
-			: mbi_solver_setup(solver, &solver->view);
-	mbi_solver_leave(solver);
-	if (status == MERBIT_OK && solver->method->iterate != NULL &&
-			mbi_solver_makes_object(&solver->desc)) {
-		const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
-		status = mbi_precondition_create(solver->context, &solver->view, &own, &solver->precondition);
-	}
-	return status;
-}
-
-static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
-	const merbit_status made = mbi_solver_make(solver);
-	const void *scaled = NULL;
-	char reason[2];
-	merbit_status status;
-	if (!mbi_scale_matrix_needed(solver, made)) { return made; }
-	MBI_TRY(mbi_solver_enter(solver));
-	status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
-	mbi_solver_leave(solver);
-	if (status != MERBIT_OK || scaled == NULL) { return status == MERBIT_OK ? made : status; }
-	mbi_solver_release_parts(solver);
-	mbi_error_clear(solver->context, reason, sizeof reason);
-	solver->view.values = scaled;
-	return mbi_solver_make(solver);
-}
-
-static merbit_status mbi_solver_build(merbit_solver *solver) {
-	merbit_context *context = solver->context;
-	const merbit_solver_desc *desc = &solver->desc;
-	merbit_status status;
-	solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
-	if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-		solver->side = MERBIT_SIDE_CPU;
-		return mbi_fail(context, MERBIT_NO_DEVICE,
-				"solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
-				context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA", context->reason);
-	}
-	if (solver->side == MERBIT_SIDE_CPU && desc->vector_memory == MERBIT_MEMORY_DEVICE) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.vector_memory is MERBIT_MEMORY_DEVICE, but the solver "
-				"computes on the CPU; use MERBIT_MEMORY_HOST");
-	}
-	status = mbi_solver_make_scaled(solver);
-	if (status == MERBIT_OK || solver->side == MERBIT_SIDE_CPU ||
-			desc->side != MERBIT_SIDE_AUTO || solver->view.memory == MERBIT_MEMORY_DEVICE ||
-			desc->vector_memory != MERBIT_MEMORY_HOST || status == MERBIT_OUT_OF_MEMORY ||
-			status == MERBIT_INVALID_ARGUMENT || status == MERBIT_INVALID_MATRIX) {
-		return status;
-	}
-	mbi_solver_release_parts(solver);
-	mbi_error_clear(context, solver->reason, sizeof solver->reason);
-	mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
-	solver->side = MERBIT_SIDE_CPU;
-	return mbi_solver_make_scaled(solver);
-}
-
-static int64_t mbi_solver_device_bytes(const merbit_solver *solver, const merbit_plan_info *plan) {
-	const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
-	return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
-			values * (int64_t)mbi_type_size(solver->type) : 0;
-}
-
-static void mbi_solver_free(merbit_solver *solver) {
-	merbit_context *context = solver->context;
-	mbi_solver_release_parts(solver);
-	mbi_release(context, solver->scaled);
-	if (solver->scaled_there != 0 && mbi_device_enter_alive(context)) {
-		mbi_device_release(context, solver->scaled_there);
-		mbi_device_leave(context);
-	}
-	merbit_matrix_destroy(solver->view.owner);
-	mbi_release(context, solver);
-	mbi_context_unref(context);
-}
-
-static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
-	merbit_solver_desc *own = &solver->desc;
-	*own = *desc;
-	if (own->tolerance == 0) { own->tolerance = solver->type == MERBIT_F32 ? 1e-5 : 1e-10; }
-	own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 20000;
-	solver->method = mbi_solve_method_of(own->method);
-	if (own->preconditioner == MERBIT_PRECONDITIONER_JACOBI) {
-		solver->v.pre = MBI_PRE_DIAGONAL;
-		solver->v.block = 1;
-	} else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
-		solver->v.pre = MBI_PRE_SEPARATE;
-		solver->v.block = own->block_size > 0 ? own->block_size : 4;
-	} else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
-		solver->v.pre = MBI_PRE_SEPARATE;
-	}
-	if (mbi_solver_makes_object(own)) {
-		solver->v.pre = MBI_PRE_SEPARATE;
-		solver->v.block = 0;
-	}
-	solver->v.n = solver->n;
-	if (own->refine) {
-		solver->method = &mbi_refine_method;
-		solver->v.pre = MBI_PRE_NONE;
-		solver->v.block = 0;
-		own->reorder = -1;
-	}
-}
-
-static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
-		const merbit_solver_desc *desc, int corrects, merbit_solver **solver) {
-	const double start = mbi_seconds();
-	merbit_solver_desc none;
-	merbit_solver *made;
-	merbit_status status;
-	if (solver != NULL) { *solver = NULL; }
-	if (context == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	if (solver == NULL || view == NULL) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_create: `%s` is NULL",
-				solver == NULL ? "solver" : "view");
-	}
-	memset(&none, 0, sizeof none);
-	desc = desc != NULL ? desc : &none;
-	MBI_TRY(mbi_solver_check(context, view, desc));
-	made = (merbit_solver *)mbi_allocate(context, sizeof *made);
-	if (made == NULL) {
-		return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
-	}
-	memset(made, 0, sizeof *made);
-	mbi_context_retain(context);
-	made->context = context;
-	made->view = *view;
-	mbi_matrix_retain(view->owner);
-	made->type = mbi_view_type(view);
-	made->n = view->rows;
-	made->corrects = corrects;
-	mbi_solver_fill_desc(made, desc);
-	status = mbi_solver_build(made);
-	if (status != MERBIT_OK) {
-		mbi_solver_free(made);
-		return status;
-	}
-	made->prepare_seconds = mbi_seconds() - start;
-	made->desc.precondition = NULL;
-	*solver = made;
-	return MERBIT_OK;
-}
-
-MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
-		const merbit_solver_desc *desc, merbit_solver **solver) {
-	return mbi_solver_create(context, view, desc, 0, solver);
-}
-
-MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
-	if (solver != NULL) { mbi_solver_free(solver); }
-}
-
-static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
-		merbit_memory memory) {
-	merbit_view view;
-	void *own;
-	merbit_status status;
-	MBI_TRY(mbi_solver_enter(solver));
-	if (mbi_solve_on_gpu(solver)) { mbi_recorded_release(solver); }
-	mbi_solver_leave(solver);
-	if (!solver->planless) { MBI_TRY(merbit_plan_update_values(solver->plan, values, memory)); }
-	if (solver->inner != NULL) {
-		const void *rounded;
-		MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
-		MBI_TRY(merbit_solver_update_values(solver->inner, rounded, memory));
-		MBI_TRY(mbi_refine_holds(solver));
-	}
-	MBI_TRY(mbi_solver_enter(solver));
-	view = solver->view;
-	view.values = values;
-	status = mbi_setup_move_values(solver->context, memory, &view, &own);
-	if (status == MERBIT_OK) { status = mbi_solver_setup(solver, &view); }
-	if (status == MERBIT_OK && solver->precondition != NULL) {
-		status = mbi_precondition_renew(solver->precondition, &view);
-	}
-	mbi_setup_release_values(solver->context, &view, own);
-	mbi_solver_leave(solver);
-	return status;
-}
-
-MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
-		merbit_memory memory) {
-	const void *scaled = NULL;
-	char reason[2];
-	merbit_status renewed, status;
-	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	solver->scale = 0;
-	renewed = mbi_solver_set_values(solver, values, memory);
-	if (!mbi_scale_matrix_needed(solver, renewed)) { return renewed; }
-	MBI_TRY(mbi_solver_enter(solver));
-	status = mbi_scale_values(solver, values, memory, &scaled);
-	mbi_solver_leave(solver);
-	if (status != MERBIT_OK || scaled == NULL) { return status == MERBIT_OK ? renewed : status; }
-	mbi_error_clear(solver->context, reason, sizeof reason);
-	return mbi_solver_set_values(solver, scaled, memory);
-}
-
-/* ==== >>solve/core/solve.c  solvers: a solve ==== */
-static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
-		const void *in, const void *out, const char *names) {
-	merbit_context *context = solver->context;
-	if (solver->n > 0 && (in == NULL || out == NULL)) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call, names[in != NULL]);
-	}
-	if (mbi_overlap(in, mbi_solve_bytes(solver), out, mbi_solve_bytes(solver))) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"%s: %c and %c overlap; use two vectors of %" PRId64 " elements", call,
-				names[0], names[1], solver->n);
-	}
-	if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
-			(!mbi_device_owns(context, in) || !mbi_device_owns(context, out))) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"%s: %c is host memory, but the solver computes on CUDA; use a "
-				"merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
-				call, names[mbi_device_owns(context, in) != 0]);
-	}
-	return MERBIT_OK;
-}
-
-static merbit_status mbi_solver_join(merbit_solver *solver) {
-	return mbi_solve_on_gpu(solver) && solver->desc.stream != NULL
-			? mbi_device_synchronize(solver->context, NULL) : MERBIT_OK;
-}
-
-static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
-		int start_from_x) {
-	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
-	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
-	if (!start_from_x) {
-		return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
-	}
-	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
-	return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
-}
-
-static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
-	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-	const double scale = solver->norm * state->x_most + state->b_most;
-	result->stop = (merbit_stop)stop;
-	result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
-	result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
-	result->residual = mbi_solve_ratio(state, state->ww);
-	result->estimated_residual =
-			mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
-	result->backward_error = scale > 0 ? state->w_most / scale : 0;
-	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
-		result->iterations = 0;
-		result->residual = result->estimated_residual = result->backward_error = 0;
-	}
-}
-
-static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
-		int start_from_x, int *stop) {
-	MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
-	return solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, stop)
-			: mbi_solve_loop(solver, !start_from_x, stop);
-}
-
-static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
-		int start_from_x, merbit_solver_result *result) {
-	int stop = MBI_SOLVE_ON;
-	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-	solver->rhs_scale = 0;
-	MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-	if (stop == MBI_SOLVE_SCALE_RHS) {
-		solver->rhs_scale = -ilogb(state->b_most);
-		MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-	}
-	MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
-	if (mbi_scale_x_out_of_range(solver, state->x_most)) { stop = MERBIT_STOP_NOT_FINITE; }
-	mbi_solver_report(solver, stop, result);
-	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
-		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
-	}
-	return mbi_solve_copy_out(solver, MBI_AT_X, x);
-}
-
-static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
-	const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
-	merbit_plan_info inner_plan;
-	result->prepare_seconds = solver->prepare_seconds;
-	result->iterate_seconds = mbi_seconds() - solver->started;
-	result->synchronizations = solver->synchronizations;
-	(void)merbit_plan_get_info(solver->plan, &result->plan);
-	(void)merbit_plan_describe(solver->plan, result->plan_description,
-			sizeof result->plan_description);
-	result->recorded = iterating->gpu.graph == NULL ? 0 : iterating->gpu.loops ? 2 : 1;
-	result->device_bytes = mbi_solver_device_bytes(solver, &result->plan);
-	if (mbi_solve_on_gpu(solver) && solver->inner != NULL) {
-		(void)merbit_plan_get_info(iterating->plan, &inner_plan);
-		result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
-		result->device_bytes +=
-				solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
-	}
-	if (solver->n > 0) {
-		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
-	}
-}
-
-MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
-		int start_from_x, double *history, int history_size, merbit_solver_result *result) {
-	merbit_solver_result answer;
-	merbit_status status;
-	memset(&answer, 0, sizeof answer);
-	if (result != NULL) { *result = answer; }
-	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	mbi_solver_reset(solver, history, history_size);
-	MBI_TRY(mbi_solver_enter(solver));
-	status = mbi_solver_check_vectors(solver, "merbit_solver_solve", b, x, "bx");
-	if (status == MERBIT_OK) { status = mbi_solver_join(solver); }
-	if (status == MERBIT_OK && solver->n > 0) {
-		status = mbi_solver_run(solver, b, x, start_from_x, &answer);
-	}
-	mbi_solver_leave(solver);
-	if (status == MERBIT_OK && result != NULL) {
-		mbi_solver_finish(solver, &answer);
-		*result = answer;
-	}
-	return status;
-}
-
-static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
-	MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
-	if (solver->n == 0) { return MERBIT_OK; }
-	MBI_TRY(mbi_solver_join(solver));
-	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
-	MBI_TRY(mbi_solve_product(solver, MBI_AT_X, MBI_AT_B));
-	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale));
-	return mbi_solve_copy_out(solver, MBI_AT_B, y);
-}
-
-MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y) {
-	merbit_status status;
-	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	MBI_TRY(mbi_solver_enter(solver));
-	status = mbi_solver_product(solver, x, y);
-	mbi_solver_leave(solver);
-	return status;
-}
-
-/* ==== >>solve/precondition/engine.c  preconditioners: vectors, steps and products on either side ==== */
-#define MBS_VECTOR double
-#define MBS_NAME(name, part) mbi_##name##part##_f64
-MBS_NOTHING_BEFORE(pre_measure) MBS_AFTER(pre_measure) {
-	(void)c;
-	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
-	m->state.scalar[MBI_PRE_SIZE] = sums[2];
-}
-MBS_NOTHING_BEFORE(pre_in) MBS_NOTHING_AFTER(pre_in) MBS_NOTHING_BEFORE(pre_mean)
-MBS_AFTER(pre_mean) {
-	(void)c;
-	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
-}
-MBS_NOTHING_BEFORE(pre_out) MBS_NOTHING_AFTER(pre_out)
-
-#define MBI_SOLVE_PRECONDITION_STEPS \
-MBS_ELEMENT(pre_measure) { \
-	const double r = MBS_LOAD(MBI_PRE_R); \
-	(void)c; \
-	sums[0] += r; \
-	sums[1] += 1; \
-	MBS_GREATER(sums[2], MBS_SIZE(r)); \
-} \
-MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS) \
-MBS_ELEMENT(pre_in) { \
-	const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0); \
-	(void)sums; \
-	if (v->to) { \
-		const double size = c->scalar[MBI_PRE_SIZE]; \
-		((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r); \
-	} else { MBS_AT(MBI_PRE_OWN)[i] = (MBS_VECTOR)r; } \
-} \
-MBS_STEP(pre_in, 0, 0, MBS_ALWAYS) \
-MBS_ELEMENT(pre_mean) { \
-	(void)c; \
-	sums[0] += v->to ? (double)((const float *)v->at[MBI_PRE_OWN + 1])[i] \
-			: (double)MBS_AT(MBI_PRE_OWN + 1)[i]; \
-	sums[1] += 1; \
-} \
-MBS_STEP(pre_mean, 2, 0, MBS_ALWAYS) \
-MBS_ELEMENT(pre_out) { \
-	const double mean = v->from ? c->scalar[MBI_PRE_MEAN] : 0; \
-	const double size = c->scalar[MBI_PRE_SIZE]; \
-	(void)sums; \
-	MBS_STORE(MBI_PRE_Z, v->to ? ((double)((const float *)v->at[MBI_PRE_OWN + 1])[i] - mean) * \
-			(size > 0 ? size : 1) : (double)MBS_AT(MBI_PRE_OWN + 1)[i] - mean); \
-} \
-MBS_STEP(pre_out, 0, 0, MBS_ALWAYS)
-MBI_SOLVE_PRECONDITION_STEPS
-#undef MBS_VECTOR
-#undef MBS_NAME
-#define MBS_VECTOR float
-#define MBS_NAME(name, part) mbi_##name##part##_f32
-MBI_SOLVE_PRECONDITION_STEPS
-#undef MBS_VECTOR
-#undef MBS_NAME
-
-static const mbi_step mbi_precondition_steps[] = {
-		MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(pre_measure),
-		MBI_STEP(pre_in), MBI_STEP(pre_mean), MBI_STEP(pre_out), };
-
-static void mbi_precondition_layout(merbit_solver *solver) {
+static void mbi_cycle_weights(double lambda, int degree, double ratio, double *scalars) {
+	const double middle = lambda * (1 + 1 / ratio) / 2, half = lambda * (1 - 1 / ratio) / 2;
 	int k;
-	for (k = 0; k <= MBI_AT_W; k++) { solver->alias[k] = MBI_SOLVE_NONE; }
-	for (k = 0; k < solver->kept; k++) { solver->alias[MBI_PRE_OWN + k] = MBI_SOLVE_OWN; }
-}
-
-static const mbi_solve_method mbi_precondition_engine_method = {
-		"preconditioner", "solve/precondition/precondition.cu", mbi_precondition_steps,
-		(int)(sizeof mbi_precondition_steps / sizeof mbi_precondition_steps[0]), 0, 0,
-		mbi_precondition_layout, NULL, NULL, {NULL, NULL}};
-
-static int mbi_precondition_on_gpu(const merbit_preconditioner *p) {
-	return p->side == MERBIT_SIDE_CUDA;
-}
-
-static merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
-	return mbi_precondition_on_gpu(p) ? mbi_device_enter(p->context) : MERBIT_OK;
-}
-
-static void mbi_precondition_leave(const merbit_preconditioner *p) {
-	if (mbi_precondition_on_gpu(p)) { mbi_device_leave(p->context); }
-}
-
-static merbit_status mbi_precondition_engine(merbit_preconditioner *p, int block,
-		int product, int vectors) {
-	merbit_solver *solver = (merbit_solver *)mbi_allocate(p->context, sizeof *solver);
-	if (solver == NULL) {
-		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a preconditioner's record");
+	memset(scalars, 0, MBI_CYCLE_SCALARS * sizeof *scalars);
+	scalars[3 * MBI_CYCLE_RESIDUAL + 2] = 1;
+	for (k = 0; k < degree; k++) {
+		double *s = scalars + 3 * (MBI_CYCLE_SWEEP + k);
+		s[0] = s[2] = 1;
+		s[1] = middle > 0 ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree)) : 0;
 	}
-	memset(solver, 0, sizeof *solver);
-	mbi_context_retain(p->context);
-	mbi_matrix_retain(p->view.owner);
-	p->engine = solver;
-	solver->context = p->context;
-	solver->view = p->view;
-	solver->type = p->type;
-	solver->n = solver->v.n = p->n;
-	solver->method = &mbi_precondition_engine_method;
-	solver->desc.side = p->side;
-	solver->desc.preconditioner = p->desc.kind;
-	solver->desc.deterministic = p->desc.deterministic;
-	solver->desc.reorder = -1;
-	solver->corrects = 1;
-	solver->planless = !product;
-	solver->kept = vectors;
-	solver->v.block = block;
-	if (!product && block > 0) { MBI_TRY(merbit_view_check(p->context, &p->view)); }
-	return mbi_solver_build(solver);
+	scalars[3 * MBI_CYCLE_FIRST + 1] = scalars[3 * MBI_CYCLE_SWEEP + 1];
 }
 
-static merbit_status mbi_precondition_step(merbit_preconditioner *p, int step,
-		const void *r, void *z, void *stream) {
-	merbit_solver *engine = p->engine;
+static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, uint64_t space) {
+	uint64_t used = 0;
+	int l;
+	amg->scalars = (double *)mbi_device_pointer(mbi_device_part(
+			space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_grid *g = &amg->grids[l];
+		const uint64_t bytes = (uint64_t)g->rows * mbi_type_size(p->type);
+		g->inverse = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+		g->x = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+		if (l > 0) {
+			g->b = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+			g->y = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+		}
+	}
+	return used;
+}
+
+static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
+	double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS];
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		const int last = l + 1 == amg->count;
+		mbi_cycle_weights(amg->levels[l].lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE,
+				last ? MBI_CYCLE_RATIO_LAST : MBI_CYCLE_RATIO, scalars + l * MBI_CYCLE_SCALARS);
+		MBI_TRY(amg->gpu != NULL
+				? mbi_amg_gpu_inverse(amg->gpu, l, p->type, mbi_device_address(amg->grids[l].inverse))
+				: mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows, amg->grids[l].inverse));
+	}
+	if (p->side != MERBIT_SIDE_CUDA) {
+		memcpy(amg->scalars, scalars, (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
+		return MERBIT_OK;
+	}
+	return mbi_device_upload(p->context, mbi_device_address(amg->scalars), scalars,
+			(size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
+}
+
+static merbit_status mbi_cycle_refill(merbit_preconditioner *p, mbi_amg *amg) {
 	merbit_status status;
-	engine->v.at[MBI_PRE_R] = mbi_device_pointer(mbi_device_address(r));
-	engine->v.at[MBI_PRE_Z] = z;
-	engine->gpu.stream = stream;
-	status = mbi_solve_step(engine, step);
-	engine->gpu.stream = NULL;
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_cycle_fill(p, amg);
+	mbi_precondition_leave(p);
 	return status;
 }
 
-static void mbi_precondition_count(const merbit_solver *engine, const merbit_plan *plan,
-		merbit_preconditioner_info *info) {
-	merbit_plan_info of_plan;
-	if (engine != NULL) {
-		const int64_t single = engine->single_values != NULL || engine->single_there != 0
-				? mbi_view_values(&engine->view) * (int64_t)sizeof(float) : 0;
-		*(mbi_solve_on_gpu(engine) ? &info->device_bytes : &info->host_bytes) +=
-				(int64_t)engine->bytes;
-		*(engine->single_there != 0 ? &info->device_bytes : &info->host_bytes) += single;
+static merbit_status mbi_cycle_allocate(merbit_preconditioner *p, mbi_amg *amg) {
+	mbi_devptr device = 0;
+	const uint64_t bytes = mbi_cycle_divide(p, amg, 0);
+	if (p->side == MERBIT_SIDE_CUDA) {
+		MBI_TRY(mbi_device_allocate(p->context, bytes, "the vectors of a multigrid cycle", &device));
+		amg->space = mbi_device_pointer(device);
+	} else {
+		MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1, "the vectors of a multigrid cycle",
+				&amg->space));
 	}
-	if (plan != NULL) {
-		(void)merbit_plan_get_info(plan, &of_plan);
-		info->device_bytes += of_plan.device_bytes;
-		info->host_bytes += of_plan.host_bytes;
+	amg->space_bytes = bytes;
+	(void)mbi_cycle_divide(p, amg, mbi_device_address(amg->space));
+	return mbi_cycle_fill(p, amg);
+}
+
+static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
+	merbit_status status;
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_grid *g = &amg->grids[l];
+		if (l + 1 == amg->count && amg->dense.rows > 0) {
+			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, &g->plans[0]));
+		} else if (g->plans[0] == NULL) {
+			MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, &g->plans[0]));
+		}
+		if (l + 1 < amg->count) {
+			MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, &g->plans[1]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, &g->plans[2]));
+		}
+	}
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_cycle_allocate(p, amg);
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg) {
+	int l, k;
+	for (l = 0; l < MBI_AMG_LEVELS; l++) {
+		for (k = 0; k < 3; k++) { merbit_plan_destroy(amg->grids[l].plans[k]); }
+	}
+	if (p->side != MERBIT_SIDE_CUDA) {
+		mbi_release(p->context, amg->space);
+	} else if (amg->space != NULL && mbi_device_enter_alive(p->context)) {
+		mbi_device_release(p->context, mbi_device_address(amg->space));
+		mbi_device_leave(p->context);
 	}
 }
 
-/* ==== >>solve/precondition/blocks.c  preconditioners: Jacobi, block Jacobi ==== */
-static merbit_status mbi_pre_blocks_apply(merbit_preconditioner *p, const void *r, void *z,
+static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const void *b,
+		const void *x, void *to, void *stream) {
+	const mbi_amg_grid *g = &amg->grids[l];
+	const double *scalars = amg->scalars + l * MBI_CYCLE_SCALARS + 3 * what;
+	const void *vectors[3];
+	vectors[0] = x;
+	vectors[1] = g->inverse;
+	vectors[2] = b;
+	return what == MBI_CYCLE_FIRST ? mbi_epilogue_alone(g->plans[0], b, to, vectors, scalars, stream)
+			: mbi_spmv_epilogue(g->plans[0], NULL, x, to, vectors, scalars, NULL, NULL, stream);
+}
+
+static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, void *y,
 		void *stream) {
-	p->engine->v.from = MBI_PRE_R;
-	p->engine->v.to = MBI_PRE_Z;
-	return mbi_precondition_step(p, MBI_STEP_BLOCKS, r, z, stream);
+	const mbi_amg_grid *g = &amg->grids[l], *next = g + 1;
+	const int last = l + 1 == amg->count;
+	int k;
+	if (last && amg->dense.rows > 0) {
+		return merbit_spmv(g->plans[0], NULL, NULL, b, NULL, y, stream);
+	}
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_FIRST, b, b, g->x, stream));
+	for (k = 1; k < (last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE); k++) {
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
+				k % 2 != 0 ? y : g->x, stream));
+	}
+	if (last) { return MERBIT_OK; }
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
+	MBI_TRY(merbit_spmv(g->plans[2], NULL, NULL, g->x, NULL, next->b, stream));
+	MBI_TRY(mbi_cycle_run(amg, l + 1, next->b, next->y, stream));
+	MBI_TRY(merbit_spmv(g->plans[1], NULL, NULL, next->y, mbi_epilogue_factor(g->plans[1], 1), y,
+			stream));
+	for (k = MBI_CYCLE_DEGREE - 1; k >= 0; k--) {
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,
+				k % 2 != 0 ? g->x : y, stream));
+	}
+	return MERBIT_OK;
 }
 
-static void mbi_pre_blocks_describe(const merbit_preconditioner *p, char *text, size_t size) {
-	(void)snprintf(text, size, " of blocks of %d rows", p->desc.block_size);
+/* ==== >>solve/amg/amg.c  multigrid: its row in the table of kinds ==== */
+#define MBI_AMG_PIVOT_F64 1e-12
+#define MBI_AMG_PIVOT_F32 1e-5
+
+typedef struct mbi_amg_widen {
+	const float *from;
+	double *to;
+	const double *from_f64;
+	float *to_f32;
+	int64_t count;
+	int tasks;
+} mbi_amg_widen;
+
+static void mbi_amg_widen_task(void *argument, int task) {
+	const mbi_amg_widen *w = (const mbi_amg_widen *)argument;
+	const int64_t last = mbi_share(w->count, w->tasks, task + 1);
+	int64_t i = mbi_share(w->count, w->tasks, task);
+	if (w->from != NULL) {
+		for (; i < last; i++) { w->to[i] = (double)w->from[i]; }
+	} else {
+		for (; i < last; i++) { w->to_f32[i] = (float)w->from_f64[i]; }
+	}
 }
 
-static void mbi_pre_blocks_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
-	const int64_t entries = p->n * (p->desc.block_size > 0 ? p->desc.block_size : 1);
-	info->operator_complexity =
-			p->view.nnz > 0 ? (double)entries / (double)mbi_view_values(&p->view) : 1;
+static merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr, float **to) {
+	mbi_amg_widen w;
+	memset(&w, 0, sizeof w);
+	MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
+	w.from_f64 = csr->values;
+	w.to_f32 = *to;
+	w.count = csr->nnz;
+	w.tasks = mbi_share_tasks(context, csr->nnz);
+	mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w);
+	return MERBIT_OK;
 }
 
-static const mbi_precondition_method mbi_jacobi_method = {
-		"Jacobi", 1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, NULL, mbi_pre_blocks_info, NULL};
-static const mbi_precondition_method mbi_block_jacobi_method = {
-		"block Jacobi",      -1,  0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
-		mbi_pre_blocks_info, NULL};
+static int mbi_amg_sorted(const merbit_view *view) {
+	const int32_t *row_ptr = (const int32_t *)view->row_ptr;
+	const int32_t *col_ind = (const int32_t *)view->col_ind;
+	int64_t row, k;
+	for (row = 0; row < view->rows; row++) {
+		for (k = (int64_t)row_ptr[row] + 1; k < row_ptr[row + 1]; k++) {
+			if (col_ind[k] <= col_ind[k - 1]) { return 0; }
+		}
+	}
+	return 1;
+}
+
+static int mbi_amg_may_borrow(const merbit_view *view) {
+	return view->format == MERBIT_CSR && mbi_view_type(view) == MERBIT_F64 && view->base == 0 &&
+			view->offset_type != MERBIT_INDEX_64 && view->index_type != MERBIT_INDEX_64 &&
+			view->memory != MERBIT_MEMORY_DEVICE && view->values != NULL &&
+			!mbi_view_is_triangle(view) && mbi_amg_sorted(view);
+}
+
+static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *view,
+		mbi_amg_csr *csr) {
+	mbi_amg_widen w;
+	double *values;
+	int64_t i;
+	MBI_TRY(mbi_amg_take(context, view, 0, csr));
+	if (mbi_view_type(view) == MERBIT_F64 && csr->values != NULL) { return MERBIT_OK; }
+	MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64",
+			(void **)&values));
+	memset(&w, 0, sizeof w);
+	w.from = (const float *)(void *)csr->values;
+	w.to = values;
+	w.count = csr->nnz;
+	w.tasks = mbi_share_tasks(context, csr->nnz);
+	if (w.from != NULL) { mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w); }
+	for (i = 0; w.from == NULL && i < csr->nnz; i++) { values[i] = 1; }
+	mbi_release(context, csr->values);
+	csr->values = values;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_finest(merbit_context *context, const merbit_view *host,
+		mbi_amg_level *level) {
+	level->borrowed = mbi_amg_may_borrow(host);
+	if (!level->borrowed) { return mbi_amg_copy(context, host, &level->a); }
+	level->a.rows = host->rows;
+	level->a.cols = host->cols;
+	level->a.nnz = host->nnz;
+	level->a.row_ptr = (int32_t *)host->row_ptr;
+	level->a.col_ind = (int32_t *)host->col_ind;
+	level->a.values = (double *)host->values;
+	return MERBIT_OK;
+}
+
+static void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level) {
+	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
+	memset(&level->a, 0, sizeof level->a);
+}
+
+static merbit_status mbi_amg_check_diagonal(merbit_context *context, const mbi_amg_csr *a) {
+	int64_t row, k;
+	for (row = 0; row < a->rows; row++) {
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && a->col_ind[k] < row; k++) {
+		}
+		if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || a->values[k] == 0) {
+			return mbi_amg_fail_diagonal(context, row);
+		}
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
+	const merbit_preconditioner_desc *desc = &p->desc;
+	const int given = desc->near_nullspace_count > 0;
+	const int block = desc->block_size > 0 ? desc->block_size : 1;
+	const int k = given ? desc->near_nullspace_count : block;
+	int64_t i;
+	int j;
+	level->block = block;
+	level->vectors = k;
+	MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->near, "the near-null-space",
+			(void **)&level->near));
+	for (i = 0; i < p->n; i++) {
+		for (j = 0; j < k; j++) {
+			const int64_t at = i + j * p->n;
+			const double value = !given ? i % block == j
+					: p->type == MERBIT_F32 ? ((const float *)desc->near_nullspace)[at]
+					: ((const double *)desc->near_nullspace)[at];
+			if (value - value != 0) {
+				return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, "element %" PRId64
+						" of column %d of preconditioner_desc.near_nullspace is not finite", i, j);
+			}
+			level->near[i * k + j] = value;
+		}
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_invert_last(merbit_preconditioner *p, const mbi_amg_level *last,
+		mbi_amg_csr *inverse) {
+	return last->a.rows > MBI_AMG_COARSEST ? MERBIT_OK : mbi_amg_invert(p->context, &last->a,
+			p->type == MERBIT_F32 ? MBI_AMG_PIVOT_F32 : MBI_AMG_PIVOT_F64, inverse);
+}
+
+static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, float **single,
+		merbit_view *view) {
+	*view = mbi_amg_view(csr);
+	if (p->type == MERBIT_F32) {
+		MBI_TRY(mbi_amg_narrow(p->context, csr, single));
+		mbi_release(p->context, csr->values);
+		csr->values = NULL;
+		view->value_type = MERBIT_F32;
+		view->values = *single;
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_show_all(merbit_preconditioner *p, mbi_amg *amg) {
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_level *level = &amg->levels[l];
+		mbi_amg_grid *g = &amg->grids[l];
+		if (l == 0) {
+			g->views[0] = p->view;
+		} else if (l + 1 < amg->count || amg->coarsest.rows == 0) {
+			MBI_TRY(mbi_amg_show(p, &level->a, &g->single[0], &g->views[0]));
+		}
+		if (l + 1 < amg->count) {
+			MBI_TRY(mbi_amg_show(p, &level->p, &g->single[1], &g->views[1]));
+			MBI_TRY(mbi_amg_show(p, &level->r, &g->single[2], &g->views[2]));
+		}
+	}
+	return amg->coarsest.rows > 0
+			? mbi_amg_show(p, &amg->coarsest, &amg->coarsest_single, &amg->dense) : MERBIT_OK;
+}
+
+static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
+		const merbit_view *host) {
+	int l;
+	MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
+	MBI_TRY(mbi_amg_check_diagonal(p->context, &amg->levels[0].a));
+	MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
+	MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_level *level = &amg->levels[l];
+		amg->grids[l].rows = level->a.rows;
+		amg->entries[l] = level->a.nnz;
+		mbi_release(p->context, level->near);
+		level->near = NULL;
+	}
+	return mbi_amg_invert_last(p, &amg->levels[amg->count - 1], &amg->coarsest);
+}
+
+static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
+		mbi_amg_csr *coarsest) {
+	mbi_amg_level last;
+	merbit_status status;
+	int l, k;
+	memset(&last, 0, sizeof last);
+	for (l = 0; l < amg->count; l++) {
+		amg->levels[l].lambda = amg->gpu->levels[l].lambda;
+		for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
+			MBI_TRY(mbi_amg_gpu_show(amg->gpu, l, k, p->type, &amg->grids[l].views[k]));
+		}
+	}
+	if (amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST) { return MERBIT_OK; }
+	status = mbi_amg_gpu_coarsest(amg->gpu, &last.a);
+	if (status == MERBIT_OK) { status = mbi_amg_invert_last(p, &last, coarsest); }
+	mbi_amg_csr_release(p->context, &last.a);
+	return status;
+}
+
+static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
+		const merbit_view *a) {
+	int l;
+	MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, a, amg->levels[0].near));
+	amg->count = amg->gpu->count;
+	for (l = 0; l < amg->count; l++) {
+		amg->grids[l].rows = amg->gpu->levels[l].a.rows;
+		amg->entries[l] = amg->gpu->levels[l].a.nnz;
+	}
+	MBI_TRY(mbi_amg_show_there(p, amg, &amg->coarsest));
+	return amg->coarsest.rows > 0
+			? mbi_amg_show(p, &amg->coarsest, &amg->coarsest_single, &amg->dense) : MERBIT_OK;
+}
+
+static void mbi_amg_leave_gpu(merbit_preconditioner *p, mbi_amg *amg) {
+	if (amg->gpu != NULL && mbi_device_enter_alive(p->context)) {
+		mbi_amg_gpu_destroy(amg->gpu);
+		mbi_device_leave(p->context);
+	}
+	mbi_release(p->context, amg->gpu);
+	amg->gpu = NULL;
+}
+
+static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
+		const merbit_view *a) {
+	char reason[384];
+	merbit_status status;
+	amg->grids[0].views[0] = p->view;
+	MBI_TRY(mbi_cycle_plan(p, a, 1, 0, &amg->grids[0].plans[0]));
+	if (p->desc.near_nullspace_count > 0) { MBI_TRY(mbi_amg_near(p, &amg->levels[0])); }
+	amg->levels[0].block = amg->levels[0].vectors = 1;
+	amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
+	if (amg->gpu == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a multigrid's record");
+	}
+	memset(amg->gpu, 0, sizeof *amg->gpu);
+	amg->gpu->context = p->context;
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_amg_set_up_there(p, amg, a);
+	mbi_precondition_leave(p);
+	mbi_release(p->context, amg->levels[0].near);
+	amg->levels[0].near = NULL;
+	if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+		mbi_error_clear(p->context, reason, sizeof reason);
+		mbi_log(p->context, "multigrid is set up by the host: %s", reason);
+		mbi_amg_leave_gpu(p, amg);
+		amg->count = 0;
+		status = MERBIT_OK;
+	}
+	return status;
+}
+
+static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_amg *amg = (mbi_amg *)mbi_allocate(p->context, sizeof *amg);
+	merbit_view host;
+	merbit_status status;
+	if (amg == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a multigrid's record");
+	}
+	memset(amg, 0, sizeof *amg);
+	p->state = amg;
+	if (mbi_precondition_on_gpu(p) && mbi_amg_gpu_takes(a) && p->desc.block_size <= 1 &&
+			p->desc.near_nullspace_count <= 1) {
+		MBI_TRY(mbi_amg_try_gpu(p, amg, a));
+		if (amg->gpu != NULL) { return mbi_cycle_create(p, amg); }
+	}
+	MBI_TRY(mbi_view_to_full(p->context, a, &host));
+	status = mbi_amg_set_up(p, amg, &host);
+	mbi_amg_forget_finest(p->context, &amg->levels[0]);
+	mbi_view_from_full(p->context, a, &host);
+	MBI_TRY(status);
+	MBI_TRY(mbi_amg_show_all(p, amg));
+	return mbi_cycle_create(p, amg);
+}
+
+static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	return mbi_cycle_run((const mbi_amg *)p->state, 0, r, z, stream);
+}
+
+static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *csr,
+		merbit_plan *plan) {
+	float *single = NULL;
+	merbit_status status;
+	if (p->type == MERBIT_F32) { MBI_TRY(mbi_amg_narrow(p->context, csr, &single)); }
+	status = merbit_plan_update_values(
+			plan, single != NULL ? (const void *)single : (const void *)csr->values, MERBIT_MEMORY_HOST);
+	mbi_release(p->context, single);
+	return status;
+}
+
+static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
+		const mbi_amg_level *fresh, const mbi_amg_csr *coarsest, const merbit_view *a) {
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		merbit_plan *const *plans = amg->grids[l].plans;
+		if (l + 1 == amg->count && coarsest->rows > 0) {
+			MBI_TRY(mbi_amg_renew_plan(p, coarsest, plans[0]));
+		} else {
+			MBI_TRY(l == 0 ? merbit_plan_update_values(plans[0], a->values, a->memory)
+					: mbi_amg_renew_plan(p, &fresh[l].a, plans[0]));
+		}
+		if (l + 1 < amg->count) {
+			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, plans[1]));
+			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, plans[2]));
+		}
+		mbi_release(p->context, amg->levels[l].inverse);
+		amg->levels[l].inverse = fresh[l].inverse;
+		amg->levels[l].lambda = fresh[l].lambda;
+	}
+	return mbi_cycle_refill(p, amg);
+}
+
+static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *amg,
+		mbi_amg_level *fresh, mbi_amg_csr *coarsest, const merbit_view *host) {
+	MBI_TRY(mbi_amg_finest(p->context, host, &fresh[0]));
+	MBI_TRY(mbi_amg_check_diagonal(p->context, &fresh[0].a));
+	MBI_TRY(mbi_amg_recompute(p->context, fresh, amg->count));
+	return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
+}
+
+static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
+		const mbi_amg_csr *coarsest, const merbit_view *a) {
+	int l, k;
+	for (l = 0; l < amg->count; l++) {
+		const mbi_amg_grid *g = &amg->grids[l];
+		for (k = 0; k < (l + 1 < amg->count ? 3 : 1); k++) {
+			const merbit_view *view = l == 0 && k == 0 ? a : &g->views[k];
+			MBI_TRY(l + 1 == amg->count && coarsest->rows > 0
+					? mbi_amg_renew_plan(p, coarsest, g->plans[0])
+					: merbit_plan_update_values(g->plans[k], view->values, view->memory));
+		}
+	}
+	return mbi_cycle_refill(p, amg);
+}
+
+static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg,
+		const merbit_view *a) {
+	mbi_amg_csr coarsest;
+	merbit_status status;
+	memset(&coarsest, 0, sizeof coarsest);
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_amg_gpu_update(amg->gpu, a);
+	if (status == MERBIT_OK) { status = mbi_amg_show_there(p, amg, &coarsest); }
+	mbi_precondition_leave(p);
+	if (status == MERBIT_OK) { status = mbi_amg_renew_there(p, amg, &coarsest, a); }
+	mbi_amg_csr_release(p->context, &coarsest);
+	return status;
+}
+
+static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_amg *amg = (mbi_amg *)p->state;
+	mbi_amg_level *fresh;
+	mbi_amg_csr coarsest;
+	merbit_view host;
+	merbit_status status;
+	int l;
+	if (amg->gpu != NULL) { return mbi_amg_update_there(p, amg, a); }
+	memset(&coarsest, 0, sizeof coarsest);
+	MBI_TRY(mbi_allocate_array(p->context, MBI_AMG_LEVELS, sizeof *fresh, "multigrid levels",
+			(void **)&fresh));
+	memset(fresh, 0, MBI_AMG_LEVELS * sizeof *fresh);
+	for (l = 0; l < amg->count; l++) {
+		const mbi_amg_level *old = &amg->levels[l];
+		fresh[l].block = old->block;
+		fresh[l].strong = old->strong;
+		fresh[l].aggregate = old->aggregate;
+		fresh[l].aggregates = old->aggregates;
+		fresh[l].vectors = old->vectors;
+		fresh[l].t = old->t;
+		fresh[l].plain = old->plain;
+	}
+	status = mbi_view_to_full(p->context, a, &host);
+	if (status == MERBIT_OK) {
+		status = mbi_amg_recompute_all(p, amg, fresh, &coarsest, &host);
+		status = status == MERBIT_OK ? mbi_amg_renew(p, amg, fresh, &coarsest, a) : status;
+		mbi_view_from_full(p->context, a, &host);
+	}
+	for (l = 0; l < amg->count; l++) {
+		memset(&fresh[l].strong, 0, sizeof fresh[l].strong);
+		fresh[l].aggregate = NULL;
+		fresh[l].t = NULL;
+		fresh[l].inverse = fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse;
+		mbi_amg_level_release(p->context, &fresh[l]);
+	}
+	mbi_amg_csr_release(p->context, &coarsest);
+	mbi_release(p->context, fresh);
+	return status;
+}
+
+static double mbi_amg_complexity(const mbi_amg *amg) {
+	double sum = 0;
+	int l;
+	for (l = 0; l < amg->count; l++) { sum += (double)amg->entries[l]; }
+	return amg->entries[0] > 0 ? sum / (double)amg->entries[0] : 1;
+}
+
+static void mbi_amg_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	const mbi_amg *amg = (const mbi_amg *)p->state;
+	size_t used = (size_t)snprintf(text, size, " by smoothed aggregation (%d level%s:", amg->count,
+			amg->count == 1 ? "" : "s");
+	int l;
+	for (l = 0; l < amg->count && used < size; l++) {
+		used += (size_t)snprintf(text + used, size - used, " %" PRId64, amg->grids[l].rows);
+	}
+	if (used < size) {
+		(void)snprintf(text + used, size - used,
+				" rows; operator complexity %.2f; %d near-null-space vector%s; set up %s)",
+				mbi_amg_complexity(amg), amg->levels[0].vectors, amg->levels[0].vectors == 1 ? "" : "s",
+				amg->gpu != NULL ? "on the GPU" : "by the host");
+	}
+}
+
+static int64_t mbi_amg_csr_bytes(const mbi_amg_csr *csr) {
+	return (int64_t)(mbi_memory_bytes(csr->row_ptr) + mbi_memory_bytes(csr->col_ind) +
+			mbi_memory_bytes(csr->values));
+}
+
+static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const mbi_amg *amg = (const mbi_amg *)p->state;
+	int l, k;
+	info->levels = amg->count;
+	info->operator_complexity = mbi_amg_complexity(amg);
+	for (l = 0; l < amg->count; l++) {
+		const mbi_amg_level *level = &amg->levels[l];
+		info->rows[l] = amg->grids[l].rows;
+		info->nonzeros[l] = amg->entries[l];
+		info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->strong) +
+				mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
+		info->host_bytes += (int64_t)(mbi_memory_bytes(level->aggregate) + mbi_memory_bytes(level->t) +
+				mbi_memory_bytes(level->inverse));
+		for (k = 0; k < 3; k++) {
+			mbi_precondition_count(NULL, amg->grids[l].plans[k], info);
+			info->host_bytes += (int64_t)mbi_memory_bytes(amg->grids[l].single[k]);
+		}
+	}
+	info->host_bytes += mbi_amg_csr_bytes(&amg->coarsest) +
+			(int64_t)(mbi_memory_bytes(amg->coarsest_single) + sizeof *amg);
+	*(mbi_precondition_on_gpu(p) ? &info->device_bytes : &info->host_bytes) +=
+			(int64_t)amg->space_bytes;
+	if (amg->gpu != NULL) {
+		info->device_bytes += (int64_t)mbi_amg_gpu_bytes(amg->gpu);
+		info->host_bytes += (int64_t)sizeof *amg->gpu;
+	}
+}
+
+static void mbi_amg_destroy(merbit_preconditioner *p) {
+	mbi_amg *amg = (mbi_amg *)p->state;
+	int l, k;
+	if (amg == NULL) { return; }
+	mbi_cycle_destroy(p, amg);
+	mbi_amg_leave_gpu(p, amg);
+	for (l = 0; l < MBI_AMG_LEVELS; l++) {
+		mbi_amg_level_release(p->context, &amg->levels[l]);
+		for (k = 0; k < 3; k++) { mbi_release(p->context, amg->grids[l].single[k]); }
+	}
+	mbi_amg_csr_release(p->context, &amg->coarsest);
+	mbi_release(p->context, amg->coarsest_single);
+	mbi_release(p->context, amg);
+	p->state = NULL;
+}
+
+static const mbi_precondition_method mbi_amg_method = {
+		"AMG",          0, 0, 0, mbi_amg_create, mbi_amg_apply, mbi_amg_update, mbi_amg_describe,
+		mbi_amg_info, mbi_amg_destroy};
 
 /* ==== >>solve/precondition/kinds.c  preconditioners: the kinds ==== */
 static const mbi_precondition_method *
@@ -33495,6 +34803,12 @@ mbi_precondition_method_of(merbit_preconditioner_kind kind) {
 		return &mbi_jacobi_method;
 	case MERBIT_PRECONDITIONER_BLOCK_JACOBI:
 		return &mbi_block_jacobi_method;
+	case MERBIT_PRECONDITIONER_CHEBYSHEV:
+		return &mbi_chebyshev_method;
+	case MERBIT_PRECONDITIONER_FSAI:
+		return &mbi_fsai_method;
+	case MERBIT_PRECONDITIONER_AMG:
+		return &mbi_amg_method;
 	default:
 		return NULL;
 	}
@@ -33516,11 +34830,10 @@ static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_vie
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
 	merbit_preconditioner_desc desc = p->desc;
 	merbit_view inside;
-	desc.single = desc.singular = 0;
 	p->engine->v.from = p->desc.singular != 0;
 	p->engine->v.to = mbi_wrapped_single(p);
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_precondition_create(p->context, &inside, &desc, &p->inner);
+	return mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
@@ -33539,6 +34852,18 @@ static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, 
 	return mbi_precondition_step(p, MBI_PRE_OUT, r, z, stream);
 }
 
+static merbit_status mbi_precondition_project(merbit_preconditioner *p, void *vector,
+		void *stream) {
+	merbit_solver *engine = p->engine;
+	const mbi_solve_vectors whole = engine->v;
+	merbit_status status = mbi_precondition_step(p, MBI_PRE_MEASURE, vector, NULL, stream);
+	engine->v.at[MBI_PRE_OWN] = vector;
+	engine->v.to = 0;
+	if (status == MERBIT_OK) { status = mbi_precondition_step(p, MBI_PRE_IN, vector, NULL, stream); }
+	engine->v = whole;
+	return status;
+}
+
 static void mbi_wrapped_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
 	const merbit_preconditioner_info own = *info;
 	(void)merbit_preconditioner_get_info(p->inner, info);
@@ -33555,8 +34880,6 @@ static const mbi_precondition_method mbi_wrapped_method = {"", 0, 0, 2, mbi_wrap
 		mbi_wrapped_apply, mbi_wrapped_update, NULL, mbi_wrapped_info, mbi_wrapped_destroy};
 
 /* ==== >>solve/precondition/create.c  preconditioners: checks, life, application ==== */
-#define MBI_PRE_DEGREE_MOST 32
-
 static const char *const mbi_precondition_kinds[] = {
 		"MERBIT_PRECONDITIONER_NONE",         "MERBIT_PRECONDITIONER_JACOBI",
 		"MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK",
@@ -33643,6 +34966,8 @@ static merbit_status mbi_precondition_check_all(merbit_context *context, const m
 	return MERBIT_OK;
 }
 
+#define MBI_PRE_DEGREE 4
+
 static merbit_status mbi_precondition_make(merbit_preconditioner *p) {
 	const mbi_precondition_method *method = p->method;
 	const int block = method->block < 0 ? p->desc.block_size : method->block;
@@ -33665,9 +34990,10 @@ static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
 }
 
 static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
-		const merbit_preconditioner_desc *desc, merbit_preconditioner **made) {
+		const merbit_preconditioner_desc *desc, int inside, merbit_preconditioner **made) {
 	const double start = mbi_seconds();
-	const int single = desc->single && mbi_view_type(view) == MERBIT_F64;
+	const int wrapped =
+			!inside && (desc->singular || (desc->single && mbi_view_type(view) == MERBIT_F64));
 	merbit_preconditioner *p = (merbit_preconditioner *)mbi_allocate(context, sizeof *p);
 	merbit_status status;
 	*made = NULL;
@@ -33682,8 +35008,10 @@ static merbit_status mbi_precondition_create(merbit_context *context, const merb
 	if (desc->kind == MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size == 0) {
 		p->desc.block_size = 4;
 	}
-	p->method =
-			single || desc->singular ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
+	if (desc->kind == MERBIT_PRECONDITIONER_CHEBYSHEV && desc->degree == 0) {
+		p->desc.degree = MBI_PRE_DEGREE;
+	}
+	p->method = wrapped ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
 	p->view = *view;
 	p->type = mbi_view_type(view);
 	p->side = desc->side;
@@ -33712,7 +35040,7 @@ MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
 	MBI_TRY(mbi_precondition_check_all(context, view, desc));
 	own = *desc;
 	own.side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
-	return mbi_precondition_create(context, view, &own, preconditioner);
+	return mbi_precondition_create(context, view, &own, 0, preconditioner);
 }
 
 MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner) {
@@ -33830,6 +35158,157 @@ MERBIT_API merbit_status merbit_preconditioner_get_info(
 	if (p->engine != NULL) { mbi_precondition_count(p->engine, p->engine->plan, info); }
 	if (p->method->info != NULL) { p->method->info(p, info); }
 	return MERBIT_OK;
+}
+
+/* ==== >>solve/core/solve.c  solvers: a solve ==== */
+static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
+		const void *in, const void *out, const char *names) {
+	merbit_context *context = solver->context;
+	if (solver->n > 0 && (in == NULL || out == NULL)) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call, names[in != NULL]);
+	}
+	if (mbi_overlap(in, mbi_solve_bytes(solver), out, mbi_solve_bytes(solver))) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"%s: %c and %c overlap; use two vectors of %" PRId64 " elements", call,
+				names[0], names[1], solver->n);
+	}
+	if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
+			(!mbi_device_owns(context, in) || !mbi_device_owns(context, out))) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"%s: %c is host memory, but the solver computes on CUDA; use a "
+				"merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
+				call, names[mbi_device_owns(context, in) != 0]);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_solver_join(merbit_solver *solver) {
+	return mbi_solve_on_gpu(solver) && solver->desc.stream != NULL
+			? mbi_device_synchronize(solver->context, NULL) : MERBIT_OK;
+}
+
+static merbit_status mbi_solver_project(merbit_solver *solver, int slot) {
+	return solver->precondition != NULL && solver->precondition->desc.singular
+			? mbi_precondition_project(solver->precondition, solver->v.at[slot], solver->gpu.stream)
+			: MERBIT_OK;
+}
+
+static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
+		int start_from_x) {
+	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
+	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
+	MBI_TRY(mbi_solver_project(solver, MBI_AT_B));
+	if (!start_from_x) {
+		return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+	}
+	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+	MBI_TRY(mbi_solver_project(solver, MBI_AT_X));
+	return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
+}
+
+static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
+	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+	const double scale = solver->norm * state->x_most + state->b_most;
+	result->stop = (merbit_stop)stop;
+	result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
+	result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
+	result->residual = mbi_solve_ratio(state, state->ww);
+	result->estimated_residual =
+			mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
+	result->backward_error = scale > 0 ? state->w_most / scale : 0;
+	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+		result->iterations = 0;
+		result->residual = result->estimated_residual = result->backward_error = 0;
+	}
+}
+
+static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
+		int start_from_x, int *stop) {
+	MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
+	return solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, stop)
+			: mbi_solve_loop(solver, !start_from_x, stop);
+}
+
+static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
+		int start_from_x, merbit_solver_result *result) {
+	int stop = MBI_SOLVE_ON;
+	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+	solver->rhs_scale = 0;
+	MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+	if (stop == MBI_SOLVE_SCALE_RHS) {
+		solver->rhs_scale = -ilogb(state->b_most);
+		MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+	}
+	MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
+	if (mbi_scale_x_out_of_range(solver, state->x_most)) { stop = MERBIT_STOP_NOT_FINITE; }
+	mbi_solver_report(solver, stop, result);
+	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
+	}
+	return mbi_solve_copy_out(solver, MBI_AT_X, x);
+}
+
+static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
+	const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
+	merbit_plan_info inner_plan;
+	result->prepare_seconds = solver->prepare_seconds;
+	result->iterate_seconds = mbi_seconds() - solver->started;
+	result->synchronizations = solver->synchronizations;
+	(void)merbit_plan_get_info(solver->plan, &result->plan);
+	(void)merbit_plan_describe(solver->plan, result->plan_description,
+			sizeof result->plan_description);
+	result->recorded = iterating->gpu.graph == NULL ? 0 : iterating->gpu.loops ? 2 : 1;
+	result->device_bytes = mbi_solver_device_bytes(solver, &result->plan);
+	if (mbi_solve_on_gpu(solver) && solver->inner != NULL) {
+		(void)merbit_plan_get_info(iterating->plan, &inner_plan);
+		result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
+		result->device_bytes +=
+				solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
+	}
+	if (solver->n > 0) {
+		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
+	}
+}
+
+MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
+		int start_from_x, double *history, int history_size, merbit_solver_result *result) {
+	merbit_solver_result answer;
+	merbit_status status;
+	memset(&answer, 0, sizeof answer);
+	if (result != NULL) { *result = answer; }
+	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	mbi_solver_reset(solver, history, history_size);
+	MBI_TRY(mbi_solver_enter(solver));
+	status = mbi_solver_check_vectors(solver, "merbit_solver_solve", b, x, "bx");
+	if (status == MERBIT_OK) { status = mbi_solver_join(solver); }
+	if (status == MERBIT_OK && solver->n > 0) {
+		status = mbi_solver_run(solver, b, x, start_from_x, &answer);
+	}
+	mbi_solver_leave(solver);
+	if (status == MERBIT_OK && result != NULL) {
+		mbi_solver_finish(solver, &answer);
+		*result = answer;
+	}
+	return status;
+}
+
+static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
+	MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
+	if (solver->n == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_solver_join(solver));
+	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+	MBI_TRY(mbi_solve_product(solver, MBI_AT_X, MBI_AT_B));
+	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale));
+	return mbi_solve_copy_out(solver, MBI_AT_B, y);
+}
+
+MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y) {
+	merbit_status status;
+	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	MBI_TRY(mbi_solver_enter(solver));
+	status = mbi_solver_product(solver, x, y);
+	mbi_solver_leave(solver);
+	return status;
 }
 
 /* ==== >>solve/pagerank/weights.c  PageRank: weights of vertices ==== */

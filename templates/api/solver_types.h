@@ -82,9 +82,9 @@ typedef struct merbit_preconditioner_desc {
                                    body modes in elasticity: near_nullspace_count columns of rows
                                    elements in host memory, which are read until create returns.
                                    NULL: one for each unknown of a node, constant */
-  int near_nullspace_count;
-  int singular;      /* nonzero: A takes the constant vector to 0, as a graph's Laplacian does. The
-                        mean is subtracted from r and from z */
+  int near_nullspace_count;  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
+                        Laplacian does. The mean is subtracted from r and from z, and by a solver
+                        from b and from the first x, so that x has mean 0 */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
 } merbit_preconditioner_desc;
 

@@ -197,12 +197,32 @@ static void expect_same(const mbi_amg_gpu &gpu, const levels &cpu) {
   }
 }
 
-// Rounds the values of a level's matrices to f32.
-static void expect_narrow(mbi_amg_gpu &gpu, const mbi_amg_there &a) {
-  mbi_devptr to = 0;
-  assert_int_equal(mbi_amg_gpu_narrow(&gpu, a.values, a.nnz, &to), MERBIT_OK);
-  for (int64_t k = 0; k < a.nnz; k++) {
-    assert_true(amg_at<float>(to)[k] == (float)amg_at<double>(a.values)[k]);
+// Views for a cycle in f32 and in f64.
+static void expect_views(mbi_amg_gpu &gpu) {
+  for (int which = 0; which < 3 && (which == 0 || gpu.count > 1); which++) {
+    const mbi_amg_gpu_level &level = gpu.levels[0];
+    const mbi_amg_there &csr = which == 0 ? level.a : which == 1 ? level.p : level.r;
+    merbit_view wide, narrow;
+    assert_int_equal(mbi_amg_gpu_show(&gpu, 0, which, MERBIT_F64, &wide), MERBIT_OK);
+    assert_int_equal(mbi_amg_gpu_show(&gpu, 0, which, MERBIT_F32, &narrow), MERBIT_OK);
+    assert_ptr_equal(wide.values, amg_at<double>(csr.values));
+    assert_true(wide.memory == MERBIT_MEMORY_DEVICE && wide.nnz == csr.nnz &&
+                wide.rows == csr.rows && wide.cols == csr.cols && narrow.nnz == csr.nnz);
+    assert_true(narrow.value_type == MERBIT_F32);
+    for (int64_t k = 0; k < csr.nnz; k++) {
+      assert_true(((const float *)narrow.values)[k] == (float)amg_at<double>(csr.values)[k]);
+    }
+  }
+  std::vector<double> wide((size_t)gpu.levels[0].a.rows);
+  std::vector<float> narrow(wide.size());
+  assert_int_equal(mbi_amg_gpu_inverse(&gpu, 0, MERBIT_F64, (mbi_devptr)(uintptr_t)wide.data()),
+                   MERBIT_OK);
+  assert_int_equal(
+      mbi_amg_gpu_inverse(&gpu, 0, MERBIT_F32, (mbi_devptr)(uintptr_t)narrow.data()),
+      MERBIT_OK);
+  for (size_t i = 0; i < wide.size(); i++) {
+    assert_true(wide[i] == amg_at<double>(gpu.levels[0].inverse)[i]);
+    assert_true(narrow[i] == (float)wide[i]);
   }
 }
 
@@ -232,7 +252,7 @@ static void check(input in, const double *near = nullptr) {
       amg_bed::what = {roughly ? "rough" : "plain", name.c_str(), simt_seeds[2]};
       assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, near), MERBIT_OK);
       expect_same(gpu, cpu);
-      expect_narrow(gpu, gpu.levels[0].a);
+      expect_views(gpu);
     }
     amg_bed::what.seed = simt_seeds[3];
     assert_int_equal(mbi_amg_gpu_create(&again, host, &view, near), MERBIT_OK);
@@ -293,7 +313,7 @@ static input mesh(const char *name, int64_t nx, int64_t ny, double cy, bool full
 }
 
 // A graph with `hubs` nodes that have `degree` neighbours, among others of few; some nodes have
-// none, some of those not even a diagonal.
+// none.
 static input graph(const char *name, int64_t n, int64_t hubs, int64_t degree, uint64_t seed) {
   entries e;
   for (int64_t i = 0; i < n; i++) {
@@ -307,11 +327,6 @@ static input graph(const char *name, int64_t n, int64_t hubs, int64_t degree, ui
   close(e, n, 1);
   for (int64_t i = 0; i < n && seed % 8 != 0; i++) {
     e[{i, i}] *= 0.75; // no bound of the eigenvalues by sums of rows
-  }
-  for (int64_t i = 0; i < n; i += 34) {
-    if (i >= hubs) {
-      e.erase({i, i});
-    }
   }
   return input(name, n, e);
 }
@@ -343,12 +358,41 @@ static void odd_matrices_are_coarsened(void **) {
     for (int64_t k = 0; k < 4; k++) {
       e[{i, test_below(&random, 500)}] = (double)(test_below(&random, 64) - 20) / 8;
     }
+    e[{i, i}] = 16;
     diagonal[{i, i}] = (double)(i + 1);
   }
   check(input("not symmetric", 500, e));
   check(input("diagonal", 500, diagonal));
-  check(input("nothing", 300, entries()));
   check(mesh("few rows", 10, 10, 1, false, false));
+}
+
+static void expect_failure(input &in, const char *sentence) {
+  char message[MERBIT_MESSAGE_SIZE];
+  mbi_amg_gpu gpu;
+  const merbit_view view = view_of(in);
+  amg_bed::what = {"amg", in.name, simt_seeds[2]};
+  assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, nullptr), MERBIT_INVALID_MATRIX);
+  assert_int_equal(merbit_last_error(host, message, sizeof message), MERBIT_INVALID_MATRIX);
+  if (strstr(message, sentence) == nullptr) {
+    fail_msg("%s: %s", in.name, message);
+  }
+  mbi_amg_gpu_destroy(&gpu);
+}
+
+// The first row without a diagonal is named; entries must be finite.
+static void unfit_matrices_are_refused(void **) {
+  input in = mesh("no diagonal", 30, 20, 1, false, false);
+  for (const size_t row : {177, 450}) {
+    for (size_t k = (size_t)in.row_ptr[row]; k < (size_t)in.row_ptr[row + 1]; k++) {
+      in.values[k] = in.col_ind[k] == (int32_t)row ? 0 : in.values[k];
+    }
+  }
+  expect_failure(in, "row 177 has no diagonal entry");
+  for (const double value : {(double)INFINITY, (double)NAN, -(double)NAN}) {
+    in = mesh("not finite", 30, 20, 1, false, false);
+    in.values[100] = value;
+    expect_failure(in, "Inf or NaN");
+  }
 }
 
 // Shares the names of test cases, which outlive their inputs.
@@ -465,6 +509,7 @@ int main() {
       cmocka_unit_test(meshes_are_coarsened),
       cmocka_unit_test(a_vector_is_interpolated),
       cmocka_unit_test(odd_matrices_are_coarsened),
+      cmocka_unit_test(unfit_matrices_are_refused),
       cmocka_unit_test(graphs_are_coarsened),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

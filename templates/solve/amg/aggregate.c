@@ -4,9 +4,8 @@
 
 /* Multigrid: aggregates. Their roots are a maximal independent set of distance 2, found in rounds
  * with hashed priorities: Bell, Dalton, Olson, SIAM J. Sci. Comput. 34, 2012, section 3; new
- * priorities in every round, and a second set among the nodes that the first leaves over, are from
- * Kelley, Rajamanickam, Parallel, portable algorithms for distance-2 maximal independent set and
- * graph coarsening, 2022. */
+ * priorities in every round are from Kelley, Rajamanickam, Parallel, portable algorithms for
+ * distance-2 maximal independent set and graph coarsening, 2022. */
 
 #define MBI_AMG_ROOT UINT64_MAX /* the key of a root; that of a node near one is 0 */
 
@@ -62,7 +61,7 @@ static void mbi_aggregate_near(void *argument, int task) {
   const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
   int64_t node = mbi_amg_share(g->strong, g->tasks, task);
   for (; node < last; node++) {
-    if (g->near[node] != MBI_AMG_ROOT && g->aggregate[node] < 0) {
+    if (g->near[node] != MBI_AMG_ROOT) {
       g->near[node] = mbi_aggregate_most(g, g->keys, node);
     }
   }
@@ -87,15 +86,14 @@ static void mbi_aggregate_decide(void *argument, int task) {
   }
 }
 
-/* Marks the nodes that are free to become roots: those that have strong neighbours and no
- * aggregate. */
+/* Marks the nodes that can become roots: those that have strong neighbours. */
 static void mbi_aggregate_free(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
   int64_t node = mbi_amg_share(g->strong, g->tasks, task);
   for (; node < last; node++) {
     const int32_t *row_ptr = g->strong->row_ptr + node;
-    g->keys[node] = row_ptr[1] > row_ptr[0] && g->aggregate[node] < 0;
+    g->keys[node] = row_ptr[1] > row_ptr[0];
     g->near[node] = 0;
   }
 }
@@ -124,7 +122,7 @@ static void mbi_aggregate_number(void *argument, int task) {
   }
 }
 
-/* Gives free nodes the aggregate of a root beside them. Reads only the aggregates of roots, which
+/* Gives nodes the aggregate of a root beside them. Reads only the aggregates of roots, which
  * do not change here. */
 static void mbi_aggregate_join(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
@@ -139,23 +137,6 @@ static void mbi_aggregate_join(void *argument, int task) {
         g->aggregate[node] = g->aggregate[g->strong->col_ind[k]];
         break;
       }
-    }
-  }
-}
-
-/* Makes the nodes no roots that have fewer than two free neighbours: an aggregate of one or two
- * nodes is not worth a row of the next level. */
-static void mbi_aggregate_thin(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
-  for (; node < last; node++) {
-    if (g->keys[node] == MBI_AMG_ROOT) {
-      int left = 0;
-      for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
-        left += g->aggregate[g->strong->col_ind[k]] < 0;
-      }
-      g->keys[node] = left >= 2 ? MBI_AMG_ROOT : 0;
     }
   }
 }
@@ -186,8 +167,8 @@ static void mbi_aggregate_rest(void *argument, int task) {
   }
 }
 
-/* Finds roots among the free nodes, and numbers them from g->roots[0] on. */
-static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int second) {
+/* Finds the roots, numbers them, and gives the nodes beside them their aggregates. */
+static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
   int64_t open = 1;
   int task;
   mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
@@ -200,16 +181,12 @@ static void mbi_aggregate_pass(merbit_context *context, mbi_aggregate *g, int se
       open += g->open[task];
     }
   }
-  if (second) {
-    mbi_parallel(context, g->tasks, mbi_aggregate_thin, g);
-  }
   mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
   for (task = 0; task < g->tasks; task++) {
     g->roots[task + 1] += g->roots[task];
   }
   mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
   mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
-  g->roots[0] = g->roots[g->tasks];
 }
 
 MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
@@ -229,13 +206,10 @@ MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_
   for (i = 0; i < nodes; i++) {
     aggregate[i] = -1;
   }
-  mbi_aggregate_pass(context, &g, 0);
-  if (MBI_AMG_PASSES > 1) {
-    mbi_aggregate_pass(context, &g, 1);
-  }
+  mbi_aggregate_find(context, &g);
   memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
   mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
-  *count = g.roots[0];
+  *count = g.roots[g.tasks];
   mbi_release(context, keys);
   return MERBIT_OK;
 }

@@ -32,13 +32,14 @@ typedef struct mbi_amg_there {
 
 /* Numbers that the kernels report to the host. */
 typedef struct mbi_amg_facts {
-  uint64_t total;                /* of a scan */
-  uint32_t most;                 /* the largest count of a scan */
-  uint32_t long_rows;            /* of a product */
-  uint64_t products;             /* in A P */
-  uint32_t unsorted;             /* 1: the columns of a row do not ascend */
-  uint32_t open[MBI_AMG_ROUNDS]; /* nodes left undecided by each of the last rounds */
-  double bound[MBI_AMG_LEVELS];  /* of the eigenvalues of D^-1 A on each level */
+  uint64_t total;               /* of a scan */
+  uint32_t most;                /* the largest count of a scan */
+  uint32_t long_rows;           /* of a product */
+  uint64_t products;            /* in A P */
+  uint32_t missing;             /* the complement of the first row without a diagonal, or 0 */
+  uint32_t unsorted;            /* 1: the columns of a row do not ascend */
+  uint32_t open;                /* nodes that the last round has left undecided */
+  double bound[MBI_AMG_LEVELS]; /* of the eigenvalues of D^-1 A on each level */
   double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS]; /* of Lanczos's method */
 } mbi_amg_facts;
 
@@ -78,6 +79,7 @@ typedef struct mbi_amg_gpu_level {
   mbi_devptr aggregate, near, t, inverse; /* per row; near: 0: ones */
   mbi_devptr filtered, scale; /* per row: the diagonal of A_F, and the factor that smoothes P */
   mbi_devptr places;          /* per entry of R: its place in P */
+  mbi_devptr single[3];       /* values of A, P and R in f32, or 0 */
   int32_t aggregates;
   mbi_devptr empty; /* if P = T: the offsets of a matrix without entries; else 0 */
   double lambda;
@@ -91,6 +93,7 @@ typedef struct mbi_amg_gpu {
   mbi_transposing transpose;      /* its program and kernels */
   mbi_amg_pool keep, scratch;     /* what the hierarchy keeps; what a step needs */
   mbi_devptr facts;               /* a mbi_amg_facts */
+  mbi_devptr arrays[3];      /* of a matrix in host memory: row_ptr, col_ind, values; or 0 */
   mbi_amg_there given, unit; /* the user's matrix if A is a sorted copy of it: A = given unit */
   mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
   int count; /* of levels */
@@ -122,8 +125,12 @@ MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
                                               const merbit_view *view, const double *near);
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view);
-MBI_INTERNAL merbit_status mbi_amg_gpu_narrow(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
-                                              mbi_devptr *to);
+MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
+                                               mbi_devptr to);
+MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
+                                            merbit_type type, merbit_view *view);
+MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr);
+MBI_INTERNAL uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu);
 MBI_INTERNAL void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu);
 #endif /* MBI_SEPARATE */
 

@@ -66,3 +66,19 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
     MBI_TRY(mbi_amg_next(context, level, &levels[l + 1]));
   }
 }
+
+/* Computes the numbers of all levels again for new values of levels[0].a. The levels have `strong`,
+ * `aggregate`, `plain` and `t` of an earlier set-up, and nothing else. */
+MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
+                                             int count) {
+  int l;
+  for (l = 0; l < count; l++) {
+    MBI_TRY(mbi_amg_diagonal(context, &levels[l]));
+    if (l + 1 < count) {
+      MBI_TRY(mbi_amg_smooth(context, &levels[l]));
+      MBI_TRY(mbi_amg_transpose(context, &levels[l]));
+      MBI_TRY(mbi_amg_galerkin(context, &levels[l], &levels[l + 1].a));
+    }
+  }
+  return MERBIT_OK;
+}

@@ -152,6 +152,14 @@ MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context) {
                   "diagonal; multigrid cannot be set up: check the values");
 }
 
+/* Fails because D^-1 does not exist. */
+MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
+  return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                  "row %" PRId64 " has no diagonal entry, or it is 0; multigrid divides by it: use "
+                  "MERBIT_PRECONDITIONER_NONE, or add the entry",
+                  row);
+}
+
 MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
   const int64_t rows = level->a.rows, chunks = mbi_block_count(rows, MBI_LAMBDA_CHUNK);
   mbi_lambda e;

@@ -85,9 +85,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// States of a node: near a root or in an aggregate of the first pass, undecided, a root,
-// without strong neighbours.
-enum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT, MBK_AMG_ISOLATED };
+// States of a node: near a root or without strong neighbours, undecided, a root.
+enum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT };
 
 // ---- Strength of connection ---------------------------------------------------------------
 
@@ -103,7 +102,8 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
 // Writes to roots[row] the square root of the row's largest off-diagonal magnitude, and the
 // inverse diagonal, 0 where there is none. Raises *bound to the largest sum of magnitudes of a
 // row times that of its inverse diagonal, the bits of a double; those of infinity if a sum is
-// no number. Sets *unsorted if the columns of a row do not ascend.
+// no number. Sets *unsorted if the columns of a row do not ascend. Raises *missing to the
+// complement of the first row without a diagonal.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   mbk_amg_turns at(a.lanes);
@@ -134,6 +134,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     if (at.row < a.rows && at.lane == 0) {
       a.roots[at.row] = sqrt(most);
       a.inverse[at.row] = inverse;
+      if (diagonal == 0) {
+        mbk_atomic_max(a.missing, ~(mbk_u32)at.row);
+      }
     }
   }
   if (unsorted) {
@@ -186,7 +189,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
       a.filtered[at.row] = filtered;
       a.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;
       if (!a.known) {
-        a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_ISOLATED;
+        a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;
       }
     }
   }
@@ -339,15 +342,13 @@ MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {
              : 0;
 }
 
-// Writes to near[node] the largest key within distance 1, for nodes without an aggregate; 0 for
-// the others. A node that has a root there, or nothing undecided, keeps its number from the
-// `first` round on.
+// Writes to near[node] the largest key within distance 1. A node that has a root there, or
+// nothing undecided, keeps its number from the `first` round on.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
   mbk_amg_turns at(a.lanes);
   for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
-    const bool taken = at.row < a.rows && a.pass > 0 && a.aggregate[at.row] >= 0;
-    bool asks = at.row < a.rows && !taken;
+    bool asks = at.row < a.rows;
     mbk_u64 most = 0;
     if (asks && !a.first) {
       const mbk_u64 near = a.near[at.row];
@@ -364,7 +365,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
       }
     }
     most = mbk_amg_most(most, a.lanes);
-    if (at.lane == 0 && (asks || (taken && a.first))) {
+    if (asks && at.lane == 0) {
       a.near[at.row] = most;
     }
   }
@@ -407,50 +408,28 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Writes counts[node], 1 for a root. In the second pass a root that has fewer than two
-// neighbours without an aggregate is none.
+// Writes counts[node], 1 for a root.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_count_roots(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
   for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
        i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
-    bool root = a.state[i] == MBK_AMG_ROOT;
-    if (root && a.pass > 0) {
-      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
-      mbk_u32 left = 0;
-      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && left < 2; k++) {
-        const mbk_i32 j = mbk_load(a.links + k);
-        left += j >= 0 && a.aggregate[j] < 0;
-      }
-      root = left >= 2;
-      if (!root) {
-        a.state[i] = MBK_AMG_DECIDED;
-      }
-    }
-    a.counts[i] = root;
+    a.counts[i] = a.state[i] == MBK_AMG_ROOT;
   }
 }
 
-// Numbers the roots from `before` on, by the prefix sums of their counts, and gives nodes the
-// aggregate of a root beside them, if they have none yet. Writes `next`, the states in the next
-// pass.
+// Numbers the roots by the prefix sums of their counts, and gives nodes the aggregate of the
+// first root beside them; -1 where there is none.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
   for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
        i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
-    mbk_i32 found = a.pass > 0 ? a.aggregate[i] : -1;
-    if (a.state[i] == MBK_AMG_ROOT) {
-      found = a.before + a.counts[i];
-    } else if (found < 0) {
-      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
-      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {
-        const mbk_i32 j = mbk_load(a.links + k);
-        found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.before + a.counts[j] : -1;
-      }
+    mbk_i32 found = a.state[i] == MBK_AMG_ROOT ? a.counts[i] : -1;
+    const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
+    for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {
+      const mbk_i32 j = mbk_load(a.links + k);
+      found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.counts[j] : -1;
     }
     a.aggregate[i] = found;
-    a.next[i] = a.state[i] == MBK_AMG_ISOLATED ? MBK_AMG_ISOLATED
-                : found < 0                    ? MBK_AMG_OPEN
-                                               : MBK_AMG_DECIDED;
   }
 }
 

@@ -12,7 +12,7 @@ typedef struct mbk_amg_strength_arguments {
   MBK_POINTER(double) inverse, filtered, scale;
   double least;
   MBK_POINTER(mbk_u64) bound;
-  MBK_POINTER(mbk_u32) unsorted;
+  MBK_POINTER(mbk_u32) unsorted, missing;
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {
@@ -33,12 +33,11 @@ typedef struct mbk_amg_aggregate_arguments {
   mbk_u64 rows;
   MBK_POINTER(const mbk_i32) row_ptr, links;
   mbk_u32 lanes;
-  mbk_u32 pass, round, first;
-  MBK_POINTER(mbk_u8) state, next;
+  mbk_u32 round, first;
+  MBK_POINTER(mbk_u8) state;
   MBK_POINTER(mbk_u64) near;
   MBK_POINTER(mbk_u32) open;
   MBK_POINTER(mbk_i32) counts, aggregate, joined;
-  mbk_i32 before;
 } mbk_amg_aggregate_arguments;
 
 typedef struct mbk_amg_tentative_arguments {

@@ -10,7 +10,7 @@
 #define MBI_AMG_PARTS 512   /* the most thread blocks whose sums are added up */
 
 /* Returns the number of thread blocks for `count` threads. */
-static int64_t mbi_amg_grid(int64_t count) {
+static int64_t mbi_amg_blocks(int64_t count) {
   const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
   return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
 }
@@ -26,7 +26,7 @@ static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
 
 static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
                                  const void *arguments) {
-  return mbi_amg_launch(gpu, kernel, mbi_amg_grid(threads), MBI_AMG_THREADS, 0, arguments);
+  return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
 }
 
 static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
@@ -54,19 +54,44 @@ static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr 
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
-/* Returns whether the set-up can run on the GPU: a whole square CSR in GPU memory, not too
- * large for 32-bit offsets. */
+/* Returns whether the set-up can run on the GPU: a whole CSR, not too large for 32-bit offsets.
+ */
 MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view) {
-  return view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
-         !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX && view->rows < INT32_MAX;
+  return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
+         view->rows < INT32_MAX;
+}
+
+/* Uploads an array of the view, unless it is in GPU memory; `there` keeps its address. */
+static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
+                                   mbi_devptr *there, const void **array) {
+  if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) {
+    return MERBIT_OK;
+  }
+  if (*there == 0) {
+    MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, there));
+  }
+  MBI_TRY(mbi_device_upload(gpu->context, *there, *array, bytes));
+  *array = mbi_device_pointer(*there);
+  return MERBIT_OK;
 }
 
 /* Sets `to` to the view's matrix: its own arrays where their types fit, copies of the others.
- * With `values_only`, copies values alone to arrays that are there. */
-static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *view, int values_only,
-                                     mbi_amg_there *to) {
-  const int same_type = view->values != NULL && mbi_view_type(view) == MERBIT_F64;
+ * With `values_only`, takes values alone. */
+static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
+                                     int values_only, mbi_amg_there *to) {
+  const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
+  merbit_view there = *given;
+  const merbit_view *view = &there;
   mbk_amg_copy_arguments arguments;
+  if (!values_only) {
+    MBI_TRY(mbi_amg_array(gpu, given,
+                          ((size_t)given->rows + 1) * mbi_index_bytes(given->offset_type),
+                          &gpu->arrays[0], &there.row_ptr));
+    MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_index_bytes(given->index_type),
+                          &gpu->arrays[1], &there.col_ind));
+  }
+  MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_type_size(mbi_view_type(given)),
+                        &gpu->arrays[2], &there.values));
   memset(&arguments, 0, sizeof arguments);
   arguments.rows = (uint64_t)view->rows;
   arguments.nnz = (uint64_t)view->nnz;
@@ -155,6 +180,7 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
   arguments.least = MBI_AMG_LEAST_DIAGONAL;
   arguments.bound = mbi_amg_bound(gpu, level);
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
+  arguments.missing = MBI_AMG_FACT(gpu, missing);
   return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
                      &arguments);
 }
@@ -177,7 +203,7 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
   arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
   arguments.alpha = MBI_AMG_FACT(gpu, alpha);
   arguments.beta = MBI_AMG_FACT(gpu, beta);
-  grid = mbi_amg_grid(a->rows * arguments.lanes);
+  grid = mbi_amg_blocks(a->rows * arguments.lanes);
   grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
   for (i = 0; i < 5; i++) {
     MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
@@ -203,6 +229,9 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
   int steps = 0;
   MBI_TRY(mbi_amg_read(gpu, &facts));
   level->lambda = facts.bound[level - gpu->levels];
+  if (level == gpu->levels && facts.missing != 0) {
+    return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
+  }
   if (level->lambda - level->lambda != 0) {
     return mbi_amg_fail_bound(gpu->context);
   }
@@ -219,36 +248,24 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
   return MERBIT_OK;
 }
 
-/* Runs rounds until all nodes are decided. *round is the number of the last one. Waits. */
-static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments,
-                                    uint32_t *round, mbi_amg_facts *facts) {
+/* Runs rounds until all nodes are decided. Waits. */
+static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
   const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
-  const mbi_devptr open = MBI_AMG_FACT(gpu, open);
+  mbi_amg_facts facts;
   int i;
-  for (arguments->first = 1;;) {
-    MBI_TRY(mbi_device_zero(gpu->context, open, sizeof facts->open, NULL));
+  arguments->first = 1;
+  arguments->round = 0;
+  arguments->open = MBI_AMG_FACT(gpu, open);
+  do {
     for (i = 0; i < MBI_AMG_ROUNDS; i++, arguments->first = 0) {
-      arguments->round = *round + 1 + (uint32_t)i;
-      arguments->open = open + (uint64_t)i * sizeof facts->open[0];
+      arguments->round++;
       MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NEAR_KEYS, threads, arguments));
+      MBI_TRY(mbi_device_zero(gpu->context, arguments->open, sizeof facts.open, NULL));
       MBI_TRY(mbi_amg_run(gpu, MBI_AMG_DECIDE, threads, arguments));
     }
-    MBI_TRY(mbi_amg_read(gpu, facts));
-    for (i = 0; i < MBI_AMG_ROUNDS; i++) {
-      ++*round;
-      if (facts->open[i] == 0) {
-        return MERBIT_OK;
-      }
-    }
-  }
-}
-
-/* Numbers the roots from arguments->before on, and lets nodes beside them join. */
-static merbit_status mbi_amg_number(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
-  const int64_t rows = (int64_t)arguments->rows;
-  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_COUNT_ROOTS, rows, arguments));
-  MBI_TRY(mbi_amg_scan(gpu, arguments->counts, rows));
-  return mbi_amg_run(gpu, MBI_AMG_JOIN, rows, arguments);
+    MBI_TRY(mbi_amg_read(gpu, &facts));
+  } while (facts.open > 0);
+  return MERBIT_OK;
 }
 
 /* Sets level->aggregate and level->aggregates. Waits. */
@@ -257,33 +274,23 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   const mbi_amg_there *a = &level->a;
   mbk_amg_aggregate_arguments arguments;
   mbi_amg_facts facts;
-  mbi_devptr swap;
-  uint32_t round = 0;
-  int64_t total = 0;
-  memset(&arguments, 0, sizeof arguments);
   arguments.rows = (uint64_t)a->rows;
   arguments.row_ptr = a->row_ptr;
   arguments.links = level->links;
   arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
   arguments.state = state;
-  MBI_TRY(mbi_amg_borrow(gpu, a->rows, 1, &arguments.next));
   MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
   MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
   MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
   MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
   arguments.joined = level->aggregate;
-  for (arguments.pass = 0; arguments.pass < MBI_AMG_PASSES; arguments.pass++) {
-    MBI_TRY(mbi_amg_rounds(gpu, &arguments, &round, &facts));
-    total += arguments.pass > 0 ? (int64_t)facts.total : 0; /* of the last pass */
-    arguments.before = (int32_t)total;
-    MBI_TRY(mbi_amg_number(gpu, &arguments));
-    swap = arguments.state;
-    arguments.state = arguments.next;
-    arguments.next = swap;
-  }
+  MBI_TRY(mbi_amg_rounds(gpu, &arguments));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_COUNT_ROOTS, a->rows, &arguments));
+  MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
   MBI_TRY(mbi_amg_read(gpu, &facts));
-  level->aggregates = (int32_t)(total + (int64_t)facts.total);
+  level->aggregates = (int32_t)facts.total;
   return MERBIT_OK;
 }
 
@@ -314,7 +321,7 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
                                              mbi_devptr coarse) {
   mbk_amg_tentative_arguments arguments;
   arguments.rows = (uint64_t)level->a.rows;
-  arguments.aggregates = (uint64_t)level->aggregates;
+  arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
   arguments.r_ptr = level->r.row_ptr;
   arguments.r_col = level->r.col_ind;
   arguments.aggregate = level->aggregate;
@@ -398,7 +405,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
       MBI_TRY(mbi_amg_read(gpu, &facts));
       if (facts.unsorted) {
         MBI_TRY(mbi_amg_sort_rows(gpu, &level->a));
-        MBI_TRY(mbi_device_zero(gpu->context, MBI_AMG_FACT(gpu, bound), sizeof(double), NULL));
+        MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
         MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
       }
     }
@@ -473,14 +480,64 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
   return mbi_amg_finish(gpu);
 }
 
-/* Sets *to to `count` numbers of `from`, rounded to f32; taken from gpu->keep unless it is
- * there already. */
-MBI_INTERNAL merbit_status mbi_amg_gpu_narrow(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
-                                              mbi_devptr *to) {
-  if (*to == 0) {
-    MBI_TRY(mbi_amg_keep(gpu, count, sizeof(float), to));
+/* ---- What the cycle takes ---------------------------------------------------------------- */
+
+/* Enqueues a copy of the inverse diagonal of level `l`, in the type of the cycle. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
+                                               mbi_devptr to) {
+  const mbi_amg_gpu_level *level = &gpu->levels[l];
+  return mbi_amg_move(gpu, level->inverse, 0, level->a.rows, type == MERBIT_F32 ? 0 : to,
+                      type == MERBIT_F32 ? to : 0);
+}
+
+/* Sets the view of a matrix of level `l`: 0: A, 1: P, 2: R, with values in the type of the
+ * cycle. Enqueues their conversion. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
+                                            merbit_type type, merbit_view *view) {
+  mbi_amg_gpu_level *level = &gpu->levels[l];
+  const mbi_amg_there *csr = which == 0 ? &level->a : which == 1 ? &level->p : &level->r;
+  mbi_devptr *single = &level->single[which];
+  *view = merbit_csr(csr->rows, csr->cols, csr->nnz, mbi_device_pointer(csr->row_ptr),
+                     mbi_device_pointer(csr->col_ind), mbi_device_pointer(csr->values));
+  view->memory = MERBIT_MEMORY_DEVICE;
+  view->value_type = type;
+  if (type == MERBIT_F32) {
+    if (*single == 0) {
+      MBI_TRY(mbi_amg_keep(gpu, csr->nnz, sizeof(float), single));
+    }
+    view->values = mbi_device_pointer(*single);
+    return mbi_amg_move(gpu, csr->values, 0, csr->nnz, 0, *single);
   }
-  return mbi_amg_move(gpu, from, 0, count, 0, *to);
+  return MERBIT_OK;
+}
+
+/* Sets `csr` to a copy of the last level's matrix. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
+  const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
+  merbit_context *context = gpu->context;
+  csr->rows = csr->cols = a->rows;
+  csr->nnz = a->nnz;
+  MBI_TRY(mbi_allocate_array(context, a->rows + 1, sizeof(int32_t), "the coarsest matrix",
+                             (void **)&csr->row_ptr));
+  MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(int32_t), "the coarsest matrix",
+                             (void **)&csr->col_ind));
+  MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(double), "the coarsest matrix",
+                             (void **)&csr->values));
+  MBI_TRY(mbi_device_download(context, csr->row_ptr, a->row_ptr,
+                              ((size_t)a->rows + 1) * sizeof(int32_t)));
+  MBI_TRY(
+      mbi_device_download(context, csr->col_ind, a->col_ind, (size_t)a->nnz * sizeof(int32_t)));
+  return mbi_device_download(context, csr->values, a->values, (size_t)a->nnz * sizeof(double));
+}
+
+/* Returns the bytes of GPU memory that the hierarchy holds. */
+MBI_INTERNAL uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
+  uint64_t bytes = 0;
+  int i;
+  for (i = 0; i < gpu->keep.count; i++) {
+    bytes += gpu->keep.bytes[i];
+  }
+  return bytes;
 }
 
 MBI_INTERNAL void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {

@@ -3,7 +3,7 @@
 #include "matrix/matrix.h"
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
-
+#include "solve/precondition/precondition.h"
 /* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. Products with a
  * solver's matrix. */
 
@@ -38,15 +38,25 @@ static merbit_status mbi_solver_join(merbit_solver *solver) {
              : MERBIT_OK;
 }
 
+/* Subtracts the mean of a vector if the constant one is in the null space of A. */
+static merbit_status mbi_solver_project(merbit_solver *solver, int slot) {
+  return solver->precondition != NULL && solver->precondition->desc.singular
+             ? mbi_precondition_project(solver->precondition, solver->v.at[slot],
+                                        solver->gpu.stream)
+             : MERBIT_OK;
+}
+
 /* Copies b and the first x into the solver's vectors and scales them. */
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
                                      int start_from_x) {
   MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
   MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
+  MBI_TRY(mbi_solver_project(solver, MBI_AT_B));
   if (!start_from_x) {
     return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
   }
   MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+  MBI_TRY(mbi_solver_project(solver, MBI_AT_X));
   return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 

@@ -131,6 +131,12 @@ static merbit_status mbi_solver_check_object(merbit_context *context, const merb
                     (int)desc->precondition->kind, mbi_precondition_name(kind));
   }
   own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
+  if (own.singular && desc->refine) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "solver_desc.refine is set together with preconditioner_desc.singular, which "
+        "it does not support; set refine to 0");
+  }
   return desc->precondition != NULL || mbi_solver_makes_object(desc)
              ? mbi_precondition_check(context, view, &own)
              : MERBIT_OK;
@@ -307,7 +313,7 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
       mbi_solver_makes_object(&solver->desc)) {
     const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
     status =
-        mbi_precondition_create(solver->context, &solver->view, &own, &solver->precondition);
+        mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
   }
   return status;
 }

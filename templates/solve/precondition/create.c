@@ -6,8 +6,6 @@
 
 /* merbit_preconditioner: checks, its life, its application. */
 
-#define MBI_PRE_DEGREE_MOST 32
-
 static const char *const mbi_precondition_kinds[] = {
     "MERBIT_PRECONDITIONER_NONE",         "MERBIT_PRECONDITIONER_JACOBI",
     "MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK",
@@ -50,10 +48,11 @@ MBI_INTERNAL merbit_status mbi_precondition_check(merbit_context *context,
   if ((int)desc->kind <= MERBIT_PRECONDITIONER_NONE ||
       (int)desc->kind > MERBIT_PRECONDITIONER_AMG ||
       desc->kind == MERBIT_PRECONDITIONER_CALLBACK) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_AMG or another kind "
-                    "that is no function of yours",
-                    (int)desc->kind);
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_AMG or another kind "
+        "that is no function of yours",
+        (int)desc->kind);
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -117,6 +116,8 @@ static merbit_status mbi_precondition_check_all(merbit_context *context,
   return MERBIT_OK;
 }
 
+#define MBI_PRE_DEGREE 4 /* the degree of a polynomial, unless one is given */
+
 /* ---- Life -------------------------------------------------------------------------------- */
 
 /* Makes the engine and the state. On failure the caller destroys the preconditioner. */
@@ -146,13 +147,15 @@ static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
   return status;
 }
 
-/* Makes a preconditioner with options that have been checked; desc->side is not AUTO. */
+/* Makes a preconditioner with options that have been checked; desc->side is not AUTO. `inside`
+ * is 1 if it is inside of another one, which does what desc->singular asks for. */
 MBI_INTERNAL merbit_status mbi_precondition_create(merbit_context *context,
                                                    const merbit_view *view,
                                                    const merbit_preconditioner_desc *desc,
-                                                   merbit_preconditioner **made) {
+                                                   int inside, merbit_preconditioner **made) {
   const double start = mbi_seconds();
-  const int single = desc->single && mbi_view_type(view) == MERBIT_F64;
+  const int wrapped =
+      !inside && (desc->singular || (desc->single && mbi_view_type(view) == MERBIT_F64));
   merbit_preconditioner *p = (merbit_preconditioner *)mbi_allocate(context, sizeof *p);
   merbit_status status;
   *made = NULL;
@@ -167,8 +170,10 @@ MBI_INTERNAL merbit_status mbi_precondition_create(merbit_context *context,
   if (desc->kind == MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size == 0) {
     p->desc.block_size = 4;
   }
-  p->method =
-      single || desc->singular ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
+  if (desc->kind == MERBIT_PRECONDITIONER_CHEBYSHEV && desc->degree == 0) {
+    p->desc.degree = MBI_PRE_DEGREE;
+  }
+  p->method = wrapped ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
   p->view = *view;
   p->type = mbi_view_type(view);
   p->side = desc->side;
@@ -205,7 +210,7 @@ MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
   MBI_TRY(mbi_precondition_check_all(context, view, desc));
   own = *desc;
   own.side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
-  return mbi_precondition_create(context, view, &own, preconditioner);
+  return mbi_precondition_create(context, view, &own, 0, preconditioner);
 }
 
 MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner) {

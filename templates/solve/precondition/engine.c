@@ -22,6 +22,8 @@
 static const mbi_step mbi_precondition_steps[] = {
     MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(pre_measure),
     MBI_STEP(pre_in),         MBI_STEP(pre_mean),     MBI_STEP(pre_out),
+    MBI_STEP(pre_start),      MBI_STEP(pre_alpha),    MBI_STEP(pre_next),
+    MBI_STEP(pre_first),      MBI_STEP(pre_iterate),
 };
 
 /* Asks for the vectors of the kind; the other slots get the addresses of a call. */
@@ -32,6 +34,10 @@ static void mbi_precondition_layout(merbit_solver *solver) {
   }
   for (k = 0; k < solver->kept; k++) {
     solver->alias[MBI_PRE_OWN + k] = MBI_SOLVE_OWN;
+  }
+  if (solver->kept > 2) { /* the factors of a polynomial */
+    solver->alias[MBI_PRE_TABLE] = MBI_SOLVE_OWN;
+    solver->bytes_at[MBI_PRE_TABLE] = 2 * (MBI_PRE_DEGREE_MOST + 1) * (int64_t)sizeof(double);
   }
 }
 

@@ -1,4 +1,5 @@
 #include "solve/precondition/precondition.h"
+#include "solve/amg/amg.h"
 
 /* Returns the row of a kind, or NULL: NONE and CALLBACK are no objects. */
 MBI_INTERNAL const mbi_precondition_method *
@@ -8,6 +9,12 @@ mbi_precondition_method_of(merbit_preconditioner_kind kind) {
     return &mbi_jacobi_method;
   case MERBIT_PRECONDITIONER_BLOCK_JACOBI:
     return &mbi_block_jacobi_method;
+  case MERBIT_PRECONDITIONER_CHEBYSHEV:
+    return &mbi_chebyshev_method;
+  case MERBIT_PRECONDITIONER_FSAI:
+    return &mbi_fsai_method;
+  case MERBIT_PRECONDITIONER_AMG:
+    return &mbi_amg_method;
   default:
     return NULL;
   }

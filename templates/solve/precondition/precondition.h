@@ -48,8 +48,25 @@ struct merbit_preconditioner {
   double setup_seconds;
 };
 
+/* The end of a sentence that begins with the name of a kind. */
+#define MBI_PRE_NEEDS_SPD                                                                      \
+  "needs a symmetric positive definite matrix; use MERBIT_PRECONDITIONER_JACOBI, or for "      \
+  "other "                                                                                     \
+  "matrices MERBIT_SOLVER_GMRES or MERBIT_SOLVER_BICGSTAB with "                               \
+  "MERBIT_PRECONDITIONER_BLOCK_JACOBI"
+
 /* Indices of an engine's steps; the first is MBI_STEP_BLOCKS. */
-enum { MBI_PRE_MEASURE = 2, MBI_PRE_IN, MBI_PRE_MEAN_OF_Z, MBI_PRE_OUT };
+enum {
+  MBI_PRE_MEASURE = 2,
+  MBI_PRE_IN,
+  MBI_PRE_MEAN_OF_Z,
+  MBI_PRE_OUT,
+  MBI_PRE_START,
+  MBI_PRE_ALPHA_STEP,
+  MBI_PRE_NEXT,
+  MBI_PRE_FIRST,
+  MBI_PRE_ITERATE
+};
 
 /* solve/precondition/create.c. Solvers and wrapped preconditioners call these, which merbit.h
  * defines later. */
@@ -60,7 +77,7 @@ MBI_INTERNAL merbit_status mbi_precondition_check(merbit_context *context,
 MBI_INTERNAL merbit_status mbi_precondition_create(merbit_context *context,
                                                    const merbit_view *view,
                                                    const merbit_preconditioner_desc *desc,
-                                                   merbit_preconditioner **made);
+                                                   int inside, merbit_preconditioner **made);
 MBI_INTERNAL merbit_status mbi_precondition_renew(merbit_preconditioner *p,
                                                   const merbit_view *a);
 
@@ -77,11 +94,24 @@ MBI_INTERNAL merbit_status mbi_precondition_step(merbit_preconditioner *p, int s
                                                  const void *r, void *z, void *stream);
 /* solve/precondition/blocks.c */
 extern const mbi_precondition_method mbi_jacobi_method, mbi_block_jacobi_method;
+/* solve/precondition/examine.c */
+MBI_INTERNAL double mbi_csr_value(const merbit_view *csr, int64_t k);
+MBI_INTERNAL int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column);
+MBI_INTERNAL merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p,
+                                                        const merbit_view *csr);
+MBI_INTERNAL merbit_status mbi_precondition_examine(merbit_preconditioner *p,
+                                                    const merbit_view *a);
+/* solve/precondition/chebyshev.c */
+extern const mbi_precondition_method mbi_chebyshev_method;
+/* solve/precondition/fsai.c */
+extern const mbi_precondition_method mbi_fsai_method;
 /* solve/precondition/kinds.c */
 MBI_INTERNAL const mbi_precondition_method *
 mbi_precondition_method_of(merbit_preconditioner_kind kind);
 /* solve/precondition/wrapped.c */
 extern const mbi_precondition_method mbi_wrapped_method;
+MBI_INTERNAL merbit_status mbi_precondition_project(merbit_preconditioner *p, void *vector,
+                                                    void *stream);
 #endif /* MBI_SEPARATE */
 
 #endif

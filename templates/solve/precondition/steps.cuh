@@ -58,3 +58,95 @@ MBS_ELEMENT(pre_out) {
 }
 MBS_NOTHING_AFTER(pre_out)
 MBS_STEP(pre_out, 0, 0, MBS_ALWAYS)
+
+// Lanczos for D^-1 A in the inner product of D, on unnormalised vectors: Saad, "Iterative Methods
+// for Sparse Linear Systems", 2nd ed. (2003), section 6.6. MBI_PRE_OWN + 1 holds A v; v is in the
+// slot v->from, the vector before it in v->to.
+
+// Starts with a random vector: a hash of the row (Steele, Lea, Flood, "Fast splittable
+// pseudorandom number generators", 2014). Finds the largest -1 / a_ii.
+MBS_NOTHING_BEFORE(pre_start)
+MBS_ELEMENT(pre_start) {
+  const double inverse = MBS_LOAD(MBI_AT_INVERSE);
+  unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull;
+  double start;
+  (void)c;
+  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;
+  h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;
+  start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1);
+  MBS_AT(v->from)[i] = (MBS_VECTOR)start;
+  MBS_AT(v->to)[i] = 0;
+  sums[0] += start * start / inverse;
+  MBS_GREATER(sums[1], -inverse);
+}
+MBS_AFTER(pre_start) {
+  (void)c;
+  m->state.iterations = 0;
+  m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);
+  m->state.scalar[MBI_PRE_BETA_OLD] = 1;
+  m->state.scalar[MBI_PRE_NEGATIVE] = sums[1];
+}
+MBS_STEP(pre_start, 1, 1, MBS_ALWAYS)
+
+// alpha = v'A v, and u'A v with the vector u before v.
+MBS_NOTHING_BEFORE(pre_alpha)
+MBS_ELEMENT(pre_alpha) {
+  const double product = MBS_LOAD(MBI_PRE_OWN + 1);
+  (void)c;
+  sums[0] += (double)MBS_AT(v->from)[i] * product;
+  sums[1] += (double)MBS_AT(v->to)[i] * product;
+}
+MBS_AFTER(pre_alpha) {
+  mbi_solve_state *s = &m->state;
+  const double beta = c->scalar[MBI_PRE_BETA];
+  s->scalar[MBI_PRE_ALPHA] = sums[0] / (beta * beta);
+  m->ring[3 * s->iterations] = sums[0] / (beta * beta);
+  m->ring[3 * s->iterations + 1] = beta;
+  m->ring[3 * s->iterations + 2] = sums[1] / (beta * c->scalar[MBI_PRE_BETA_OLD]);
+}
+MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS)
+
+// The next vector, in place of u: D^-1 A v - alpha v - beta u.
+MBS_NOTHING_BEFORE(pre_next)
+MBS_ELEMENT(pre_next) {
+  const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA];
+  const double next =
+      (inverse * MBS_LOAD(MBI_PRE_OWN + 1) -
+       c->scalar[MBI_PRE_ALPHA] * (double)MBS_AT(v->from)[i]) / beta -
+      (double)MBS_AT(v->to)[i] * beta / c->scalar[MBI_PRE_BETA_OLD];
+  MBS_AT(v->to)[i] = (MBS_VECTOR)next;
+  sums[0] += next * next / inverse;
+}
+MBS_AFTER(pre_next) {
+  m->state.iterations++;
+  m->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];
+  m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);
+}
+MBS_STEP(pre_next, 1, 0, MBS_ALWAYS)
+
+// The polynomial's first iterate, in v->to: x = factor D^-1 r.
+MBS_NOTHING_BEFORE(pre_first)
+MBS_ELEMENT(pre_first) {
+  (void)c;
+  (void)sums;
+  MBS_AT(v->to)[i] = (MBS_VECTOR)(((const double *)v->at[MBI_PRE_TABLE])[0] *
+                                  MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R));
+}
+MBS_NOTHING_AFTER(pre_first)
+MBS_STEP(pre_first, 0, 0, MBS_ALWAYS)
+
+// Iterate number v->from, in place of the last but one, v->to: with x before it, A x in
+// MBI_PRE_OWN + 1, x' = x + a (x - last but one) + b D^-1 (r - A x).
+MBS_NOTHING_BEFORE(pre_iterate)
+MBS_ELEMENT(pre_iterate) {
+  const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from;
+  const double x = (double)MBS_AT(MBI_PRE_Z + MBI_PRE_OWN - v->to)[i];
+  const double before = v->from > 1 ? (double)MBS_AT(v->to)[i] : 0;
+  (void)c;
+  (void)sums;
+  MBS_AT(v->to)[i] = (MBS_VECTOR)(x + factors[0] * (x - before) +
+                                  factors[1] * MBS_LOAD(MBI_AT_INVERSE) *
+                                      (MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1)));
+}
+MBS_NOTHING_AFTER(pre_iterate)
+MBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)

@@ -25,11 +25,10 @@ static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_vie
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
   merbit_preconditioner_desc desc = p->desc;
   merbit_view inside;
-  desc.single = desc.singular = 0;
   p->engine->v.from = p->desc.singular != 0;
   p->engine->v.to = mbi_wrapped_single(p);
   MBI_TRY(mbi_wrapped_view(p, a, &inside));
-  return mbi_precondition_create(p->context, &inside, &desc, &p->inner);
+  return mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
@@ -48,6 +47,21 @@ static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, 
     MBI_TRY(mbi_precondition_step(p, MBI_PRE_MEAN_OF_Z, r, z, stream));
   }
   return mbi_precondition_step(p, MBI_PRE_OUT, r, z, stream);
+}
+
+/* Subtracts the mean of a vector of a solver. */
+MBI_INTERNAL merbit_status mbi_precondition_project(merbit_preconditioner *p, void *vector,
+                                                    void *stream) {
+  merbit_solver *engine = p->engine;
+  const mbi_solve_vectors whole = engine->v;
+  merbit_status status = mbi_precondition_step(p, MBI_PRE_MEASURE, vector, NULL, stream);
+  engine->v.at[MBI_PRE_OWN] = vector;
+  engine->v.to = 0; /* the vector has the type of r */
+  if (status == MERBIT_OK) {
+    status = mbi_precondition_step(p, MBI_PRE_IN, vector, NULL, stream);
+  }
+  engine->v = whole;
+  return status;
 }
 
 static void mbi_wrapped_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
