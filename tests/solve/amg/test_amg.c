@@ -197,6 +197,10 @@ static void test_vectors(void **state) {
   given = amg_solve(&a, &desc, MERBIT_F64);
   assert_int_equal(given.iterations, constants.iterations);
   assert_true(given.residual == constants.residual);
+  desc.single = 1; /* the vectors are f64, as A is */
+  given = amg_solve(&a, &desc, MERBIT_F64);
+  assert_in_range(given.iterations, constants.iterations, constants.iterations + 1);
+  desc.single = 0;
   for (i = 0; i < 2 * a.rows; i++) { /* wrong vectors: many more iterations */
     near[i] = bed_random((uint64_t)i) - 0.5;
   }
