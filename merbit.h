@@ -1580,16 +1580,14 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
  * What depends on the structure alone is kept. No application may be running; captured graphs must
  * be captured again. The call is complete on return. After a failure M may have some of the new
  * values: give it values again before the next application. Fails if the view was a pattern. */
-MERBIT_API merbit_status
-merbit_preconditioner_update_values(merbit_preconditioner *preconditioner, const void *values,
-                                    merbit_memory memory);
+MERBIT_API merbit_status merbit_preconditioner_update_values(
+    merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */
 MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *preconditioner,
                                                  char *text, size_t size);
 /* Writes to *info what it is and what it cost. Fails only if a pointer is NULL. */
-MERBIT_API merbit_status
-merbit_preconditioner_get_info(const merbit_preconditioner *preconditioner,
-                               merbit_preconditioner_info *info);
+MERBIT_API merbit_status merbit_preconditioner_get_info(
+    const merbit_preconditioner *preconditioner, merbit_preconditioner_info *info);
 /* Gives the preconditioner up; NULL is accepted. */
 MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner);
 
@@ -3587,7 +3585,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "a0fde771a1001bcd32fe6a812ff49c1a2e2ec69a87a500fb79f7bdc906171dd1"
+#define MBI_KERNEL_HASH "3e81656bdf9d89a0a01cd0f9897974acbaa2760311f0e508819fb14c907cbe2c"
 
 typedef struct mbi_source {
 	const char *name;
@@ -6668,13 +6666,33 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"solve/precondition/precondition.cu", {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
 "#include \"solve/precondition/slots.cuh\"\n#include \"solve/precondition/steps.cuh\"\n\n"
-"#define MBK_PRE_KERNEL(step) \\\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) \\\n"
-"mbk_##step(MBK_GRID_CONSTANT mbk_solve_step_arguments a) { \\\nMBK_SHARED_MEMORY(shared); \\\n"
-"step##_step(a.v, a.n, a.m, a.partials, (double *)shared); \\\n}\nMBK_PRE_KERNEL(pre_measure)\n"
-"MBK_PRE_KERNEL(pre_in)\nMBK_PRE_KERNEL(pre_mean)\nMBK_PRE_KERNEL(pre_out)\n"
-"MBK_PRE_KERNEL(pre_start)\nMBK_PRE_KERNEL(pre_alpha)\nMBK_PRE_KERNEL(pre_next)\n"
-"MBK_PRE_KERNEL(pre_first)\nMBK_PRE_KERNEL(pre_iterate)\n"}},
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_measure(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_in(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_in_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_mean(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_mean_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_out(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_out_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_alpha(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_alpha_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_next(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_next_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n",
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_first(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_first_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_iterate(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_iterate_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
 {"solve/precondition/setup.cu", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_COLUMN\n#error MBK_COLUMN\n"
@@ -6781,7 +6799,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0);\n(void)sums;\n"
 "if (v->to) {\nconst double size = c->scalar[MBI_PRE_SIZE];\n"
 "((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r);\n} else {\n"
-"MBS_AT(MBI_PRE_OWN)[i] = (MBS_VECTOR)r;\n}\n}\nMBS_NOTHING_AFTER(pre_in)\n"
+"MBS_STORE(MBI_PRE_OWN, r);\n}\n}\nMBS_NOTHING_AFTER(pre_in)\n"
 "MBS_STEP(pre_in, 0, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_mean)\nMBS_ELEMENT(pre_mean) {\n"
 "(void)c;\nsums[0] += v->to ? (double)((const float *)v->at[MBI_PRE_OWN + 1])[i]\n"
 ": (double)MBS_AT(MBI_PRE_OWN + 1)[i];\nsums[1] += 1;\n}\nMBS_AFTER(pre_mean) {\n(void)c;\n"
@@ -6794,41 +6812,40 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBS_NOTHING_AFTER(pre_out)\nMBS_STEP(pre_out, 0, 0, MBS_ALWAYS)\n\n\n\n\n\n\n\n"
 "MBS_NOTHING_BEFORE(pre_start)\nMBS_ELEMENT(pre_start) {\n"
 "const double inverse = MBS_LOAD(MBI_AT_INVERSE);\n"
-"unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull;\ndouble start;\n",
-"(void)c;\nh = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;\n"
+"unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull;\ndouble start;\n"
+"(void)c;\nh = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;\n",
 "h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;\n"
 "start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1);\n"
-"MBS_AT(v->from)[i] = (MBS_VECTOR)start;\nMBS_AT(v->to)[i] = 0;\n"
+"MBS_STORE(MBI_PRE_OWN, start);\nMBS_STORE(MBI_PRE_OWN + 2, 0);\n"
 "sums[0] += start * start / inverse;\nMBS_GREATER(sums[1], -inverse);\n}\nMBS_AFTER(pre_start) {\n"
 "(void)c;\nm->state.iterations = 0;\nm->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n"
 "m->state.scalar[MBI_PRE_BETA_OLD] = 1;\nm->state.scalar[MBI_PRE_NEGATIVE] = sums[1];\n}\n"
 "MBS_STEP(pre_start, 1, 1, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_alpha)\n"
 "MBS_ELEMENT(pre_alpha) {\nconst double product = MBS_LOAD(MBI_PRE_OWN + 1);\n(void)c;\n"
-"sums[0] += (double)MBS_AT(v->from)[i] * product;\n"
-"sums[1] += (double)MBS_AT(v->to)[i] * product;\n}\nMBS_AFTER(pre_alpha) {\n"
-"mbi_solve_state *s = &m->state;\nconst double beta = c->scalar[MBI_PRE_BETA];\n"
+"sums[0] += MBS_LOAD(MBI_PRE_OWN) * product;\nsums[1] += MBS_LOAD(MBI_PRE_OWN + 2) * product;\n}\n"
+"MBS_AFTER(pre_alpha) {\nmbi_solve_state *s = &m->state;\n"
+"const double beta = c->scalar[MBI_PRE_BETA];\n"
 "s->scalar[MBI_PRE_ALPHA] = sums[0] / (beta * beta);\n"
 "m->ring[3 * s->iterations] = sums[0] / (beta * beta);\nm->ring[3 * s->iterations + 1] = beta;\n"
 "m->ring[3 * s->iterations + 2] = sums[1] / (beta * c->scalar[MBI_PRE_BETA_OLD]);\n}\n"
 "MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_next)\n"
 "MBS_ELEMENT(pre_next) {\n"
 "const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA];\n"
-"const double next =\n(inverse * MBS_LOAD(MBI_PRE_OWN + 1) -\n"
-"c->scalar[MBI_PRE_ALPHA] * (double)MBS_AT(v->from)[i]) / beta -\n"
-"(double)MBS_AT(v->to)[i] * beta / c->scalar[MBI_PRE_BETA_OLD];\n"
-"MBS_AT(v->to)[i] = (MBS_VECTOR)next;\nsums[0] += next * next / inverse;\n}\n"
-"MBS_AFTER(pre_next) {\nm->state.iterations++;\n"
-"m->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];\n",
-"m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n}\nMBS_STEP(pre_next, 1, 0, MBS_ALWAYS)\n\n\n"
+"const double next = (inverse * MBS_LOAD(MBI_PRE_OWN + 1) -\n"
+"c->scalar[MBI_PRE_ALPHA] * MBS_LOAD(MBI_PRE_OWN)) /\nbeta -\n"
+"MBS_LOAD(MBI_PRE_OWN + 2) * beta / c->scalar[MBI_PRE_BETA_OLD];\n"
+"MBS_STORE(MBI_PRE_OWN + 2, next);\nsums[0] += next * next / inverse;\n}\nMBS_AFTER(pre_next) {\n"
+"m->state.iterations++;\nm->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];\n"
+"m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n}\nMBS_STEP(pre_next, 1, 0, MBS_ALWAYS)\n\n\n",
 "MBS_NOTHING_BEFORE(pre_first)\nMBS_ELEMENT(pre_first) {\n(void)c;\n(void)sums;\n"
-"MBS_AT(v->to)[i] = (MBS_VECTOR)(((const double *)v->at[MBI_PRE_TABLE])[0] *\n"
+"MBS_STORE(MBI_PRE_OWN + 2, ((const double *)v->at[MBI_PRE_TABLE])[0] *\n"
 "MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R));\n}\nMBS_NOTHING_AFTER(pre_first)\n"
 "MBS_STEP(pre_first, 0, 0, MBS_ALWAYS)\n\n\n\nMBS_NOTHING_BEFORE(pre_iterate)\n"
 "MBS_ELEMENT(pre_iterate) {\n"
 "const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from;\n"
-"const double x = (double)MBS_AT(MBI_PRE_Z + MBI_PRE_OWN - v->to)[i];\n"
-"const double before = v->from > 1 ? (double)MBS_AT(v->to)[i] : 0;\n(void)c;\n(void)sums;\n"
-"MBS_AT(v->to)[i] = (MBS_VECTOR)(x + factors[0] * (x - before) +\n"
+"const double x = MBS_LOAD(MBI_PRE_OWN);\n"
+"const double before = v->from > 1 ? MBS_LOAD(MBI_PRE_OWN + 2) : 0;\n(void)c;\n(void)sums;\n"
+"MBS_STORE(MBI_PRE_OWN + 2, x + factors[0] * (x - before) +\n"
 "factors[1] * MBS_LOAD(MBI_AT_INVERSE) *\n(MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1)));\n}\n"
 "MBS_NOTHING_AFTER(pre_iterate)\nMBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)\n"}},
 {"spmv/gpu/binned/binned.cu", {
@@ -28807,8 +28824,8 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
 }
 
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
-	return mbi_solve_on_gpu(solver) && !solver->planless
-			? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
+	return !mbi_solve_on_gpu(solver) ? 0 : solver->planless ? MBI_DEVICE_PART
+			: 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2;
 }
 
 static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
@@ -30404,8 +30421,9 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
 	for (k = 0; k < count; k++) {
 		((float *)solver->single_values)[k] = (float)from[k];
 		if (fabs(from[k]) > FLT_MAX) {
-			return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED, "values[%" PRId64
-					"] is %g, which f32 does not hold; set solver_desc.refine to 0", k, from[k]);
+			return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+					"values[%" PRId64 "] is %g, which f32 does not hold; set %s to 0", k, from[k],
+					solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
 		}
 	}
 	return MERBIT_OK;
@@ -31343,7 +31361,7 @@ MBS_ELEMENT(pre_in) { \
 	if (v->to) { \
 		const double size = c->scalar[MBI_PRE_SIZE]; \
 		((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r); \
-	} else { MBS_AT(MBI_PRE_OWN)[i] = (MBS_VECTOR)r; } \
+	} else { MBS_STORE(MBI_PRE_OWN, r); } \
 } \
 MBS_STEP(pre_in, 0, 0, MBS_ALWAYS) \
 MBS_ELEMENT(pre_mean) { \
@@ -31369,8 +31387,8 @@ MBS_ELEMENT(pre_start) { \
 	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull; \
 	h = (h ^ (h >> 27)) * 0x94d049bb133111ebull; \
 	start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1); \
-	MBS_AT(v->from)[i] = (MBS_VECTOR)start; \
-	MBS_AT(v->to)[i] = 0; \
+	MBS_STORE(MBI_PRE_OWN, start); \
+	MBS_STORE(MBI_PRE_OWN + 2, 0); \
 	sums[0] += start * start / inverse; \
 	MBS_GREATER(sums[1], -inverse); \
 } \
@@ -31378,33 +31396,33 @@ MBS_STEP(pre_start, 1, 1, MBS_ALWAYS) \
 MBS_ELEMENT(pre_alpha) { \
 	const double product = MBS_LOAD(MBI_PRE_OWN + 1); \
 	(void)c; \
-	sums[0] += (double)MBS_AT(v->from)[i] * product; \
-	sums[1] += (double)MBS_AT(v->to)[i] * product; \
+	sums[0] += MBS_LOAD(MBI_PRE_OWN) * product; \
+	sums[1] += MBS_LOAD(MBI_PRE_OWN + 2) * product; \
 } \
 MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS) \
 MBS_ELEMENT(pre_next) { \
 	const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA]; \
 	const double next = (inverse * MBS_LOAD(MBI_PRE_OWN + 1) - \
-			c->scalar[MBI_PRE_ALPHA] * (double)MBS_AT(v->from)[i]) / beta - \
-			(double)MBS_AT(v->to)[i] * beta / c->scalar[MBI_PRE_BETA_OLD]; \
-	MBS_AT(v->to)[i] = (MBS_VECTOR)next; \
+			c->scalar[MBI_PRE_ALPHA] * MBS_LOAD(MBI_PRE_OWN)) / beta - \
+			MBS_LOAD(MBI_PRE_OWN + 2) * beta / c->scalar[MBI_PRE_BETA_OLD]; \
+	MBS_STORE(MBI_PRE_OWN + 2, next); \
 	sums[0] += next * next / inverse; \
 } \
 MBS_STEP(pre_next, 1, 0, MBS_ALWAYS) \
 MBS_ELEMENT(pre_first) { \
 	(void)c; \
 	(void)sums; \
-	MBS_AT(v->to)[i] = (MBS_VECTOR)(((const double *)v->at[MBI_PRE_TABLE])[0] * \
+	MBS_STORE(MBI_PRE_OWN + 2, ((const double *)v->at[MBI_PRE_TABLE])[0] * \
 			MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R)); \
 } \
 MBS_STEP(pre_first, 0, 0, MBS_ALWAYS) \
 MBS_ELEMENT(pre_iterate) { \
 	const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from; \
-	const double x = (double)MBS_AT(MBI_PRE_Z + MBI_PRE_OWN - v->to)[i]; \
-	const double before = v->from > 1 ? (double)MBS_AT(v->to)[i] : 0; \
+	const double x = MBS_LOAD(MBI_PRE_OWN); \
+	const double before = v->from > 1 ? MBS_LOAD(MBI_PRE_OWN + 2) : 0; \
 	(void)c; \
 	(void)sums; \
-	MBS_AT(v->to)[i] = (MBS_VECTOR)(x + factors[0] * (x - before) + \
+	MBS_STORE(MBI_PRE_OWN + 2, x + factors[0] * (x - before) + \
 			factors[1] * MBS_LOAD(MBI_AT_INVERSE) * (MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1))); \
 } \
 MBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)
@@ -31675,23 +31693,26 @@ static double mbi_lanczos_value(const double *t, int size, int index) {
 	return 0.5 * (low + high);
 }
 
-static merbit_status mbi_chebyshev_product(merbit_preconditioner *p, int slot, const void *v,
-		void *stream) {
-	return merbit_spmv(p->engine->plan, NULL, NULL, v, NULL, p->engine->v.at[slot], stream);
+static merbit_status mbi_chebyshev_product(merbit_solver *engine, void *stream) {
+	void *const *at = engine->v.at;
+	return merbit_spmv(engine->plan, NULL, NULL, at[MBI_PRE_OWN], NULL, at[MBI_PRE_OWN + 1], stream);
+}
+
+static void mbi_chebyshev_swap(merbit_solver *engine) {
+	void *newest = engine->v.at[MBI_PRE_OWN + 2];
+	engine->v.at[MBI_PRE_OWN + 2] = engine->v.at[MBI_PRE_OWN];
+	engine->v.at[MBI_PRE_OWN] = newest;
 }
 
 static merbit_status mbi_chebyshev_lanczos(merbit_preconditioner *p, int steps) {
 	merbit_solver *engine = p->engine;
 	int k;
-	engine->v.from = MBI_PRE_OWN;
-	engine->v.to = MBI_PRE_OWN + 2;
 	MBI_TRY(mbi_precondition_step(p, MBI_PRE_START, NULL, NULL, NULL));
 	for (k = 0; k < steps; k++) {
-		MBI_TRY(mbi_chebyshev_product(p, MBI_PRE_OWN + 1, engine->v.at[engine->v.from], NULL));
+		MBI_TRY(mbi_chebyshev_product(engine, NULL));
 		MBI_TRY(mbi_precondition_step(p, MBI_PRE_ALPHA_STEP, NULL, NULL, NULL));
 		MBI_TRY(mbi_precondition_step(p, MBI_PRE_NEXT, NULL, NULL, NULL));
-		engine->v.from = engine->v.to;
-		engine->v.to = 2 * MBI_PRE_OWN + 2 - engine->v.from;
+		mbi_chebyshev_swap(engine);
 	}
 	return mbi_solve_download(engine, &engine->seen, engine->memory, sizeof engine->seen);
 }
@@ -31761,21 +31782,27 @@ static merbit_status mbi_chebyshev_create(merbit_preconditioner *p, const merbit
 static merbit_status mbi_chebyshev_apply(merbit_preconditioner *p, const void *r, void *z,
 		void *stream) {
 	merbit_solver *engine = p->engine;
+	void *const own = engine->v.at[MBI_PRE_OWN], *const other = engine->v.at[MBI_PRE_OWN + 2];
+	const int odd = p->desc.degree % 2;
+	merbit_status status;
 	int k;
-	engine->v.to = p->desc.degree % 2 == 0 ? MBI_PRE_Z : MBI_PRE_OWN;
-	MBI_TRY(mbi_precondition_step(p, MBI_PRE_FIRST, r, z, stream));
-	for (k = 1; k <= p->desc.degree; k++) {
-		MBI_TRY(mbi_chebyshev_product(p, MBI_PRE_OWN + 1, engine->v.at[engine->v.to], stream));
-		engine->v.to = MBI_PRE_Z + MBI_PRE_OWN - engine->v.to;
+	engine->v.at[MBI_PRE_OWN + 2] = odd ? own : z;
+	engine->v.at[MBI_PRE_OWN] = odd ? z : own;
+	status = mbi_precondition_step(p, MBI_PRE_FIRST, r, z, stream);
+	for (k = 1; k <= p->desc.degree && status == MERBIT_OK; k++) {
+		mbi_chebyshev_swap(engine);
 		engine->v.from = k;
-		MBI_TRY(mbi_precondition_step(p, MBI_PRE_ITERATE, r, z, stream));
+		status = mbi_chebyshev_product(engine, stream);
+		if (status == MERBIT_OK) { status = mbi_precondition_step(p, MBI_PRE_ITERATE, r, z, stream); }
 	}
-	return MERBIT_OK;
+	engine->v.at[MBI_PRE_OWN] = own;
+	engine->v.at[MBI_PRE_OWN + 2] = other;
+	return status;
 }
 
 static void mbi_chebyshev_describe(const merbit_preconditioner *p, char *text, size_t size) {
 	const mbi_chebyshev *own = (const mbi_chebyshev *)p->state;
-	(void)snprintf(text, size, " of degree %d for eigenvalues from %.3g to %.3g", p->desc.degree,
+	(void)snprintf(text, size, " of degree %d for eigenvalues from %.6g to %.6g", p->desc.degree,
 			own->low, own->high);
 }
 
@@ -34827,13 +34854,31 @@ static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_vie
 	return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
 }
 
+static merbit_status mbi_wrapped_near(const merbit_preconditioner *p, float **near) {
+	const int64_t count = mbi_wrapped_single(p) ? p->n * p->desc.near_nullspace_count : 0;
+	int64_t i;
+	*near = NULL;
+	if (count > 0) {
+		MBI_TRY(mbi_allocate_array(p->context, count, sizeof **near, "the near-null-space in f32",
+				(void **)near));
+	}
+	for (i = 0; i < count; i++) { (*near)[i] = (float)((const double *)p->desc.near_nullspace)[i]; }
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
 	merbit_preconditioner_desc desc = p->desc;
 	merbit_view inside;
+	merbit_status status;
+	float *near;
 	p->engine->v.from = p->desc.singular != 0;
 	p->engine->v.to = mbi_wrapped_single(p);
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
+	MBI_TRY(mbi_wrapped_near(p, &near));
+	desc.near_nullspace = near != NULL ? (const void *)near : desc.near_nullspace;
+	status = mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
+	mbi_release(p->context, near);
+	return status;
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {

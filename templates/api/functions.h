@@ -354,16 +354,14 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
  * What depends on the structure alone is kept. No application may be running; captured graphs must
  * be captured again. The call is complete on return. After a failure M may have some of the new
  * values: give it values again before the next application. Fails if the view was a pattern. */
-MERBIT_API merbit_status
-merbit_preconditioner_update_values(merbit_preconditioner *preconditioner, const void *values,
-                                    merbit_memory memory);
+MERBIT_API merbit_status merbit_preconditioner_update_values(
+    merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */
 MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *preconditioner,
                                                  char *text, size_t size);
 /* Writes to *info what it is and what it cost. Fails only if a pointer is NULL. */
-MERBIT_API merbit_status
-merbit_preconditioner_get_info(const merbit_preconditioner *preconditioner,
-                               merbit_preconditioner_info *info);
+MERBIT_API merbit_status merbit_preconditioner_get_info(
+    const merbit_preconditioner *preconditioner, merbit_preconditioner_info *info);
 /* Gives the preconditioner up; NULL is accepted. */
 MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner);
 

@@ -29,7 +29,7 @@ static merbit_view mesh_make(mesh *m, double scale) {
   return merbit_csr(MESH_ROWS, MESH_ROWS, k, m->row_ptr, m->col_ind, m->values);
 }
 
-/* What the CPU makes of m->r. */
+/* Returns z = M^-1 r as the CPU computes it, for m->r. */
 static const double *mesh_expected(void) {
   static double z[MESH_ROWS];
   if (z[0] == 0) {

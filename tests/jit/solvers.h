@@ -29,6 +29,8 @@ static void compile_solvers(merbit_type type, int capability) {
   }
   mbi_solve_preamble(type, &preamble);
   compile("solve/eigen/eigen.cu", &preamble, capability);
+  mbi_solve_preamble(type, &preamble);
+  compile("solve/precondition/precondition.cu", &preamble, capability);
   if (type == MERBIT_F64) { /* the only one that is refined */
     mbi_solve_preamble(type, &preamble);
     compile(mbi_refine_method.file, &preamble, capability);

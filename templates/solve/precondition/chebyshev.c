@@ -56,25 +56,30 @@ static double mbi_lanczos_value(const double *t, int size, int index) {
   return 0.5 * (low + high);
 }
 
-/* Computes w = A v. */
-static merbit_status mbi_chebyshev_product(merbit_preconditioner *p, int slot, const void *v,
-                                           void *stream) {
-  return merbit_spmv(p->engine->plan, NULL, NULL, v, NULL, p->engine->v.at[slot], stream);
+/* Computes A x of the vector in MBI_PRE_OWN. */
+static merbit_status mbi_chebyshev_product(merbit_solver *engine, void *stream) {
+  void *const *at = engine->v.at;
+  return merbit_spmv(engine->plan, NULL, NULL, at[MBI_PRE_OWN], NULL, at[MBI_PRE_OWN + 1],
+                     stream);
+}
+
+/* Makes the newest vector the one before the next. */
+static void mbi_chebyshev_swap(merbit_solver *engine) {
+  void *newest = engine->v.at[MBI_PRE_OWN + 2];
+  engine->v.at[MBI_PRE_OWN + 2] = engine->v.at[MBI_PRE_OWN];
+  engine->v.at[MBI_PRE_OWN] = newest;
 }
 
 /* Runs Lanczos and reads its numbers into engine->seen. */
 static merbit_status mbi_chebyshev_lanczos(merbit_preconditioner *p, int steps) {
   merbit_solver *engine = p->engine;
   int k;
-  engine->v.from = MBI_PRE_OWN;
-  engine->v.to = MBI_PRE_OWN + 2;
   MBI_TRY(mbi_precondition_step(p, MBI_PRE_START, NULL, NULL, NULL));
   for (k = 0; k < steps; k++) {
-    MBI_TRY(mbi_chebyshev_product(p, MBI_PRE_OWN + 1, engine->v.at[engine->v.from], NULL));
+    MBI_TRY(mbi_chebyshev_product(engine, NULL));
     MBI_TRY(mbi_precondition_step(p, MBI_PRE_ALPHA_STEP, NULL, NULL, NULL));
     MBI_TRY(mbi_precondition_step(p, MBI_PRE_NEXT, NULL, NULL, NULL));
-    engine->v.from = engine->v.to;
-    engine->v.to = 2 * MBI_PRE_OWN + 2 - engine->v.from;
+    mbi_chebyshev_swap(engine);
   }
   return mbi_solve_download(engine, &engine->seen, engine->memory, sizeof engine->seen);
 }
@@ -156,21 +161,29 @@ static merbit_status mbi_chebyshev_create(merbit_preconditioner *p, const merbit
 static merbit_status mbi_chebyshev_apply(merbit_preconditioner *p, const void *r, void *z,
                                          void *stream) {
   merbit_solver *engine = p->engine;
+  void *const own = engine->v.at[MBI_PRE_OWN], *const other = engine->v.at[MBI_PRE_OWN + 2];
+  const int odd = p->desc.degree % 2;
+  merbit_status status;
   int k;
-  engine->v.to = p->desc.degree % 2 == 0 ? MBI_PRE_Z : MBI_PRE_OWN; /* so that z is the last */
-  MBI_TRY(mbi_precondition_step(p, MBI_PRE_FIRST, r, z, stream));
-  for (k = 1; k <= p->desc.degree; k++) {
-    MBI_TRY(mbi_chebyshev_product(p, MBI_PRE_OWN + 1, engine->v.at[engine->v.to], stream));
-    engine->v.to = MBI_PRE_Z + MBI_PRE_OWN - engine->v.to;
+  engine->v.at[MBI_PRE_OWN + 2] = odd ? own : z; /* so that z is the last */
+  engine->v.at[MBI_PRE_OWN] = odd ? z : own;
+  status = mbi_precondition_step(p, MBI_PRE_FIRST, r, z, stream);
+  for (k = 1; k <= p->desc.degree && status == MERBIT_OK; k++) {
+    mbi_chebyshev_swap(engine);
     engine->v.from = k;
-    MBI_TRY(mbi_precondition_step(p, MBI_PRE_ITERATE, r, z, stream));
+    status = mbi_chebyshev_product(engine, stream);
+    if (status == MERBIT_OK) {
+      status = mbi_precondition_step(p, MBI_PRE_ITERATE, r, z, stream);
+    }
   }
-  return MERBIT_OK;
+  engine->v.at[MBI_PRE_OWN] = own;
+  engine->v.at[MBI_PRE_OWN + 2] = other;
+  return status;
 }
 
 static void mbi_chebyshev_describe(const merbit_preconditioner *p, char *text, size_t size) {
   const mbi_chebyshev *own = (const mbi_chebyshev *)p->state;
-  (void)snprintf(text, size, " of degree %d for eigenvalues from %.3g to %.3g", p->desc.degree,
+  (void)snprintf(text, size, " of degree %d for eigenvalues from %.6g to %.6g", p->desc.degree,
                  own->low, own->high);
 }
 

@@ -26,7 +26,7 @@ MBS_ELEMENT(pre_in) {
     const double size = c->scalar[MBI_PRE_SIZE];
     ((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r);
   } else {
-    MBS_AT(MBI_PRE_OWN)[i] = (MBS_VECTOR)r;
+    MBS_STORE(MBI_PRE_OWN, r);
   }
 }
 MBS_NOTHING_AFTER(pre_in)
@@ -60,8 +60,8 @@ MBS_NOTHING_AFTER(pre_out)
 MBS_STEP(pre_out, 0, 0, MBS_ALWAYS)
 
 // Lanczos for D^-1 A in the inner product of D, on unnormalised vectors: Saad, "Iterative Methods
-// for Sparse Linear Systems", 2nd ed. (2003), section 6.6. MBI_PRE_OWN + 1 holds A v; v is in the
-// slot v->from, the vector before it in v->to.
+// for Sparse Linear Systems", 2nd ed. (2003), section 6.6. MBI_PRE_OWN holds v, MBI_PRE_OWN + 1 its
+// product A v, and MBI_PRE_OWN + 2 the vector u before v, later the next one.
 
 // Starts with a random vector: a hash of the row (Steele, Lea, Flood, "Fast splittable
 // pseudorandom number generators", 2014). Finds the largest -1 / a_ii.
@@ -74,8 +74,8 @@ MBS_ELEMENT(pre_start) {
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;
   h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;
   start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1);
-  MBS_AT(v->from)[i] = (MBS_VECTOR)start;
-  MBS_AT(v->to)[i] = 0;
+  MBS_STORE(MBI_PRE_OWN, start);
+  MBS_STORE(MBI_PRE_OWN + 2, 0);
   sums[0] += start * start / inverse;
   MBS_GREATER(sums[1], -inverse);
 }
@@ -88,13 +88,13 @@ MBS_AFTER(pre_start) {
 }
 MBS_STEP(pre_start, 1, 1, MBS_ALWAYS)
 
-// alpha = v'A v, and u'A v with the vector u before v.
+// alpha = v'A v, and u'A v, which is beta if A is symmetric.
 MBS_NOTHING_BEFORE(pre_alpha)
 MBS_ELEMENT(pre_alpha) {
   const double product = MBS_LOAD(MBI_PRE_OWN + 1);
   (void)c;
-  sums[0] += (double)MBS_AT(v->from)[i] * product;
-  sums[1] += (double)MBS_AT(v->to)[i] * product;
+  sums[0] += MBS_LOAD(MBI_PRE_OWN) * product;
+  sums[1] += MBS_LOAD(MBI_PRE_OWN + 2) * product;
 }
 MBS_AFTER(pre_alpha) {
   mbi_solve_state *s = &m->state;
@@ -110,11 +110,11 @@ MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS)
 MBS_NOTHING_BEFORE(pre_next)
 MBS_ELEMENT(pre_next) {
   const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA];
-  const double next =
-      (inverse * MBS_LOAD(MBI_PRE_OWN + 1) -
-       c->scalar[MBI_PRE_ALPHA] * (double)MBS_AT(v->from)[i]) / beta -
-      (double)MBS_AT(v->to)[i] * beta / c->scalar[MBI_PRE_BETA_OLD];
-  MBS_AT(v->to)[i] = (MBS_VECTOR)next;
+  const double next = (inverse * MBS_LOAD(MBI_PRE_OWN + 1) -
+                       c->scalar[MBI_PRE_ALPHA] * MBS_LOAD(MBI_PRE_OWN)) /
+                          beta -
+                      MBS_LOAD(MBI_PRE_OWN + 2) * beta / c->scalar[MBI_PRE_BETA_OLD];
+  MBS_STORE(MBI_PRE_OWN + 2, next);
   sums[0] += next * next / inverse;
 }
 MBS_AFTER(pre_next) {
@@ -124,29 +124,29 @@ MBS_AFTER(pre_next) {
 }
 MBS_STEP(pre_next, 1, 0, MBS_ALWAYS)
 
-// The polynomial's first iterate, in v->to: x = factor D^-1 r.
+// The polynomial's first iterate: x = factor D^-1 r.
 MBS_NOTHING_BEFORE(pre_first)
 MBS_ELEMENT(pre_first) {
   (void)c;
   (void)sums;
-  MBS_AT(v->to)[i] = (MBS_VECTOR)(((const double *)v->at[MBI_PRE_TABLE])[0] *
-                                  MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R));
+  MBS_STORE(MBI_PRE_OWN + 2, ((const double *)v->at[MBI_PRE_TABLE])[0] *
+                                 MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R));
 }
 MBS_NOTHING_AFTER(pre_first)
 MBS_STEP(pre_first, 0, 0, MBS_ALWAYS)
 
-// Iterate number v->from, in place of the last but one, v->to: with x before it, A x in
+// Iterate number v->from, in place of the last but one: from x in MBI_PRE_OWN, and A x in
 // MBI_PRE_OWN + 1, x' = x + a (x - last but one) + b D^-1 (r - A x).
 MBS_NOTHING_BEFORE(pre_iterate)
 MBS_ELEMENT(pre_iterate) {
   const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from;
-  const double x = (double)MBS_AT(MBI_PRE_Z + MBI_PRE_OWN - v->to)[i];
-  const double before = v->from > 1 ? (double)MBS_AT(v->to)[i] : 0;
+  const double x = MBS_LOAD(MBI_PRE_OWN);
+  const double before = v->from > 1 ? MBS_LOAD(MBI_PRE_OWN + 2) : 0;
   (void)c;
   (void)sums;
-  MBS_AT(v->to)[i] = (MBS_VECTOR)(x + factors[0] * (x - before) +
-                                  factors[1] * MBS_LOAD(MBI_AT_INVERSE) *
-                                      (MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1)));
+  MBS_STORE(MBI_PRE_OWN + 2, x + factors[0] * (x - before) +
+                                 factors[1] * MBS_LOAD(MBI_AT_INVERSE) *
+                                     (MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1)));
 }
 MBS_NOTHING_AFTER(pre_iterate)
 MBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)
