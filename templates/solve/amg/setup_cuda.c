@@ -95,8 +95,6 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
   memset(&arguments, 0, sizeof arguments);
   arguments.rows = (uint64_t)view->rows;
   arguments.nnz = (uint64_t)view->nnz;
-  arguments.row_ptr = mbi_device_address(view->row_ptr);
-  arguments.col_ind = mbi_device_address(view->col_ind);
   arguments.values = mbi_device_address(view->values);
   arguments.wide_ptr = view->offset_type == MERBIT_INDEX_64;
   arguments.wide_col = view->index_type == MERBIT_INDEX_64;
@@ -104,6 +102,8 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
   arguments.value_bytes =
       view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
   if (!values_only) {
+    arguments.row_ptr = mbi_device_address(view->row_ptr);
+    arguments.col_ind = mbi_device_address(view->col_ind);
     to->rows = view->rows;
     to->cols = view->cols;
     to->nnz = view->nnz;
