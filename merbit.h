@@ -3585,7 +3585,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "3e81656bdf9d89a0a01cd0f9897974acbaa2760311f0e508819fb14c907cbe2c"
+#define MBI_KERNEL_HASH "6a660d3310d6b963c9ea19bf17a7550c69d081e45d4bc707345721f3aed7b7aa"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5380,15 +5380,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0 && a.b_ptr != nullptr) {\n"
 "const mbk_u32 stop = (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
 "for (mbk_u32 l = (mbk_u32)mbk_load(a.b_ptr + j) + lane; l < stop; l += lanes) {\n"
-"take((mbk_u32)mbk_load(a.b_col + l));\n}\n"
-"} else if (j >= 0 && lane == 0 && mbk_load(a.b_col + j) >= 0) {\n"
-"take((mbk_u32)mbk_load(a.b_col + j));\n}\n}\n"
-"if (a.smooths && first == 0 && lane == 0 && own >= 0) {\ntake((mbk_u32)own);\n}\n}\n\n\n\n"
-"struct mbk_multiply_set {\nmbk_u32 *table, *list, *count;\nmbk_u32 slots, most;\n\n"
-"MBK_MEMBER void operator()(mbk_u32 column) const {\n"
+"take((mbk_u32)mbk_load(a.b_col + l));\n}\n} else if (j >= 0 && lane == 0) {\n"
+"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + j) : j;\nif (column >= 0) {\n"
+"take((mbk_u32)column);\n}\n}\n}\nif (a.smooths && first == 0 && lane == 0 && own >= 0) {\n"
+"take((mbk_u32)own);\n}\n}\n\n\n\nstruct mbk_multiply_set {\nmbk_u32 *table, *list, *count;\n"
+"mbk_u32 slots, most;\n\nMBK_MEMBER void operator()(mbk_u32 column) const {\n"
 "for (mbk_u32 slot = column * 0x9e3779b1u >> 7 & (slots - 1); mbk_peek(count) <= most;\n"
-"slot = (slot + 1) & (slots - 1)) {\nmbk_u32 seen = mbk_peek(table + slot);\n"
-"if (seen == MBK_MULTIPLY_EMPTY) {\n",
+"slot = (slot + 1) & (slots - 1)) {\nmbk_u32 seen = mbk_peek(table + slot);\n",
+"if (seen == MBK_MULTIPLY_EMPTY) {\n"
 "seen = mbk_atomic_swap_if(table + slot, MBK_MULTIPLY_EMPTY, column);\n"
 "if (seen == MBK_MULTIPLY_EMPTY) {\nconst mbk_u32 place = mbk_atomic_add(count, 1u);\n"
 "if (place < most) {\nlist[place] = column;\n}\nreturn;\n}\n}\nif (seen == column) {\nreturn;\n}\n"
@@ -5411,8 +5410,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
 "row += (mbk_u64)mbk_grid() * groups) {\n"
 "const mbk_u32 at = a.c_col != nullptr ? (mbk_u32)a.c_ptr[row] : 0;\n"
-"if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {\ncontinue;\n}\n"
-"for (mbk_u32 s = me.lane; s < a.slots; s += me.lanes) {\nset.table[s] = MBK_MULTIPLY_EMPTY;\n}\n",
+"if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {\ncontinue;\n}\n",
+"for (mbk_u32 s = me.lane; s < a.slots; s += me.lanes) {\nset.table[s] = MBK_MULTIPLY_EMPTY;\n}\n"
 "if (me.lane == 0) {\n*set.count = 0;\n}\nmbk_warp_sync(me.mask);\n"
 "mbk_multiply_visit(a, row, me.lane / a.lanes_b, a.lanes_a, me.lane % a.lanes_b, a.lanes_b,\n"
 "set);\nmbk_warp_sync(me.mask);\nconst mbk_u32 count = *set.count;\nif (a.c_col != nullptr) {\n"
@@ -5436,8 +5435,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_block_sync();\n"
 "mbk_multiply_visit(a, row, mbk_thread() / 32, MBK_MULTIPLY_THREADS / 32, mbk_lane(), 32,\n"
 "mark);\nmbk_block_sync();\nmbk_u64 found = 0, all = 0;\n"
-"for (mbk_u64 w = first; w < last; w++) {\n"
-"found += (mbk_u64)mbk_popcount(mbk_load_fresh(mark.bits + w));\n}\n",
+"for (mbk_u64 w = first; w < last; w++) {\n",
+"found += (mbk_u64)mbk_popcount(mbk_load_fresh(mark.bits + w));\n}\n"
 "const mbk_u64 before = mbk_multiply_before(found, (mbk_u64 *)shared, &all);\n"
 "if (a.c_col == nullptr && mbk_thread() == 0) {\na.c_ptr[row] = (mbk_i32)all;\n}\n"
 "if (a.c_col != nullptr) {\nmbk_i32 *to = a.c_col + a.c_ptr[row] + before;\n"
@@ -5459,13 +5458,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "(1 + factor * mbk_load(a.filtered + row)) * mbk_load(a.b_val + row);\n}\n}\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
 "const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
-"const double value = factor * mbk_load(a.a_val + k);\n"
-"const mbk_u32 begin = (mbk_u32)(a.b_ptr != nullptr ? mbk_load(a.b_ptr + j) : j);\n"
-"const mbk_u32 stop = a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j + 1)\n",
-": begin + (mbk_load(a.b_col + j) >= 0);\nfor (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
-"sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + l))] +=\n"
-"value * mbk_load(a.b_val + l);\n}\n}\nmbk_warp_sync(mask);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"const double value = factor * mbk_load(a.a_val + k);\nconst bool one = a.b_ptr == nullptr;\n"
+"const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));\n",
+"const mbk_u32 stop = one ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
+"for (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
+"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;\n"
+"if (column >= 0) {\nsums[mbk_multiply_find(columns, count, column)] +=\n"
+"a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;\n}\n}\n}\nmbk_warp_sync(mask);\n}\n"
+"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
 "mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
 "const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most;\n"
@@ -5482,9 +5482,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "count, sums + first * count);\nmbk_warp_sync(me.mask);\n"
 "for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ndouble sum = sums[i];\n"
 "for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * count + i];\n}\n"
-"a.c_val[at + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n\n\n\n"
+"a.c_val[at + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
-"mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n",
+"mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
 "double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest;\n"
@@ -5520,16 +5520,22 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *near; mbk_u32 lanes; double "
 "*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 "
 "count; const mbk_i32 *places; const double *from; double *to; float *rounded; } "
-"mbk_amg_move_arguments; typedef struct mbk_amg_unit_arguments { mbk_u64 rows; mbk_i32 *columns; "
-"double *values; } mbk_amg_unit_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 rows, "
-"nnz; const void *row_ptr, *col_ind, *values; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
-"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n",
-"#define MBK_AMG_THREADS 256\n#define MBK_AMG_NEIGHBOURS 64\n\n\nstruct mbk_amg_turns {\n"
-"mbk_u32 lanes, lane;\nmbk_u64 step, row;\n\nMBK_MEMBER mbk_amg_turns(mbk_u32 lanes)\n"
-": lanes(lanes), lane(mbk_thread() % lanes),\n"
+"mbk_amg_move_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void "
+"*row_ptr, *col_ind, *values; mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, "
+"*col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n"
+"#define MBK_AMG_NEIGHBOURS 64\n\n\n#define MBK_AMG_EACH(i, count) \\\n",
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
+"for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
+"#define MBK_AMG_ENTRIES(k, row_ptr, at) \\\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(row_ptr + at.row) + at.lane, \\\n"
+"end = (mbk_u32)mbk_load(row_ptr + at.row + 1); \\\nk < end; k += at.lanes)\n\n\n"
+"struct mbk_amg_row {\nmbk_u32 lanes, lane;\nmbk_u64 row, step, first;\n\n"
+"MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes)\n"
+": lanes(lanes), lane(mbk_thread() % lanes), row(0),\n"
 "step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),\n"
-"row((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes) + mbk_thread() / lanes) {\n}\n\n"
-"MBK_MEMBER mbk_u64 count(mbk_u64 rows) const {\nreturn (rows + step - 1) / step;\n}\n};\n\n\n"
+"first((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes)) {\nrow = first + mbk_thread() / lanes;\n"
+"}\nMBK_MEMBER void next() {\nfirst += step;\nrow += step;\n}\n};\n\n\n"
 "MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
 "}\nreturn sum;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5541,39 +5547,31 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 ": ((const mbk_i32 *)a.row_ptr)[i]) -\na.base);\n}\n"
 "for (mbk_u64 k = first; k < a.nnz; k += step) {\nif (a.col_ind_to != nullptr) {\n"
 "a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
-": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n"
+": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n",
 "a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
 ": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;\n"
-"k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n",
+"mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {\nMBK_AMG_EACH(k, a.count) {\n"
 "const double value = mbk_load(a.from + (a.places != nullptr ? mbk_load(a.places + k) : k));\n"
 "if (a.rounded != nullptr) {\na.rounded[k] = (float)value;\n} else {\na.to[k] = value;\n}\n}\n"
-"}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_unit(MBK_GRID_CONSTANT mbk_amg_unit_arguments a) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\na.columns[i] = (mbk_i32)i;\na.values[i] = 1;\n}\n"
 "}\n\n\nenum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT };\n\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\n"
 "const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
 "}\nreturn most;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
-"double bound = 0;\nbool unsorted = false, finite = true;\n"
-"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
+"mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
+"bool unsorted = false, finite = true;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "double most = 0, sum = 0, diagonal = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
-"for (mbk_u32 k = begin + at.lane; k < end; k += at.lanes) {\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool own = (mbk_u64)column == at.row;\n"
 "sum += size;\ndiagonal += own ? value : 0;\nmost = size > most && !own ? size : most;\n"
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n}\n}\n"
-"most = mbk_amg_most(most, a.lanes);\nsum = mbk_amg_sum(sum, a.lanes);\n",
+"most = mbk_amg_most(most, a.lanes);\nsum = mbk_amg_sum(sum, a.lanes);\n"
 "diagonal = mbk_amg_sum(diagonal, a.lanes);\n"
 "const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n"
-"sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n"
+"sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n",
 "finite &= sum - sum == 0;\nif (at.row < a.rows && at.lane == 0) {\n"
 "a.roots[at.row] = sqrt(most);\na.inverse[at.row] = inverse;\nif (diagonal == 0) {\n"
 "mbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
@@ -5581,22 +5579,21 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\nif (!finite) {\n"
 "mbk_atomic_max(a.bound, (mbk_u64)0x7ff0000000000000ull);\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
-"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
-"double filtered = 0;\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
+"if (at.row < a.rows) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
 "const double root = a.known ? 0 : mbk_load(a.roots + at.row);\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool strong = a.known ? a.links[k] >= 0\n"
 ": (mbk_u64)column != at.row &&\nsize > a.theta * (root * mbk_load(a.roots + column));\n"
 "if (!a.known) {\na.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
 "strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
-"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n",
+"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
 "const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
 "filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
 "a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;\n"
-"if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n"
+"if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n",
 "}\n\n\n\n\nMBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\n"
 "mbk_u64 h = number + 0x9e3779b97f4a7c15ull;\nh = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\n"
 "h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\nreturn h ^ h >> 33;\n}\n\n\n"
@@ -5608,23 +5605,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
+"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n"
 "const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;\na.v[i] = v;\n"
 "a.u[i] = 0;\nsum += v * v;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\n"
 "if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
+"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
-"const double factor = beta > 0 ? 1 / beta : 0;\nmbk_amg_turns at(a.lanes);\ndouble dot = 0;\n"
+"const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
-"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
-"double sum = 0;\nif (at.row < a.rows) {\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
-"const mbk_i32 j = mbk_load(a.col_ind + k);\nconst double inverse = mbk_load(a.inverse + j);\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0;\nif (at.row < a.rows) {\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n",
+"const double inverse = mbk_load(a.inverse + j);\n"
 "sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);\n}\n}\n"
 "sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
 "const double inverse = mbk_load(a.inverse + at.row);\n"
@@ -5637,68 +5630,53 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
-"const double u = a.v[i] * factor, w = a.w[i] - alpha * u;\na.u[i] = u;\na.w[i] = w;\n",
-"sum += w * w;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.squares[mbk_block()] = sum;\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"MBK_AMG_EACH(i, a.rows) {\nconst double u = a.v[i] * factor, w = a.w[i] - alpha * u;\n"
+"a.u[i] = u;\na.w[i] = w;\nsum += w * w;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\n"
+"if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
+"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
 "if (mbk_lane() == 0 && sum > 0) {\nmbk_atomic_add(a.products, sum);\n}\n}\n\n\n\n"
 "#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n"
+"MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n",
 "return state == MBK_AMG_ROOT ? MBK_AMG_ROOT_KEY\n: state == MBK_AMG_OPEN\n? (mbk_u64)1 << 62 |\n"
 "(mbk_amg_hash((mbk_u64)round << 32 | (mbk_u64)node) >> 34) << 31 |\n(mbk_u64)node\n: 0;\n"
 "}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
-"mbk_amg_turns at(a.lanes);\n"
-"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
-"bool asks = at.row < a.rows;\nmbk_u64 most = 0;\nif (asks && !a.first) {\n"
-"const mbk_u64 near = a.near[at.row];\nasks = near != 0 && near != MBK_AMG_ROOT_KEY;\n}\n"
-"if (asks) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nbool asks = at.row < a.rows;\nmbk_u64 most = 0;\n"
+"if (asks && !a.first) {\nconst mbk_u64 near = a.near[at.row];\n"
+"asks = near != 0 && near != MBK_AMG_ROOT_KEY;\n}\nif (asks) {\n"
 "most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
-"const mbk_i32 j = mbk_load(a.links + k);\n"
-"const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;\n",
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
+"const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;\n"
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
 "if (asks && at.lane == 0) {\na.near[at.row] = most;\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
-"mbk_u32 open = 0;\n"
-"for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {\n"
+"mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nmbk_u32 open = 0;\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;\nmbk_u64 most = 0;\n"
-"if (asks) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
-"most = a.near[at.row];\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;\nk += at.lanes) {\n"
+"if (asks) {\nmost = a.near[at.row];\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const mbk_i32 j = mbk_load(a.links + k);\nconst mbk_u64 key = j >= 0 ? a.near[j] : 0;\n"
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
 "if (asks && at.lane == 0) {\n"
 "const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);\n"
 "if (most == MBK_AMG_ROOT_KEY || most == own) {\n"
-"a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;\n} else {\nopen++;\n}\n}\n}\n"
-"for (int d = 16; d > 0; d /= 2) {\nopen += mbk_shuffle_xor(0xffffffffu, open, d, 32);\n}\n"
-"if (open > 0 && mbk_lane() == 0) {\nmbk_atomic_add(a.open, open);\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_count_roots(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\na.counts[i] = a.state[i] == MBK_AMG_ROOT;\n}\n"
-"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n",
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\n"
+"a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;\n"
+"a.counts[at.row] = most == own;\n} else {\nopen++;\n}\n}\n}\nfor (int d = 16; d > 0; d /= 2) {\n",
+"open += mbk_shuffle_xor(0xffffffffu, open, d, 32);\n}\nif (open > 0 && mbk_lane() == 0) {\n"
+"mbk_atomic_add(a.open, open);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
 "mbk_i32 found = a.state[i] == MBK_AMG_ROOT ? a.counts[i] : -1;\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {\n"
 "const mbk_i32 j = mbk_load(a.links + k);\n"
 "found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.counts[j] : -1;\n}\na.aggregate[i] = found;\n}\n"
 "}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nmbk_i32 found = a.aggregate[i];\n"
-"if (found < 0) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);\n"
+"mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
+"mbk_i32 found = a.aggregate[i];\nif (found < 0) {\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\nmbk_u32 most = 0;\n"
 "for (mbk_u32 k = begin; k < end; k++) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
 "const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;\nmbk_u32 count = 0, looked = 0;\n"
@@ -5710,19 +5688,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {\n"
 "return near != nullptr ? mbk_load(near + i) : 1;\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\nmbk_amg_turns at(a.lanes);\n"
-"for (mbk_u64 turns = at.count(a.aggregates); turns > 0; turns--, at.row += at.step) {\n",
-"double sum = 0;\nif (at.row < a.aggregates) {\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.r_ptr + at.row + 1);\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.r_ptr + at.row) + at.lane; k < end; k += at.lanes) {\n"
-"const mbk_i32 i = mbk_load(a.r_col + k);\nconst double near = mbk_amg_near(a.near, i);\n"
+"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n",
+"MBK_AMG_ROWS(at, a.lanes, a.aggregates) {\ndouble sum = 0;\nif (at.row < a.aggregates) {\n"
+"MBK_AMG_ENTRIES(k, a.r_ptr, at) {\nconst mbk_i32 i = mbk_load(a.r_col + k);\n"
+"const double near = mbk_amg_near(a.near, i);\n"
 "sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? near * near : 0;\n}\n}\n"
 "sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.aggregates && at.lane == 0) {\n"
 "a.coarse[at.row] = sqrt(sum);\n}\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {\nconst mbk_i32 c = mbk_load(a.aggregate + i);\n"
-"const double norm = c >= 0 ? a.coarse[c] : 0;\n"
+"mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
+"const mbk_i32 c = mbk_load(a.aggregate + i);\nconst double norm = c >= 0 ? a.coarse[c] : 0;\n"
 "a.t[i] = norm > 0 ? mbk_amg_near(a.near, (mbk_i32)i) / norm : 0;\n}\n}\n"}},
 {"solve/bicgstab/bicgstab.cu", {
 "\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
@@ -33227,11 +33201,6 @@ typedef struct mbk_amg_move_arguments {
 	mbi_devptr to, rounded;
 } mbk_amg_move_arguments;
 
-typedef struct mbk_amg_unit_arguments {
-	mbk_u64 rows;
-	mbi_devptr columns, values;
-} mbk_amg_unit_arguments;
-
 typedef struct mbk_amg_copy_arguments {
 	mbk_u64 rows, nnz;
 	mbi_devptr row_ptr, col_ind, values;
@@ -33273,10 +33242,9 @@ typedef struct mbi_amg_facts {
 enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
 	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE,
-	MBI_AMG_UNIT, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
-	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE,
-	MBI_AMG_COUNT_ROOTS, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_NORMS, MBI_AMG_TENTATIVE,
-	MBI_AMG_KERNELS };
+	MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
+	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN,
+	MBI_AMG_REST, MBI_AMG_NORMS, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
 
 typedef struct mbi_amg_gpu_level {
 	mbi_amg_there a, p, r;
@@ -33299,7 +33267,7 @@ typedef struct mbi_amg_gpu {
 	mbi_amg_pool keep, scratch;
 	mbi_devptr facts;
 	mbi_devptr arrays[3];
-	mbi_amg_there given, unit;
+	mbi_amg_there given;
 	mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
 	int count;
 } mbi_amg_gpu;
@@ -33349,10 +33317,9 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
 		"mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns", "mbk_multiply_long_columns",
 		"mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move",
-		"mbk_amg_unit", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start",
-		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
-		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_count_roots", "mbk_amg_join", "mbk_amg_rest",
-		"mbk_amg_norms", "mbk_amg_tentative"};
+		"mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
+		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
+		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_norms", "mbk_amg_tentative"};
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -33697,19 +33664,15 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
 	return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
 }
 
-static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, mbi_amg_there *a) {
-	mbk_amg_unit_arguments arguments;
-	gpu->given = *a;
-	gpu->unit.rows = gpu->unit.cols = a->rows;
-	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &gpu->unit.col_ind));
-	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(double), &gpu->unit.values));
-	arguments.rows = (uint64_t)a->rows;
-	arguments.columns = gpu->unit.col_ind;
-	arguments.values = gpu->unit.values;
-	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_UNIT, a->rows, &arguments));
-	MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &gpu->unit, 0, a));
-	MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
-	return mbi_amg_product_values(gpu, &gpu->given, &gpu->unit, NULL, a);
+static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
+	mbi_amg_there unit;
+	memset(&unit, 0, sizeof unit);
+	unit.rows = unit.cols = gpu->given.cols;
+	if (columns) {
+		MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &unit, 0, a));
+		MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
+	}
+	return mbi_amg_product_values(gpu, &gpu->given, &unit, NULL, a);
 }
 
 #define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
@@ -33834,8 +33797,9 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
 	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
 	arguments.joined = level->aggregate;
+	MBI_TRY(
+			mbi_device_zero(gpu->context, arguments.counts, (size_t)a->rows * sizeof(int32_t), NULL));
 	MBI_TRY(mbi_amg_rounds(gpu, &arguments));
-	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_COUNT_ROOTS, a->rows, &arguments));
 	MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
@@ -33940,7 +33904,8 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 		if (gpu->count == 1) {
 			MBI_TRY(mbi_amg_read(gpu, &facts));
 			if (facts.unsorted) {
-				MBI_TRY(mbi_amg_sort_rows(gpu, &level->a));
+				gpu->given = level->a;
+				MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
 				MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
 				MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
 			}
@@ -33990,7 +33955,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 	MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof(mbi_amg_facts), NULL));
 	if (gpu->given.row_ptr != 0) {
 		MBI_TRY(mbi_amg_convert(gpu, view, 1, &gpu->given));
-		MBI_TRY(mbi_amg_product_values(gpu, &gpu->given, &gpu->unit, NULL, a));
+		MBI_TRY(mbi_amg_sort_rows(gpu, 0, a));
 	} else { MBI_TRY(mbi_amg_convert(gpu, view, 1, a)); }
 	for (l = 0; l < gpu->count; l++) {
 		mbi_amg_gpu_level *level = &gpu->levels[l];

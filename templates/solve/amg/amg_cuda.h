@@ -53,7 +53,6 @@ enum {
   MBI_AMG_LONG_VALUES,
   MBI_AMG_COPY,
   MBI_AMG_MOVE,
-  MBI_AMG_UNIT,
   MBI_AMG_ROWS,
   MBI_AMG_LINKS,
   MBI_AMG_LANCZOS_START,
@@ -62,7 +61,6 @@ enum {
   MBI_AMG_PRODUCTS,
   MBI_AMG_NEAR_KEYS,
   MBI_AMG_DECIDE,
-  MBI_AMG_COUNT_ROOTS,
   MBI_AMG_JOIN,
   MBI_AMG_REST,
   MBI_AMG_NORMS,
@@ -93,8 +91,8 @@ typedef struct mbi_amg_gpu {
   mbi_transposing transpose;      /* its program and kernels */
   mbi_amg_pool keep, scratch;     /* what the hierarchy keeps; what a step needs */
   mbi_devptr facts;               /* a mbi_amg_facts */
-  mbi_devptr arrays[3];      /* of a matrix in host memory: row_ptr, col_ind, values; or 0 */
-  mbi_amg_there given, unit; /* the user's matrix if A is a sorted copy of it: A = given unit */
+  mbi_devptr arrays[3]; /* of a matrix in host memory: row_ptr, col_ind, values; or 0 */
+  mbi_amg_there given;  /* the user's matrix if A is a sorted copy of it */
   mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
   int count; /* of levels */
 } mbi_amg_gpu;

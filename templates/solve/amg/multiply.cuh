@@ -143,8 +143,11 @@ MBK_DEVICE void mbk_multiply_visit(const mbk_multiply_columns_arguments &a, mbk_
       for (mbk_u32 l = (mbk_u32)mbk_load(a.b_ptr + j) + lane; l < stop; l += lanes) {
         take((mbk_u32)mbk_load(a.b_col + l));
       }
-    } else if (j >= 0 && lane == 0 && mbk_load(a.b_col + j) >= 0) {
-      take((mbk_u32)mbk_load(a.b_col + j));
+    } else if (j >= 0 && lane == 0) {
+      const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + j) : j;
+      if (column >= 0) {
+        take((mbk_u32)column);
+      }
     }
   }
   if (a.smooths && first == 0 && lane == 0 && own >= 0) {
@@ -333,12 +336,15 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64
     const mbk_i32 j = mbk_load(a.a_col + k);
     if (j >= 0) {
       const double value = factor * mbk_load(a.a_val + k);
-      const mbk_u32 begin = (mbk_u32)(a.b_ptr != nullptr ? mbk_load(a.b_ptr + j) : j);
-      const mbk_u32 stop = a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j + 1)
-                                              : begin + (mbk_load(a.b_col + j) >= 0);
+      const bool one = a.b_ptr == nullptr; // entry in the row of B, at most
+      const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));
+      const mbk_u32 stop = one ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);
       for (mbk_u32 l = begin + lane; l < stop; l += lanes) {
-        sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + l))] +=
-            value * mbk_load(a.b_val + l);
+        const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;
+        if (column >= 0) {
+          sums[mbk_multiply_find(columns, count, column)] +=
+              a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;
+        }
       }
     }
     mbk_warp_sync(mask);

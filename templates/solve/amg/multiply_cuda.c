@@ -19,7 +19,6 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums
                                                                   "mbk_multiply_long_values",
                                                                   "mbk_amg_copy",
                                                                   "mbk_amg_move",
-                                                                  "mbk_amg_unit",
                                                                   "mbk_amg_rows",
                                                                   "mbk_amg_links",
                                                                   "mbk_amg_lanczos_start",
@@ -28,7 +27,6 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums
                                                                   "mbk_amg_products",
                                                                   "mbk_amg_near_keys",
                                                                   "mbk_amg_decide",
-                                                                  "mbk_amg_count_roots",
                                                                   "mbk_amg_join",
                                                                   "mbk_amg_rest",
                                                                   "mbk_amg_norms",
@@ -167,8 +165,9 @@ static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu,
 }
 
 /* Sets the structure of C = A B: c->row_ptr and c->col_ind, taken from gpu->keep. Without
- * b->row_ptr, row j of B is an entry in column b->col_ind[j], or empty if that is negative.
- * With `smooths`, A has a diagonal that its arrays do not hold. Waits once. */
+ * b->row_ptr, row j of B is an entry in column b->col_ind[j], or empty if that is negative;
+ * without b->col_ind either, B is the unit matrix. With `smooths`, A has a diagonal that its
+ * arrays do not hold. Waits once. */
 MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_there *a,
                                                    const mbi_amg_there *b, int smooths,
                                                    mbi_amg_there *c) {

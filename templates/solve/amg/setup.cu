@@ -9,19 +9,34 @@
 #define MBK_AMG_THREADS 256   // of every block
 #define MBK_AMG_NEIGHBOURS 64 // MBI_AMG_NEIGHBOURS
 
-// The first row of each turn of a block whose groups of `lanes` lanes take a row each.
-struct mbk_amg_turns {
-  mbk_u32 lanes, lane;
-  mbk_u64 step, row; // rows of all blocks in a turn; this lane's row in the first one
+// Takes i from 0 to `count` - 1, each in one thread of the grid.
+#define MBK_AMG_EACH(i, count)                                                                 \
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count);         \
+       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)
+// Takes the rows from 0 to `count` - 1, each in a group of lanes. The last turn has rows from
+// `count` on, so that all lanes of a warp can shuffle.
+#define MBK_AMG_ROWS(at, lanes, count)                                                         \
+  for (mbk_amg_row at(lanes); at.first < (count); at.next())
+// Takes the entries of a row, each in one lane of its group.
+#define MBK_AMG_ENTRIES(k, row_ptr, at)                                                        \
+  for (mbk_u32 k = (mbk_u32)mbk_load(row_ptr + at.row) + at.lane,                              \
+               end = (mbk_u32)mbk_load(row_ptr + at.row + 1);                                  \
+       k < end; k += at.lanes)
 
-  MBK_MEMBER mbk_amg_turns(mbk_u32 lanes)
-      : lanes(lanes), lane(mbk_thread() % lanes),
+// A row that a group of lanes takes.
+struct mbk_amg_row {
+  mbk_u32 lanes, lane;
+  mbk_u64 row, step, first; // first: of the block
+
+  MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes)
+      : lanes(lanes), lane(mbk_thread() % lanes), row(0),
         step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),
-        row((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes) + mbk_thread() / lanes) {
+        first((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes)) {
+    row = first + mbk_thread() / lanes;
   }
-  // Returns how many turns all lanes of the grid take, so that all may shuffle.
-  MBK_MEMBER mbk_u64 count(mbk_u64 rows) const {
-    return (rows + step - 1) / step;
+  MBK_MEMBER void next() {
+    first += step;
+    row += step;
   }
 };
 
@@ -64,24 +79,13 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // Writes to[k] = from[k], or from[places[k]] if there are places; or the same to `rounded`.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {
-  for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.count;
-       k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+  MBK_AMG_EACH(k, a.count) {
     const double value = mbk_load(a.from + (a.places != nullptr ? mbk_load(a.places + k) : k));
     if (a.rounded != nullptr) {
       a.rounded[k] = (float)value;
     } else {
       a.to[k] = value;
     }
-  }
-}
-
-// Writes the columns and values of the unit matrix.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
-    mbk_amg_unit(MBK_GRID_CONSTANT mbk_amg_unit_arguments a) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
-       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
-    a.columns[i] = (mbk_i32)i;
-    a.values[i] = 1;
   }
 }
 
@@ -106,15 +110,13 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
 // complement of the first row without a diagonal.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
-  mbk_amg_turns at(a.lanes);
   double bound = 0;
   bool unsorted = false, finite = true;
-  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
     double most = 0, sum = 0, diagonal = 0;
     if (at.row < a.rows) {
       const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
-      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
-      for (mbk_u32 k = begin + at.lane; k < end; k += at.lanes) {
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
         const mbk_i32 column = mbk_load(a.col_ind + k);
         const bool own = (mbk_u64)column == at.row;
@@ -159,15 +161,13 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // the inverse of it, but of no less than `least` times the diagonal.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
-  mbk_amg_turns at(a.lanes);
-  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
     double filtered = 0;
     mbk_u32 strong_ones = 0;
     if (at.row < a.rows) {
       const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
       const double root = a.known ? 0 : mbk_load(a.roots + at.row);
-      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;
-           k += at.lanes) {
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
         const mbk_i32 column = mbk_load(a.col_ind + k);
         const bool strong = a.known ? a.links[k] >= 0
@@ -236,8 +236,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double sum = 0;
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
-       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+  MBK_AMG_EACH(i, a.rows) {
     const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;
     a.v[i] = v;
     a.u[i] = 0;
@@ -256,17 +255,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   MBK_SHARED_MEMORY(shared);
   const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));
   const double factor = beta > 0 ? 1 / beta : 0;
-  mbk_amg_turns at(a.lanes);
   double dot = 0;
   if (mbk_block() == 0 && mbk_thread() == 0) {
     a.beta[a.step] = beta;
   }
-  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
     double sum = 0;
     if (at.row < a.rows) {
-      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
-      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;
-           k += at.lanes) {
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const mbk_i32 j = mbk_load(a.col_ind + k);
         const double inverse = mbk_load(a.inverse + j);
         sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);
@@ -297,8 +293,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   if (mbk_block() == 0 && mbk_thread() == 0) {
     a.alpha[a.step] = alpha;
   }
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
-       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+  MBK_AMG_EACH(i, a.rows) {
     const double u = a.v[i] * factor, w = a.w[i] - alpha * u;
     a.u[i] = u;
     a.w[i] = w;
@@ -314,8 +309,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {
   mbk_u64 sum = 0;
-  for (mbk_u64 k = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); k < a.nnz;
-       k += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+  MBK_AMG_EACH(k, a.nnz) {
     const mbk_i32 j = mbk_load(a.col_ind + k);
     sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));
   }
@@ -346,8 +340,7 @@ MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {
 // nothing undecided, keeps its number from the `first` round on.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
-  mbk_amg_turns at(a.lanes);
-  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
     bool asks = at.row < a.rows;
     mbk_u64 most = 0;
     if (asks && !a.first) {
@@ -355,10 +348,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
       asks = near != 0 && near != MBK_AMG_ROOT_KEY;
     }
     if (asks) {
-      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
       most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);
-      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;
-           k += at.lanes) {
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const mbk_i32 j = mbk_load(a.links + k);
         const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;
         most = key > most ? key : most;
@@ -375,16 +366,13 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // that have a root there. Adds the number of others to *open.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
-  mbk_amg_turns at(a.lanes);
   mbk_u32 open = 0;
-  for (mbk_u64 turns = at.count(a.rows); turns > 0; turns--, at.row += at.step) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
     const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;
     mbk_u64 most = 0;
     if (asks) {
-      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
       most = a.near[at.row];
-      for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane; k < end;
-           k += at.lanes) {
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const mbk_i32 j = mbk_load(a.links + k);
         const mbk_u64 key = j >= 0 ? a.near[j] : 0;
         most = key > most ? key : most;
@@ -395,6 +383,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
       const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);
       if (most == MBK_AMG_ROOT_KEY || most == own) {
         a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;
+        a.counts[at.row] = most == own;
       } else {
         open++;
       }
@@ -408,21 +397,11 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Writes counts[node], 1 for a root.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
-    mbk_amg_count_roots(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
-       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
-    a.counts[i] = a.state[i] == MBK_AMG_ROOT;
-  }
-}
-
 // Numbers the roots by the prefix sums of their counts, and gives nodes the aggregate of the
 // first root beside them; -1 where there is none.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
-       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+  MBK_AMG_EACH(i, a.rows) {
     mbk_i32 found = a.state[i] == MBK_AMG_ROOT ? a.counts[i] : -1;
     const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
     for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {
@@ -437,8 +416,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // the lowest. Writes `joined`, the aggregates of all nodes.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
-       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+  MBK_AMG_EACH(i, a.rows) {
     mbk_i32 found = a.aggregate[i];
     if (found < 0) {
       const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);
@@ -474,12 +452,10 @@ MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {
 // aggregate are among the columns of row c of R.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
-  mbk_amg_turns at(a.lanes);
-  for (mbk_u64 turns = at.count(a.aggregates); turns > 0; turns--, at.row += at.step) {
+  MBK_AMG_ROWS(at, a.lanes, a.aggregates) {
     double sum = 0;
     if (at.row < a.aggregates) {
-      const mbk_u32 end = (mbk_u32)mbk_load(a.r_ptr + at.row + 1);
-      for (mbk_u32 k = (mbk_u32)mbk_load(a.r_ptr + at.row) + at.lane; k < end; k += at.lanes) {
+      MBK_AMG_ENTRIES(k, a.r_ptr, at) {
         const mbk_i32 i = mbk_load(a.r_col + k);
         const double near = mbk_amg_near(a.near, i);
         sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? near * near : 0;
@@ -495,8 +471,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // Writes t[i], the near-null-space over the norm of it in its aggregate.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < a.rows;
-       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS) {
+  MBK_AMG_EACH(i, a.rows) {
     const mbk_i32 c = mbk_load(a.aggregate + i);
     const double norm = c >= 0 ? a.coarse[c] : 0;
     a.t[i] = norm > 0 ? mbk_amg_near(a.near, (mbk_i32)i) / norm : 0;

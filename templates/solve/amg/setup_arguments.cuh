@@ -56,12 +56,6 @@ typedef struct mbk_amg_move_arguments {
   MBK_POINTER(float) rounded;
 } mbk_amg_move_arguments;
 
-typedef struct mbk_amg_unit_arguments {
-  mbk_u64 rows;
-  MBK_POINTER(mbk_i32) columns;
-  MBK_POINTER(double) values;
-} mbk_amg_unit_arguments;
-
 typedef struct mbk_amg_copy_arguments {
   mbk_u64 rows, nnz;
   MBK_POINTER(const void) row_ptr, col_ind, values;

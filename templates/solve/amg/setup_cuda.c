@@ -132,21 +132,17 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
   return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
 }
 
-/* Makes A the sorted copy of gpu->given without duplicates: its product with the unit matrix.
- */
-static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, mbi_amg_there *a) {
-  mbk_amg_unit_arguments arguments;
-  gpu->given = *a;
-  gpu->unit.rows = gpu->unit.cols = a->rows;
-  MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &gpu->unit.col_ind));
-  MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(double), &gpu->unit.values));
-  arguments.rows = (uint64_t)a->rows;
-  arguments.columns = gpu->unit.col_ind;
-  arguments.values = gpu->unit.values;
-  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_UNIT, a->rows, &arguments));
-  MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &gpu->unit, 0, a));
-  MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
-  return mbi_amg_product_values(gpu, &gpu->given, &gpu->unit, NULL, a);
+/* Enqueues the values of A, the sorted copy of gpu->given without duplicates: its product with
+ * the unit matrix. With `columns`, sets its structure first. */
+static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
+  mbi_amg_there unit;
+  memset(&unit, 0, sizeof unit);
+  unit.rows = unit.cols = gpu->given.cols;
+  if (columns) {
+    MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &unit, 0, a));
+    MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
+  }
+  return mbi_amg_product_values(gpu, &gpu->given, &unit, NULL, a);
 }
 
 /* ---- Strength and aggregates ------------------------------------------------------------- */
@@ -284,8 +280,9 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
   MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
   arguments.joined = level->aggregate;
+  MBI_TRY(
+      mbi_device_zero(gpu->context, arguments.counts, (size_t)a->rows * sizeof(int32_t), NULL));
   MBI_TRY(mbi_amg_rounds(gpu, &arguments));
-  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_COUNT_ROOTS, a->rows, &arguments));
   MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
@@ -404,7 +401,8 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
     if (gpu->count == 1) {
       MBI_TRY(mbi_amg_read(gpu, &facts));
       if (facts.unsorted) {
-        MBI_TRY(mbi_amg_sort_rows(gpu, &level->a));
+        gpu->given = level->a;
+        MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
         MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
         MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
       }
@@ -461,7 +459,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
   MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof(mbi_amg_facts), NULL));
   if (gpu->given.row_ptr != 0) {
     MBI_TRY(mbi_amg_convert(gpu, view, 1, &gpu->given));
-    MBI_TRY(mbi_amg_product_values(gpu, &gpu->given, &gpu->unit, NULL, a));
+    MBI_TRY(mbi_amg_sort_rows(gpu, 0, a));
   } else {
     MBI_TRY(mbi_amg_convert(gpu, view, 1, a));
   }
