@@ -27207,8 +27207,8 @@ static merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax, void 
 		return MERBIT_OK;
 	}
 	MBI_TRY(mbi_device_enter(plan->context));
-	status = mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream,
-			1);
+	status =
+			mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream, 1);
 	mbi_device_leave(plan->context);
 	return status;
 }
@@ -31630,7 +31630,8 @@ static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsa
 
 #define MBI_AMG_THETA 0.1
 #define MBI_AMG_OMEGA (4.0 / 3)
-#define MBI_AMG_NEIGHBOURS 64
+#define MBI_AMG_NEIGHBOURS \
+	64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6
 #define MBI_AMG_COARSENING 1.5
@@ -32324,8 +32325,8 @@ static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *le
 	(void)mbi_lambda_run(context, &e, mbi_lambda_diagonal);
 	level->lambda = 0;
 	for (i = 0; i < chunks; i++) {
-		level->lambda = e.parts[i] > level->lambda || e.parts[i] - e.parts[i] != 0 ? e.parts[i]
-				: level->lambda;
+		level->lambda =
+				e.parts[i] > level->lambda || e.parts[i] - e.parts[i] != 0 ? e.parts[i] : level->lambda;
 	}
 	if (level->lambda - level->lambda != 0) {
 		mbi_release(context, e.parts);
@@ -32466,8 +32467,8 @@ typedef struct mbi_smooth {
 	double factor;
 } mbi_smooth;
 
-static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks, int32_t start,
-		double *values, int64_t count) {
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks,
+		int32_t start, double *values, int64_t count) {
 	const mbi_amg_level *level = s->level;
 	const mbi_amg_csr *a = &level->a, *strong = &level->strong;
 	const int block = level->block, vectors = level->vectors;
@@ -32796,8 +32797,8 @@ static merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *
 enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
 
 #define MBI_CYCLE_ROWS(name, type) \
-	static void name(void *user, int64_t begin, int64_t end, void *y, const void *const *vectors, \
-									 const double *scalars, double sums[2]) { \
+	static void name(void *user, int64_t begin, int64_t end, void *y, \
+									 const void *const *vectors, const double *scalars, double sums[2]) { \
 		const type *x = (const type *)vectors[0], *d = (const type *)vectors[1]; \
 		const type *b = (const type *)vectors[2]; \
 		const type w = (type)scalars[1]; \
@@ -32822,8 +32823,8 @@ enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
 MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double) MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
 #undef MBI_CYCLE_ROWS
 
-static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view, int swept,
-		merbit_plan **plan) {
+static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
+		int swept, merbit_plan **plan) {
 	merbit_plan_desc desc;
 	merbit_epilogue epilogue;
 	memset(&desc, 0, sizeof desc);
@@ -32877,8 +32878,8 @@ static void mbi_cycle_weights(double lambda, int degree, double ratio, double *s
 static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, uint64_t space) {
 	uint64_t used = 0;
 	int l;
-	amg->scalars = (double *)mbi_device_pointer(mbi_device_part(
-			space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
+	amg->scalars = (double *)mbi_device_pointer(
+			mbi_device_part(space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_grid *g = &amg->grids[l];
 		const uint64_t bytes = (uint64_t)g->rows * mbi_type_size(p->type);
@@ -32899,7 +32900,8 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
 		const int last = l + 1 == amg->count;
 		mbi_cycle_weights(amg->levels[l].lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE,
 				last ? MBI_CYCLE_RATIO_LAST : MBI_CYCLE_RATIO, scalars + l * MBI_CYCLE_SCALARS);
-		MBI_TRY(mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows, amg->grids[l].inverse));
+		MBI_TRY(
+				mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows, amg->grids[l].inverse));
 	}
 	if (p->side != MERBIT_SIDE_CUDA) {
 		memcpy(amg->scalars, scalars, (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
@@ -32924,8 +32926,8 @@ static merbit_status mbi_cycle_allocate(merbit_preconditioner *p, mbi_amg *amg) 
 		MBI_TRY(mbi_device_allocate(p->context, bytes, "the vectors of a multigrid cycle", &device));
 		amg->space = mbi_device_pointer(device);
 	} else {
-		MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1, "the vectors of a multigrid cycle",
-				&amg->space));
+		MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1,
+				"the vectors of a multigrid cycle", &amg->space));
 	}
 	amg->space_bytes = bytes;
 	(void)mbi_cycle_divide(p, amg, mbi_device_address(amg->space));
@@ -33064,8 +33066,8 @@ static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *vi
 	int64_t i;
 	MBI_TRY(mbi_amg_take(context, view, 0, csr));
 	if (mbi_view_type(view) == MERBIT_F64 && csr->values != NULL) { return MERBIT_OK; }
-	MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64",
-			(void **)&values));
+	MBI_TRY(
+			mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64", (void **)&values));
 	memset(&w, 0, sizeof w);
 	w.from = (const float *)(void *)csr->values;
 	w.to = values;
@@ -33361,9 +33363,8 @@ static void mbi_amg_destroy(merbit_preconditioner *p) {
 	p->state = NULL;
 }
 
-static const mbi_precondition_method mbi_amg_method = {
-		"AMG",          0, 0, 0, mbi_amg_create, mbi_amg_apply, mbi_amg_update, mbi_amg_describe,
-		mbi_amg_info, mbi_amg_destroy};
+static const mbi_precondition_method mbi_amg_method = {"AMG", 0, 0, 0, mbi_amg_create,
+		mbi_amg_apply, mbi_amg_update, mbi_amg_describe, mbi_amg_info, mbi_amg_destroy};
 
 /* ==== >>solve/precondition/kinds.c  preconditioners: the kinds ==== */
 static const mbi_precondition_method *

@@ -1,5 +1,5 @@
-/* bench --solve cg --preconditioner LIST: CG with each kind of preconditioner on systems from partial
- * differential equations and graphs, on either side. */
+/* bench --solve cg --preconditioner LIST: CG with each kind of preconditioner on systems from
+ * partial differential equations and graphs, on either side. */
 #ifndef BENCH_PRECONDITIONERS_H
 #define BENCH_PRECONDITIONERS_H
 #include "builders.h"
@@ -11,14 +11,14 @@
 
 /* ---- Systems: pde:NAME:SIDE -------------------------------------------------------------- */
 
-/* Points of a box with Dirichlet boundaries, or of a graph without. Edges along each axis have a weight;
- * `jump` multiplies those of a cell by up to as much. */
+/* Points of a box with Dirichlet boundaries, or of a graph without. Edges along each axis have
+ * a weight; `jump` multiplies those of a cell by up to as much. */
 typedef struct bench_pde {
   const char *name, *about;
   int axes, full; /* full: 27 points */
   double weights[3], jump;
-  int random; /* 1: each point has its own coefficient, between 1 and `jump`; 0: cells of 8 points have
-               * 1 and `jump` in turn */
+  int random;   /* 1: each point has its own coefficient, between 1 and `jump`; 0: cells of 8
+                 * points have   1 and `jump` in turn */
   double edges; /* the share of edges that exist; below 1 without boundaries, for a graph */
 } bench_pde;
 static const bench_pde bench_pdes[] = {
@@ -47,8 +47,8 @@ static double bench_point_coefficient(const bench_points *p, const int64_t at[3]
                         : (cell % 2 != 0 ? p->pde->jump : 1);
 }
 
-/* The weight of the edge from a point in a direction; 0: there is none. *inside: it does not leave the
- * box. */
+/* The weight of the edge from a point in a direction; 0: there is none. *inside: it does not
+ * leave the box. */
 static double bench_point_edge(const bench_points *p, const int64_t at[3], const int step[3],
                                int *inside) {
   const bench_pde *pde = p->pde;
@@ -83,7 +83,8 @@ static double bench_point_edge(const bench_points *p, const int64_t at[3], const
 }
 
 /* The entries of a row, in the order of columns. Returns how many. */
-static int bench_point_row(const bench_points *p, int64_t row, int32_t *columns, double *values) {
+static int bench_point_row(const bench_points *p, int64_t row, int32_t *columns,
+                           double *values) {
   const int64_t at[3] = {row % p->side, row / p->side % p->side, row / p->side / p->side};
   double sum = p->pde->edges < 1 ? 1e-6 : 0;
   int count = 0, diagonal = 0, k, inside;
@@ -128,7 +129,8 @@ static void bench_pde_make(const bench_pde *pde, int64_t side, bench_matrix *m) 
 
 /* ---- Elasticity: pde:elastic:SIDE -------------------------------------------------------- */
 
-/* A bar of 2 side x side x side trilinear elements, fixed at one end, with Poisson's ratio 0.3. */
+/* A bar of 2 side x side x side trilinear elements, fixed at one end, with Poisson's ratio 0.3.
+ */
 static void bench_element_stiffness(double k[24][24]) {
   const double nu = 0.3, mu = 1 / (2 * (1 + nu)), lame = nu / ((1 + nu) * (1 - 2 * nu));
   int q, a, b, i, j, l;
@@ -238,8 +240,8 @@ static const char *const bench_precondition_usual[] = {
 
 /* ---- Runs -------------------------------------------------------------------------------- */
 
-static const char *const bench_preconditioner_names[] = {"none", "jacobi", "block-jacobi", "",
-                                                         "chebyshev", "fsai", "amg", "amg-single"};
+static const char *const bench_preconditioner_names[] = {
+    "none", "jacobi", "block-jacobi", "", "chebyshev", "fsai", "amg", "amg-single"};
 
 /* One solve; 0: it failed. */
 static int bench_precondition_run(merbit_context *context, const bench_options *o,
@@ -290,7 +292,8 @@ static int bench_precondition_by_seconds(const void *a, const void *b) {
   return (left[0] + left[1] > right[0] + right[1]) - (left[0] + left[1] < right[0] + right[1]);
 }
 
-/* All kinds on one system: prints and writes a line each. Returns how many answers were wrong. */
+/* All kinds on one system: prints and writes a line each. Returns how many answers were wrong.
+ */
 static int bench_precondition_system(merbit_context *context, const bench_options *o,
                                      const bench_matrix *a, const double *near,
                                      bench_json *json) {

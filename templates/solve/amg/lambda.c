@@ -3,9 +3,9 @@
 #include "solve/amg/amg.h"
 
 /* Multigrid: the inverse diagonal and the largest eigenvalue of D^-1 A. The largest row sum of
- * |D^-1 A| bounds it. Where rows are not diagonally dominant, that bound is far too large, and some
- * steps of Lanczos's method on D^-1/2 A D^-1/2 estimate it (Saad, Iterative Methods for Sparse
- * Linear Systems, 6.6). */
+ * |D^-1 A| bounds it. Where rows are not diagonally dominant, that bound is far too large, and
+ * some steps of Lanczos's method on D^-1/2 A D^-1/2 estimate it (Saad, Iterative Methods for
+ * Sparse Linear Systems, 6.6). */
 
 #define MBI_LAMBDA_STEPS 8
 #define MBI_LAMBDA_SAFETY 1.1
@@ -111,8 +111,8 @@ static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task ta
   return sum;
 }
 
-/* Returns the largest eigenvalue, below `most`, of the symmetric tridiagonal matrix of `steps` rows
- * by bisection: the pivots of T - x I are all negative above it. */
+/* Returns the largest eigenvalue, below `most`, of the symmetric tridiagonal matrix of `steps`
+ * rows by bisection: the pivots of T - x I are all negative above it. */
 static double mbi_lambda_largest(const double *alpha, const double *beta, int steps,
                                  double most) {
   double low = 0, high = most;
@@ -161,14 +161,15 @@ MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_lev
   (void)mbi_lambda_run(context, &e, mbi_lambda_diagonal);
   level->lambda = 0;
   for (i = 0; i < chunks; i++) {
-    level->lambda = e.parts[i] > level->lambda || e.parts[i] - e.parts[i] != 0 ? e.parts[i]
-                                                                               : level->lambda;
+    level->lambda =
+        e.parts[i] > level->lambda || e.parts[i] - e.parts[i] != 0 ? e.parts[i] : level->lambda;
   }
   if (level->lambda - level->lambda != 0) {
     mbi_release(context, e.parts);
-    return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                    "the matrix has entries that are Inf or NaN, or too large or small for their "
-                    "diagonal; multigrid cannot be set up: check the values");
+    return mbi_fail(
+        context, MERBIT_INVALID_MATRIX,
+        "the matrix has entries that are Inf or NaN, or too large or small for their "
+        "diagonal; multigrid cannot be set up: check the values");
   }
   if (level->lambda > MBI_LAMBDA_DOMINANT) {
     const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),
