@@ -502,11 +502,11 @@
  * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
  * solver_desc.apply.
  *
- * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in
- * any order: each keeps alive what it was made from. The field `owner` of a merbit_matrix's view
- * names that matrix. Copies of the view name it too, even if you replace an array in a copy. Plans
- * and solvers made from any of these views keep the matrix alive. The view itself does not: make
- * nothing more from it after the matrix is destroyed.
+ * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces, solvers and preconditioners are yours
+ * to destroy, in any order: each keeps alive what it was made from. The field `owner` of a
+ * merbit_matrix's view names that matrix. Copies of the view name it too, even if you replace an
+ * array in a copy. Plans, solvers and preconditioners made from any of these views keep the matrix
+ * alive. The view itself does not: make nothing more from it after the matrix is destroyed.
  *
  * Arrays of your own (`owner` is NULL) are borrowed. Later products read them, and so does
  * merbit_plan_update_values. Keep them, unchanged, until every plan and solver made from them is
@@ -1087,12 +1087,14 @@ typedef struct merbit_preconditioner_desc {
                         half the bytes; r and z stay f64 */
   int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node,
                         whose rows follow one another; 0: 1. Else 0 */
-  int degree;        /* CHEBYSHEV: of the polynomial, up to 32; one product each; 0: 4. Else 0 */
+  int degree;        /* CHEBYSHEV: of the polynomial, up to 32: as many products with A; 0: 4. With
+                        an even one M is positive definite for certain. Else 0 */
   const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
                                    body modes in elasticity: near_nullspace_count columns of rows
                                    elements in host memory, which are read until create returns.
                                    NULL: one for each unknown of a node, constant */
-  int near_nullspace_count;  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
+  int near_nullspace_count;
+  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
                         Laplacian does. The mean is subtracted from r and from z, and by a solver
                         from b and from the first x, so that x has mean 0 */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
@@ -31543,8 +31545,8 @@ static merbit_status mbi_fsai_values(merbit_preconditioner *p, mbi_fsai *own,
 	f.tasks = mbi_share_tasks(p->context, 4 * a->nnz + a->rows);
 	mbi_parallel(p->context, f.tasks, mbi_fsai_fill, &f);
 	return f.bad < 0 ? MERBIT_OK : mbi_fail(p->context, MERBIT_INVALID_MATRIX,
-			"the part of A for row %" PRId64 ", counted from 0, of FSAI is not "
-			"positive definite: its factorisation divides by %g; %s " MBI_PRE_NEEDS_SPD,
+			"the part of A that row %" PRId64 ", counted from 0, couples is not positive "
+			"definite (a pivot is %g): %s " MBI_PRE_NEEDS_SPD,
 			f.bad, f.pivot, mbi_precondition_name(p->desc.kind));
 }
 
@@ -33637,6 +33639,10 @@ MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditio
 	merbit_context *context;
 	if (p == NULL) { return; }
 	context = p->context;
+	if (mbi_precondition_on_gpu(p) && mbi_device_enter_alive(context)) {
+		(void)mbi_device_mark_lost(context, context->device.driver.stream_synchronize(NULL));
+		mbi_device_leave(context);
+	}
 	if (p->method->destroy != NULL) { p->method->destroy(p); }
 	if (p->engine != NULL) { mbi_solver_free(p->engine); }
 	merbit_matrix_destroy(p->view.owner);
