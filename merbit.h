@@ -502,11 +502,11 @@
  * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
  * solver_desc.apply.
  *
- * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in
- * any order: each keeps alive what it was made from. The field `owner` of a merbit_matrix's view
- * names that matrix. Copies of the view name it too, even if you replace an array in a copy. Plans
- * and solvers made from any of these views keep the matrix alive. The view itself does not: make
- * nothing more from it after the matrix is destroyed.
+ * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces, solvers and preconditioners are yours
+ * to destroy, in any order: each keeps alive what it was made from. The field `owner` of a
+ * merbit_matrix's view names that matrix. Copies of the view name it too, even if you replace an
+ * array in a copy. Plans, solvers and preconditioners made from any of these views keep the matrix
+ * alive. The view itself does not: make nothing more from it after the matrix is destroyed.
  *
  * Arrays of your own (`owner` is NULL) are borrowed. Later products read them, and so does
  * merbit_plan_update_values. Keep them, unchanged, until every plan and solver made from them is
@@ -1087,12 +1087,14 @@ typedef struct merbit_preconditioner_desc {
                         half the bytes; r and z stay f64 */
   int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node,
                         whose rows follow one another; 0: 1. Else 0 */
-  int degree;        /* CHEBYSHEV: of the polynomial, up to 32; one product each; 0: 4. Else 0 */
+  int degree;        /* CHEBYSHEV: of the polynomial, up to 32: as many products with A; 0: 4. With
+                        an even one M is positive definite for certain. Else 0 */
   const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
                                    body modes in elasticity: near_nullspace_count columns of rows
                                    elements in host memory, which are read until create returns.
                                    NULL: one for each unknown of a node, constant */
-  int near_nullspace_count;  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
+  int near_nullspace_count;
+  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
                         Laplacian does. The mean is subtracted from r and from z, and by a solver
                         from b and from the first x, so that x has mean 0 */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
@@ -1843,6 +1845,8 @@ typedef struct mbi_replacement {
 	char target[MBI_LONG_PATH];
 	char temporary[MBI_LONG_PATH];
 } mbi_replacement;
+
+#define MBI_MEMORY_HEAD 16
 
 #endif
 
@@ -3108,8 +3112,6 @@ static void mbi_default_release(void *user, void *memory) {
 	(void)user;
 	free(memory);
 }
-
-#define MBI_MEMORY_HEAD 16
 
 static void *mbi_allocate(merbit_context *context, size_t bytes) {
 	const size_t all = bytes + MBI_MEMORY_HEAD;
@@ -27595,8 +27597,8 @@ static merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax, void 
 		return MERBIT_OK;
 	}
 	MBI_TRY(mbi_device_enter(plan->context));
-	status = mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream,
-			1);
+	status =
+			mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream, 1);
 	mbi_device_leave(plan->context);
 	return status;
 }
@@ -30051,7 +30053,7 @@ static void mbi_recorded_destroy(merbit_solver *solver) {
 	merbit_context *context = solver->context;
 	const mbi_driver *driver = &context->device.driver;
 	mbi_recorded_release(solver);
-	if (solver->gpu.stream != solver->desc.stream && solver->inner == NULL) {
+	if (solver->gpu.stream != NULL && solver->gpu.stream != solver->desc.stream) {
 		(void)mbi_device_mark_lost(context, driver->stream_destroy(solver->gpu.stream));
 	}
 }
@@ -31931,8 +31933,8 @@ static merbit_status mbi_fsai_values(merbit_preconditioner *p, mbi_fsai *own,
 	f.tasks = mbi_share_tasks(p->context, 4 * a->nnz + a->rows);
 	mbi_parallel(p->context, f.tasks, mbi_fsai_fill, &f);
 	return f.bad < 0 ? MERBIT_OK : mbi_fail(p->context, MERBIT_INVALID_MATRIX,
-			"the part of A for row %" PRId64 ", counted from 0, of FSAI is not "
-			"positive definite: its factorisation divides by %g; %s " MBI_PRE_NEEDS_SPD,
+			"the part of A that row %" PRId64 ", counted from 0, couples is not positive "
+			"definite (a pivot is %g): %s " MBI_PRE_NEEDS_SPD,
 			f.bad, f.pivot, mbi_precondition_name(p->desc.kind));
 }
 
@@ -32018,7 +32020,8 @@ static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsa
 
 #define MBI_AMG_THETA 0.1
 #define MBI_AMG_OMEGA (4.0 / 3)
-#define MBI_AMG_NEIGHBOURS 64
+#define MBI_AMG_NEIGHBOURS \
+	64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6
 #define MBI_LAMBDA_STEPS 8
@@ -32709,8 +32712,8 @@ static merbit_status mbi_amg_fail_bound(merbit_context *context) {
 }
 
 static merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
-	return mbi_fail(context, MERBIT_INVALID_MATRIX,
-			"row %" PRId64 " has no diagonal entry, or it is 0; multigrid divides by it: use "
+	return mbi_fail(context, MERBIT_INVALID_MATRIX, "row %" PRId64
+			" has no diagonal entry, or it is 0; multigrid divides by it: use "
 			"MERBIT_PRECONDITIONER_NONE, or add the entry", row);
 }
 
@@ -32866,8 +32869,8 @@ typedef struct mbi_smooth {
 	double factor;
 } mbi_smooth;
 
-static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks, int32_t start,
-		double *values, int64_t count) {
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks,
+		int32_t start, double *values, int64_t count) {
 	const mbi_amg_level *level = s->level;
 	const mbi_amg_csr *a = &level->a, *strong = &level->strong;
 	const int block = level->block, vectors = level->vectors;
@@ -34104,8 +34107,8 @@ static merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *
 enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
 
 #define MBI_CYCLE_ROWS(name, type) \
-	static void name(void *user, int64_t begin, int64_t end, void *y, const void *const *vectors, \
-									 const double *scalars, double sums[2]) { \
+	static void name(void *user, int64_t begin, int64_t end, void *y, \
+									 const void *const *vectors, const double *scalars, double sums[2]) { \
 		const type *x = (const type *)vectors[0], *d = (const type *)vectors[1]; \
 		const type *b = (const type *)vectors[2]; \
 		const type w = (type)scalars[1]; \
@@ -34185,8 +34188,8 @@ static void mbi_cycle_weights(double lambda, int degree, double ratio, double *s
 static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, uint64_t space) {
 	uint64_t used = 0;
 	int l;
-	amg->scalars = (double *)mbi_device_pointer(mbi_device_part(
-			space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
+	amg->scalars = (double *)mbi_device_pointer(
+			mbi_device_part(space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_grid *g = &amg->grids[l];
 		const uint64_t bytes = (uint64_t)g->rows * mbi_type_size(p->type);
@@ -34207,8 +34210,8 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
 		const int last = l + 1 == amg->count;
 		mbi_cycle_weights(amg->levels[l].lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE,
 				last ? MBI_CYCLE_RATIO_LAST : MBI_CYCLE_RATIO, scalars + l * MBI_CYCLE_SCALARS);
-		MBI_TRY(amg->gpu != NULL
-				? mbi_amg_gpu_inverse(amg->gpu, l, p->type, mbi_device_address(amg->grids[l].inverse))
+		MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type,
+				mbi_device_address(amg->grids[l].inverse))
 				: mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows, amg->grids[l].inverse));
 	}
 	if (p->side != MERBIT_SIDE_CUDA) {
@@ -34234,8 +34237,8 @@ static merbit_status mbi_cycle_allocate(merbit_preconditioner *p, mbi_amg *amg) 
 		MBI_TRY(mbi_device_allocate(p->context, bytes, "the vectors of a multigrid cycle", &device));
 		amg->space = mbi_device_pointer(device);
 	} else {
-		MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1, "the vectors of a multigrid cycle",
-				&amg->space));
+		MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1,
+				"the vectors of a multigrid cycle", &amg->space));
 	}
 	amg->space_bytes = bytes;
 	(void)mbi_cycle_divide(p, amg, mbi_device_address(amg->space));
@@ -34376,8 +34379,8 @@ static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *vi
 	int64_t i;
 	MBI_TRY(mbi_amg_take(context, view, 0, csr));
 	if (mbi_view_type(view) == MERBIT_F64 && csr->values != NULL) { return MERBIT_OK; }
-	MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64",
-			(void **)&values));
+	MBI_TRY(
+			mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64", (void **)&values));
 	memset(&w, 0, sizeof w);
 	w.from = (const float *)(void *)csr->values;
 	w.to = values;
@@ -34783,9 +34786,8 @@ static void mbi_amg_destroy(merbit_preconditioner *p) {
 	p->state = NULL;
 }
 
-static const mbi_precondition_method mbi_amg_method = {
-		"AMG",          0, 0, 0, mbi_amg_create, mbi_amg_apply, mbi_amg_update, mbi_amg_describe,
-		mbi_amg_info, mbi_amg_destroy};
+static const mbi_precondition_method mbi_amg_method = {"AMG", 0, 0, 0, mbi_amg_create,
+		mbi_amg_apply, mbi_amg_update, mbi_amg_describe, mbi_amg_info, mbi_amg_destroy};
 
 /* ==== >>solve/precondition/kinds.c  preconditioners: the kinds ==== */
 static const mbi_precondition_method *
@@ -35058,6 +35060,10 @@ MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditio
 	merbit_context *context;
 	if (p == NULL) { return; }
 	context = p->context;
+	if (mbi_precondition_on_gpu(p) && mbi_device_enter_alive(context)) {
+		(void)mbi_device_mark_lost(context, context->device.driver.stream_synchronize(NULL));
+		mbi_device_leave(context);
+	}
 	if (p->method->destroy != NULL) { p->method->destroy(p); }
 	if (p->engine != NULL) { mbi_solver_free(p->engine); }
 	merbit_matrix_destroy(p->view.owner);

@@ -1,5 +1,5 @@
-/* bench --solve cg --preconditioner LIST: CG with each kind of preconditioner on systems from partial
- * differential equations and graphs, on either side. */
+/* bench --solve cg --preconditioner LIST: CG with each kind of preconditioner on systems from
+ * partial differential equations and graphs, on either side. */
 #ifndef BENCH_PRECONDITIONERS_H
 #define BENCH_PRECONDITIONERS_H
 #include "builders.h"
@@ -8,17 +8,18 @@
 #include "options.h"
 #include "systems.h"
 #include <math.h>
+#include <time.h>
 
 /* ---- Systems: pde:NAME:SIDE -------------------------------------------------------------- */
 
-/* Points of a box with Dirichlet boundaries, or of a graph without. Edges along each axis have a weight;
- * `jump` multiplies those of a cell by up to as much. */
+/* Points of a box with Dirichlet boundaries, or of a graph without. Edges along each axis have
+ * a weight; `jump` multiplies those of a cell by up to as much. */
 typedef struct bench_pde {
   const char *name, *about;
   int axes, full; /* full: 27 points */
   double weights[3], jump;
-  int random; /* 1: each point has its own coefficient, between 1 and `jump`; 0: cells of 8 points have
-               * 1 and `jump` in turn */
+  int random;   /* 1: each point has its own coefficient, between 1 and `jump`; 0: cells of 8
+                 * points have   1 and `jump` in turn */
   double edges; /* the share of edges that exist; below 1 without boundaries, for a graph */
 } bench_pde;
 static const bench_pde bench_pdes[] = {
@@ -47,8 +48,8 @@ static double bench_point_coefficient(const bench_points *p, const int64_t at[3]
                         : (cell % 2 != 0 ? p->pde->jump : 1);
 }
 
-/* The weight of the edge from a point in a direction; 0: there is none. *inside: it does not leave the
- * box. */
+/* The weight of the edge from a point in a direction; 0: there is none. *inside: it does not
+ * leave the box. */
 static double bench_point_edge(const bench_points *p, const int64_t at[3], const int step[3],
                                int *inside) {
   const bench_pde *pde = p->pde;
@@ -83,7 +84,8 @@ static double bench_point_edge(const bench_points *p, const int64_t at[3], const
 }
 
 /* The entries of a row, in the order of columns. Returns how many. */
-static int bench_point_row(const bench_points *p, int64_t row, int32_t *columns, double *values) {
+static int bench_point_row(const bench_points *p, int64_t row, int32_t *columns,
+                           double *values) {
   const int64_t at[3] = {row % p->side, row / p->side % p->side, row / p->side / p->side};
   double sum = p->pde->edges < 1 ? 1e-6 : 0;
   int count = 0, diagonal = 0, k, inside;
@@ -128,7 +130,8 @@ static void bench_pde_make(const bench_pde *pde, int64_t side, bench_matrix *m) 
 
 /* ---- Elasticity: pde:elastic:SIDE -------------------------------------------------------- */
 
-/* A bar of 2 side x side x side trilinear elements, fixed at one end, with Poisson's ratio 0.3. */
+/* A bar of 2 side x side x side trilinear elements, fixed at one end, with Poisson's ratio 0.3.
+ */
 static void bench_element_stiffness(double k[24][24]) {
   const double nu = 0.3, mu = 1 / (2 * (1 + nu)), lame = nu / ((1 + nu) * (1 - 2 * nu));
   int q, a, b, i, j, l;
@@ -238,13 +241,14 @@ static const char *const bench_precondition_usual[] = {
 
 /* ---- Runs -------------------------------------------------------------------------------- */
 
-static const char *const bench_preconditioner_names[] = {"none", "jacobi", "block-jacobi", "",
-                                                         "chebyshev", "fsai", "amg", "amg-single"};
+static const char *const bench_preconditioner_names[] = {
+    "none", "jacobi", "block-jacobi", "", "chebyshev", "fsai", "amg", "amg-single"};
 
-/* One solve; 0: it failed. */
+/* One solve; 0: it failed. seconds[]: of the set-up, of the solve, and of all processors
+ * together, which other programs do not change. */
 static int bench_precondition_run(merbit_context *context, const bench_options *o,
                                   const bench_matrix *a, const double *near, int kind,
-                                  const double *b, double *x, double seconds[2],
+                                  const double *b, double *x, double seconds[3],
                                   merbit_solver_result *result, char *about, size_t size) {
   const merbit_view view =
       merbit_csr(a->rows, a->cols, a->nnz, a->row_ptr, a->col_ind, a->values);
@@ -253,6 +257,7 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
   merbit_solver_desc desc;
   merbit_solver *solver = NULL;
   merbit_status status;
+  const clock_t processor = clock();
   double start = mbi_seconds();
   memset(&options, 0, sizeof options);
   memset(&desc, 0, sizeof desc);
@@ -276,6 +281,7 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
     status = merbit_solver_solve(solver, b, x, 0, NULL, 0, result);
   }
   seconds[1] = mbi_seconds() - start;
+  seconds[2] = (double)(clock() - processor) / (double)CLOCKS_PER_SEC;
   if (status != MERBIT_OK) {
     (void)merbit_last_error(context, about, size);
   } else {
@@ -290,7 +296,8 @@ static int bench_precondition_by_seconds(const void *a, const void *b) {
   return (left[0] + left[1] > right[0] + right[1]) - (left[0] + left[1] < right[0] + right[1]);
 }
 
-/* All kinds on one system: prints and writes a line each. Returns how many answers were wrong. */
+/* All kinds on one system: prints and writes a line each. Returns how many answers were wrong.
+ */
 static int bench_precondition_system(merbit_context *context, const bench_options *o,
                                      const bench_matrix *a, const double *near,
                                      bench_json *json) {
@@ -301,11 +308,11 @@ static int bench_precondition_system(merbit_context *context, const bench_option
   bench_host_product(a, answer, b);
   (void)printf("\n%s: %lld unknowns, %lld nonzeros\n", a->name, (long long)a->rows,
                (long long)a->nnz);
-  (void)printf("%-14s %10s %10s %10s %10s  %s\n", "", "iterations", "set-up s", "solve s",
-               "total s", "||b - A x|| / ||b||");
+  (void)printf("%-14s %10s %10s %10s %10s %11s  %s\n", "", "iterations", "set-up s", "solve s",
+               "total s", "processor s", "||b - A x|| / ||b||");
   for (kind = 0; kind < (int)(sizeof bench_preconditioner_names / sizeof(char *)); kind++) {
     const char *name = bench_preconditioner_names[kind];
-    double seconds[BENCH_MOST_ROUNDS][2], residual;
+    double seconds[BENCH_MOST_ROUNDS][3], residual;
     merbit_solver_result result;
     char about[MERBIT_MESSAGE_SIZE] = "";
     int good = 1;
@@ -325,9 +332,9 @@ static int bench_precondition_system(merbit_context *context, const bench_option
     residual = bench_true_residual(a, b, x);
     i = o->rounds / 2;
     wrong += result.stop == MERBIT_STOP_CONVERGED && !(residual < 1e-6);
-    (void)printf("%-14s %10d %10.3f %10.3f %10.3f  %.1e%s\n", name, result.iterations,
-                 seconds[i][0], seconds[i][1], seconds[i][0] + seconds[i][1], residual,
-                 result.stop == MERBIT_STOP_CONVERGED ? "" : ", not converged");
+    (void)printf("%-14s %10d %10.3f %10.3f %10.3f %11.3f  %.1e%s\n", name, result.iterations,
+                 seconds[i][0], seconds[i][1], seconds[i][0] + seconds[i][1], seconds[i][2],
+                 residual, result.stop == MERBIT_STOP_CONVERGED ? "" : ", not converged");
     (void)fflush(stdout);
     bench_json_open(json, NULL, '{');
     bench_json_text(json, "task", "preconditioners");
@@ -339,6 +346,7 @@ static int bench_precondition_system(merbit_context *context, const bench_option
     bench_json_integer(json, "stop", (int)result.stop);
     bench_json_number(json, "setup_seconds", seconds[i][0]);
     bench_json_number(json, "solve_seconds", seconds[i][1]);
+    bench_json_number(json, "processor_seconds", seconds[i][2]);
     bench_json_number(json, "residual", residual);
     bench_json_text(json, "about", about);
     bench_json_close(json, '}');

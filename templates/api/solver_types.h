@@ -77,12 +77,14 @@ typedef struct merbit_preconditioner_desc {
                         half the bytes; r and z stay f64 */
   int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node,
                         whose rows follow one another; 0: 1. Else 0 */
-  int degree;        /* CHEBYSHEV: of the polynomial, up to 32; one product each; 0: 4. Else 0 */
+  int degree;        /* CHEBYSHEV: of the polynomial, up to 32: as many products with A; 0: 4. With
+                        an even one M is positive definite for certain. Else 0 */
   const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
                                    body modes in elasticity: near_nullspace_count columns of rows
                                    elements in host memory, which are read until create returns.
                                    NULL: one for each unknown of a node, constant */
-  int near_nullspace_count;  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
+  int near_nullspace_count;
+  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
                         Laplacian does. The mean is subtracted from r and from z, and by a solver
                         from b and from the first x, so that x has mean 0 */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */

@@ -1,4 +1,5 @@
-// The steps of GMRES, of eigenpairs, of refinement and of preconditioners under the race detector (races.cpp).
+// The steps of GMRES, of eigenpairs, of refinement and of preconditioners under the race detector
+// (races.cpp).
 #include "jit/device.cuh"
 
 #include "simt/races_list.h"

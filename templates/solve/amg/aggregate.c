@@ -2,10 +2,10 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: aggregates. Their roots are a maximal independent set of distance 2, found in rounds
- * with hashed priorities: Bell, Dalton, Olson, SIAM J. Sci. Comput. 34, 2012, section 3; new
- * priorities in every round are from Kelley, Rajamanickam, Parallel, portable algorithms for
- * distance-2 maximal independent set and graph coarsening, 2022. */
+/* Multigrid: aggregates. Their roots are a maximal independent set of distance 2, found in
+ * rounds with hashed priorities: Bell, Dalton, Olson, SIAM J. Sci. Comput. 34, 2012, section 3;
+ * new priorities in every round are from Kelley, Rajamanickam, Parallel, portable algorithms
+ * for distance-2 maximal independent set and graph coarsening, 2022. */
 
 #define MBI_AMG_ROOT UINT64_MAX /* the key of a root; that of a node near one is 0 */
 
@@ -26,8 +26,8 @@ MBI_INTERNAL uint64_t mbi_amg_hash(uint64_t number) {
   return h ^ h >> 33;
 }
 
-/* Returns the priority of an undecided node: a hash of round and node, and the node, so that no two
- * are equal. */
+/* Returns the priority of an undecided node: a hash of round and node, and the node, so that no
+ * two are equal. */
 static uint64_t mbi_aggregate_key(int round, int64_t node) {
   return UINT64_C(1) << 62 |
          (mbi_amg_hash((uint64_t)round << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
@@ -67,8 +67,8 @@ static void mbi_aggregate_near(void *argument, int task) {
   }
 }
 
-/* Makes undecided nodes roots that are the largest within distance 2, and decides those that have a
- * root there. */
+/* Makes undecided nodes roots that are the largest within distance 2, and decides those that
+ * have a root there. */
 static void mbi_aggregate_decide(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
@@ -141,8 +141,8 @@ static void mbi_aggregate_join(void *argument, int task) {
   }
 }
 
-/* Gives each node that is left over the aggregate of most of its strong neighbours; of several, the
- * lowest. Reads `before` and writes `aggregate`. */
+/* Gives each node that is left over the aggregate of most of its strong neighbours; of several,
+ * the lowest. Reads `before` and writes `aggregate`. */
 static void mbi_aggregate_rest(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
@@ -199,7 +199,8 @@ MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_
   g.strong = strong;
   g.aggregate = aggregate;
   g.tasks = mbi_share_tasks(context, nodes + strong->nnz);
-  MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+  MBI_TRY(
+      mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
   g.keys = (uint64_t *)keys;
   g.near = g.keys + nodes;
   g.before = (int32_t *)g.near; /* once the roots are known */

@@ -7,7 +7,8 @@
 
 /* MERBIT_PRECONDITIONER_AMG: its row in the table of kinds. */
 
-/* Of a pivot of the coarsest matrix elimination leaves rounding errors, if it depends on others. */
+/* A pivot of which elimination leaves no more than this part is a rounding error: its row
+ * depends on others. */
 #define MBI_AMG_PIVOT_F64 1e-12
 #define MBI_AMG_PIVOT_F32 1e-5
 
@@ -82,8 +83,8 @@ static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *vi
   if (mbi_view_type(view) == MERBIT_F64 && csr->values != NULL) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64",
-                             (void **)&values));
+  MBI_TRY(
+      mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64", (void **)&values));
   memset(&w, 0, sizeof w);
   w.from = (const float *)(void *)csr->values;
   w.to = values;
@@ -100,8 +101,8 @@ static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *vi
   return MERBIT_OK;
 }
 
-/* Sets level->a to the matrix of a view; level->borrowed says whose arrays these are. *host is the
- * view with both triangles in host memory; the caller runs mbi_view_from_full. */
+/* Sets level->a to the matrix of a view; level->borrowed says whose arrays these are. *host is
+ * the view with both triangles in host memory; the caller runs mbi_view_from_full. */
 static merbit_status mbi_amg_finest(merbit_context *context, const merbit_view *host,
                                     mbi_amg_level *level) {
   level->borrowed = mbi_amg_may_borrow(host);
@@ -138,7 +139,8 @@ static merbit_status mbi_amg_check_diagonal(merbit_context *context, const mbi_a
   return MERBIT_OK;
 }
 
-/* Sets level->near: the vectors of the caller, or one constant vector for each unknown of a node. */
+/* Sets level->near: the vectors of the caller, or one constant vector for each unknown of a
+ * node. */
 static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
   const merbit_preconditioner_desc *desc = &p->desc;
   const int given = desc->near_nullspace_count > 0;
@@ -283,8 +285,8 @@ static void mbi_amg_leave_gpu(merbit_preconditioner *p, mbi_amg *amg) {
   amg->gpu = NULL;
 }
 
-/* Sets up all levels on the GPU, from a matrix that the plan of the first level checks. If the GPU
- * has no memory for it, leaves amg->gpu NULL. */
+/* Sets up all levels on the GPU, from a matrix that the plan of the first level checks. If the
+ * GPU has no memory for it, leaves amg->gpu NULL. */
 static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
                                      const merbit_view *a) {
   char reason[384];
@@ -432,7 +434,8 @@ static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg
 }
 
 /* Keeps aggregates and all structure, and computes the numbers again. If the host's computation
- * fails, the old values remain; the GPU's leaves them if the first level's D^-1 does not exist. */
+ * fails, the old values remain; the GPU's leaves them if the first level's D^-1 does not exist.
+ */
 static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view *a) {
   mbi_amg *amg = (mbi_amg *)p->state;
   mbi_amg_level *fresh;
@@ -488,8 +491,9 @@ static double mbi_amg_complexity(const mbi_amg *amg) {
 
 static void mbi_amg_describe(const merbit_preconditioner *p, char *text, size_t size) {
   const mbi_amg *amg = (const mbi_amg *)p->state;
-  size_t used = (size_t)snprintf(text, size, " by smoothed aggregation (%d level%s:", amg->count,
-                                 amg->count == 1 ? "" : "s");
+  size_t used =
+      (size_t)snprintf(text, size, " by smoothed aggregation (%d level%s:", amg->count,
+                       amg->count == 1 ? "" : "s");
   int l;
   for (l = 0; l < amg->count && used < size; l++) {
     used += (size_t)snprintf(text + used, size - used, " %" PRId64, amg->grids[l].rows);
@@ -558,6 +562,13 @@ static void mbi_amg_destroy(merbit_preconditioner *p) {
   p->state = NULL;
 }
 
-MBI_INTERNAL const mbi_precondition_method mbi_amg_method = {
-    "AMG",          0, 0, 0, mbi_amg_create, mbi_amg_apply, mbi_amg_update, mbi_amg_describe,
-    mbi_amg_info, mbi_amg_destroy};
+MBI_INTERNAL const mbi_precondition_method mbi_amg_method = {"AMG",
+                                                             0,
+                                                             0,
+                                                             0,
+                                                             mbi_amg_create,
+                                                             mbi_amg_apply,
+                                                             mbi_amg_update,
+                                                             mbi_amg_describe,
+                                                             mbi_amg_info,
+                                                             mbi_amg_destroy};

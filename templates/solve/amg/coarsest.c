@@ -2,11 +2,11 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the dense inverse of the coarsest matrix, by Gauss-Jordan elimination with pivots on
- * the diagonal, which keeps a symmetric matrix symmetric. */
+/* Multigrid: the dense inverse of the coarsest matrix, by Gauss-Jordan elimination with pivots
+ * on the diagonal, which keeps a symmetric matrix symmetric. */
 
-/* Returns the row whose pivot is the largest part of its diagonal entry, or -1 if all that are left
- * are at most `least` of it. */
+/* Returns the row whose pivot is the largest part of its diagonal entry, or -1 if all that are
+ * left are at most `least` of it. */
 static int mbi_coarsest_pivot(const double *m, const double *diagonal, const char *done, int n,
                               double least) {
   int pivot = -1, i;
@@ -20,9 +20,9 @@ static int mbi_coarsest_pivot(const double *m, const double *diagonal, const cha
   return pivot;
 }
 
-/* Replaces the n x n matrix m by its inverse. Rows and columns that depend on others, as one does
- * for each null vector, become zero: the result is then a generalised inverse. `diagonal` and
- * `done` have n elements of scratch. */
+/* Replaces the n x n matrix m by its inverse. Rows and columns that depend on others, as one
+ * does for each null vector, become zero: the result is then a generalised inverse. `diagonal`
+ * and `done` have n elements of scratch. */
 MBI_INTERNAL void mbi_coarsest_invert(double *m, double *diagonal, char *done, int n,
                                       double least) {
   int i, j, p;
@@ -52,8 +52,8 @@ MBI_INTERNAL void mbi_coarsest_invert(double *m, double *diagonal, char *done, i
   }
 }
 
-/* Sets *inverse to the inverse of `a` as a CSR that has all entries. Pivots of which elimination
- * leaves no more than `least` count as zero. */
+/* Sets *inverse to the inverse of `a` as a CSR that has all entries. Pivots of which
+ * elimination leaves no more than `least` count as zero. */
 MBI_INTERNAL merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *a,
                                           double least, mbi_amg_csr *inverse) {
   const int n = (int)a->rows;

@@ -5,20 +5,20 @@
 #include "solve/precondition/precondition.h"
 #include "solve/amg/amg_cuda.h"
 
-/* Multigrid: the V-cycle, on either side. Every product is a plan's. The smoother is a Chebyshev
- * polynomial in D^-1 A, written as sweeps x' = x + w D^-1 (b - A x) whose weights w are the inverse
- * roots of the polynomial (Saad, Iterative Methods for Sparse Linear Systems, 12.3; Adams, Brezina,
- * Hu, Tuminaro, J. Comput. Phys. 188, 2003). The sweeps before and after the coarse correction have
- * the same weights, so that M is symmetric. */
+/* Multigrid: the V-cycle, on either side. Every product is a plan's. The smoother is a
+ * Chebyshev polynomial in D^-1 A, written as sweeps x' = x + w D^-1 (b - A x) whose weights w
+ * are the inverse roots of the polynomial (Saad, Iterative Methods for Sparse Linear
+ * Systems, 12.3; Adams, Brezina, Hu, Tuminaro, J. Comput. Phys. 188, 2003). The sweeps before
+ * and after the coarse correction have the same weights, so that M is symmetric. */
 
-/* The epilogue of a product with A. Its vectors are x, D^-1 and b. Scalars of a sweep: 1, w, 1; of
- * the residual: 0, 0, 1; of the first sweep, from x = 0 and without a product: 0, w, 0. */
+/* The epilogue of a product with A. Its vectors are x, D^-1 and b. Scalars of a sweep: 1, w, 1;
+ * of the residual: 0, 0, 1; of the first sweep, from x = 0 and without a product: 0, w, 0. */
 #define MBI_CYCLE_EPILOGUE "s0 * v0 + (s1 != 0 ? s1 * v1 : 1) * (v2 - s2 * ax)"
 enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
 
 #define MBI_CYCLE_ROWS(name, type)                                                             \
-  static void name(void *user, int64_t begin, int64_t end, void *y, const void *const *vectors, \
-                   const double *scalars, double sums[2]) {                                    \
+  static void name(void *user, int64_t begin, int64_t end, void *y,                            \
+                   const void *const *vectors, const double *scalars, double sums[2]) {        \
     const type *x = (const type *)vectors[0], *d = (const type *)vectors[1];                   \
     const type *b = (const type *)vectors[2];                                                  \
     const type w = (type)scalars[1];                                                           \
@@ -46,8 +46,8 @@ MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
 
 /* ---- Making ------------------------------------------------------------------------------ */
 
-/* Makes a plan of a matrix of the cycle; `swept`: with the epilogue; `unchecked`: the arrays are
- * known to be valid. */
+/* Makes a plan of a matrix of the cycle; `swept`: with the epilogue; `unchecked`: the arrays
+ * are known to be valid. */
 MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
                                           int swept, int unchecked, merbit_plan **plan) {
   merbit_plan_desc desc;
@@ -102,9 +102,8 @@ static void mbi_cycle_weights(double lambda, int degree, double ratio, double *s
   for (k = 0; k < degree; k++) {
     double *s = scalars + 3 * (MBI_CYCLE_SWEEP + k);
     s[0] = s[2] = 1;
-    s[1] = middle > 0
-               ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree))
-               : 0;
+    s[1] =
+        middle > 0 ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree)) : 0;
   }
   scalars[3 * MBI_CYCLE_FIRST + 1] = scalars[3 * MBI_CYCLE_SWEEP + 1];
 }
@@ -113,8 +112,8 @@ static void mbi_cycle_weights(double lambda, int degree, double ratio, double *s
 static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, uint64_t space) {
   uint64_t used = 0;
   int l;
-  amg->scalars = (double *)mbi_device_pointer(mbi_device_part(
-      space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
+  amg->scalars = (double *)mbi_device_pointer(
+      mbi_device_part(space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
   for (l = 0; l < amg->count; l++) {
     mbi_amg_grid *g = &amg->grids[l];
     const uint64_t bytes = (uint64_t)g->rows * mbi_type_size(p->type);
@@ -137,10 +136,10 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
     mbi_cycle_weights(amg->levels[l].lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE,
                       last ? MBI_CYCLE_RATIO_LAST : MBI_CYCLE_RATIO,
                       scalars + l * MBI_CYCLE_SCALARS);
-    MBI_TRY(amg->gpu != NULL
-                ? mbi_amg_gpu_inverse(amg->gpu, l, p->type, mbi_device_address(amg->grids[l].inverse))
-                : mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows,
-                                  amg->grids[l].inverse));
+    MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type,
+                                                   mbi_device_address(amg->grids[l].inverse))
+                             : mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows,
+                                               amg->grids[l].inverse));
   }
   if (p->side != MERBIT_SIDE_CUDA) {
     memcpy(amg->scalars, scalars, (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
@@ -164,21 +163,22 @@ static merbit_status mbi_cycle_allocate(merbit_preconditioner *p, mbi_amg *amg) 
   mbi_devptr device = 0;
   const uint64_t bytes = mbi_cycle_divide(p, amg, 0);
   if (p->side == MERBIT_SIDE_CUDA) {
-    MBI_TRY(mbi_device_allocate(p->context, bytes, "the vectors of a multigrid cycle", &device));
+    MBI_TRY(
+        mbi_device_allocate(p->context, bytes, "the vectors of a multigrid cycle", &device));
     amg->space = mbi_device_pointer(device);
   } else {
-    MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1, "the vectors of a multigrid cycle",
-                               &amg->space));
+    MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1,
+                               "the vectors of a multigrid cycle", &amg->space));
   }
   amg->space_bytes = bytes;
   (void)mbi_cycle_divide(p, amg, mbi_device_address(amg->space));
   return mbi_cycle_fill(p, amg);
 }
 
-/* Makes the plans and vectors of a cycle. amg->grids[l] has the views of A (but for l = 0: p->view
- * is taken), P and R, on the side of the plans or in host memory; amg->levels[l] has lambda and
- * inverse; amg->dense is the view of the coarsest inverse, without rows if there is none. On failure
- * the caller runs mbi_cycle_destroy. */
+/* Makes the plans and vectors of a cycle. amg->grids[l] has the views of A (but for l = 0:
+ * p->view is taken), P and R, on the side of the plans or in host memory; amg->levels[l] has
+ * lambda and inverse; amg->dense is the view of the coarsest inverse, without rows if there is
+ * none. On failure the caller runs mbi_cycle_destroy. */
 MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
   merbit_status status;
   int l;
@@ -228,7 +228,8 @@ static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const 
   vectors[2] = b;
   return what == MBI_CYCLE_FIRST
              ? mbi_epilogue_alone(g->plans[0], b, to, vectors, scalars, stream)
-             : mbi_spmv_epilogue(g->plans[0], NULL, x, to, vectors, scalars, NULL, NULL, stream);
+             : mbi_spmv_epilogue(g->plans[0], NULL, x, to, vectors, scalars, NULL, NULL,
+                                 stream);
 }
 
 /* Computes y = M^-1 b on the levels from l on. On CUDA enqueues the work on `stream`. */

@@ -40,8 +40,8 @@ static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
   return MERBIT_OK;
 }
 
-/* Makes levels[1], levels[2], ... from levels[0], which has a, block, vectors and near. *count is
- * their number. On failure the caller releases the levels. */
+/* Makes levels[1], levels[2], ... from levels[0], which has a, block, vectors and near. *count
+ * is their number. On failure the caller releases the levels. */
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
                                            int *count) {
   double theta = MBI_AMG_THETA;
@@ -67,8 +67,8 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
   }
 }
 
-/* Computes the numbers of all levels again for new values of levels[0].a. The levels have `strong`,
- * `aggregate`, `plain` and `t` of an earlier set-up, and nothing else. */
+/* Computes the numbers of all levels again for new values of levels[0].a. The levels have
+ * `strong`, `aggregate`, `plain` and `t` of an earlier set-up, and nothing else. */
 MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
                                              int count) {
   int l;

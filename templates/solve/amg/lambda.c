@@ -155,7 +155,8 @@ MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context) {
 /* Fails because D^-1 does not exist. */
 MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
   return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                  "row %" PRId64 " has no diagonal entry, or it is 0; multigrid divides by it: use "
+                  "row %" PRId64
+                  " has no diagonal entry, or it is 0; multigrid divides by it: use "
                   "MERBIT_PRECONDITIONER_NONE, or add the entry",
                   row);
 }

@@ -2,8 +2,8 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the product of two sparse matrices, row by row (Gustavson, ACM Trans. Math. Softw. 4,
- * 1978): row i of the product is the sum of a_ij times row j of the second factor. */
+/* Multigrid: the product of two sparse matrices, row by row (Gustavson, ACM Trans. Math. Softw.
+ * 4, 1978): row i of the product is the sum of a_ij times row j of the second factor. */
 
 typedef struct mbi_product {
   mbi_amg_build build;

@@ -2,8 +2,9 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: a CSR that tasks build row by row. Each task appends its rows to memory of its own,
- * which grows; in the end these parts are put together. So no pass is needed that only counts. */
+/* Multigrid: a CSR that tasks build row by row. Each task appends its rows to memory of its
+ * own, which grows; in the end these parts are put together. So no pass is needed that only
+ * counts. */
 
 /* Releases the arrays of a CSR and clears it. */
 MBI_INTERNAL void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {

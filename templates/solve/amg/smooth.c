@@ -13,8 +13,8 @@ typedef struct mbi_smooth {
 
 /* Sets values[c], c < count, to the row of P for A's row, where marks[g] is the place of
  * aggregate g. */
-static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks, int32_t start,
-                           double *values, int64_t count) {
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks,
+                           int32_t start, double *values, int64_t count) {
   const mbi_amg_level *level = s->level;
   const mbi_amg_csr *a = &level->a, *strong = &level->strong;
   const int block = level->block, vectors = level->vectors;
@@ -44,7 +44,8 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *mark
     }
   }
   if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
-    diagonal = MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
+    diagonal =
+        MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
   }
   diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
   for (c = 0; c < count; c++) {
@@ -113,8 +114,8 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
   }
 }
 
-/* Returns whether A P would have more than MBI_AMG_DENSE entries for each of A and vector: those of
- * graphs with hubs, whose neighbours all become neighbours of each other. */
+/* Returns whether A P would have more than MBI_AMG_DENSE entries for each of A and vector:
+ * those of graphs with hubs, whose neighbours all become neighbours of each other. */
 static int mbi_smooth_dense(const mbi_amg_level *level) {
   const mbi_amg_csr *a = &level->a;
   const int32_t *row_ptr = level->p.row_ptr;

@@ -2,9 +2,9 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: strength of connection. The measure is relative to the largest off-diagonal entries
- * of both rows, not to the diagonal: a 27-point operator has |a_ij| = a_ii / 26, and a threshold
- * on the diagonal would leave its rows without neighbours. */
+/* Multigrid: strength of connection. The measure is relative to the largest off-diagonal
+ * entries of both rows, not to the diagonal: a 27-point operator has |a_ij| = a_ii / 26, and a
+ * threshold on the diagonal would leave its rows without neighbours. */
 
 typedef struct mbi_strength {
   mbi_amg_build build;

@@ -2,8 +2,8 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the tentative prolongation T. The near-null-space vectors, cut into aggregates, are
- * orthonormalised: near = T coarse (Vanek, Mandel, Brezina 1996, section 3). */
+/* Multigrid: the tentative prolongation T. The near-null-space vectors, cut into aggregates,
+ * are orthonormalised: near = T coarse (Vanek, Mandel, Brezina 1996, section 3). */
 
 /* A vector of which orthogonalisation leaves no more than this part depends on the others. */
 #define MBI_AMG_DEPENDENT 1e-8
@@ -39,13 +39,14 @@ static void mbi_tentative_add(const mbi_tentative *e, int32_t aggregate, int a, 
   for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
     double *t = e->t + (int64_t)e->nodes[i] * block * k;
     for (row = 0; row < block; row++) {
-      t[row * k + a] = a == b ? t[row * k + a] * factor : t[row * k + a] + factor * t[row * k + b];
+      t[row * k + a] =
+          a == b ? t[row * k + a] * factor : t[row * k + a] + factor * t[row * k + b];
     }
   }
 }
 
-/* Orthonormalises the vectors on each aggregate by the modified Gram-Schmidt method, done twice. A
- * vector that depends on earlier ones there becomes a column of zeros. */
+/* Orthonormalises the vectors on each aggregate by the modified Gram-Schmidt method, done
+ * twice. A vector that depends on earlier ones there becomes a column of zeros. */
 static void mbi_tentative_rows(void *argument, int task) {
   mbi_tentative *e = (mbi_tentative *)argument;
   const int k = e->level->vectors;

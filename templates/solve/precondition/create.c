@@ -220,6 +220,11 @@ MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditio
     return;
   }
   context = p->context;
+  if (mbi_precondition_on_gpu(p) && mbi_device_enter_alive(context)) {
+    /* after a failure there may still be work that uses what is released here */
+    (void)mbi_device_mark_lost(context, context->device.driver.stream_synchronize(NULL));
+    mbi_device_leave(context);
+  }
   if (p->method->destroy != NULL) {
     p->method->destroy(p);
   }

@@ -121,7 +121,7 @@ MBI_INTERNAL merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p
   return status;
 }
 
-/* The same for any matrix. */
+/* Does the same for any matrix. */
 MBI_INTERNAL merbit_status mbi_precondition_examine(merbit_preconditioner *p,
                                                     const merbit_view *a) {
   merbit_matrix *copy = NULL;

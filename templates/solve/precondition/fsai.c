@@ -175,13 +175,12 @@ static merbit_status mbi_fsai_values(merbit_preconditioner *p, mbi_fsai *own,
   f.pivot = 0;
   f.tasks = mbi_share_tasks(p->context, 4 * a->nnz + a->rows);
   mbi_parallel(p->context, f.tasks, mbi_fsai_fill, &f);
-  return f.bad < 0
-             ? MERBIT_OK
-             : mbi_fail(
-                   p->context, MERBIT_INVALID_MATRIX,
-                   "the part of A for row %" PRId64 ", counted from 0, of FSAI is not "
-                   "positive definite: its factorisation divides by %g; %s " MBI_PRE_NEEDS_SPD,
-                   f.bad, f.pivot, mbi_precondition_name(p->desc.kind));
+  return f.bad < 0 ? MERBIT_OK
+                   : mbi_fail(p->context, MERBIT_INVALID_MATRIX,
+                              "the part of A that row %" PRId64
+                              ", counted from 0, couples is not positive "
+                              "definite (a pivot is %g): %s " MBI_PRE_NEEDS_SPD,
+                              f.bad, f.pivot, mbi_precondition_name(p->desc.kind));
 }
 
 /* Makes the plans of G and G', or gives them new values. */

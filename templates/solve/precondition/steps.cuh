@@ -88,7 +88,7 @@ MBS_AFTER(pre_start) {
 }
 MBS_STEP(pre_start, 1, 1, MBS_ALWAYS)
 
-// alpha = v'A v, and u'A v, which is beta if A is symmetric.
+// Finds alpha = v'A v, and u'A v, which is beta if A is symmetric.
 MBS_NOTHING_BEFORE(pre_alpha)
 MBS_ELEMENT(pre_alpha) {
   const double product = MBS_LOAD(MBI_PRE_OWN + 1);
@@ -106,7 +106,7 @@ MBS_AFTER(pre_alpha) {
 }
 MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS)
 
-// The next vector, in place of u: D^-1 A v - alpha v - beta u.
+// Computes the next vector, in place of u: D^-1 A v - alpha v - beta u.
 MBS_NOTHING_BEFORE(pre_next)
 MBS_ELEMENT(pre_next) {
   const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA];
@@ -124,7 +124,7 @@ MBS_AFTER(pre_next) {
 }
 MBS_STEP(pre_next, 1, 0, MBS_ALWAYS)
 
-// The polynomial's first iterate: x = factor D^-1 r.
+// Computes the polynomial's first iterate, x = factor D^-1 r.
 MBS_NOTHING_BEFORE(pre_first)
 MBS_ELEMENT(pre_first) {
   (void)c;
@@ -135,8 +135,8 @@ MBS_ELEMENT(pre_first) {
 MBS_NOTHING_AFTER(pre_first)
 MBS_STEP(pre_first, 0, 0, MBS_ALWAYS)
 
-// Iterate number v->from, in place of the last but one: from x in MBI_PRE_OWN, and A x in
-// MBI_PRE_OWN + 1, x' = x + a (x - last but one) + b D^-1 (r - A x).
+// Computes iterate number v->from, in place of the last but one: from x in MBI_PRE_OWN, and A x
+// in MBI_PRE_OWN + 1, x' = x + a (x - last but one) + b D^-1 (r - A x).
 MBS_NOTHING_BEFORE(pre_iterate)
 MBS_ELEMENT(pre_iterate) {
   const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from;

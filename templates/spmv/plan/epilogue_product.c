@@ -158,8 +158,8 @@ MBI_INTERNAL merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax,
     return MERBIT_OK;
   }
   MBI_TRY(mbi_device_enter(plan->context));
-  status = mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream,
-                             1);
+  status =
+      mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream, 1);
   mbi_device_leave(plan->context);
   return status;
 }

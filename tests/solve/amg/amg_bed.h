@@ -50,9 +50,10 @@ static double bed_random(uint64_t number) {
   return (double)(mbi_amg_hash(number) >> 11) * (1.0 / 9007199254740992.0);
 }
 
-/* The Laplacian of a grid of side^3 points (flat: side^2). Edges along z have the weight `weak`, and
- * all are multiplied by a number between 1 and `jump`. `shift` is added to the diagonal; with
- * `fixed` 1 the faces are Dirichlet boundaries. `only`: the share of edges that exist. */
+/* The Laplacian of a grid of side^3 points (flat: side^2). Edges along z have the weight
+ * `weak`, and all are multiplied by a number between 1 and `jump`. `shift` is added to the
+ * diagonal; with `fixed` 1 the faces are Dirichlet boundaries. `only`: the share of edges that
+ * exist. */
 typedef struct bed_grid {
   int side, flat, fixed;
   double weak, jump, shift, only;
@@ -100,8 +101,8 @@ TEST_UNUSED static mbi_amg_csr bed_poisson(merbit_context *context, int side, in
   return bed_laplacian(context, &g);
 }
 
-/* The Kronecker product of a matrix with a symmetric block of 3 x 3 that is positive definite: three
- * unknowns to a node. */
+/* The Kronecker product of a matrix with a symmetric block of 3 x 3 that is positive definite:
+ * three unknowns to a node. */
 TEST_UNUSED static mbi_amg_csr bed_blocks(merbit_context *context, const mbi_amg_csr *a) {
   static const double block[3][3] = {{2, 0.5, 0.25}, {0.5, 1, -0.25}, {0.25, -0.25, 1.5}};
   bed_entry *entries = (bed_entry *)malloc((size_t)a->nnz * 9 * sizeof *entries);
@@ -189,8 +190,8 @@ TEST_UNUSED static void bed_check_equal(const mbi_amg_csr *a, const mbi_amg_csr 
 
 /* A level whose aggregates are known. `near` is NULL for constants, one for each unknown of a
  * node. Takes over `a`. */
-TEST_UNUSED static void bed_level(merbit_context *context, mbi_amg_csr a, int block, int vectors,
-                                  double theta, mbi_amg_level *level) {
+TEST_UNUSED static void bed_level(merbit_context *context, mbi_amg_csr a, int block,
+                                  int vectors, double theta, mbi_amg_level *level) {
   int64_t i;
   int j;
   memset(level, 0, sizeof *level);

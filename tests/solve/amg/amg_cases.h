@@ -1,6 +1,6 @@
-/* The multigrid preconditioner on both sides: M equals a reference of the cycle, is symmetric, solves
- * every kind of system in few iterations, takes new values. Include after amg_bed.h; `context` is the
- * test's. */
+/* The multigrid preconditioner on both sides: M equals a reference of the cycle, is symmetric,
+ * solves every kind of system in few iterations, takes new values. Include after amg_bed.h;
+ * `context` is the test's. */
 #ifndef TEST_AMG_CASES_H
 #define TEST_AMG_CASES_H
 #include "solve/amg/amg_bed.h"
@@ -136,7 +136,8 @@ static double cycle_error(const mbi_amg_csr *a, int block, int single) {
   }
   assert_int_equal(mbi_amg_coarsen(context, levels, &count), MERBIT_OK);
   if (levels[count - 1].a.rows <= MBI_AMG_COARSEST) {
-    assert_int_equal(mbi_amg_invert(context, &levels[count - 1].a, 1e-12, &coarsest), MERBIT_OK);
+    assert_int_equal(mbi_amg_invert(context, &levels[count - 1].a, 1e-12, &coarsest),
+                     MERBIT_OK);
   }
   desc.block_size = block;
   desc.single = single;
@@ -214,8 +215,8 @@ static void test_symmetric(void **state) {
 /* ---- Solves ------------------------------------------------------------------------------ */
 
 /* CG on A x = b with b = A times numbers that are not smooth, to 1e-8. */
-static merbit_solver_result amg_solve(const mbi_amg_csr *a, const merbit_preconditioner_desc *options,
-                                      merbit_type type) {
+static merbit_solver_result
+amg_solve(const mbi_amg_csr *a, const merbit_preconditioner_desc *options, merbit_type type) {
   merbit_view view = mbi_amg_view(a);
   merbit_solver_desc desc;
   merbit_solver_result result;
@@ -245,10 +246,11 @@ static merbit_solver_result amg_solve(const mbi_amg_csr *a, const merbit_precond
     view.values = single;
   }
   assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
-  assert_int_equal(merbit_solver_solve(solver, f32 ? (void *)b_single : (void *)b,
-                                       f32 ? (void *)(b_single + a->rows) : (void *)(b + a->rows),
-                                       0, NULL, 0, &result),
-                   MERBIT_OK);
+  assert_int_equal(
+      merbit_solver_solve(solver, f32 ? (void *)b_single : (void *)b,
+                          f32 ? (void *)(b_single + a->rows) : (void *)(b + a->rows), 0, NULL,
+                          0, &result),
+      MERBIT_OK);
   merbit_solver_destroy(solver);
   free(b);
   free(single);
@@ -261,9 +263,9 @@ static void test_solves(void **state) {
     bed_grid grid;
     int most; /* iterations */
   } systems[] = {
-      {{18, 0, 1, 1, 1, 0, 1}, 12},        {{40, 1, 1, 1, 1, 0, 1}, 13},
-      {{18, 0, 1, 0.001, 1, 0, 1}, 14},    {{40, 1, 1, 0.001, 1, 0, 1}, 18},
-      {{18, 0, 1, 1, 1e6, 0, 1}, 32},      {{40, 1, 0, 1, 1, 1e-6, 0.9}, 18},
+      {{18, 0, 1, 1, 1, 0, 1}, 12},      {{40, 1, 1, 1, 1, 0, 1}, 13},
+      {{18, 0, 1, 0.001, 1, 0, 1}, 14},  {{40, 1, 1, 0.001, 1, 0, 1}, 18},
+      {{18, 0, 1, 1, 1e6, 0, 1}, 32},    {{40, 1, 0, 1, 1, 1e-6, 0.9}, 18},
       {{40, 1, 0, 1, 1, 1e-6, 0.5}, 18}, /* many parts */
       {{20, 1, 0, 1, 1, 1, 0}, 12},      /* a diagonal matrix */
       {{16, 1, 1, 1, 1, 0, 1}, 1},       /* solved by the coarsest level alone */
@@ -311,8 +313,8 @@ static void test_singular(void **state) {
 
 /* ---- New values -------------------------------------------------------------------------- */
 
-/* Values that are multiplied by one number keep what is strong: an update then equals a fresh set-up
- * bit for bit. */
+/* Values that are multiplied by one number keep what is strong: an update then equals a fresh
+ * set-up bit for bit. */
 static void test_update(void **state) {
   const bed_grid g = {20, 1, 1, 1, 10, 0, 1};
   int single;

@@ -1,5 +1,5 @@
-/* Aggregates: a disjoint cover of the nodes that have strong neighbours, around roots that are a
- * maximal independent set of distance 2, whatever the number of threads. */
+/* Aggregates: a disjoint cover of the nodes that have strong neighbours, around roots that are
+ * a maximal independent set of distance 2, whatever the number of threads. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -38,9 +38,9 @@ static int takes_all(const mbi_amg_csr *strong, const int32_t *aggregate, int64_
   return strong->row_ptr[i + 1] > strong->row_ptr[i];
 }
 
-/* Every aggregate has a node that takes all its neighbours; every node is within distance 2 of such
- * a one of its own aggregate. Roots of two aggregates are further apart, because both own the node
- * between them otherwise. */
+/* Every aggregate has a node that takes all its neighbours; every node is within distance 2 of
+ * such a one of its own aggregate. Roots of two aggregates are further apart, because both own
+ * the node between them otherwise. */
 static void check(const mbi_amg_csr *strong, const int32_t *aggregate, int32_t count) {
   int64_t i, j;
   char *rooted = (char *)calloc((size_t)count + 1, 1);
@@ -173,6 +173,7 @@ static void test_threads(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_cover), cmocka_unit_test(test_ring),
                                      cmocka_unit_test(test_unsymmetric),
-                                     cmocka_unit_test(test_hub), cmocka_unit_test(test_threads)};
+                                     cmocka_unit_test(test_hub),
+                                     cmocka_unit_test(test_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

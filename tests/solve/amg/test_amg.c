@@ -9,7 +9,8 @@
 
 #include "solve/amg/amg_cases.h"
 
-/* M in the same bits in every run with as many threads; with others, products round elsewhere. */
+/* M in the same bits in every run with as many threads; with others, products round elsewhere.
+ */
 static void test_threads(void **state) {
   const bed_grid g = {30, 0, 0, 0.5, 100, 0.1, 0.9};
   const int threads[] = {1, 4, 4};
@@ -48,7 +49,8 @@ static void test_threads(void **state) {
   context = kept;
 }
 
-/* The same M from every form of the matrix: one triangle, COO, base 1, wide indices, f32, unsorted. */
+/* The same M from every form of the matrix: one triangle, COO, base 1, wide indices, f32,
+ * unsorted. */
 static void test_forms(void **state) {
   mbi_amg_csr a = bed_poisson(context, 20, 1);
   merbit_preconditioner_desc desc = amg_desc();
@@ -65,7 +67,8 @@ static void test_forms(void **state) {
     v[i] = bed_random((uint64_t)i) - 0.5;
   }
   amg_apply(p, v, v + n);
-  for (form = 0; form < 2; form++) { /* COO from the last entry to the first; a lower triangle */
+  for (form = 0; form < 2;
+       form++) { /* COO from the last entry to the first; a lower triangle */
     for (count = 0, i = n - 1; i >= 0; i--) {
       for (k = a.row_ptr[i + 1] - 1; k >= a.row_ptr[i]; k--) {
         if (form == 0 || a.col_ind[k] <= i) {
@@ -163,9 +166,11 @@ static void test_arrow(void **state) {
   int i;
   (void)state;
   for (i = 0; i < ROWS; i++) {
-    const bed_entry five[] = {
-        {i, i, i == 0 ? 2.0 * ROWS : 4}, {i, 0, -1}, {0, i, -1}, {i, (i + 1) % ROWS, -0.5},
-        {(i + 1) % ROWS, i, -0.5}};
+    const bed_entry five[] = {{i, i, i == 0 ? 2.0 * ROWS : 4},
+                              {i, 0, -1},
+                              {0, i, -1},
+                              {i, (i + 1) % ROWS, -0.5},
+                              {(i + 1) % ROWS, i, -0.5}};
     memcpy(entries + 5 * i, five, sizeof five);
   }
   a = bed_csr(context, ROWS, ROWS, entries, 5 * ROWS);
@@ -176,8 +181,8 @@ static void test_arrow(void **state) {
   free(entries);
 }
 
-/* Three unknowns to a node, with near-null-space vectors of the caller: fewer iterations than with the
- * constants alone, and the same as theirs if these are given. */
+/* Three unknowns to a node, with near-null-space vectors of the caller: fewer iterations than
+ * with the constants alone, and the same as theirs if these are given. */
 static void test_vectors(void **state) {
   const bed_grid g = {10, 0, 1, 1, 1, 0, 1};
   mbi_amg_csr scalar = bed_laplacian(context, &g), a = bed_blocks(context, &scalar);

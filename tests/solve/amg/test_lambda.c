@@ -36,8 +36,8 @@ static double largest(const mbi_amg_csr *a) {
 }
 
 static void test_bounds(void **state) {
-  const bed_grid grids[] = {{10, 0, 1, 1, 1, 0, 1}, {20, 1, 1, 0.001, 1, 0, 1},
-                            {20, 1, 0, 1, 1e4, 0.5, 0.6}};
+  const bed_grid grids[] = {
+      {10, 0, 1, 1, 1, 0, 1}, {20, 1, 1, 0.001, 1, 0, 1}, {20, 1, 0, 1, 1e4, 0.5, 0.6}};
   merbit_context *context = cpu_open(NULL, 2);
   size_t i;
   (void)state;
@@ -124,8 +124,8 @@ static void test_threads(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds), cmocka_unit_test(test_small),
-                                     cmocka_unit_test(test_not_finite),
-                                     cmocka_unit_test(test_threads)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_bounds), cmocka_unit_test(test_small),
+      cmocka_unit_test(test_not_finite), cmocka_unit_test(test_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,11 @@ static void check(merbit_context *context, const mbi_amg_csr *a, const mbi_amg_c
 }
 
 static void test_products(void **state) {
-  static const int sizes[][5] = {{30, 40, 20, 200, 150}, {1, 1, 1, 1, 1},  {5, 300, 300, 40, 4000},
-                                 {64, 3, 90, 100, 200},  {50, 60, 70, 1, 1}};
+  static const int sizes[][5] = {{30, 40, 20, 200, 150},
+                                 {1, 1, 1, 1, 1},
+                                 {5, 300, 300, 40, 4000},
+                                 {64, 3, 90, 100, 200},
+                                 {50, 60, 70, 1, 1}};
   merbit_context *context = cpu_open(NULL, 2);
   size_t i;
   (void)state;
@@ -196,8 +199,8 @@ static void test_threads(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_sort),
-                                     cmocka_unit_test(test_galerkin),
-                                     cmocka_unit_test(test_threads)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_products), cmocka_unit_test(test_sort),
+      cmocka_unit_test(test_galerkin), cmocka_unit_test(test_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The smoothed prolongation equals a naive reading of its definition in long double; it interpolates
- * the near-null-space exactly where no boundary is near; R is its transpose. */
+/* The smoothed prolongation equals a naive reading of its definition in long double; it
+ * interpolates the near-null-space exactly where no boundary is near; R is its transpose. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -20,7 +20,8 @@ static int strong_is(const mbi_amg_csr *strong, int64_t i, int64_t j) {
   return 0;
 }
 
-/* (I - omega / lambda D_F^-1 A_F) T by its definition; bounds on the rounding errors in *sizes. */
+/* (I - omega / lambda D_F^-1 A_F) T by its definition; bounds on the rounding errors in *sizes.
+ */
 static long double *reference(const mbi_amg_level *level, long double **sizes) {
   const int64_t n = level->a.rows, block = level->block, k = level->vectors;
   const int64_t cols = level->aggregates * k;
@@ -30,7 +31,8 @@ static long double *reference(const mbi_amg_level *level, long double **sizes) {
   f = (long double *)calloc((size_t)(n * n), sizeof *f);
   for (i = 0; i < n; i++) {
     for (j = 0; j < n; j++) {
-      const int strong = i / block == j / block || strong_is(&level->strong, i / block, j / block);
+      const int strong =
+          i / block == j / block || strong_is(&level->strong, i / block, j / block);
       f[i * n + (strong ? j : i / block * block + j % block)] += a[i * n + j];
     }
   }
@@ -38,8 +40,8 @@ static long double *reference(const mbi_amg_level *level, long double **sizes) {
   *sizes = (long double *)calloc((size_t)(n * cols) + 1, sizeof *p);
   for (i = 0; i < n; i++) {
     long double least = MBI_AMG_LEAST_DIAGONAL / level->inverse[i];
-    long double d = f[i * n + i] * level->inverse[i] < MBI_AMG_LEAST_DIAGONAL ? least
-                                                                              : f[i * n + i];
+    long double d =
+        f[i * n + i] * level->inverse[i] < MBI_AMG_LEAST_DIAGONAL ? least : f[i * n + i];
     for (j = 0; j < n; j++) {
       const int32_t aggregate = level->aggregate[j / block];
       for (c = 0; c < k && aggregate >= 0 && level->aggregate[i / block] >= 0; c++) {
@@ -85,8 +87,8 @@ static void check(merbit_context *context, mbi_amg_level *level) {
 }
 
 static void test_definition(void **state) {
-  const bed_grid grids[] = {{6, 0, 1, 1, 1, 0, 1}, {12, 1, 1, 0.001, 1, 0, 1},
-                            {12, 1, 0, 1, 1e4, 0.5, 0.6}};
+  const bed_grid grids[] = {
+      {6, 0, 1, 1, 1, 0, 1}, {12, 1, 1, 0.001, 1, 0, 1}, {12, 1, 0, 1, 1e4, 0.5, 0.6}};
   merbit_context *context = cpu_open(NULL, 2);
   size_t i;
   (void)state;
@@ -106,9 +108,9 @@ static void test_definition(void **state) {
 
 /* A weak positive entry is lumped into a diagonal that it would make too small. */
 static void test_least_diagonal(void **state) {
-  bed_entry entries[] = {{0, 0, 1},   {1, 1, 1},   {2, 2, 1},    {0, 1, -1},
+  bed_entry entries[] = {{0, 0, 1},   {1, 1, 1},    {2, 2, 1},    {0, 1, -1},
                          {1, 0, -1},  {0, 2, -0.2}, {2, 0, -0.2}, {3, 3, 1},
-                         {2, 3, -40}, {3, 2, -40}, {1, 3, -0.5}, {3, 1, -0.5}};
+                         {2, 3, -40}, {3, 2, -40},  {1, 3, -0.5}, {3, 1, -0.5}};
   merbit_context *context = cpu_open(NULL, 1);
   mbi_amg_level level;
   (void)state;
@@ -132,7 +134,8 @@ static void test_plain(void **state) {
     entries[count].row = entries[count].column = i;
     entries[count++].value = 100;
     for (k = 0; k < 4; k++) {
-      const int j = k == 0 ? (i + 1) % NODES : (int)(mbi_amg_hash((uint64_t)(4 * i + k)) % NODES);
+      const int j =
+          k == 0 ? (i + 1) % NODES : (int)(mbi_amg_hash((uint64_t)(4 * i + k)) % NODES);
       entries[count].row = i;
       entries[count].column = j;
       entries[count++].value = -1;

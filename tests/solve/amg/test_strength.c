@@ -1,5 +1,5 @@
-/* Strength of connection: strong neighbours equal a naive reading of the definition, for rows and for
- * blocks, and do not depend on the number of threads. */
+/* Strength of connection: strong neighbours equal a naive reading of the definition, for rows
+ * and for blocks, and do not depend on the number of threads. */
 #include "support/internal.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* The tentative prolongation: its columns are orthonormal on each aggregate, it gives the
- * near-null-space back from the next level's, and vectors that depend on others become zeros. */
+ * near-null-space back from the next level's, and vectors that depend on others become zeros.
+ */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -10,8 +11,8 @@
 
 #include "solve/amg/amg_bed.h"
 
-/* The columns of zeros that T must have if the vectors are independent: aggregates may have fewer rows
- * than there are vectors. */
+/* The columns of zeros that T must have if the vectors are independent: aggregates may have
+ * fewer rows than there are vectors. */
 static int missing(const mbi_amg_level *level) {
   int *rows = (int *)calloc((size_t)level->aggregates, sizeof *rows), sum = 0;
   int64_t i;
@@ -35,7 +36,8 @@ static void check(merbit_context *context, mbi_amg_level *level, int zeros) {
   int64_t i;
   int a, b, found = 0;
   assert_int_equal(mbi_amg_tentative(context, level, &coarse), MERBIT_OK);
-  products = (double *)calloc((size_t)level->aggregates * (size_t)(k * k) + 1, sizeof *products);
+  products =
+      (double *)calloc((size_t)level->aggregates * (size_t)(k * k) + 1, sizeof *products);
   for (i = 0; i < level->a.rows; i++) {
     const int32_t aggregate = level->aggregate[i / level->block];
     for (a = 0; a < k; a++) {
