@@ -1848,6 +1848,8 @@ typedef struct mbi_replacement {
 	char temporary[MBI_LONG_PATH];
 } mbi_replacement;
 
+#define MBI_MEMORY_HEAD 16
+
 #endif
 
 typedef uint64_t mbi_devptr;
@@ -3112,8 +3114,6 @@ static void mbi_default_release(void *user, void *memory) {
 	(void)user;
 	free(memory);
 }
-
-#define MBI_MEMORY_HEAD 16
 
 static void *mbi_allocate(merbit_context *context, size_t bytes) {
 	const size_t all = bytes + MBI_MEMORY_HEAD;
@@ -29646,7 +29646,7 @@ static void mbi_recorded_destroy(merbit_solver *solver) {
 	merbit_context *context = solver->context;
 	const mbi_driver *driver = &context->device.driver;
 	mbi_recorded_release(solver);
-	if (solver->gpu.stream != solver->desc.stream && solver->inner == NULL) {
+	if (solver->gpu.stream != NULL && solver->gpu.stream != solver->desc.stream) {
 		(void)mbi_device_mark_lost(context, driver->stream_destroy(solver->gpu.stream));
 	}
 }
