@@ -3589,7 +3589,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "6a660d3310d6b963c9ea19bf17a7550c69d081e45d4bc707345721f3aed7b7aa"
+#define MBI_KERNEL_HASH "28ec5d4571de0ebf3638f1e259c06eb53d6cb6dff4caf103ed488eafc23e6fb8"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5469,7 +5469,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;\n"
 "if (column >= 0) {\nsums[mbk_multiply_find(columns, count, column)] +=\n"
 "a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;\n}\n}\n}\nmbk_warp_sync(mask);\n}\n"
-"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
 "const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most;\n"

@@ -353,7 +353,7 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64
 
 // Writes the values of the rows of C of up to `most` entries. Launch: as mbk_multiply_columns.
 // Shared, for each group: double[lanes_a * most], mbk_i32[most]; `most` is even.
-MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_multiply_lane me(a.lanes_a, a.lanes_b);
