@@ -502,11 +502,11 @@
  * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
  * solver_desc.apply.
  *
- * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in
- * any order: each keeps alive what it was made from. The field `owner` of a merbit_matrix's view
- * names that matrix. Copies of the view name it too, even if you replace an array in a copy. Plans
- * and solvers made from any of these views keep the matrix alive. The view itself does not: make
- * nothing more from it after the matrix is destroyed.
+ * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces, solvers and preconditioners are yours
+ * to destroy, in any order: each keeps alive what it was made from. The field `owner` of a
+ * merbit_matrix's view names that matrix. Copies of the view name it too, even if you replace an
+ * array in a copy. Plans, solvers and preconditioners made from any of these views keep the matrix
+ * alive. The view itself does not: make nothing more from it after the matrix is destroyed.
  *
  * Arrays of your own (`owner` is NULL) are borrowed. Later products read them, and so does
  * merbit_plan_update_values. Keep them, unchanged, until every plan and solver made from them is
@@ -787,6 +787,8 @@ typedef struct merbit_workspace merbit_workspace;
 /* A linear system for many right-hand sides. It runs one solve at a time; several solvers are
  * independent. */
 typedef struct merbit_solver merbit_solver;
+/* An approximate inverse of a matrix. It is applied by one thread at a time. */
+typedef struct merbit_preconditioner merbit_preconditioner;
 
 /* The size in bytes of an error sentence, its terminating zero included. */
 #define MERBIT_MESSAGE_SIZE 512
@@ -1064,13 +1066,55 @@ typedef enum merbit_solver_method {
   MERBIT_SOLVER_GMRES = 3     /* any square A, restarted: Saad, Schultz 1986 */
 } merbit_solver_method;
 
-/* The preconditioner M of a solver, which approximates A. */
-typedef enum merbit_preconditioner {
+/* A preconditioner M, which approximates A. "Which preconditioner to take" in the guide compares
+ * them. */
+typedef enum merbit_preconditioner_kind {
   MERBIT_PRECONDITIONER_NONE = 0,
   MERBIT_PRECONDITIONER_JACOBI = 1,       /* the diagonal of A, which must have no zero */
   MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* square blocks along the diagonal, inverted once */
-  MERBIT_PRECONDITIONER_CALLBACK = 3      /* your function, solver_desc.apply */
-} merbit_preconditioner;
+  MERBIT_PRECONDITIONER_CALLBACK = 3,     /* your function, solver_desc.apply */
+  MERBIT_PRECONDITIONER_CHEBYSHEV = 4,    /* A symmetric positive definite: a polynomial in A */
+  MERBIT_PRECONDITIONER_FSAI = 5,         /* A symmetric positive definite: a sparse approximate
+                                             inverse, in two factors */
+  MERBIT_PRECONDITIONER_AMG = 6           /* algebraic multigrid by smoothed aggregation */
+} merbit_preconditioner_kind;
+
+/* Options of merbit_preconditioner_create. `kind` must be set, to neither NONE nor CALLBACK. */
+typedef struct merbit_preconditioner_desc {
+  merbit_preconditioner_kind kind;
+  merbit_side side;  /* where it is applied; AUTO: the context's side */
+  int single;        /* nonzero: M of an F64 matrix is made, kept and applied in f32, which moves
+                        half the bytes; r and z stay f64 */
+  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node,
+                        whose rows follow one another; 0: 1. Else 0 */
+  int degree;        /* CHEBYSHEV: of the polynomial, up to 32: as many products with A; 0: 4. With
+                        an even one M is positive definite for certain. Else 0 */
+  const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
+                                   body modes in elasticity: near_nullspace_count columns of rows
+                                   elements in host memory, which are read until create returns.
+                                   NULL: one for each unknown of a node, constant */
+  int near_nullspace_count;
+  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
+                        Laplacian does. The mean is subtracted from r and from z, and by a solver
+                        from b and from the first x, so that x has mean 0 */
+  int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
+} merbit_preconditioner_desc;
+
+/* The most levels that merbit_preconditioner_info lists. */
+#define MERBIT_PRECONDITIONER_LEVELS 24
+
+/* Kind, size and cost of a preconditioner. */
+typedef struct merbit_preconditioner_info {
+  merbit_preconditioner_kind kind;
+  merbit_side side;
+  int levels; /* AMG: number of matrices, A included; other kinds: 1 */
+  int64_t rows[MERBIT_PRECONDITIONER_LEVELS];     /* of each level's matrix, A first */
+  int64_t nonzeros[MERBIT_PRECONDITIONER_LEVELS];
+  double operator_complexity; /* all nonzeros of M's matrices / those of A: about the products with
+                                 A that one application costs in memory */
+  int64_t host_bytes, device_bytes; /* memory that it holds */
+  double setup_seconds; /* time of merbit_preconditioner_create, or of the last update of values */
+} merbit_preconditioner_info;
 
 /* Computes z = M^-1 r. r and z have n elements of the solver's type, on the solver's side. On CUDA
  * the callback enqueues its work on `stream`, a CUstream. The solving thread calls it in every
@@ -1087,9 +1131,12 @@ typedef struct merbit_solver_desc {
   double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
   int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. GMRES keeps
-                                  restart + 1 vectors, and twice as many with BLOCK_JACOBI and
-                                  CALLBACK, with which M may change between iterations */
-  merbit_preconditioner preconditioner;
+                                  restart + 1 vectors, and twice as many with a preconditioner
+                                  other than JACOBI: M may change between iterations */
+  merbit_preconditioner_kind preconditioner;
+  const merbit_preconditioner_desc *precondition; /* options of the preconditioner, read until
+                                  create returns; its `kind` is that of `preconditioner` or 0, its
+                                  side the solver's. NULL: defaults; NONE and CALLBACK: NULL */
   int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
   merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
   void *apply_user;            /* passed to `apply` */
@@ -1122,7 +1169,7 @@ typedef struct merbit_solver_result {
   int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */
   int recorded;              /* CUDA: 2: the loop runs on the GPU, 1: recorded graphs, 0: single
                                 launches */
-  int64_t device_bytes;      /* GPU memory that the solver holds, its plan included */
+  int64_t device_bytes;      /* GPU memory that the solver holds, all its parts included */
   merbit_plan_info plan;
   char plan_description[512]; /* the line of merbit_plan_describe */
   char description[384];      /* why the solve stopped, in words */
@@ -1200,6 +1247,7 @@ MERBIT_API merbit_read_desc merbit_read_defaults(void);
 MERBIT_API merbit_plan_desc merbit_plan_defaults(void);
 MERBIT_API merbit_pagerank_desc merbit_pagerank_defaults(void);
 MERBIT_API merbit_solver_desc merbit_solver_defaults(void);
+MERBIT_API merbit_preconditioner_desc merbit_preconditioner_defaults(void);
 MERBIT_API merbit_eigen_desc merbit_eigen_defaults(void);
 
 /* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond
@@ -1477,11 +1525,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 /* Makes a solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and
  * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
  * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
- * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if JACOBI would divide by a zero on
- * the diagonal, which the sentence names, or if a block of BLOCK_JACOBI has no inverse.
+ * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the matrix has no such
+ * preconditioner: the sentence names a zero on the diagonal (JACOBI), a block without an inverse
+ * (BLOCK_JACOBI), or what keeps it from being symmetric positive definite (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
- * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks.
+ * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
+ * and makes FSAI.
  * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
  * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32 or with refine),
  * the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */
@@ -1512,6 +1562,38 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y);
 /* Gives the solver up; NULL is accepted. */
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
+
+/* Makes a preconditioner M of the square matrix `view` of F64 or F32, for an iteration of your own.
+ * A solver makes its own from solver_desc.preconditioner. `desc` must name a kind. The arrays of
+ * the view are borrowed and must stay unchanged until the preconditioner is destroyed. The call is
+ * complete on return. Fails with MERBIT_INVALID_MATRIX if A has no such preconditioner: the
+ * sentence names the row and says what to try. Destroy it with merbit_preconditioner_destroy. */
+MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
+                                                      const merbit_view *view,
+                                                      const merbit_preconditioner_desc *desc,
+                                                      merbit_preconditioner **preconditioner);
+/* Computes z = M^-1 r. r and z have view.rows elements of the matrix's type, must not overlap, and
+ * are where M is applied: GPU memory on CUDA. On CUDA the work is enqueued on `stream`, a CUstream
+ * or NULL for the default stream; the call allocates nothing, waits for nothing, and may be
+ * captured in a graph. The CPU computes at once. One application at a time: M's scratch is shared
+ * by all streams. */
+MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,
+                                                     const void *r, void *z, void *stream);
+/* Makes M again from new values for the same structure, as many and in the same order as those of
+ * the view; `memory` says where they are, and MERBIT_MEMORY_DEFAULT means where the view's were.
+ * What depends on the structure alone is kept. No application may be running; captured graphs must
+ * be captured again. The call is complete on return. After a failure M may have some of the new
+ * values: give it values again before the next application. Fails if the view was a pattern. */
+MERBIT_API merbit_status merbit_preconditioner_update_values(
+    merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
+/* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */
+MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *preconditioner,
+                                                 char *text, size_t size);
+/* Writes to *info what it is and what it cost. Fails only if a pointer is NULL. */
+MERBIT_API merbit_status merbit_preconditioner_get_info(
+    const merbit_preconditioner *preconditioner, merbit_preconditioner_info *info);
+/* Gives the preconditioner up; NULL is accepted. */
+MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner);
 
 /* Computes eigenvalues at the ends of the spectrum of the square matrix `view` of F64 or F32, and
  * their vectors. `values` is a host array of eigen_desc.count doubles; it receives the eigenvalues
@@ -3019,7 +3101,7 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 	}
 
 MBI_DEFAULTS(context) MBI_DEFAULTS(bsr) MBI_DEFAULTS(read) MBI_DEFAULTS(plan)
-MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(eigen)
+MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEFAULTS(eigen)
 
 /* ==== >>core/memory.c  allocator hooks, sizes ==== */
 static void *mbi_default_allocate(void *user, size_t bytes) {
@@ -3505,8 +3587,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-#define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "bcaaa31c78aa4fbf70e70bb76a691a0be3900ff76b747aba718ddf21915c11f8"
+#define MBI_SOURCES 84
+#define MBI_KERNEL_HASH "2abb4a70c3e6dc274c26bf7e013126df21855261eb8dba7f41db3c971093ca3f"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5125,8 +5207,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
 "return atomicCAS(address, expected, value);\n}\n"
 "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\natomicOr(address, bits);\n}\n"
-"MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\natomicMax(address, value);\n"
-"}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
+"template <class T> MBK_DEVICE void mbk_atomic_max(T *address, T value) {\n"
+"atomicMax(address, value);\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
 "return *(const volatile mbk_u32 *)address;\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load(const T *address) {\nreturn __ldg(address);\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\nreturn __ldcg(address);\n"
@@ -5254,6 +5336,386 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n#ifndef MBK_TYPES_CUH\n#define MBK_TYPES_CUH\ntypedef int mbk_i32;\ntypedef unsigned mbk_u32;\n"
 "typedef long long mbk_i64;\ntypedef unsigned long long mbk_u64;\n\ntypedef struct mbk_scalar {\n"
 "mbk_u64 words[2];\n} mbk_scalar;\n#endif\n"}},
+{"solve/amg/multiply.cuh", {
+"\n\n\n\n\n\n"
+"typedef struct mbk_multiply_columns_arguments { mbk_u64 rows; const mbk_i32 *a_ptr, *a_col, "
+"*b_ptr, *b_col; mbk_u32 smooths; mbk_u32 lanes_a, lanes_b; mbk_u32 slots; mbk_i32 *c_ptr, "
+"*c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
+"mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
+"const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
+"*b_val; const double *scale, *filtered; double omega; mbk_u32 lanes_a, lanes_b; mbk_u32 most, "
+"longest; const mbk_i32 *c_ptr, *c_col; double *c_val; double *sums; } "
+"mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 *counts; mbk_u64 "
+"count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } mbk_scan_arguments;\n\n"
+"#define MBK_MULTIPLY_THREADS 256\n#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\n"
+"struct mbk_multiply_lane {\nmbk_u32 lanes, group, lane, mask, pair;\n\n"
+"MBK_MEMBER mbk_multiply_lane(mbk_u32 lanes_a, mbk_u32 lanes_b)\n"
+": lanes(lanes_a * lanes_b), group(mbk_thread() / lanes), lane(mbk_thread() % lanes),\n"
+"mask(of(lanes)), pair(of(lanes_b)) {\n}\n\nstatic MBK_MEMBER mbk_u32 of(mbk_u32 count) {\n"
+"return count == 32 ? 0xffffffffu : ((1u << count) - 1) << mbk_lane() / count * count;\n}\n"
+"};\n\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_multiply_before(mbk_u64 value, mbk_u64 *sums, mbk_u64 *all) {\n"
+"mbk_u64 sum = value;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u64 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
+"sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
+"sums[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n*all = 0;\n"
+"for (mbk_u32 w = 0; w < MBK_MULTIPLY_THREADS / 32; w++) {\n",
+"sum += w < mbk_thread() / 32 ? sums[w] : 0;\n*all += sums[w];\n}\nreturn sum - value;\n}\n\n\n\n"
+"#define MBK_SCAN_ITEMS 8\n#define MBK_SCAN_TILE (MBK_MULTIPLY_THREADS * MBK_SCAN_ITEMS)\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_scan_sums(MBK_GRID_CONSTANT mbk_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_SCAN_TILE + mbk_thread();\n"
+"mbk_u64 sum = 0, all = 0;\nmbk_u32 most = 0;\nfor (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {\n"
+"const mbk_u64 at = first + i * MBK_MULTIPLY_THREADS;\n"
+"const mbk_u32 count = at < a.count ? (mbk_u32)a.counts[at] : 0;\nsum += count;\n"
+"most = count > most ? count : most;\n}\n"
+"(void)mbk_multiply_before(sum, (mbk_u64 *)shared, &all);\nfor (int d = 16; d > 0; d /= 2) {\n"
+"const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\n"
+"most = other > most ? other : most;\n}\nif (mbk_lane() == 0) {\nmbk_atomic_max(a.most, most);\n"
+"}\nif (mbk_thread() == 0) {\na.sums[mbk_block()] = all;\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_scan_tiles(MBK_GRID_CONSTANT mbk_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_u64 base = 0;\nfor (mbk_u64 from = 0; from < a.tiles; from += MBK_MULTIPLY_THREADS) {\n"
+"const mbk_u64 i = from + mbk_thread();\nmbk_u64 all = 0;\nconst mbk_u64 before =\n"
+"mbk_multiply_before(i < a.tiles ? a.sums[i] : 0, (mbk_u64 *)shared, &all);\nif (i < a.tiles) {\n"
+"a.sums[i] = base + before;\n}\nbase += all;\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n"
+"}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_scan_counts(MBK_GRID_CONSTANT mbk_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_u64 first =\n"
+"(mbk_u64)mbk_block() * MBK_SCAN_TILE + (mbk_u64)mbk_thread() * MBK_SCAN_ITEMS;\n",
+"mbk_u32 count[MBK_SCAN_ITEMS];\nmbk_u64 sum = 0, all = 0;\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {\n"
+"count[i] = first + i < a.count ? (mbk_u32)a.counts[first + i] : 0;\nsum += count[i];\n}\n"
+"mbk_u64 at = a.sums[mbk_block()] + mbk_multiply_before(sum, (mbk_u64 *)shared, &all);\n"
+"#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {\nif (first + i < a.count) {\n"
+"a.counts[first + i] = (mbk_i32)at;\n}\nat += count[i];\nif (first + i + 1 == a.count) {\n"
+"a.counts[a.count] = (mbk_i32)at;\n}\n}\n}\n\n\n\n\n\n\ntemplate <class TAKE>\n"
+"MBK_DEVICE void mbk_multiply_visit(const mbk_multiply_columns_arguments &a, mbk_u64 row,\n"
+"mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\nconst TAKE &take) {\n"
+"const mbk_i32 own = a.smooths ? mbk_load(a.b_col + row) : 0;\n"
+"const mbk_u32 end = own >= 0 ? (mbk_u32)mbk_load(a.a_ptr + row + 1) : 0;\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
+"const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0 && a.b_ptr != nullptr) {\n"
+"const mbk_u32 stop = (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
+"for (mbk_u32 l = (mbk_u32)mbk_load(a.b_ptr + j) + lane; l < stop; l += lanes) {\n"
+"take((mbk_u32)mbk_load(a.b_col + l));\n}\n} else if (j >= 0 && lane == 0) {\n"
+"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + j) : j;\nif (column >= 0) {\n"
+"take((mbk_u32)column);\n}\n}\n}\nif (a.smooths && first == 0 && lane == 0 && own >= 0) {\n"
+"take((mbk_u32)own);\n}\n}\n\n\n\nstruct mbk_multiply_set {\nmbk_u32 *table, *list, *count;\n"
+"mbk_u32 slots, most;\n\nMBK_MEMBER void operator()(mbk_u32 column) const {\n"
+"for (mbk_u32 slot = column * 0x9e3779b1u >> 7 & (slots - 1); mbk_peek(count) <= most;\n"
+"slot = (slot + 1) & (slots - 1)) {\nmbk_u32 seen = mbk_peek(table + slot);\n",
+"if (seen == MBK_MULTIPLY_EMPTY) {\n"
+"seen = mbk_atomic_swap_if(table + slot, MBK_MULTIPLY_EMPTY, column);\n"
+"if (seen == MBK_MULTIPLY_EMPTY) {\nconst mbk_u32 place = mbk_atomic_add(count, 1u);\n"
+"if (place < most) {\nlist[place] = column;\n}\nreturn;\n}\n}\nif (seen == column) {\nreturn;\n}\n"
+"}\n}\n};\n\n\n\n"
+"MBK_DEVICE void mbk_multiply_sort(mbk_u32 *list, mbk_u32 count, const mbk_multiply_lane &me) {\n"
+"mbk_u32 width = 1;\nwhile (width < count) {\nwidth *= 2;\n}\n"
+"for (mbk_u32 i = count + me.lane; i < width; i += me.lanes) {\nlist[i] = MBK_MULTIPLY_EMPTY;\n}\n"
+"mbk_warp_sync(me.mask);\nfor (mbk_u32 size = 2; size <= width; size *= 2) {\n"
+"for (mbk_u32 gap = size / 2; gap > 0; gap /= 2) {\n"
+"for (mbk_u32 i = me.lane; i < width / 2; i += me.lanes) {\n"
+"const mbk_u32 low = 2 * i - (i & (gap - 1)), high = low + gap;\n"
+"const mbk_u32 x = list[low], y = list[high];\nif ((x > y) == ((low & size) == 0)) {\n"
+"list[low] = y;\nlist[high] = x;\n}\n}\nmbk_warp_sync(me.mask);\n}\n}\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_multiply_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
+"mbk_u32 *const own = (mbk_u32 *)shared + me.group * (a.slots + a.slots / 2 + 1);\n"
+"const mbk_multiply_set set = {own, own + a.slots, own + a.slots + a.slots / 2, a.slots,\n"
+"a.slots / 2};\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
+"for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
+"row += (mbk_u64)mbk_grid() * groups) {\n"
+"const mbk_u32 at = a.c_col != nullptr ? (mbk_u32)a.c_ptr[row] : 0;\n"
+"if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {\ncontinue;\n}\n",
+"for (mbk_u32 s = me.lane; s < a.slots; s += me.lanes) {\nset.table[s] = MBK_MULTIPLY_EMPTY;\n}\n"
+"if (me.lane == 0) {\n*set.count = 0;\n}\nmbk_warp_sync(me.mask);\n"
+"mbk_multiply_visit(a, row, me.lane / a.lanes_b, a.lanes_a, me.lane % a.lanes_b, a.lanes_b,\n"
+"set);\nmbk_warp_sync(me.mask);\nconst mbk_u32 count = *set.count;\nif (a.c_col != nullptr) {\n"
+"mbk_multiply_sort(set.list, count, me);\nfor (mbk_u32 i = me.lane; i < count; i += me.lanes) {\n"
+"a.c_col[at + i] = (mbk_i32)set.list[i];\n}\n} else if (me.lane == 0 && count <= set.most) {\n"
+"a.c_ptr[row] = (mbk_i32)count;\n} else if (me.lane == 0) {\n"
+"a.long_rows[mbk_atomic_add(a.long_count, 1u)] = (mbk_i32)row;\n}\nmbk_warp_sync(me.mask);\n}\n"
+"}\n\n\nstruct mbk_multiply_mark {\nmbk_u32 *bits;\n\n"
+"MBK_MEMBER void operator()(mbk_u32 column) const {\n"
+"mbk_atomic_or(bits + column / 32, 1u << column % 32);\n}\n};\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_multiply_long_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_mark mark = {a.bits + mbk_block() * a.words};\n"
+"const mbk_u64 share = (a.words + MBK_MULTIPLY_THREADS - 1) / MBK_MULTIPLY_THREADS;\n"
+"const mbk_u64 first = mbk_thread() * share;\n"
+"const mbk_u64 last = first + share < a.words ? first + share : a.words;\n"
+"const mbk_u32 count = *a.long_count;\n"
+"for (mbk_u32 i = mbk_block(); i < count; i += mbk_grid()) {\n"
+"const mbk_u64 row = (mbk_u64)a.long_rows[i];\n"
+"for (mbk_u64 w = mbk_thread(); w < a.words; w += MBK_MULTIPLY_THREADS) {\nmark.bits[w] = 0;\n}\n"
+"mbk_block_sync();\n"
+"mbk_multiply_visit(a, row, mbk_thread() / 32, MBK_MULTIPLY_THREADS / 32, mbk_lane(), 32,\n"
+"mark);\nmbk_block_sync();\nmbk_u64 found = 0, all = 0;\n"
+"for (mbk_u64 w = first; w < last; w++) {\n",
+"found += (mbk_u64)mbk_popcount(mbk_load_fresh(mark.bits + w));\n}\n"
+"const mbk_u64 before = mbk_multiply_before(found, (mbk_u64 *)shared, &all);\n"
+"if (a.c_col == nullptr && mbk_thread() == 0) {\na.c_ptr[row] = (mbk_i32)all;\n}\n"
+"if (a.c_col != nullptr) {\nmbk_i32 *to = a.c_col + a.c_ptr[row] + before;\n"
+"for (mbk_u64 w = first; w < last; w++) {\n"
+"for (mbk_u32 left = mbk_load_fresh(mark.bits + w); left != 0; left &= left - 1) {\n"
+"*to++ = (mbk_i32)(w * 32) + 31 - mbk_leading_zeros(left & (0u - left));\n}\n}\n}\n"
+"mbk_block_sync();\n}\n}\n\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {\n"
+"mbk_u32 low = 0;\nfor (mbk_u32 high = count - 1; low < high;) {\n"
+"const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n"
+"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,\n"
+"mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
+"mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\ndouble factor = 1;\n"
+"if (a.scale != nullptr) {\nfactor = -a.omega * mbk_load(a.scale + row);\n"
+"if (first == 0 && lane == 0) {\n"
+"sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + row))] +=\n"
+"(1 + factor * mbk_load(a.filtered + row)) * mbk_load(a.b_val + row);\n}\n}\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
+"const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
+"const double value = factor * mbk_load(a.a_val + k);\nconst bool one = a.b_ptr == nullptr;\n"
+"const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));\n",
+"const mbk_u32 stop = one ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
+"for (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
+"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;\n"
+"if (column >= 0) {\nsums[mbk_multiply_find(columns, count, column)] +=\n"
+"a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;\n}\n}\n}\nmbk_warp_sync(mask);\n}\n"
+"}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
+"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most;\n"
+"double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
+"mbk_i32 *const columns = (mbk_i32 *)(sums + kept);\n"
+"for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
+"row += (mbk_u64)mbk_grid() * groups) {\nconst mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;\n"
+"const mbk_u32 first = me.lane / a.lanes_b;\nif (count == 0 || count > a.most) {\ncontinue;\n}\n"
+"for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ncolumns[i] = mbk_load(a.c_col + at + i);\n"
+"for (mbk_u32 part = 0; part < a.lanes_a; part++) {\nsums[part * count + i] = 0;\n}\n}\n"
+"mbk_warp_sync(me.mask);\n"
+"mbk_multiply_add(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair, columns,\n"
+"count, sums + first * count);\nmbk_warp_sync(me.mask);\n"
+"for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * count + i];\n}\n"
+"a.c_val[at + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n\n\n\n",
+"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
+"const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
+"double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest;\n"
+"for (mbk_u64 first = (mbk_u64)mbk_block() * MBK_MULTIPLY_THREADS; first < a.rows;\n"
+"first += (mbk_u64)mbk_grid() * MBK_MULTIPLY_THREADS) {\n"
+"const mbk_u64 mine = first + mbk_thread();\nif (mbk_thread() == 0) {\n*found = 0;\n}\n"
+"mbk_block_sync();\nif (mine < a.rows &&\n"
+"(mbk_u32)(mbk_load(a.c_ptr + mine + 1) - mbk_load(a.c_ptr + mine)) > a.most) {\n"
+"found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();\n}\nmbk_block_sync();\n"
+"for (mbk_u32 f = 1; f <= *found; f++) {\nconst mbk_u64 row = first + found[f];\n"
+"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;\n"
+"for (mbk_u64 i = mbk_thread(); i < (mbk_u64)warps * count; i += MBK_MULTIPLY_THREADS) {\n"
+"sums[i] = 0;\n}\nmbk_block_sync();\n"
+"mbk_multiply_add(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at, count,\n"
+"sums + (mbk_u64)warp * count);\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread(); i < count; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[(mbk_u64)part * count + i];\n}\n"
+"a.c_val[at + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
+{"solve/amg/setup.cu", {
+"\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
+"typedef struct mbk_amg_strength_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; "
+"const double *values; mbk_u32 lanes; mbk_u32 known; double theta; double *roots; mbk_i32 *links; "
+"mbk_u8 *state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; mbk_u32 "
+"*unsorted, *missing; } mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { "
+"mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, "
+"step; double *v, *u, *w, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; typedef "
+"struct mbk_amg_products_arguments { mbk_u64 nnz; const mbk_i32 *col_ind, *row_ptr; mbk_u64 "
+"*products; } mbk_amg_products_arguments; typedef struct mbk_amg_aggregate_arguments { mbk_u64 "
+"rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 round, first; mbk_u8 *state; "
+"mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; } "
+"mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 rows, "
+"aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *near; mbk_u32 lanes; double "
+"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 "
+"count; const mbk_i32 *places; const double *from; double *to; float *rounded; } "
+"mbk_amg_move_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void "
+"*row_ptr, *col_ind, *values; mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, "
+"*col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n"
+"#define MBK_AMG_NEIGHBOURS 64\n\n\n#define MBK_AMG_EACH(i, count) \\\n",
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
+"i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
+"for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
+"#define MBK_AMG_ENTRIES(k, row_ptr, at) \\\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(row_ptr + at.row) + at.lane, \\\n"
+"end = (mbk_u32)mbk_load(row_ptr + at.row + 1); \\\nk < end; k += at.lanes)\n\n\n"
+"struct mbk_amg_row {\nmbk_u32 lanes, lane;\nmbk_u64 row, step, first;\n\n"
+"MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes)\n"
+": lanes(lanes), lane(mbk_thread() % lanes), row(0),\n"
+"step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),\n"
+"first((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes)) {\nrow = first + mbk_thread() / lanes;\n"
+"}\nMBK_MEMBER void next() {\nfirst += step;\nrow += step;\n}\n};\n\n\n"
+"MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {\n"
+"for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
+"}\nreturn sum;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n"
+"for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {\n"
+"a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]\n"
+": ((const mbk_i32 *)a.row_ptr)[i]) -\na.base);\n}\n"
+"for (mbk_u64 k = first; k < a.nnz; k += step) {\nif (a.col_ind_to != nullptr) {\n"
+"a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
+": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n",
+"a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
+": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {\nMBK_AMG_EACH(k, a.count) {\n"
+"const double value = mbk_load(a.from + (a.places != nullptr ? mbk_load(a.places + k) : k));\n"
+"if (a.rounded != nullptr) {\na.rounded[k] = (float)value;\n} else {\na.to[k] = value;\n}\n}\n"
+"}\n\n\nenum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT };\n\n\n\n\n"
+"template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
+"for (int d = (int)lanes / 2; d > 0; d /= 2) {\n"
+"const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
+"}\nreturn most;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
+"bool unsorted = false, finite = true;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"double most = 0, sum = 0, diagonal = 0;\nif (at.row < a.rows) {\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool own = (mbk_u64)column == at.row;\n"
+"sum += size;\ndiagonal += own ? value : 0;\nmost = size > most && !own ? size : most;\n"
+"unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n}\n}\n"
+"most = mbk_amg_most(most, a.lanes);\nsum = mbk_amg_sum(sum, a.lanes);\n"
+"diagonal = mbk_amg_sum(diagonal, a.lanes);\n"
+"const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n"
+"sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n",
+"finite &= sum - sum == 0;\nif (at.row < a.rows && at.lane == 0) {\n"
+"a.roots[at.row] = sqrt(most);\na.inverse[at.row] = inverse;\nif (diagonal == 0) {\n"
+"mbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
+"bound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
+"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\nif (!finite) {\n"
+"mbk_atomic_max(a.bound, (mbk_u64)0x7ff0000000000000ull);\n}\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
+"if (at.row < a.rows) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"const double root = a.known ? 0 : mbk_load(a.roots + at.row);\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool strong = a.known ? a.links[k] >= 0\n"
+": (mbk_u64)column != at.row &&\nsize > a.theta * (root * mbk_load(a.roots + column));\n"
+"if (!a.known) {\na.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
+"strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
+"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
+"filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
+"a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;\n"
+"if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n",
+"}\n\n\n\n\nMBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\n"
+"mbk_u64 h = number + 0x9e3779b97f4a7c15ull;\nh = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\n"
+"h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\nreturn h ^ h >> 33;\n}\n\n\n"
+"MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\nsum = mbk_amg_sum(sum, 32);\n"
+"mbk_block_sync();\nif (mbk_lane() == 0) {\nshared[mbk_thread() / 32] = sum;\n}\n"
+"mbk_block_sync();\nsum = 0;\nfor (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\n"
+"sum += shared[w];\n}\nreturn sum;\n}\n\n\n"
+"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
+"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
+"return mbk_amg_block_sum(sum, shared);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n"
+"const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;\na.v[i] = v;\n"
+"a.u[i] = 0;\nsum += v * v;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\n"
+"if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
+"const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
+"if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0;\nif (at.row < a.rows) {\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n",
+"const double inverse = mbk_load(a.inverse + j);\n"
+"sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);\n}\n}\n"
+"sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const double inverse = mbk_load(a.inverse + at.row);\n"
+"sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];\n"
+"a.w[at.row] = sum;\ndot += sum * a.v[at.row] * factor;\n}\n}\n"
+"dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
+"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
+"const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
+"if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
+"MBK_AMG_EACH(i, a.rows) {\nconst double u = a.v[i] * factor, w = a.w[i] - alpha * u;\n"
+"a.u[i] = u;\na.w[i] = w;\nsum += w * w;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\n"
+"if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
+"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
+"sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
+"for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
+"if (mbk_lane() == 0 && sum > 0) {\nmbk_atomic_add(a.products, sum);\n}\n}\n\n\n\n"
+"#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n",
+"return state == MBK_AMG_ROOT ? MBK_AMG_ROOT_KEY\n: state == MBK_AMG_OPEN\n? (mbk_u64)1 << 62 |\n"
+"(mbk_amg_hash((mbk_u64)round << 32 | (mbk_u64)node) >> 34) << 31 |\n(mbk_u64)node\n: 0;\n"
+"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nbool asks = at.row < a.rows;\nmbk_u64 most = 0;\n"
+"if (asks && !a.first) {\nconst mbk_u64 near = a.near[at.row];\n"
+"asks = near != 0 && near != MBK_AMG_ROOT_KEY;\n}\nif (asks) {\n"
+"most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
+"const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;\n"
+"most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
+"if (asks && at.lane == 0) {\na.near[at.row] = most;\n}\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nmbk_u32 open = 0;\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;\nmbk_u64 most = 0;\n"
+"if (asks) {\nmost = a.near[at.row];\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\nconst mbk_u64 key = j >= 0 ? a.near[j] : 0;\n"
+"most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
+"if (asks && at.lane == 0) {\n"
+"const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);\n"
+"if (most == MBK_AMG_ROOT_KEY || most == own) {\n"
+"a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;\n"
+"a.counts[at.row] = most == own;\n} else {\nopen++;\n}\n}\n}\nfor (int d = 16; d > 0; d /= 2) {\n",
+"open += mbk_shuffle_xor(0xffffffffu, open, d, 32);\n}\nif (open > 0 && mbk_lane() == 0) {\n"
+"mbk_atomic_add(a.open, open);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
+"mbk_i32 found = a.state[i] == MBK_AMG_ROOT ? a.counts[i] : -1;\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\n"
+"found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.counts[j] : -1;\n}\na.aggregate[i] = found;\n}\n"
+"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
+"mbk_i32 found = a.aggregate[i];\nif (found < 0) {\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\nmbk_u32 most = 0;\n"
+"for (mbk_u32 k = begin; k < end; k++) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
+"const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;\nmbk_u32 count = 0, looked = 0;\n"
+"for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {\n"
+"const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
+"count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
+"if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n"
+"found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n\n"
+"MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {\n"
+"return near != nullptr ? mbk_load(near + i) : 1;\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n",
+"MBK_AMG_ROWS(at, a.lanes, a.aggregates) {\ndouble sum = 0;\nif (at.row < a.aggregates) {\n"
+"MBK_AMG_ENTRIES(k, a.r_ptr, at) {\nconst mbk_i32 i = mbk_load(a.r_col + k);\n"
+"const double near = mbk_amg_near(a.near, i);\n"
+"sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? near * near : 0;\n}\n}\n"
+"sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.aggregates && at.lane == 0) {\n"
+"a.coarse[at.row] = sqrt(sum);\n}\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
+"const mbk_i32 c = mbk_load(a.aggregate + i);\nconst double norm = c >= 0 ? a.coarse[c] : 0;\n"
+"a.t[i] = norm > 0 ? mbk_amg_near(a.near, (mbk_i32)i) / norm : 0;\n}\n}\n"}},
 {"solve/bicgstab/bicgstab.cu", {
 "\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
@@ -6193,6 +6655,36 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "s->stop = MBI_SOLVE_CAP;\n} else if (change < s->tolerance || s->iterations + 1 >= s->cap) {\n"
 "mbi_pagerank_relax(s, 1);\n} else {\nmbi_pagerank_accelerate(m);\n}\n"
 "s->closed = s->stop != MBI_SOLVE_RUNNING;\n}\n"}},
+{"solve/precondition/precondition.cu", {
+"\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
+"#include \"solve/precondition/slots.cuh\"\n#include \"solve/precondition/steps.cuh\"\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_measure(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_in(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_in_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_mean(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_mean_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_out(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_out_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_alpha(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_alpha_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_next(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_next_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n",
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_first(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_first_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_pre_iterate(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"pre_iterate_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
 {"solve/precondition/setup.cu", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_COLUMN\n#error MBK_COLUMN\n"
@@ -6285,6 +6777,69 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
 "const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
 "least = seen;\n}\n}\n}\n}\n"}},
+{"solve/precondition/slots.cuh", {
+"\n#define MBI_PRE_R 4\n#define MBI_PRE_Z 5\n#define MBI_PRE_OWN 6\n#define MBI_PRE_VECTORS 5\n"
+"#define MBI_PRE_TABLE 11\n#define MBI_PRE_MEAN 0\n#define MBI_PRE_SIZE 1\n"
+"#define MBI_PRE_ALPHA 0\n#define MBI_PRE_BETA 1\n#define MBI_PRE_BETA_OLD 2\n"
+"#define MBI_PRE_NEGATIVE 3\n#define MBI_PRE_DEGREE_MOST 32\n"}},
+{"solve/precondition/steps.cuh", {
+"\n\n\n\nMBS_NOTHING_BEFORE(pre_measure)\nMBS_ELEMENT(pre_measure) {\n"
+"const double r = MBS_LOAD(MBI_PRE_R);\n(void)c;\nsums[0] += r;\nsums[1] += 1;\n"
+"MBS_GREATER(sums[2], MBS_SIZE(r));\n}\nMBS_AFTER(pre_measure) {\n(void)c;\n"
+"m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];\nm->state.scalar[MBI_PRE_SIZE] = sums[2];\n}\n"
+"MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_in)\nMBS_ELEMENT(pre_in) {\n"
+"const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0);\n(void)sums;\n"
+"if (v->to) {\nconst double size = c->scalar[MBI_PRE_SIZE];\n"
+"((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r);\n} else {\n"
+"MBS_STORE(MBI_PRE_OWN, r);\n}\n}\nMBS_NOTHING_AFTER(pre_in)\n"
+"MBS_STEP(pre_in, 0, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_mean)\nMBS_ELEMENT(pre_mean) {\n"
+"(void)c;\nsums[0] += v->to ? (double)((const float *)v->at[MBI_PRE_OWN + 1])[i]\n"
+": (double)MBS_AT(MBI_PRE_OWN + 1)[i];\nsums[1] += 1;\n}\nMBS_AFTER(pre_mean) {\n(void)c;\n"
+"m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];\n}\nMBS_STEP(pre_mean, 2, 0, MBS_ALWAYS)\n\n\n"
+"MBS_NOTHING_BEFORE(pre_out)\nMBS_ELEMENT(pre_out) {\n"
+"const double mean = v->from ? c->scalar[MBI_PRE_MEAN] : 0;\n"
+"const double size = c->scalar[MBI_PRE_SIZE];\n(void)sums;\n"
+"MBS_STORE(MBI_PRE_Z, v->to ? ((double)((const float *)v->at[MBI_PRE_OWN + 1])[i] - mean) *\n"
+"(size > 0 ? size : 1)\n: (double)MBS_AT(MBI_PRE_OWN + 1)[i] - mean);\n}\n"
+"MBS_NOTHING_AFTER(pre_out)\nMBS_STEP(pre_out, 0, 0, MBS_ALWAYS)\n\n\n\n\n\n\n\n"
+"MBS_NOTHING_BEFORE(pre_start)\nMBS_ELEMENT(pre_start) {\n"
+"const double inverse = MBS_LOAD(MBI_AT_INVERSE);\n"
+"unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull;\ndouble start;\n"
+"(void)c;\nh = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;\n",
+"h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;\n"
+"start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1);\n"
+"MBS_STORE(MBI_PRE_OWN, start);\nMBS_STORE(MBI_PRE_OWN + 2, 0);\n"
+"sums[0] += start * start / inverse;\nMBS_GREATER(sums[1], -inverse);\n}\nMBS_AFTER(pre_start) {\n"
+"(void)c;\nm->state.iterations = 0;\nm->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n"
+"m->state.scalar[MBI_PRE_BETA_OLD] = 1;\nm->state.scalar[MBI_PRE_NEGATIVE] = sums[1];\n}\n"
+"MBS_STEP(pre_start, 1, 1, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_alpha)\n"
+"MBS_ELEMENT(pre_alpha) {\nconst double product = MBS_LOAD(MBI_PRE_OWN + 1);\n(void)c;\n"
+"sums[0] += MBS_LOAD(MBI_PRE_OWN) * product;\nsums[1] += MBS_LOAD(MBI_PRE_OWN + 2) * product;\n}\n"
+"MBS_AFTER(pre_alpha) {\nmbi_solve_state *s = &m->state;\n"
+"const double beta = c->scalar[MBI_PRE_BETA];\n"
+"s->scalar[MBI_PRE_ALPHA] = sums[0] / (beta * beta);\n"
+"m->ring[3 * s->iterations] = sums[0] / (beta * beta);\nm->ring[3 * s->iterations + 1] = beta;\n"
+"m->ring[3 * s->iterations + 2] = sums[1] / (beta * c->scalar[MBI_PRE_BETA_OLD]);\n}\n"
+"MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_next)\n"
+"MBS_ELEMENT(pre_next) {\n"
+"const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA];\n"
+"const double next = (inverse * MBS_LOAD(MBI_PRE_OWN + 1) -\n"
+"c->scalar[MBI_PRE_ALPHA] * MBS_LOAD(MBI_PRE_OWN)) /\nbeta -\n"
+"MBS_LOAD(MBI_PRE_OWN + 2) * beta / c->scalar[MBI_PRE_BETA_OLD];\n"
+"MBS_STORE(MBI_PRE_OWN + 2, next);\nsums[0] += next * next / inverse;\n}\nMBS_AFTER(pre_next) {\n"
+"m->state.iterations++;\nm->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];\n"
+"m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n}\nMBS_STEP(pre_next, 1, 0, MBS_ALWAYS)\n\n\n",
+"MBS_NOTHING_BEFORE(pre_first)\nMBS_ELEMENT(pre_first) {\n(void)c;\n(void)sums;\n"
+"MBS_STORE(MBI_PRE_OWN + 2, ((const double *)v->at[MBI_PRE_TABLE])[0] *\n"
+"MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R));\n}\nMBS_NOTHING_AFTER(pre_first)\n"
+"MBS_STEP(pre_first, 0, 0, MBS_ALWAYS)\n\n\n\nMBS_NOTHING_BEFORE(pre_iterate)\n"
+"MBS_ELEMENT(pre_iterate) {\n"
+"const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from;\n"
+"const double x = MBS_LOAD(MBI_PRE_OWN);\n"
+"const double before = v->from > 1 ? MBS_LOAD(MBI_PRE_OWN + 2) : 0;\n(void)c;\n(void)sums;\n"
+"MBS_STORE(MBI_PRE_OWN + 2, x + factors[0] * (x - before) +\n"
+"factors[1] * MBS_LOAD(MBI_AT_INVERSE) *\n(MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1)));\n}\n"
+"MBS_NOTHING_AFTER(pre_iterate)\nMBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)\n"}},
 {"spmv/gpu/binned/binned.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n#error MBK_STRIP\n#endif\n#ifndef MBK_WARP_TILES\n"
 "#error MBK_WARP_TILES\n#endif\n#include \"jit/device.cuh\"\n"
@@ -15460,6 +16015,7 @@ typedef struct mbi_reorder_call {
 enum {
 	MBI_TRANSPOSE_ROWS, MBI_TRANSPOSE_COUNT, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_MOVE,
 	MBI_TRANSPOSE_STARTS, MBI_TRANSPOSE_KERNELS };
+#define MBI_TRANSPOSE_FILE "spmv/stages/transpose.cu"
 typedef struct mbi_transposing {
 	const mbi_device_csr *from;
 	mbi_device_csr *to;
@@ -25360,16 +25916,19 @@ static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *pream
 			t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-static merbit_status mbi_transpose_specialise(merbit_plan *plan, mbi_transposing *t) {
-	mbi_preamble preamble;
+static merbit_status mbi_transpose_find(merbit_context *context, mbi_transposing *t) {
 	int i;
-	mbi_transpose_preamble(t, &preamble);
-	MBI_TRY(mbi_plan_program(plan, "spmv/stages/transpose.cu", &preamble, 1, &t->program));
 	for (i = 0; i < MBI_TRANSPOSE_KERNELS; i++) {
-		MBI_TRY(mbi_program_kernel(plan->context, &t->program, mbi_transpose_kernels[i],
-				&t->kernels[i]));
+		MBI_TRY(mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]));
 	}
 	return MERBIT_OK;
+}
+
+static merbit_status mbi_transpose_specialise(merbit_plan *plan, mbi_transposing *t) {
+	mbi_preamble preamble;
+	mbi_transpose_preamble(t, &preamble);
+	MBI_TRY(mbi_plan_program(plan, MBI_TRANSPOSE_FILE, &preamble, 1, &t->program));
+	return mbi_transpose_find(plan->context, t);
 }
 
 static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
@@ -25447,15 +26006,19 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
 			2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
+static merbit_status mbi_transpose_enqueue(merbit_context *context, mbi_transposing *t) {
+	int pass;
+	MBI_TRY(mbi_transpose_rows(context, t));
+	for (pass = 0; pass < t->passes; pass++) { MBI_TRY(mbi_transpose_pass(context, t, pass)); }
+	return mbi_transpose_starts(context, t);
+}
+
 static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
 	merbit_context *context = plan->context;
-	int pass;
 	MBI_TRY(mbi_transpose_specialise(plan, t));
 	MBI_TRY(mbi_transpose_allocate(plan, t));
 	if (t->from->values != 0) { MBI_TRY(mbi_reorder_specialise(plan)); }
-	MBI_TRY(mbi_transpose_rows(context, t));
-	for (pass = 0; pass < t->passes; pass++) { MBI_TRY(mbi_transpose_pass(context, t, pass)); }
-	MBI_TRY(mbi_transpose_starts(context, t));
+	MBI_TRY(mbi_transpose_enqueue(context, t));
 	if (t->from->values != 0) {
 		MBI_TRY(mbi_reorder_launch(plan, 2, plan->reorder.device_places, t->from->values,
 				t->to->values, (int64_t)t->to->nnz, NULL));
@@ -27017,12 +27580,15 @@ static const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
 }
 
 static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
-		void *y, const void *const *vectors, const double *scalars, double *sums) {
+		void *y, const void *const *vectors, const double *scalars, double *sums, int alone) {
 	const int64_t chunks = mbi_epilogue_chunks(plan);
 	double total[2];
 	mbi_epilogue_task task;
 	int64_t i;
-	mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0), y);
+	if (!alone) {
+		mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0),
+				y);
+	}
 	task.epilogue = plan->epilogue;
 	task.y = y;
 	task.vectors = vectors;
@@ -27043,18 +27609,22 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
 
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
 		const void *x, void *y, const void *const *vectors,
-		const double *scalars, double *sums, const int *skip, void *stream) {
+		const double *scalars, double *sums, const int *skip, void *stream, int alone) {
 	const int kept = skip != NULL && plan->epilogue->result[0] != '\0';
 	mbi_devptr to = mbi_device_address(y);
-	mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
+	mbi_devptr product = alone ? mbi_device_address(x)
+			: kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
 	uint64_t rows = (uint64_t)plan->csr.rows, places;
 	int i;
 	mbk_epilogue_rows_arguments arguments;
 	static const mbi_devptr none = 0;
 	mbi_devptr stop = mbi_device_address(skip);
-	MBI_TRY(mbi_method_multiply(
-			plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
-			mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product, stream));
+	if (!alone) {
+		MBI_TRY(mbi_method_multiply(
+				plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
+				mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
+				stream));
+	}
 	if (rows == 0) { product = to = 0; }
 	memset(&arguments, 0, sizeof arguments);
 	places = product | to;
@@ -27086,12 +27656,26 @@ static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *work
 	workspace = workspace != NULL ? workspace : plan->workspace;
 	if (plan->side == MERBIT_SIDE_CPU) {
 		if (skip == NULL || *skip == 0) {
-			mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums);
+			mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums, 0);
 		}
 		return MERBIT_OK;
 	}
 	MBI_TRY(mbi_device_enter(plan->context));
-	status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
+	status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream, 0);
+	mbi_device_leave(plan->context);
+	return status;
+}
+
+static merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax, void *y,
+		const void *const *vectors, const double *scalars, void *stream) {
+	merbit_status status;
+	if (plan->side == MERBIT_SIDE_CPU) {
+		mbi_epilogue_cpu(plan, plan->workspace, ax, y, vectors, scalars, NULL, 1);
+		return MERBIT_OK;
+	}
+	MBI_TRY(mbi_device_enter(plan->context));
+	status =
+			mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream, 1);
 	mbi_device_leave(plan->context);
 	return status;
 }
@@ -27897,6 +28481,8 @@ struct merbit_solver {
 	void *scaled;
 	mbi_devptr scaled_there;
 	int corrects;
+	int planless;
+	merbit_preconditioner *precondition;
 	mbi_solve_vectors v;
 	int64_t bytes_at[MBI_SOLVE_VECTORS];
 	int kept;
@@ -28291,7 +28877,8 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
 }
 
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
-	return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
+	return !mbi_solve_on_gpu(solver) ? 0 : solver->planless ? MBI_DEVICE_PART
+			: 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2;
 }
 
 static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
@@ -28442,6 +29029,68 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ==== */
+/* ==== >>solve/precondition/precondition.h ==== */
+#ifndef MBI_PRECONDITION_H
+#define MBI_PRECONDITION_H
+#define MBI_PRE_R 4
+#define MBI_PRE_Z 5
+#define MBI_PRE_OWN 6
+#define MBI_PRE_VECTORS 5
+#define MBI_PRE_TABLE 11
+#define MBI_PRE_MEAN 0
+#define MBI_PRE_SIZE 1
+#define MBI_PRE_ALPHA 0
+#define MBI_PRE_BETA 1
+#define MBI_PRE_BETA_OLD 2
+#define MBI_PRE_NEGATIVE 3
+#define MBI_PRE_DEGREE_MOST 32
+
+typedef struct mbi_precondition_method {
+	const char *name;
+	int block;
+	int product;
+	int vectors;
+	merbit_status (*create)(struct merbit_preconditioner *p, const merbit_view *a);
+	merbit_status (*apply)(struct merbit_preconditioner *p, const void *r, void *z, void *stream);
+	merbit_status (*update)(struct merbit_preconditioner *p, const merbit_view *a);
+	void (*describe)(const struct merbit_preconditioner *p, char *text, size_t size);
+	void (*info)(const struct merbit_preconditioner *p, merbit_preconditioner_info *info);
+	void (*destroy)(struct merbit_preconditioner *p);
+} mbi_precondition_method;
+
+struct merbit_preconditioner {
+	merbit_context *context;
+	merbit_preconditioner_desc desc;
+	const mbi_precondition_method *method;
+	merbit_view view;
+	merbit_type type;
+	merbit_side side;
+	int64_t n;
+	merbit_solver *engine;
+	struct merbit_preconditioner *inner;
+	void *state;
+	double setup_seconds;
+};
+
+#define MBI_PRE_NEEDS_SPD \
+	"needs a symmetric positive definite matrix; use MERBIT_PRECONDITIONER_JACOBI, or for " \
+	"other " \
+	"matrices MERBIT_SOLVER_GMRES or MERBIT_SOLVER_BICGSTAB with " \
+	"MERBIT_PRECONDITIONER_BLOCK_JACOBI"
+
+enum {
+	MBI_PRE_MEASURE = 2, MBI_PRE_IN, MBI_PRE_MEAN_OF_Z, MBI_PRE_OUT, MBI_PRE_START,
+	MBI_PRE_ALPHA_STEP, MBI_PRE_NEXT, MBI_PRE_FIRST, MBI_PRE_ITERATE };
+
+static const char *mbi_precondition_name(merbit_preconditioner_kind kind);
+static merbit_status mbi_precondition_check(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc);
+static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc, int inside, merbit_preconditioner **made);
+static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a);
+
+#endif
+
 typedef struct mbi_setup {
 	const merbit_view *csr;
 	double *blocks;
@@ -28600,8 +29249,9 @@ static void mbi_invert_task(void *argument, int task) {
 static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
 		double value) {
 	return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
-			"), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-			"diagonal; use another solver_desc.preconditioner, or none", row, row, value);
+			"), counted from 0, is %g: %s divides by the diagonal; use another "
+			"solver_desc.preconditioner, or none",
+			row, row, value, mbi_precondition_name(solver->desc.preconditioner));
 }
 
 static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks, void *inverse) {
@@ -28747,6 +29397,10 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
 
 static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
 	const merbit_solver_desc *desc = &solver->desc;
+	if (solver->precondition != NULL) {
+		return solver->precondition->method->apply(solver->precondition, solver->v.at[r],
+				solver->v.at[z], solver->gpu.stream);
+	}
 	if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
 		solver->v.from = r;
 		solver->v.to = z;
@@ -29820,8 +30474,9 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
 	for (k = 0; k < count; k++) {
 		((float *)solver->single_values)[k] = (float)from[k];
 		if (fabs(from[k]) > FLT_MAX) {
-			return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED, "values[%" PRId64
-					"] is %g, which f32 does not hold; set solver_desc.refine to 0", k, from[k]);
+			return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+					"values[%" PRId64 "] is %g, which f32 does not hold; set %s to 0", k, from[k],
+					solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
 		}
 	}
 	return MERBIT_OK;
@@ -29982,15 +30637,18 @@ static const mbi_solve_method mbi_refine_method = {
 		NULL, {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
+static int mbi_solver_reordered(const merbit_solver *solver) {
+	return solver->plan != NULL && solver->plan->reorder.order != NULL;
+}
+
 static void *mbi_solver_inverse_place(const merbit_solver *solver) {
-	const int ordered = solver->plan->reorder.order != NULL;
+	const int ordered = mbi_solver_reordered(solver);
 	return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
 static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
-	return solver->plan->reorder.order == NULL ? MERBIT_OK
-			: merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
-			solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
+	return mbi_solver_reordered(solver) ? merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
+			solver->v.at[MBI_AT_INVERSE], solver->gpu.stream) : MERBIT_OK;
 }
 
 static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
@@ -30034,8 +30692,9 @@ typedef struct mbk_setup_invert_arguments {
 #define MBI_SETUP_RESIDENT 2
 
 static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
-	return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
-			view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
+	return mbi_solve_on_gpu(solver) && !solver->planless &&
+			view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
+			!mbi_view_is_triangle(view);
 }
 
 static int mbi_setup_lanes(const merbit_view *view) {
@@ -30222,9 +30881,8 @@ static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *
 	return status;
 }
 
-static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
+static merbit_status mbi_setup_move_values(merbit_context *context, merbit_memory memory,
 		merbit_view *view, void **own) {
-	merbit_context *context = solver->context;
 	const int64_t count = mbi_view_values(view);
 	const size_t size = mbi_type_size(mbi_view_type(view));
 	const int device = view->memory == MERBIT_MEMORY_DEVICE;
@@ -30246,10 +30904,10 @@ static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory 
 	return MERBIT_OK;
 }
 
-static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view, void *own) {
+static void mbi_setup_release_values(merbit_context *context, const merbit_view *view, void *own) {
 	if (view->memory == MERBIT_MEMORY_DEVICE) {
-		mbi_device_release(solver->context, mbi_device_address(own));
-	} else { mbi_release(solver->context, own); }
+		mbi_device_release(context, mbi_device_address(own));
+	} else { mbi_release(context, own); }
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once ==== */
@@ -30282,10 +30940,6 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
 	return MERBIT_OK;
 }
 
-static const char *const mbi_preconditioner_names[] = {
-		"MERBIT_PRECONDITIONER_NONE", "MERBIT_PRECONDITIONER_JACOBI",
-		"MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK"};
-
 static merbit_status mbi_solver_check_method(merbit_context *context,
 		const merbit_solver_desc *desc) {
 	if (mbi_solve_method_of(desc->method) == NULL) {
@@ -30294,10 +30948,10 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 				"definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES", (int)desc->method);
 	}
 	if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
-			(int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
+			(int)desc->preconditioner > MERBIT_PRECONDITIONER_AMG) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.preconditioner is %d; use MERBIT_PRECONDITIONER_NONE or "
-				"another merbit_preconditioner", (int)desc->preconditioner);
+				"another merbit_preconditioner_kind", (int)desc->preconditioner);
 	}
 	if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -30308,7 +30962,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.apply is given, but solver_desc.preconditioner is %s; use "
 				"MERBIT_PRECONDITIONER_CALLBACK, or set apply to NULL",
-				mbi_preconditioner_names[desc->preconditioner]);
+				mbi_precondition_name(desc->preconditioner));
 	}
 	if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -30319,11 +30973,11 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.block_size is %d, but solver_desc.preconditioner is %s; use "
 				"MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
-				desc->block_size, mbi_preconditioner_names[desc->preconditioner]);
+				desc->block_size, mbi_precondition_name(desc->preconditioner));
 	}
 	if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
 		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"solver_desc.reorder moves rows, which blocks and callbacks know by their "
+				"solver_desc.reorder moves rows, which preconditioners know by their "
 				"numbers; set it to -1, or use another solver_desc.preconditioner");
 	}
 	if (desc->refine &&
@@ -30333,6 +30987,47 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 				"solver_desc.reorder 1, which it does not support; set refine to 0");
 	}
 	return mbi_gmres_check(context, desc);
+}
+
+static int mbi_solver_makes_object(const merbit_solver_desc *desc) {
+	const merbit_preconditioner_desc *own = desc->precondition;
+	return desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK ||
+			(own != NULL && (own->single || own->singular));
+}
+
+static merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *desc,
+		merbit_side side) {
+	merbit_preconditioner_desc own;
+	memset(&own, 0, sizeof own);
+	if (desc->precondition != NULL) { own = *desc->precondition; }
+	own.kind = desc->preconditioner;
+	own.side = side;
+	own.block_size = desc->block_size > 0 ? desc->block_size : own.block_size;
+	own.deterministic = own.deterministic || desc->deterministic;
+	return own;
+}
+
+static merbit_status mbi_solver_check_object(merbit_context *context, const merbit_view *view,
+		const merbit_solver_desc *desc) {
+	const merbit_preconditioner_kind kind = desc->preconditioner;
+	merbit_preconditioner_desc own;
+	if (desc->precondition != NULL &&
+			(kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK ||
+			(desc->precondition->kind != MERBIT_PRECONDITIONER_NONE &&
+			desc->precondition->kind != kind))) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.precondition is given with kind %d, but "
+				"solver_desc.preconditioner is %s; make them equal, or set one to 0",
+				(int)desc->precondition->kind, mbi_precondition_name(kind));
+	}
+	own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
+	if (own.singular && desc->refine) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.refine is set together with preconditioner_desc.singular, which "
+				"it does not support; set refine to 0");
+	}
+	return desc->precondition != NULL || mbi_solver_makes_object(desc)
+			? mbi_precondition_check(context, view, &own) : MERBIT_OK;
 }
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
@@ -30354,6 +31049,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 				"refine needs MERBIT_F64, or set it to 0");
 	}
 	MBI_TRY(mbi_solver_check_method(context, desc));
+	MBI_TRY(mbi_solver_check_object(context, view, desc));
 	return mbi_solver_check_numbers(context, desc);
 }
 
@@ -30398,6 +31094,8 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
 
 static void mbi_solver_release_parts(merbit_solver *solver) {
 	merbit_context *context = solver->context;
+	merbit_preconditioner_destroy(solver->precondition);
+	solver->precondition = NULL;
 	if (solver->inner != NULL) {
 		merbit_solver_destroy(solver->inner);
 		solver->inner = NULL;
@@ -30436,8 +31134,9 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
 	merbit_status status = MERBIT_OK;
 	MBI_TRY(mbi_solver_enter(solver));
 	if (mbi_solve_on_gpu(solver)) {
-		solver->gpu.loop_calls = mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
-		if (solver->inner == NULL) { mbi_recorded_stream(solver); }
+		solver->gpu.loop_calls = mbi_solver_makes_object(&solver->desc) ? 1
+				: mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
+		if (solver->inner == NULL && solver->method->iterate != NULL) { mbi_recorded_stream(solver); }
 		status = mbi_solve_specialise(solver);
 	}
 	if (status == MERBIT_OK) { status = mbi_solve_allocate_memory(solver); }
@@ -30461,12 +31160,19 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
 	merbit_status status;
 	if (solver->desc.refine) { MBI_TRY(mbi_solver_make_inner(solver)); }
 	MBI_TRY(mbi_solver_make_space(solver));
-	MBI_TRY(mbi_solver_make_plan(solver));
+	if (!solver->planless) { MBI_TRY(mbi_solver_make_plan(solver)); }
 	solver->gpu.arena.open = 0;
 	MBI_TRY(mbi_solver_enter(solver));
 	solver->bytes -= solver->gpu.arena.used;
-	status = mbi_solver_setup(solver, &solver->view);
+	status = solver->planless && solver->v.block == 0 ? MERBIT_OK
+			: mbi_solver_setup(solver, &solver->view);
 	mbi_solver_leave(solver);
+	if (status == MERBIT_OK && solver->method->iterate != NULL &&
+			mbi_solver_makes_object(&solver->desc)) {
+		const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
+		status =
+				mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
+	}
 	return status;
 }
 
@@ -30550,6 +31256,10 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
 	} else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
 		solver->v.pre = MBI_PRE_SEPARATE;
 	}
+	if (mbi_solver_makes_object(own)) {
+		solver->v.pre = MBI_PRE_SEPARATE;
+		solver->v.block = 0;
+	}
 	solver->v.n = solver->n;
 	if (own->refine) {
 		solver->method = &mbi_refine_method;
@@ -30593,6 +31303,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
 		return status;
 	}
 	made->prepare_seconds = mbi_seconds() - start;
+	made->desc.precondition = NULL;
 	*solver = made;
 	return MERBIT_OK;
 }
@@ -30614,7 +31325,7 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
 	MBI_TRY(mbi_solver_enter(solver));
 	if (mbi_solve_on_gpu(solver)) { mbi_recorded_release(solver); }
 	mbi_solver_leave(solver);
-	MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
+	if (!solver->planless) { MBI_TRY(merbit_plan_update_values(solver->plan, values, memory)); }
 	if (solver->inner != NULL) {
 		const void *rounded;
 		MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
@@ -30624,9 +31335,12 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
 	MBI_TRY(mbi_solver_enter(solver));
 	view = solver->view;
 	view.values = values;
-	status = mbi_setup_move_values(solver, memory, &view, &own);
+	status = mbi_setup_move_values(solver->context, memory, &view, &own);
 	if (status == MERBIT_OK) { status = mbi_solver_setup(solver, &view); }
-	mbi_setup_release_values(solver, &view, own);
+	if (status == MERBIT_OK && solver->precondition != NULL) {
+		status = mbi_precondition_renew(solver->precondition, &view);
+	}
+	mbi_setup_release_values(solver->context, &view, own);
 	mbi_solver_leave(solver);
 	return status;
 }
@@ -30646,6 +31360,3897 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 	if (status != MERBIT_OK || scaled == NULL) { return status == MERBIT_OK ? renewed : status; }
 	mbi_error_clear(solver->context, reason, sizeof reason);
 	return mbi_solver_set_values(solver, scaled, memory);
+}
+
+/* ==== >>solve/precondition/engine.c  preconditioners: vectors, steps and products on either side ==== */
+#define MBS_VECTOR double
+#define MBS_NAME(name, part) mbi_##name##part##_f64
+MBS_NOTHING_BEFORE(pre_measure) MBS_AFTER(pre_measure) {
+	(void)c;
+	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
+	m->state.scalar[MBI_PRE_SIZE] = sums[2];
+}
+MBS_NOTHING_BEFORE(pre_in) MBS_NOTHING_AFTER(pre_in) MBS_NOTHING_BEFORE(pre_mean)
+MBS_AFTER(pre_mean) {
+	(void)c;
+	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
+}
+MBS_NOTHING_BEFORE(pre_out) MBS_NOTHING_AFTER(pre_out) MBS_NOTHING_BEFORE(pre_start)
+MBS_AFTER(pre_start) {
+	(void)c;
+	m->state.iterations = 0;
+	m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);
+	m->state.scalar[MBI_PRE_BETA_OLD] = 1;
+	m->state.scalar[MBI_PRE_NEGATIVE] = sums[1];
+}
+MBS_NOTHING_BEFORE(pre_alpha) MBS_AFTER(pre_alpha) {
+	mbi_solve_state *s = &m->state;
+	const double beta = c->scalar[MBI_PRE_BETA];
+	s->scalar[MBI_PRE_ALPHA] = sums[0] / (beta * beta);
+	m->ring[3 * s->iterations] = sums[0] / (beta * beta);
+	m->ring[3 * s->iterations + 1] = beta;
+	m->ring[3 * s->iterations + 2] = sums[1] / (beta * c->scalar[MBI_PRE_BETA_OLD]);
+}
+MBS_NOTHING_BEFORE(pre_next) MBS_AFTER(pre_next) {
+	m->state.iterations++;
+	m->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];
+	m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);
+}
+MBS_NOTHING_BEFORE(pre_first) MBS_NOTHING_AFTER(pre_first) MBS_NOTHING_BEFORE(pre_iterate)
+MBS_NOTHING_AFTER(pre_iterate)
+
+#define MBI_SOLVE_PRECONDITION_STEPS \
+MBS_ELEMENT(pre_measure) { \
+	const double r = MBS_LOAD(MBI_PRE_R); \
+	(void)c; \
+	sums[0] += r; \
+	sums[1] += 1; \
+	MBS_GREATER(sums[2], MBS_SIZE(r)); \
+} \
+MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS) \
+MBS_ELEMENT(pre_in) { \
+	const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0); \
+	(void)sums; \
+	if (v->to) { \
+		const double size = c->scalar[MBI_PRE_SIZE]; \
+		((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r); \
+	} else { MBS_STORE(MBI_PRE_OWN, r); } \
+} \
+MBS_STEP(pre_in, 0, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_mean) { \
+	(void)c; \
+	sums[0] += v->to ? (double)((const float *)v->at[MBI_PRE_OWN + 1])[i] \
+			: (double)MBS_AT(MBI_PRE_OWN + 1)[i]; \
+	sums[1] += 1; \
+} \
+MBS_STEP(pre_mean, 2, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_out) { \
+	const double mean = v->from ? c->scalar[MBI_PRE_MEAN] : 0; \
+	const double size = c->scalar[MBI_PRE_SIZE]; \
+	(void)sums; \
+	MBS_STORE(MBI_PRE_Z, v->to ? ((double)((const float *)v->at[MBI_PRE_OWN + 1])[i] - mean) * \
+			(size > 0 ? size : 1) : (double)MBS_AT(MBI_PRE_OWN + 1)[i] - mean); \
+} \
+MBS_STEP(pre_out, 0, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_start) { \
+	const double inverse = MBS_LOAD(MBI_AT_INVERSE); \
+	unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull; \
+	double start; \
+	(void)c; \
+	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull; \
+	h = (h ^ (h >> 27)) * 0x94d049bb133111ebull; \
+	start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1); \
+	MBS_STORE(MBI_PRE_OWN, start); \
+	MBS_STORE(MBI_PRE_OWN + 2, 0); \
+	sums[0] += start * start / inverse; \
+	MBS_GREATER(sums[1], -inverse); \
+} \
+MBS_STEP(pre_start, 1, 1, MBS_ALWAYS) \
+MBS_ELEMENT(pre_alpha) { \
+	const double product = MBS_LOAD(MBI_PRE_OWN + 1); \
+	(void)c; \
+	sums[0] += MBS_LOAD(MBI_PRE_OWN) * product; \
+	sums[1] += MBS_LOAD(MBI_PRE_OWN + 2) * product; \
+} \
+MBS_STEP(pre_alpha, 2, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_next) { \
+	const double inverse = MBS_LOAD(MBI_AT_INVERSE), beta = c->scalar[MBI_PRE_BETA]; \
+	const double next = (inverse * MBS_LOAD(MBI_PRE_OWN + 1) - \
+			c->scalar[MBI_PRE_ALPHA] * MBS_LOAD(MBI_PRE_OWN)) / beta - \
+			MBS_LOAD(MBI_PRE_OWN + 2) * beta / c->scalar[MBI_PRE_BETA_OLD]; \
+	MBS_STORE(MBI_PRE_OWN + 2, next); \
+	sums[0] += next * next / inverse; \
+} \
+MBS_STEP(pre_next, 1, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_first) { \
+	(void)c; \
+	(void)sums; \
+	MBS_STORE(MBI_PRE_OWN + 2, ((const double *)v->at[MBI_PRE_TABLE])[0] * \
+			MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R)); \
+} \
+MBS_STEP(pre_first, 0, 0, MBS_ALWAYS) \
+MBS_ELEMENT(pre_iterate) { \
+	const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from; \
+	const double x = MBS_LOAD(MBI_PRE_OWN); \
+	const double before = v->from > 1 ? MBS_LOAD(MBI_PRE_OWN + 2) : 0; \
+	(void)c; \
+	(void)sums; \
+	MBS_STORE(MBI_PRE_OWN + 2, x + factors[0] * (x - before) + \
+			factors[1] * MBS_LOAD(MBI_AT_INVERSE) * (MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1))); \
+} \
+MBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)
+MBI_SOLVE_PRECONDITION_STEPS
+#undef MBS_VECTOR
+#undef MBS_NAME
+#define MBS_VECTOR float
+#define MBS_NAME(name, part) mbi_##name##part##_f32
+MBI_SOLVE_PRECONDITION_STEPS
+#undef MBS_VECTOR
+#undef MBS_NAME
+
+static const mbi_step mbi_precondition_steps[] = {
+		MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(pre_measure),
+		MBI_STEP(pre_in), MBI_STEP(pre_mean), MBI_STEP(pre_out),
+		MBI_STEP(pre_start), MBI_STEP(pre_alpha), MBI_STEP(pre_next),
+		MBI_STEP(pre_first), MBI_STEP(pre_iterate), };
+
+static void mbi_precondition_layout(merbit_solver *solver) {
+	int k;
+	for (k = 0; k <= MBI_AT_W; k++) { solver->alias[k] = MBI_SOLVE_NONE; }
+	for (k = 0; k < solver->kept; k++) { solver->alias[MBI_PRE_OWN + k] = MBI_SOLVE_OWN; }
+	if (solver->kept > 2) {
+		solver->alias[MBI_PRE_TABLE] = MBI_SOLVE_OWN;
+		solver->bytes_at[MBI_PRE_TABLE] = 2 * (MBI_PRE_DEGREE_MOST + 1) * (int64_t)sizeof(double);
+	}
+}
+
+static const mbi_solve_method mbi_precondition_engine_method = {
+		"preconditioner", "solve/precondition/precondition.cu", mbi_precondition_steps,
+		(int)(sizeof mbi_precondition_steps / sizeof mbi_precondition_steps[0]), 0, 0,
+		mbi_precondition_layout, NULL, NULL, {NULL, NULL}};
+
+static int mbi_precondition_on_gpu(const merbit_preconditioner *p) {
+	return p->side == MERBIT_SIDE_CUDA;
+}
+
+static merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
+	return mbi_precondition_on_gpu(p) ? mbi_device_enter(p->context) : MERBIT_OK;
+}
+
+static void mbi_precondition_leave(const merbit_preconditioner *p) {
+	if (mbi_precondition_on_gpu(p)) { mbi_device_leave(p->context); }
+}
+
+static merbit_status mbi_precondition_engine(merbit_preconditioner *p, int block,
+		int product, int vectors) {
+	merbit_solver *solver = (merbit_solver *)mbi_allocate(p->context, sizeof *solver);
+	if (solver == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a preconditioner's record");
+	}
+	memset(solver, 0, sizeof *solver);
+	mbi_context_retain(p->context);
+	mbi_matrix_retain(p->view.owner);
+	p->engine = solver;
+	solver->context = p->context;
+	solver->view = p->view;
+	solver->type = p->type;
+	solver->n = solver->v.n = p->n;
+	solver->method = &mbi_precondition_engine_method;
+	solver->desc.side = p->side;
+	solver->desc.preconditioner = p->desc.kind;
+	solver->desc.deterministic = p->desc.deterministic;
+	solver->desc.reorder = -1;
+	solver->corrects = 1;
+	solver->planless = !product;
+	solver->kept = vectors;
+	solver->v.block = block;
+	if (!product && block > 0) { MBI_TRY(merbit_view_check(p->context, &p->view)); }
+	return mbi_solver_build(solver);
+}
+
+static merbit_status mbi_precondition_step(merbit_preconditioner *p, int step,
+		const void *r, void *z, void *stream) {
+	merbit_solver *engine = p->engine;
+	merbit_status status;
+	engine->v.at[MBI_PRE_R] = mbi_device_pointer(mbi_device_address(r));
+	engine->v.at[MBI_PRE_Z] = z;
+	engine->gpu.stream = stream;
+	status = mbi_solve_step(engine, step);
+	engine->gpu.stream = NULL;
+	return status;
+}
+
+static void mbi_precondition_count(const merbit_solver *engine, const merbit_plan *plan,
+		merbit_preconditioner_info *info) {
+	merbit_plan_info of_plan;
+	if (engine != NULL) {
+		const int64_t single = engine->single_values != NULL || engine->single_there != 0
+				? mbi_view_values(&engine->view) * (int64_t)sizeof(float) : 0;
+		*(mbi_solve_on_gpu(engine) ? &info->device_bytes : &info->host_bytes) +=
+				(int64_t)engine->bytes;
+		*(engine->single_there != 0 ? &info->device_bytes : &info->host_bytes) += single;
+	}
+	if (plan != NULL) {
+		(void)merbit_plan_get_info(plan, &of_plan);
+		info->device_bytes += of_plan.device_bytes;
+		info->host_bytes += of_plan.host_bytes;
+	}
+}
+
+/* ==== >>solve/precondition/blocks.c  preconditioners: Jacobi, block Jacobi ==== */
+static merbit_status mbi_pre_blocks_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	p->engine->v.from = MBI_PRE_R;
+	p->engine->v.to = MBI_PRE_Z;
+	return mbi_precondition_step(p, MBI_STEP_BLOCKS, r, z, stream);
+}
+
+static void mbi_pre_blocks_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	(void)snprintf(text, size, " of blocks of %d rows", p->desc.block_size);
+}
+
+static void mbi_pre_blocks_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const int64_t entries = p->n * (p->desc.block_size > 0 ? p->desc.block_size : 1);
+	info->operator_complexity =
+			p->view.nnz > 0 ? (double)entries / (double)mbi_view_values(&p->view) : 1;
+}
+
+static const mbi_precondition_method mbi_jacobi_method = {
+		"Jacobi", 1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, NULL, mbi_pre_blocks_info, NULL};
+static const mbi_precondition_method mbi_block_jacobi_method = {
+		"block Jacobi",      -1,  0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
+		mbi_pre_blocks_info, NULL};
+
+/* ==== >>solve/precondition/examine.c  preconditioners: why a matrix is not positive definite ==== */
+static double mbi_csr_value(const merbit_view *csr, int64_t k) {
+	return csr->values == NULL ? 1.0
+			: mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
+			: ((const double *)csr->values)[k];
+}
+
+static int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
+	int64_t low = mbi_row_start(csr, row), high = mbi_row_start(csr, row + 1);
+	while (low < high) {
+		const int64_t middle = low + (high - low) / 2;
+		const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, middle);
+		if (at == column) { return middle; }
+		if (at < column) { low = middle + 1; } else { high = middle; }
+	}
+	return -1;
+}
+
+typedef struct mbi_examine {
+	const merbit_view *csr;
+	int64_t *bad;
+	int tasks;
+} mbi_examine;
+
+static double mbi_examine_at(const merbit_view *csr, int64_t row, int64_t column) {
+	const int64_t k = mbi_csr_find(csr, row, column);
+	return k < 0 ? 0 : mbi_csr_value(csr, k);
+}
+
+static int mbi_examine_wrong(const merbit_view *csr, int64_t row, int64_t column, double value) {
+	const double epsilon = mbi_view_type(csr) == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+	double mirrored, size;
+	if (!(value - value == 0) || (row == column && !(value > 0))) { return 1; }
+	if (row == column) { return 0; }
+	mirrored = mbi_examine_at(csr, column, row);
+	if (value == mirrored) { return 0; }
+	size = sqrt(fabs(mbi_examine_at(csr, row, row))) *
+			sqrt(fabs(mbi_examine_at(csr, column, column)));
+	return fabs(value - mirrored) > sqrt(epsilon) * size;
+}
+
+static void mbi_examine_rows(void *argument, int task) {
+	mbi_examine *e = (mbi_examine *)argument;
+	const merbit_view *csr = e->csr;
+	const int64_t last = mbi_share(csr->rows, e->tasks, task + 1);
+	int64_t row, k;
+	e->bad[2 * task] = -1;
+	for (row = mbi_share(csr->rows, e->tasks, task); row < last; row++) {
+		for (k = mbi_row_start(csr, row); k < mbi_row_start(csr, row + 1); k++) {
+			const int64_t column = mbi_index_at(csr->col_ind, csr->index_type, k);
+			if (mbi_examine_wrong(csr, row, column, mbi_csr_value(csr, k))) {
+				e->bad[2 * task] = row;
+				e->bad[2 * task + 1] = column;
+				return;
+			}
+		}
+		if (mbi_csr_find(csr, row, row) < 0) {
+			e->bad[2 * task] = e->bad[2 * task + 1] = row;
+			return;
+		}
+	}
+}
+
+static merbit_status mbi_examine_fail(merbit_preconditioner *p, const merbit_view *csr,
+		int64_t row, int64_t column) {
+	const double value = mbi_examine_at(csr, row, column);
+	char where[96], why[96];
+	(void)snprintf(where, sizeof where, "A(%" PRId64 ", %" PRId64 "), counted from 0, is %g", row,
+			column, value);
+	if (row == column || !(value - value == 0)) {
+		(void)snprintf(why, sizeof why, "%s", value - value == 0 ? "" : ", which is not finite");
+	} else {
+		(void)snprintf(why, sizeof why, ", but A(%" PRId64 ", %" PRId64 ") is %g", column, row,
+				mbi_examine_at(csr, column, row));
+	}
+	return mbi_fail(p->context, MERBIT_INVALID_MATRIX, "%s%s: %s " MBI_PRE_NEEDS_SPD, where, why,
+			mbi_precondition_name(p->desc.kind));
+}
+
+static merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p,
+		const merbit_view *csr) {
+	mbi_examine e;
+	void *bad = NULL;
+	merbit_status status = MERBIT_OK;
+	int task;
+	e.csr = csr;
+	e.tasks = mbi_share_tasks(p->context, csr->nnz + csr->rows);
+	MBI_TRY(mbi_allocate_array(p->context, e.tasks, 2 * sizeof(int64_t), "rows at fault", &bad));
+	e.bad = (int64_t *)bad;
+	mbi_parallel(p->context, e.tasks, mbi_examine_rows, &e);
+	for (task = 0; task < e.tasks && status == MERBIT_OK; task++) {
+		if (e.bad[2 * task] >= 0) {
+			status = mbi_examine_fail(p, csr, e.bad[2 * task], e.bad[2 * task + 1]);
+		}
+	}
+	mbi_release(p->context, bad);
+	return status;
+}
+
+static merbit_status mbi_precondition_examine(merbit_preconditioner *p, const merbit_view *a) {
+	merbit_matrix *copy = NULL;
+	merbit_status status;
+	MBI_TRY(merbit_matrix_create(p->context, a, &copy));
+	status = mbi_precondition_examine_csr(p, &copy->view);
+	merbit_matrix_destroy(copy);
+	return status;
+}
+
+/* ==== >>solve/precondition/chebyshev.c  preconditioners: Chebyshev's polynomial ==== */
+#define MBI_LANCZOS_STEPS 16
+#define MBI_CHEBYSHEV_MARGIN 1.05
+#define MBI_CHEBYSHEV_RATIO \
+	1e-4
+
+typedef struct mbi_chebyshev { double low, high; } mbi_chebyshev;
+
+static int mbi_lanczos_below(const double *t, int size, double at) {
+	double pivot = 1;
+	int k, below = 0;
+	for (k = 0; k < size; k++) {
+		const double off = k > 0 ? t[3 * k + 1] : 0;
+		pivot = t[3 * k] - at - (off * off) / pivot;
+		pivot = pivot == 0 ? DBL_MIN : pivot;
+		below += pivot < 0;
+	}
+	return below;
+}
+
+static double mbi_lanczos_value(const double *t, int size, int index) {
+	double most = 0, low, high;
+	int k;
+	for (k = 0; k < size; k++) {
+		const double row =
+				fabs(t[3 * k]) + (k > 0 ? t[3 * k + 1] : 0) + (k + 1 < size ? t[3 * k + 4] : 0);
+		most = row > most ? row : most;
+	}
+	low = -most;
+	high = most;
+	for (k = 0; k < 60; k++) {
+		const double middle = 0.5 * (low + high);
+		if (mbi_lanczos_below(t, size, middle) > index) { high = middle; } else { low = middle; }
+	}
+	return 0.5 * (low + high);
+}
+
+static merbit_status mbi_chebyshev_product(merbit_solver *engine, void *stream) {
+	void *const *at = engine->v.at;
+	return merbit_spmv(engine->plan, NULL, NULL, at[MBI_PRE_OWN], NULL, at[MBI_PRE_OWN + 1], stream);
+}
+
+static void mbi_chebyshev_swap(merbit_solver *engine) {
+	void *newest = engine->v.at[MBI_PRE_OWN + 2];
+	engine->v.at[MBI_PRE_OWN + 2] = engine->v.at[MBI_PRE_OWN];
+	engine->v.at[MBI_PRE_OWN] = newest;
+}
+
+static merbit_status mbi_chebyshev_lanczos(merbit_preconditioner *p, int steps) {
+	merbit_solver *engine = p->engine;
+	int k;
+	MBI_TRY(mbi_precondition_step(p, MBI_PRE_START, NULL, NULL, NULL));
+	for (k = 0; k < steps; k++) {
+		MBI_TRY(mbi_chebyshev_product(engine, NULL));
+		MBI_TRY(mbi_precondition_step(p, MBI_PRE_ALPHA_STEP, NULL, NULL, NULL));
+		MBI_TRY(mbi_precondition_step(p, MBI_PRE_NEXT, NULL, NULL, NULL));
+		mbi_chebyshev_swap(engine);
+	}
+	return mbi_solve_download(engine, &engine->seen, engine->memory, sizeof engine->seen);
+}
+
+static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merbit_view *a,
+		int steps, mbi_chebyshev *own) {
+	const double *t = p->engine->seen.ring;
+	const double epsilon = p->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+	double low, high, skew = 0;
+	int size = 0;
+	while (size < steps && (size == 0 || t[3 * size + 1] > 1e3 * epsilon * fabs(t[0]))) { size++; }
+	low = mbi_lanczos_value(t, size, 0);
+	high = mbi_lanczos_value(t, size, size - 1);
+	while (--size > 0) {
+		const double differ = fabs(t[3 * size + 2] - t[3 * size + 1]);
+		skew = differ > skew ? differ : skew;
+	}
+	if (p->engine->seen.state.scalar[MBI_PRE_NEGATIVE] > 0 || !(high > 0) || !(high <= DBL_MAX) ||
+			low < -1e3 * epsilon * high || skew > sqrt(epsilon) * high) {
+		MBI_TRY(mbi_precondition_examine(p, a));
+		return mbi_fail(p->context, MERBIT_INVALID_MATRIX,
+				"Lanczos finds %g to %g for the eigenvalues of D^-1 A, with the diagonal D of "
+				"A: %s " MBI_PRE_NEEDS_SPD, low, high, mbi_precondition_name(p->desc.kind));
+	}
+	own->high = MBI_CHEBYSHEV_MARGIN * high;
+	own->low = low > MBI_CHEBYSHEV_RATIO * own->high ? low : MBI_CHEBYSHEV_RATIO * own->high;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_chebyshev *own = (mbi_chebyshev *)p->state;
+	const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
+	double factors[2 * (MBI_PRE_DEGREE_MOST + 1)] = {0};
+	double theta, delta, rho;
+	merbit_status status;
+	int k;
+	if (p->n == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_chebyshev_lanczos(p, steps);
+	if (status == MERBIT_OK) { status = mbi_chebyshev_interval(p, a, steps, own); }
+	theta = 0.5 * (own->high + own->low);
+	delta = 0.5 * (own->high - own->low);
+	rho = delta / theta;
+	factors[0] = 1 / theta;
+	for (k = 1; k <= p->desc.degree; k++) {
+		const double last = rho;
+		rho = 1 / (2 * theta / delta - last);
+		factors[2 * k] = rho * last;
+		factors[2 * k + 1] = 2 * rho / delta;
+	}
+	if (status == MERBIT_OK) {
+		status = mbi_solve_upload(p->engine, p->engine->v.at[MBI_PRE_TABLE], factors, sizeof factors);
+	}
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static merbit_status mbi_chebyshev_create(merbit_preconditioner *p, const merbit_view *a) {
+	p->state = mbi_allocate(p->context, sizeof(mbi_chebyshev));
+	if (p->state == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a polynomial's record");
+	}
+	memset(p->state, 0, sizeof(mbi_chebyshev));
+	return mbi_chebyshev_update(p, a);
+}
+
+static merbit_status mbi_chebyshev_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	merbit_solver *engine = p->engine;
+	void *const own = engine->v.at[MBI_PRE_OWN], *const other = engine->v.at[MBI_PRE_OWN + 2];
+	const int odd = p->desc.degree % 2;
+	merbit_status status;
+	int k;
+	engine->v.at[MBI_PRE_OWN + 2] = odd ? own : z;
+	engine->v.at[MBI_PRE_OWN] = odd ? z : own;
+	status = mbi_precondition_step(p, MBI_PRE_FIRST, r, z, stream);
+	for (k = 1; k <= p->desc.degree && status == MERBIT_OK; k++) {
+		mbi_chebyshev_swap(engine);
+		engine->v.from = k;
+		status = mbi_chebyshev_product(engine, stream);
+		if (status == MERBIT_OK) { status = mbi_precondition_step(p, MBI_PRE_ITERATE, r, z, stream); }
+	}
+	engine->v.at[MBI_PRE_OWN] = own;
+	engine->v.at[MBI_PRE_OWN + 2] = other;
+	return status;
+}
+
+static void mbi_chebyshev_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	const mbi_chebyshev *own = (const mbi_chebyshev *)p->state;
+	(void)snprintf(text, size, " of degree %d for eigenvalues from %.6g to %.6g", p->desc.degree,
+			own->low, own->high);
+}
+
+static void mbi_chebyshev_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	info->operator_complexity = p->desc.degree;
+}
+
+static void mbi_chebyshev_destroy(merbit_preconditioner *p) { mbi_release(p->context, p->state); }
+
+static const mbi_precondition_method mbi_chebyshev_method = {"Chebyshev", 1, 1, 3,
+		mbi_chebyshev_create, mbi_chebyshev_apply, mbi_chebyshev_update, mbi_chebyshev_describe,
+		mbi_chebyshev_info, mbi_chebyshev_destroy};
+
+/* ==== >>solve/precondition/fsai.c  preconditioners: factorised sparse approximate inverse ==== */
+#define MBI_FSAI_MOST 64
+
+typedef struct mbi_fsai {
+	void *row_ptr, *columns, *values;
+	merbit_view g;
+	merbit_plan *plans[2];
+} mbi_fsai;
+
+typedef struct mbi_fsai_rows {
+	merbit_context *context;
+	const merbit_view *a;
+	mbi_fsai *own;
+	int64_t bad;
+	double pivot;
+	int tasks;
+} mbi_fsai_rows;
+
+static int mbi_fsai_places(const merbit_view *a, int64_t row, int32_t *columns) {
+	double sizes[MBI_FSAI_MOST];
+	const int64_t end = mbi_csr_find(a, row, row);
+	int count = 0, i;
+	int64_t k;
+	for (k = mbi_row_start(a, row); k < end; k++) {
+		const int32_t column = (int32_t)mbi_index_at(a->col_ind, a->index_type, k);
+		const int64_t diagonal =
+				end - mbi_row_start(a, row) < MBI_FSAI_MOST ? -1 : mbi_csr_find(a, column, column);
+		const double size =
+				diagonal < 0 ? 0 : fabs(mbi_csr_value(a, k)) / sqrt(mbi_csr_value(a, diagonal));
+		int place = count;
+		if (count == MBI_FSAI_MOST - 1) {
+			place = 0;
+			for (i = 1; i < count; i++) { place = sizes[i] < sizes[place] ? i : place; }
+			if (size <= sizes[place]) { continue; }
+			for (i = place; i + 1 < count; i++) {
+				columns[i] = columns[i + 1];
+				sizes[i] = sizes[i + 1];
+			}
+			place = count - 1;
+		} else { count++; }
+		columns[place] = column;
+		sizes[place] = size;
+	}
+	columns[count] = (int32_t)row;
+	return count + 1;
+}
+
+static int mbi_fsai_solve(double *l, int count, double epsilon, double *y, double *pivot) {
+	int i, j, k;
+	for (i = 0; i < count; i++) {
+		double *row = l + i * (i + 1) / 2;
+		const double diagonal = row[i], least = 8 * count * epsilon * diagonal;
+		for (j = 0; j <= i; j++) {
+			const double *other = l + j * (j + 1) / 2;
+			double sum = row[j];
+			for (k = 0; k < j; k++) { sum -= row[k] * other[k]; }
+			if (j < i) { row[j] = sum / other[j]; } else if (!(sum >= -least)) {
+				*pivot = sum;
+				return i;
+			} else { row[i] = sqrt(sum > least ? sum : diagonal); }
+		}
+	}
+	for (i = count - 1; i >= 0; i--) {
+		double sum = i == count - 1 ? 1 : 0;
+		for (k = i + 1; k < count; k++) { sum -= l[k * (k + 1) / 2 + i] * y[k]; }
+		y[i] = sum / l[i * (i + 1) / 2 + i];
+	}
+	return count;
+}
+
+static void mbi_fsai_fill(void *argument, int task) {
+	mbi_fsai_rows *f = (mbi_fsai_rows *)argument;
+	const int64_t last = mbi_share_rows(f->a, f->tasks, task + 1);
+	const double epsilon = mbi_view_type(f->a) == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+	double l[MBI_FSAI_MOST * (MBI_FSAI_MOST + 1) / 2], y[MBI_FSAI_MOST], pivot = 0;
+	int64_t row;
+	for (row = mbi_share_rows(f->a, f->tasks, task); row < last; row++) {
+		const int64_t first = mbi_row_start(&f->own->g, row);
+		const int count = (int)(mbi_row_start(&f->own->g, row + 1) - first);
+		const int32_t *columns = (const int32_t *)f->own->columns + first;
+		int i, j;
+		for (i = 0; i < count; i++) {
+			for (j = 0; j <= i; j++) {
+				const int64_t k = mbi_csr_find(f->a, columns[i], columns[j]);
+				l[i * (i + 1) / 2 + j] = k < 0 ? 0 : mbi_csr_value(f->a, k);
+			}
+		}
+		if (mbi_fsai_solve(l, count, epsilon, y, &pivot) < count) {
+			mbi_mutex_lock(&f->context->lock);
+			if (f->bad < 0 || row < f->bad) {
+				f->bad = row;
+				f->pivot = pivot;
+			}
+			mbi_mutex_unlock(&f->context->lock);
+			return;
+		}
+		for (i = 0; i < count; i++) {
+			if (mbi_view_type(f->a) == MERBIT_F32) {
+				((float *)f->own->values)[first + i] = (float)y[i];
+			} else { ((double *)f->own->values)[first + i] = y[i]; }
+		}
+	}
+}
+
+static merbit_status mbi_fsai_shape(merbit_preconditioner *p, mbi_fsai *own,
+		const merbit_view *a) {
+	const size_t offset = a->offset_type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
+	int32_t columns[MBI_FSAI_MOST];
+	int64_t row, count = 0, lower;
+	MBI_TRY(mbi_allocate_array(p->context, p->n + 1, offset, "row offsets of G", &own->row_ptr));
+	mbi_index_set(own->row_ptr, a->offset_type, 0, 0);
+	for (row = 0; row < p->n; row++) {
+		lower = mbi_csr_find(a, row, row) + 1 - mbi_row_start(a, row);
+		count += lower < MBI_FSAI_MOST ? lower : MBI_FSAI_MOST;
+		mbi_index_set(own->row_ptr, a->offset_type, row + 1, count);
+	}
+	MBI_TRY(mbi_allocate_array(p->context, count, sizeof(int32_t), "columns of G", &own->columns));
+	MBI_TRY(mbi_allocate_array(p->context, count, mbi_type_size(p->type), "values of G",
+			&own->values));
+	for (row = 0; row < p->n; row++) {
+		const int64_t first = mbi_index_at(own->row_ptr, a->offset_type, row);
+		const int places = mbi_fsai_places(a, row, columns);
+		memcpy((int32_t *)own->columns + first, columns, (size_t)places * sizeof columns[0]);
+	}
+	own->g = merbit_csr(p->n, p->n, count, own->row_ptr, own->columns, own->values);
+	own->g.offset_type = a->offset_type;
+	own->g.value_type = p->type;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_fsai_values(merbit_preconditioner *p, mbi_fsai *own,
+		const merbit_view *a) {
+	mbi_fsai_rows f;
+	f.context = p->context;
+	f.a = a;
+	f.own = own;
+	f.bad = -1;
+	f.pivot = 0;
+	f.tasks = mbi_share_tasks(p->context, 4 * a->nnz + a->rows);
+	mbi_parallel(p->context, f.tasks, mbi_fsai_fill, &f);
+	return f.bad < 0 ? MERBIT_OK : mbi_fail(p->context, MERBIT_INVALID_MATRIX,
+			"the part of A that row %" PRId64 ", counted from 0, couples is not positive "
+			"definite (a pivot is %g): %s " MBI_PRE_NEEDS_SPD,
+			f.bad, f.pivot, mbi_precondition_name(p->desc.kind));
+}
+
+static merbit_status mbi_fsai_plan(merbit_preconditioner *p, mbi_fsai *own) {
+	int k;
+	for (k = 0; k < 2; k++) {
+		merbit_plan_desc desc;
+		memset(&desc, 0, sizeof desc);
+		desc.operation = k == 0 ? MERBIT_OPERATION_N : MERBIT_OPERATION_T;
+		desc.side = p->side;
+		desc.deterministic = p->desc.deterministic;
+		desc.expected_calls = MBI_SOLVER_PRODUCTS;
+		MBI_TRY(own->plans[k] != NULL
+				? merbit_plan_update_values(own->plans[k], own->values, MERBIT_MEMORY_HOST)
+				: merbit_plan_create(p->context, &own->g, &desc, &own->plans[k]));
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_fsai_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_fsai *own = (mbi_fsai *)p->state;
+	merbit_matrix *copy = NULL;
+	merbit_status status;
+	MBI_TRY(merbit_matrix_create(p->context, a, &copy));
+	status = mbi_precondition_examine_csr(p, &copy->view);
+	if (status == MERBIT_OK && own->values == NULL) { status = mbi_fsai_shape(p, own, &copy->view); }
+	if (status == MERBIT_OK) { status = mbi_fsai_values(p, own, &copy->view); }
+	merbit_matrix_destroy(copy);
+	return status == MERBIT_OK ? mbi_fsai_plan(p, own) : status;
+}
+
+static merbit_status mbi_fsai_create(merbit_preconditioner *p, const merbit_view *a) {
+	p->state = mbi_allocate(p->context, sizeof(mbi_fsai));
+	if (p->state == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for an approximate inverse");
+	}
+	memset(p->state, 0, sizeof(mbi_fsai));
+	return mbi_fsai_update(p, a);
+}
+
+static merbit_status mbi_fsai_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	const mbi_fsai *own = (const mbi_fsai *)p->state;
+	void *between = p->engine->v.at[MBI_PRE_OWN];
+	MBI_TRY(merbit_spmv(own->plans[0], NULL, NULL, r, NULL, between, stream));
+	return merbit_spmv(own->plans[1], NULL, NULL, between, NULL, z, stream);
+}
+
+static void mbi_fsai_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	(void)snprintf(text, size, " of %" PRId64 " nonzeros%s", ((const mbi_fsai *)p->state)->g.nnz,
+			mbi_precondition_on_gpu(p) ? ", made by CPU threads," : "");
+}
+
+static void mbi_fsai_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const mbi_fsai *own = (const mbi_fsai *)p->state;
+	info->host_bytes += own->g.nnz * (int64_t)(sizeof(int32_t) + mbi_type_size(p->type)) +
+			(p->n + 1) * (own->g.offset_type == MERBIT_INDEX_64 ? 8 : 4);
+	info->operator_complexity =
+			info->nonzeros[0] > 0 ? 2 * (double)own->g.nnz / (double)info->nonzeros[0] : 1;
+	mbi_precondition_count(NULL, own->plans[0], info);
+	mbi_precondition_count(NULL, own->plans[1], info);
+}
+
+static void mbi_fsai_destroy(merbit_preconditioner *p) {
+	mbi_fsai *own = (mbi_fsai *)p->state;
+	if (own != NULL) {
+		merbit_plan_destroy(own->plans[0]);
+		merbit_plan_destroy(own->plans[1]);
+		mbi_release(p->context, own->row_ptr);
+		mbi_release(p->context, own->columns);
+		mbi_release(p->context, own->values);
+		mbi_release(p->context, own);
+	}
+}
+
+static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsai_create,
+		mbi_fsai_apply, mbi_fsai_update, mbi_fsai_describe, mbi_fsai_info, mbi_fsai_destroy};
+
+/* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
+/* ==== >>solve/amg/amg.h ==== */
+#ifndef MBI_AMG_H
+#define MBI_AMG_H
+
+#define MBI_AMG_THETA 0.1
+#define MBI_AMG_OMEGA (4.0 / 3)
+#define MBI_AMG_NEIGHBOURS \
+	64
+#define MBI_AMG_LEAST_DIAGONAL 0.1
+#define MBI_AMG_DENSE 6
+#define MBI_LAMBDA_STEPS 8
+#define MBI_LAMBDA_LEAST 1e-8
+#define MBI_LAMBDA_SAFETY 1.1
+#define MBI_LAMBDA_DOMINANT 2.01
+#define MBI_AMG_COARSENING 1.5
+#define MBI_AMG_LEVELS 16
+#define MBI_AMG_COARSEST 256
+#define MBI_AMG_VECTORS_MOST 32
+
+typedef struct mbi_amg_csr {
+	int64_t rows, cols, nnz;
+	int32_t *row_ptr;
+	int32_t *col_ind;
+	double *values;
+} mbi_amg_csr;
+
+typedef struct mbi_amg_level {
+	mbi_amg_csr a;
+	int borrowed;
+	int block;
+	mbi_amg_csr strong;
+	int32_t *aggregate;
+	int32_t aggregates;
+	int vectors;
+	double *near;
+	double *t;
+	int plain;
+	double *inverse;
+	double lambda;
+	mbi_amg_csr p, r;
+} mbi_amg_level;
+
+enum { MBI_AMG_NO_MEMORY = 1, MBI_AMG_TOO_MANY = 2 };
+typedef struct mbi_amg_part {
+	int32_t *col_ind;
+	double *values;
+	int64_t used, room, first;
+	int failed;
+} mbi_amg_part;
+typedef struct mbi_amg_build {
+	merbit_context *context;
+	mbi_amg_csr *to;
+	const char *what;
+	void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
+	void *self;
+	int tasks, valued;
+	int64_t columns, hint;
+	int32_t *marks;
+	mbi_amg_part parts[MBI_MAX_THREADS];
+} mbi_amg_build;
+
+#define MBI_CYCLE_DEGREE 2
+#define MBI_CYCLE_RATIO 4.0
+#define MBI_CYCLE_MOST 8
+#define MBI_CYCLE_RATIO_LAST 30.0
+#define MBI_CYCLE_SCALARS (3 * (2 + MBI_CYCLE_MOST))
+
+typedef struct mbi_amg_grid {
+	int64_t rows;
+	merbit_view views[3];
+	merbit_plan *plans[3];
+	float *single[3];
+	void *inverse, *b, *x, *y;
+} mbi_amg_grid;
+
+typedef struct mbi_amg {
+	int count;
+	mbi_amg_level levels[MBI_AMG_LEVELS];
+	int64_t entries[MBI_AMG_LEVELS];
+	mbi_amg_grid grids[MBI_AMG_LEVELS];
+	mbi_amg_csr coarsest;
+	float *coarsest_single;
+	merbit_view dense;
+	struct mbi_amg_gpu *gpu;
+	void *space;
+	uint64_t space_bytes;
+	double *scalars;
+} mbi_amg;
+
+#endif
+
+static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
+	mbi_release(context, csr->row_ptr);
+	mbi_release(context, csr->col_ind);
+	mbi_release(context, csr->values);
+	memset(csr, 0, sizeof *csr);
+}
+
+static merbit_view mbi_amg_view(const mbi_amg_csr *csr) {
+	merbit_view view;
+	memset(&view, 0, sizeof view);
+	view.rows = csr->rows;
+	view.cols = csr->cols;
+	view.nnz = csr->nnz;
+	view.row_ptr = csr->row_ptr;
+	view.col_ind = csr->col_ind;
+	view.values = csr->values;
+	return view;
+}
+
+static int64_t mbi_amg_share(const mbi_amg_csr *csr, int tasks, int task) {
+	const int64_t goal = mbi_share(csr->rows + csr->nnz, tasks, task);
+	int64_t low = 0, high = csr->rows;
+	while (low < high) {
+		const int64_t middle = low + (high - low) / 2;
+		if (csr->row_ptr[middle] + middle < goal) { low = middle + 1; } else { high = middle; }
+	}
+	return low;
+}
+
+static int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries) {
+	mbi_amg_part *part = &build->parts[task];
+	const int64_t room = part->used + entries;
+	int32_t *col_ind;
+	double *values = NULL;
+	if (room <= part->room) { return 1; }
+	part->room = room > part->room + part->room / 2 ? room : part->room + part->room / 2;
+	part->failed = part->room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
+	if (part->failed == MBI_AMG_TOO_MANY) { return 0; }
+	col_ind = (int32_t *)mbi_allocate(build->context, (size_t)part->room * sizeof *col_ind);
+	if (build->valued) {
+		values = (double *)mbi_allocate(build->context, (size_t)part->room * sizeof *values);
+	}
+	if (col_ind == NULL || (build->valued && values == NULL)) {
+		mbi_release(build->context, col_ind);
+		mbi_release(build->context, values);
+		return 0;
+	}
+	part->failed = 0;
+	if (part->used > 0) {
+		memcpy(col_ind, part->col_ind, (size_t)part->used * sizeof *col_ind);
+		if (build->valued) { memcpy(values, part->values, (size_t)part->used * sizeof *values); }
+	}
+	mbi_release(build->context, part->col_ind);
+	mbi_release(build->context, part->values);
+	part->col_ind = col_ind;
+	part->values = values;
+	return 1;
+}
+
+static void mbi_amg_join_task(void *argument, int task) {
+	const mbi_amg_build *build = (const mbi_amg_build *)argument;
+	const mbi_amg_part *part = &build->parts[task];
+	if (part->used > 0) {
+		memcpy(build->to->col_ind + part->first, part->col_ind,
+				(size_t)part->used * sizeof *part->col_ind);
+		if (build->valued) {
+			memcpy(build->to->values + part->first, part->values,
+					(size_t)part->used * sizeof *part->values);
+		}
+	}
+}
+
+static merbit_status mbi_amg_join(mbi_amg_build *build) {
+	mbi_amg_csr *to = build->to;
+	int64_t nnz = 0, row;
+	int task;
+	for (task = 0; task < build->tasks; task++) {
+		mbi_amg_part *part = &build->parts[task];
+		if (part->failed == MBI_AMG_NO_MEMORY) {
+			return mbi_fail(build->context, MERBIT_OUT_OF_MEMORY,
+					"no memory for %s of a multigrid level: %" PRId64 " entries", build->what, part->room);
+		}
+		part->first = nnz;
+		nnz += part->used;
+		if (part->failed == MBI_AMG_TOO_MANY || nnz > INT32_MAX) {
+			return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
+					"%s of a multigrid level has more than 2^31 - 1 entries; use "
+					"MERBIT_PRECONDITIONER_CHEBYSHEV or MERBIT_PRECONDITIONER_JACOBI", build->what);
+		}
+	}
+	to->nnz = nnz;
+	to->row_ptr[0] = 0;
+	for (row = 0; row < to->rows; row++) { to->row_ptr[row + 1] += to->row_ptr[row]; }
+	if (build->tasks == 1) {
+		to->col_ind = build->parts[0].col_ind;
+		to->values = build->parts[0].values;
+		build->parts[0].col_ind = NULL;
+		build->parts[0].values = NULL;
+		return MERBIT_OK;
+	}
+	MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->col_ind, build->what,
+			(void **)&to->col_ind));
+	if (build->valued) {
+		MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->values, build->what,
+				(void **)&to->values));
+	}
+	mbi_parallel(build->context, build->tasks, mbi_amg_join_task, build);
+	return MERBIT_OK;
+}
+
+static void mbi_amg_build_task(void *argument, int task) {
+	mbi_amg_build *build = (mbi_amg_build *)argument;
+	int32_t *marks = build->marks + build->columns * task;
+	int64_t i;
+	for (i = 0; i < build->columns; i++) { marks[i] = -1; }
+	if (mbi_amg_reserve(build, task, build->hint / build->tasks + 16)) {
+		build->rows(build, task, marks);
+	}
+}
+
+static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *build,
+		int64_t rows, int64_t cols) {
+	merbit_status status;
+	int task;
+	build->context = context;
+	memset(build->parts, 0, sizeof build->parts);
+	memset(build->to, 0, sizeof *build->to);
+	build->to->rows = rows;
+	build->to->cols = cols;
+	MBI_TRY(mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr, build->what,
+			(void **)&build->to->row_ptr));
+	status = mbi_allocate_array(context, build->columns * build->tasks + 1, sizeof *build->marks,
+			"marks of columns", (void **)&build->marks);
+	if (status == MERBIT_OK) {
+		mbi_parallel(context, build->tasks, mbi_amg_build_task, build);
+		status = mbi_amg_join(build);
+	}
+	mbi_release(context, build->marks);
+	for (task = 0; task < build->tasks; task++) {
+		mbi_release(context, build->parts[task].col_ind);
+		mbi_release(context, build->parts[task].values);
+	}
+	if (status != MERBIT_OK) { mbi_amg_csr_release(context, build->to); }
+	return status;
+}
+
+static void mbi_amg_sort(int32_t *columns, int64_t length) {
+	static const int64_t gaps[] = {1750, 701, 301, 132, 57, 23, 10, 4, 1};
+	int64_t i, j;
+	int g = length > 23 ? length > 1750 ? 0 : 4 : length > 10 ? 7 : 8;
+	for (; g < 9; g++) {
+		for (i = gaps[g]; i < length; i++) {
+			const int32_t column = columns[i];
+			for (j = i; j >= gaps[g] && columns[j - gaps[g]] > column; j -= gaps[g]) {
+				columns[j] = columns[j - gaps[g]];
+			}
+			columns[j] = column;
+		}
+	}
+}
+
+static merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
+		int flags, mbi_amg_csr *csr) {
+	merbit_matrix *matrix;
+	memset(csr, 0, sizeof *csr);
+	MBI_TRY(mbi_matrix_from_view(context, view, flags, &matrix));
+	if (matrix->view.offset_type == MERBIT_INDEX_64) {
+		merbit_matrix_destroy(matrix);
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"multigrid takes a matrix of at most 2^31 - 1 entries, but this one has "
+				"%" PRId64 "; use another preconditioner", view->nnz);
+	}
+	csr->rows = matrix->view.rows;
+	csr->cols = matrix->view.cols;
+	csr->nnz = matrix->view.nnz;
+	csr->row_ptr = (int32_t *)matrix->view.row_ptr;
+	csr->col_ind = (int32_t *)matrix->view.col_ind;
+	csr->values = (double *)matrix->view.values;
+	matrix->view.row_ptr = matrix->view.col_ind = matrix->view.values = NULL;
+	merbit_matrix_destroy(matrix);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/strength.c  multigrid: strength of connection ==== */
+typedef struct mbi_strength {
+	mbi_amg_build build;
+	const mbi_amg_csr *a;
+	int block, tasks;
+	double theta;
+	double *roots;
+} mbi_strength;
+
+static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_strength *s = (const mbi_strength *)build->self;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_share(build->to->rows, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t node = mbi_share(build->to->rows, build->tasks, task), k;
+	for (; node < last; node++) {
+		const int64_t from = a->row_ptr[node * s->block], to = a->row_ptr[(node + 1) * s->block];
+		const int64_t start = part->used;
+		if (!mbi_amg_reserve(build, task, to - from)) { return; }
+		for (k = from; k < to; k++) {
+			const int32_t column = a->col_ind[k] / s->block;
+			if (marks[column] < start) {
+				marks[column] = (int32_t)part->used;
+				part->col_ind[part->used] = column;
+				part->values[part->used++] = 0;
+			}
+			part->values[marks[column]] += a->values[k] * a->values[k];
+		}
+		for (k = start; k < part->used; k++) { part->values[k] = sqrt(part->values[k]); }
+		build->to->row_ptr[node + 1] = (int32_t)(part->used - start);
+	}
+}
+
+static void mbi_strength_roots(void *argument, int task) {
+	const mbi_strength *s = (const mbi_strength *)argument;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	for (; row < last; row++) {
+		double most = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const double size = fabs(a->values[k]);
+			most = size > most && a->col_ind[k] != row ? size : most;
+		}
+		s->roots[row] = sqrt(most);
+	}
+}
+
+static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_strength *s = (const mbi_strength *)build->self;
+	const mbi_amg_csr *a = s->a;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(a, build->tasks, task), k;
+	(void)marks;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		const double root = s->roots[row];
+		if (!mbi_amg_reserve(build, task, a->row_ptr[row + 1] - a->row_ptr[row])) { return; }
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t column = a->col_ind[k];
+			if (column != row && fabs(a->values[k]) > s->theta * (root * s->roots[column])) {
+				part->col_ind[part->used++] = column;
+			}
+		}
+		build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
+	}
+}
+
+static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
+		mbi_amg_csr *strong) {
+	const mbi_amg_csr *a = s->a;
+	merbit_status status;
+	s->tasks = mbi_share_tasks(context, a->nnz + a->rows);
+	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *s->roots, "the largest entries of rows",
+			(void **)&s->roots));
+	mbi_parallel(context, s->tasks, mbi_strength_roots, s);
+	memset(&s->build, 0, sizeof s->build);
+	s->build.to = strong;
+	s->build.what = "the strong neighbours";
+	s->build.rows = mbi_strength_rows;
+	s->build.self = s;
+	s->build.tasks = s->tasks;
+	s->build.hint = a->nnz;
+	status = mbi_amg_build_run(context, &s->build, a->rows, a->cols);
+	mbi_release(context, s->roots);
+	return status;
+}
+
+static merbit_status mbi_amg_strength(merbit_context *context, const mbi_amg_csr *a,
+		int block, double theta, mbi_amg_csr *strong) {
+	mbi_amg_csr nodes;
+	mbi_strength s;
+	merbit_status status;
+	memset(&s, 0, sizeof s);
+	s.a = a;
+	s.block = block;
+	s.theta = theta;
+	if (block == 1) { return mbi_strength_of_rows(context, &s, strong); }
+	s.build.to = &nodes;
+	s.build.what = "the norms of blocks";
+	s.build.rows = mbi_strength_norms;
+	s.build.self = &s;
+	s.build.tasks = mbi_share_tasks(context, a->nnz);
+	s.build.valued = 1;
+	s.build.columns = a->cols / block;
+	s.build.hint = a->nnz / block;
+	MBI_TRY(mbi_amg_build_run(context, &s.build, a->rows / block, a->cols / block));
+	s.a = &nodes;
+	status = mbi_strength_of_rows(context, &s, strong);
+	mbi_amg_csr_release(context, &nodes);
+	return status;
+}
+
+/* ==== >>solve/amg/aggregate.c  multigrid: aggregates ==== */
+#define MBI_AMG_ROOT UINT64_MAX
+
+typedef struct mbi_aggregate {
+	const mbi_amg_csr *strong;
+	uint64_t *keys, *near;
+	int32_t *aggregate, *before;
+	int tasks, round;
+	int64_t open[MBI_MAX_THREADS];
+	int32_t roots[MBI_MAX_THREADS + 1];
+} mbi_aggregate;
+
+static uint64_t mbi_amg_hash(uint64_t number) {
+	uint64_t h = number + UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return h ^ h >> 33;
+}
+
+static uint64_t mbi_aggregate_key(int round, int64_t node) {
+	return UINT64_C(1) << 62 |
+			(mbi_amg_hash((uint64_t)round << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
+}
+
+static void mbi_aggregate_mix(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
+			g->keys[node] = mbi_aggregate_key(g->round, node);
+		}
+	}
+}
+
+static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys, int64_t node) {
+	const int32_t *col_ind = g->strong->col_ind;
+	int64_t k;
+	uint64_t most = keys[node];
+	for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+		most = keys[col_ind[k]] > most ? keys[col_ind[k]] : most;
+	}
+	return most;
+}
+
+static void mbi_aggregate_near(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		if (g->near[node] != MBI_AMG_ROOT) { g->near[node] = mbi_aggregate_most(g, g->keys, node); }
+	}
+}
+
+static void mbi_aggregate_decide(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	g->open[task] = 0;
+	for (; node < last; node++) {
+		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
+			const uint64_t most = mbi_aggregate_most(g, g->near, node);
+			g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
+			g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
+			if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) { g->keys[node] = 1; }
+		}
+	}
+}
+
+static void mbi_aggregate_free(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		const int32_t *row_ptr = g->strong->row_ptr + node;
+		g->keys[node] = row_ptr[1] > row_ptr[0];
+		g->near[node] = 0;
+	}
+}
+
+static void mbi_aggregate_count(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	int32_t count = 0;
+	for (; node < last; node++) { count += g->keys[node] == MBI_AMG_ROOT; }
+	g->roots[task + 1] = count;
+}
+
+static void mbi_aggregate_number(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	int32_t next = g->roots[task];
+	for (; node < last; node++) {
+		if (g->keys[node] == MBI_AMG_ROOT) { g->aggregate[node] = next++; }
+	}
+}
+
+static void mbi_aggregate_join(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
+	for (; node < last; node++) {
+		if (g->aggregate[node] >= 0) { continue; }
+		for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
+			if (g->keys[g->strong->col_ind[k]] == MBI_AMG_ROOT) {
+				g->aggregate[node] = g->aggregate[g->strong->col_ind[k]];
+				break;
+			}
+		}
+	}
+}
+
+static void mbi_aggregate_rest(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k, j;
+	for (; node < last; node++) {
+		const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
+		int64_t most = 0;
+		if (g->before[node] >= 0) { continue; }
+		for (k = from; k < to; k++) {
+			const int32_t candidate = g->before[g->strong->col_ind[k]];
+			int64_t count = 0;
+			for (j = from; candidate >= 0 && j < to && j < from + MBI_AMG_NEIGHBOURS; j++) {
+				count += g->before[g->strong->col_ind[j]] == candidate;
+			}
+			if (count > most || (count == most && count > 0 && candidate < g->aggregate[node])) {
+				most = count;
+				g->aggregate[node] = candidate;
+			}
+		}
+	}
+}
+
+static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
+	int64_t open = 1;
+	int task;
+	mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
+	while (open > 0) {
+		g->round++;
+		mbi_parallel(context, g->tasks, mbi_aggregate_mix, g);
+		mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
+		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
+		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open[task]; }
+	}
+	mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
+	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
+	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
+	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
+}
+
+static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
+		int32_t *aggregate, int32_t *count) {
+	const int64_t nodes = strong->rows;
+	mbi_aggregate g;
+	void *keys;
+	int64_t i;
+	memset(&g, 0, sizeof g);
+	g.strong = strong;
+	g.aggregate = aggregate;
+	g.tasks = mbi_share_tasks(context, nodes + strong->nnz);
+	MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+	g.keys = (uint64_t *)keys;
+	g.near = g.keys + nodes;
+	g.before = (int32_t *)g.near;
+	for (i = 0; i < nodes; i++) { aggregate[i] = -1; }
+	mbi_aggregate_find(context, &g);
+	memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
+	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
+	*count = g.roots[g.tasks];
+	mbi_release(context, keys);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/lambda.c  multigrid: inverse diagonal, largest eigenvalue ==== */
+#define MBI_LAMBDA_CHUNK 8192
+
+typedef struct mbi_lambda {
+	mbi_amg_level *level;
+	double *v, *u, *w, *parts;
+	double alpha, beta;
+} mbi_lambda;
+
+static int64_t mbi_lambda_end(const mbi_lambda *e, int chunk) {
+	const int64_t end = ((int64_t)chunk + 1) * MBI_LAMBDA_CHUNK;
+	return end < e->level->a.rows ? end : e->level->a.rows;
+}
+
+static void mbi_lambda_diagonal(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const mbi_amg_csr *a = &e->level->a;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+	double most = 0;
+	for (; row < end; row++) {
+		double sum = 0, diagonal = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			sum += fabs(a->values[k]);
+			diagonal = a->col_ind[k] == row ? a->values[k] : diagonal;
+		}
+		e->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
+		sum *= fabs(e->level->inverse[row]);
+		most = sum > most || sum - sum != 0 ? sum : most;
+	}
+	e->parts[chunk] = most;
+}
+
+static void mbi_lambda_start(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	double sum = 0;
+	for (; row < end; row++) {
+		e->v[row] = (double)(mbi_amg_hash((uint64_t)row) >> 11) * (1.0 / 4503599627370496.0) - 1;
+		e->u[row] = 0;
+		sum += e->v[row] * e->v[row];
+	}
+	e->parts[chunk] = sum;
+}
+
+static void mbi_lambda_scale(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	for (; row < end; row++) { e->v[row] /= e->beta; }
+}
+
+static void mbi_lambda_multiply(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const mbi_amg_csr *a = &e->level->a;
+	const double *inverse = e->level->inverse;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+	double dot = 0;
+	for (; row < end; row++) {
+		double sum = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t column = a->col_ind[k];
+			sum += a->values[k] * (sqrt(fabs(inverse[column])) * e->v[column]);
+		}
+		e->w[row] = sqrt(fabs(inverse[row])) * sum - e->beta * e->u[row];
+		dot += e->w[row] * e->v[row];
+	}
+	e->parts[chunk] = dot;
+}
+
+static void mbi_lambda_subtract(void *argument, int chunk) {
+	mbi_lambda *e = (mbi_lambda *)argument;
+	const int64_t end = mbi_lambda_end(e, chunk);
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	double sum = 0;
+	for (; row < end; row++) {
+		e->w[row] -= e->alpha * e->v[row];
+		sum += e->w[row] * e->w[row];
+	}
+	e->parts[chunk] = sum;
+}
+
+static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
+	const int chunks = (int)mbi_block_count(e->level->a.rows, MBI_LAMBDA_CHUNK);
+	double sum = 0;
+	int i;
+	mbi_parallel(context, chunks, task, e);
+	for (i = 0; i < chunks; i++) { sum += e->parts[i]; }
+	return sum;
+}
+
+static double mbi_amg_largest(const double *alpha, const double *beta, int steps, double most) {
+	double low = 0, high = most;
+	int i, j;
+	for (j = 0; j < 50; j++) {
+		const double middle = (low + high) / 2;
+		double pivot = 1;
+		int negative = 1;
+		for (i = 0; i < steps; i++) {
+			pivot = alpha[i] - middle - (i > 0 ? beta[i] * beta[i] / pivot : 0);
+			negative = negative && pivot < 0;
+		}
+		*(negative ? &high : &low) = middle;
+	}
+	return high;
+}
+
+static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
+	double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS + 1], *next;
+	int step = 0;
+	beta[0] = 0;
+	e->beta = sqrt(mbi_lambda_run(context, e, mbi_lambda_start));
+	while (step < MBI_LAMBDA_STEPS && e->beta > MBI_LAMBDA_LEAST * e->level->lambda) {
+		(void)mbi_lambda_run(context, e, mbi_lambda_scale);
+		e->beta = beta[step];
+		e->alpha = alpha[step] = mbi_lambda_run(context, e, mbi_lambda_multiply);
+		e->beta = beta[++step] = sqrt(mbi_lambda_run(context, e, mbi_lambda_subtract));
+		next = e->u;
+		e->u = e->v;
+		e->v = e->w;
+		e->w = next;
+	}
+	return mbi_amg_largest(alpha, beta, step, e->level->lambda);
+}
+
+static merbit_status mbi_amg_fail_bound(merbit_context *context) {
+	return mbi_fail(context, MERBIT_INVALID_MATRIX,
+			"the matrix has entries that are Inf or NaN, or too large or small for their "
+			"diagonal; multigrid cannot be set up: check the values");
+}
+
+static merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
+	return mbi_fail(context, MERBIT_INVALID_MATRIX, "row %" PRId64
+			" has no diagonal entry, or it is 0; multigrid divides by it: use "
+			"MERBIT_PRECONDITIONER_NONE, or add the entry", row);
+}
+
+static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
+	const int64_t rows = level->a.rows, chunks = mbi_block_count(rows, MBI_LAMBDA_CHUNK);
+	mbi_lambda e;
+	double *vectors = NULL;
+	int64_t i;
+	e.level = level;
+	MBI_TRY(mbi_allocate_array(context, rows, sizeof(double), "the inverse diagonal",
+			(void **)&level->inverse));
+	MBI_TRY(mbi_allocate_array(context, chunks, sizeof(double), "sums of rows", (void **)&e.parts));
+	(void)mbi_lambda_run(context, &e, mbi_lambda_diagonal);
+	level->lambda = 0;
+	for (i = 0; i < chunks; i++) {
+		level->lambda =
+				e.parts[i] > level->lambda || e.parts[i] - e.parts[i] != 0 ? e.parts[i] : level->lambda;
+	}
+	if (level->lambda - level->lambda != 0) {
+		mbi_release(context, e.parts);
+		return mbi_amg_fail_bound(context);
+	}
+	if (level->lambda > MBI_LAMBDA_DOMINANT) {
+		const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),
+				"Lanczos vectors", (void **)&vectors);
+		if (status != MERBIT_OK) {
+			mbi_release(context, e.parts);
+			return status;
+		}
+		e.v = vectors;
+		e.u = vectors + rows;
+		e.w = vectors + 2 * rows;
+		level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
+	}
+	mbi_release(context, vectors);
+	mbi_release(context, e.parts);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/tentative.c  multigrid: tentative prolongation ==== */
+#define MBI_AMG_DEPENDENT 1e-8
+
+typedef struct mbi_tentative {
+	const mbi_amg_level *level;
+	double *t, *coarse;
+	int32_t *starts, *nodes;
+	int tasks;
+} mbi_tentative;
+
+static double mbi_tentative_dot(const mbi_tentative *e, int32_t aggregate, int a, int b) {
+	const int k = e->level->vectors, block = e->level->block;
+	double sum = 0;
+	int32_t i;
+	int row;
+	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
+		const double *t = e->t + (int64_t)e->nodes[i] * block * k;
+		for (row = 0; row < block; row++) { sum += t[row * k + a] * t[row * k + b]; }
+	}
+	return sum;
+}
+
+static void mbi_tentative_add(const mbi_tentative *e, int32_t aggregate, int a, int b,
+		double factor) {
+	const int k = e->level->vectors, block = e->level->block;
+	int32_t i;
+	int row;
+	for (i = e->starts[aggregate]; i < e->starts[aggregate + 1]; i++) {
+		double *t = e->t + (int64_t)e->nodes[i] * block * k;
+		for (row = 0; row < block; row++) {
+			t[row * k + a] = a == b ? t[row * k + a] * factor : t[row * k + a] + factor * t[row * k + b];
+		}
+	}
+}
+
+static void mbi_tentative_rows(void *argument, int task) {
+	mbi_tentative *e = (mbi_tentative *)argument;
+	const int k = e->level->vectors;
+	const int64_t last = mbi_share(e->level->aggregates, e->tasks, task + 1);
+	int64_t at = mbi_share(e->level->aggregates, e->tasks, task);
+	for (; at < last; at++) {
+		const int32_t aggregate = (int32_t)at;
+		double *coarse = e->coarse + at * k * k;
+		int a, b, twice;
+		for (a = 0; a < k; a++) {
+			const double before = sqrt(mbi_tentative_dot(e, aggregate, a, a));
+			double norm;
+			for (twice = 0; twice < 2; twice++) {
+				for (b = 0; b < a; b++) {
+					const double dot = mbi_tentative_dot(e, aggregate, a, b);
+					coarse[b * k + a] += dot;
+					mbi_tentative_add(e, aggregate, a, b, -dot);
+				}
+			}
+			norm = a > 0 ? sqrt(mbi_tentative_dot(e, aggregate, a, a)) : before;
+			norm = norm > MBI_AMG_DEPENDENT * before ? norm : 0;
+			coarse[a * k + a] = norm;
+			mbi_tentative_add(e, aggregate, a, a, norm > 0 ? 1 / norm : 0);
+		}
+	}
+}
+
+static void mbi_tentative_list(mbi_tentative *e, int64_t nodes) {
+	const int32_t *aggregate = e->level->aggregate;
+	const int32_t count = e->level->aggregates;
+	int64_t i;
+	memset(e->starts, 0, ((size_t)count + 2) * sizeof *e->starts);
+	for (i = 0; i < nodes; i++) { e->starts[aggregate[i] + 2] += aggregate[i] >= 0; }
+	for (i = 0; i <= count; i++) { e->starts[i + 1] += e->starts[i]; }
+	for (i = 0; i < nodes; i++) {
+		if (aggregate[i] >= 0) { e->nodes[e->starts[aggregate[i] + 1]++] = (int32_t)i; }
+	}
+}
+
+static merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
+		double **coarse) {
+	const int64_t rows = level->a.rows, nodes = rows / level->block;
+	const int k = level->vectors;
+	const size_t coarse_count = (size_t)level->aggregates * (size_t)k * (size_t)k;
+	mbi_tentative e;
+	int64_t i;
+	int j;
+	*coarse = NULL;
+	memset(&e, 0, sizeof e);
+	e.level = level;
+	MBI_TRY(mbi_allocate_array(context, rows * k, sizeof *e.t, "the tentative prolongation",
+			(void **)&level->t));
+	MBI_TRY(mbi_allocate_array(context, nodes + level->aggregates + 2, sizeof *e.starts,
+			"the nodes of aggregates", (void **)&e.starts));
+	if (mbi_allocate_array(context, (int64_t)coarse_count, sizeof **coarse,
+			"the next level's near-null-space", (void **)coarse) != MERBIT_OK) {
+		mbi_release(context, e.starts);
+		return MERBIT_OUT_OF_MEMORY;
+	}
+	e.nodes = e.starts + level->aggregates + 2;
+	e.t = level->t;
+	e.coarse = *coarse;
+	memset(e.coarse, 0, coarse_count * sizeof *e.coarse);
+	mbi_tentative_list(&e, nodes);
+	for (i = 0; i < rows; i++) {
+		const int isolated = level->aggregate[i / level->block] < 0;
+		for (j = 0; j < k; j++) { e.t[i * k + j] = isolated ? 0 : level->near[i * k + j]; }
+	}
+	e.tasks = mbi_share_tasks(context, rows * k * k);
+	mbi_parallel(context, e.tasks, mbi_tentative_rows, &e);
+	mbi_release(context, e.starts);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/smooth.c  multigrid: smoothed prolongation ==== */
+typedef struct mbi_smooth {
+	mbi_amg_build build;
+	mbi_amg_level *level;
+	double factor;
+} mbi_smooth;
+
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks,
+		int32_t start, double *values, int64_t count) {
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *a = &level->a, *strong = &level->strong;
+	const int block = level->block, vectors = level->vectors;
+	const int64_t node = row / block, first = node * block;
+	const double *t = level->t;
+	int64_t next = strong->row_ptr[node], end = strong->row_ptr[node + 1], k, c;
+	double diagonal = 0;
+	for (c = 0; c < count; c++) { values[c] = 0; }
+	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+		int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
+		double *to;
+		while (next < end && strong->col_ind[next] < other) { next++; }
+		if (other != node && (next == end || strong->col_ind[next] != other)) {
+			column = first + (column - other * block);
+			other = node;
+		}
+		diagonal += column == row ? a->values[k] : 0;
+		if (level->aggregate[other] >= 0) {
+			to = values + (int64_t)(marks[level->aggregate[other]] - start) * vectors;
+			for (c = 0; c < vectors; c++) { to[c] += a->values[k] * t[column * vectors + c]; }
+		}
+	}
+	if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
+		diagonal = MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
+	}
+	diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
+	for (c = 0; c < count; c++) { values[c] *= diagonal; }
+	for (c = 0; c < vectors; c++) {
+		values[(int64_t)(marks[level->aggregate[node]] - start) * vectors + c] += t[row * vectors + c];
+	}
+}
+
+static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_smooth *s = (const mbi_smooth *)build->self;
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *strong = &level->strong;
+	const int block = level->block, vectors = level->vectors;
+	const int64_t last = mbi_amg_share(strong, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t node = mbi_amg_share(strong, build->tasks, task), k;
+	int row, c;
+	for (; node < last; node++) {
+		const int64_t room = (strong->row_ptr[node + 1] - strong->row_ptr[node] + 1) * vectors;
+		const int32_t start = (int32_t)part->used;
+		int32_t *col_ind, found = 0;
+		if (level->aggregate[node] < 0) {
+			for (row = 0; row < block; row++) { build->to->row_ptr[node * block + row + 1] = 0; }
+			continue;
+		}
+		if (!mbi_amg_reserve(build, task, room * block)) { return; }
+		col_ind = part->col_ind + start;
+		marks[level->aggregate[node]] = start;
+		col_ind[found++] = level->aggregate[node];
+		for (k = strong->row_ptr[node]; !level->plain && k < strong->row_ptr[node + 1]; k++) {
+			const int32_t aggregate = level->aggregate[strong->col_ind[k]];
+			if (aggregate >= 0 && marks[aggregate] < start) {
+				marks[aggregate] = start;
+				col_ind[found++] = aggregate;
+			}
+		}
+		mbi_amg_sort(col_ind, found);
+		for (k = found - 1; k >= 0; k--) {
+			const int32_t aggregate = col_ind[k];
+			marks[aggregate] = start + (int32_t)k;
+			for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
+		}
+		found *= vectors;
+		for (row = 0; row < block; row++) {
+			if (level->plain) {
+				memcpy(part->values + part->used, level->t + (node * block + row) * vectors,
+						(size_t)found * sizeof *part->values);
+			} else {
+				mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+			}
+			memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
+			part->used += found;
+			build->to->row_ptr[node * block + row + 1] = found;
+		}
+	}
+}
+
+static int mbi_smooth_dense(const mbi_amg_level *level) {
+	const mbi_amg_csr *a = &level->a;
+	const int32_t *row_ptr = level->p.row_ptr;
+	double products = 0;
+	int64_t k;
+	for (k = 0; k < a->nnz; k++) { products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]]; }
+	return products > (double)MBI_AMG_DENSE * (double)a->nnz * level->vectors;
+}
+
+static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
+	mbi_smooth s;
+	memset(&s, 0, sizeof s);
+	s.level = level;
+	s.factor = level->lambda > 0 ? MBI_AMG_OMEGA / level->lambda : 0;
+	s.build.to = &level->p;
+	s.build.what = "the prolongation";
+	s.build.rows = mbi_smooth_rows;
+	s.build.self = &s;
+	s.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	s.build.valued = 1;
+	s.build.columns = level->aggregates;
+	s.build.hint = 3 * level->a.rows * level->vectors;
+	MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
+			(int64_t)level->aggregates * level->vectors));
+	if (level->plain || !mbi_smooth_dense(level)) { return MERBIT_OK; }
+	level->plain = 1;
+	mbi_amg_csr_release(context, &level->p);
+	return mbi_amg_build_run(context, &s.build, level->a.rows,
+			(int64_t)level->aggregates * level->vectors);
+}
+
+static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
+	const merbit_view view = mbi_amg_view(&level->p);
+	return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
+}
+
+/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
+typedef struct mbi_product {
+	mbi_amg_build build;
+	const mbi_amg_csr *a, *b;
+	int sorted;
+} mbi_product;
+
+static void mbi_multiply_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_product *m = (const mbi_product *)build->self;
+	const mbi_amg_csr *a = m->a, *b = m->b;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		int64_t used = start, room = 0, length;
+		int32_t *col_ind;
+		double *values;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
+		}
+		room = room < b->cols ? room : b->cols;
+		if (!mbi_amg_reserve(build, task, m->sorted ? 2 * room : room)) { return; }
+		col_ind = part->col_ind;
+		values = part->values;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int32_t *columns = b->col_ind;
+			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+			const double value = a->values[k];
+			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
+				const int32_t column = columns[j], at = marks[column];
+				if (at < start) {
+					marks[column] = (int32_t)used;
+					col_ind[used] = column;
+					values[used++] = value * b->values[j];
+				} else { values[at] += value * b->values[j]; }
+			}
+		}
+		length = used - start;
+		if (m->sorted) {
+			mbi_amg_sort(col_ind + start, length);
+			for (k = start; k < used; k++) { values[k + length] = values[marks[col_ind[k]]]; }
+			memcpy(values + start, values + used, (size_t)length * sizeof *values);
+		}
+		part->used = used;
+		build->to->row_ptr[row + 1] = (int32_t)length;
+	}
+}
+
+static merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
+		const mbi_amg_csr *b, int sorted, mbi_amg_csr *c) {
+	mbi_product m;
+	memset(&m, 0, sizeof m);
+	m.a = a;
+	m.b = b;
+	m.sorted = sorted;
+	m.build.to = c;
+	m.build.what = sorted ? "the matrix" : "the product A P";
+	m.build.rows = mbi_multiply_rows;
+	m.build.self = &m;
+	m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
+	m.build.valued = 1;
+	m.build.columns = b->cols;
+	m.build.hint = a->nnz;
+	return mbi_amg_build_run(context, &m.build, a->rows, b->cols);
+}
+
+/* ==== >>solve/amg/hierarchy.c  multigrid: the levels ==== */
+static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
+	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
+	mbi_amg_csr_release(context, &level->strong);
+	mbi_amg_csr_release(context, &level->p);
+	mbi_amg_csr_release(context, &level->r);
+	mbi_release(context, level->aggregate);
+	mbi_release(context, level->near);
+	mbi_release(context, level->t);
+	mbi_release(context, level->inverse);
+	memset(level, 0, sizeof *level);
+}
+
+static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+		mbi_amg_csr *coarse) {
+	mbi_amg_csr ap;
+	merbit_status status;
+	MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
+	status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
+	mbi_amg_csr_release(context, &ap);
+	return status;
+}
+
+static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
+		mbi_amg_level *next) {
+	MBI_TRY(mbi_amg_tentative(context, level, &next->near));
+	MBI_TRY(mbi_amg_smooth(context, level));
+	MBI_TRY(mbi_amg_transpose(context, level));
+	MBI_TRY(mbi_amg_galerkin(context, level, &next->a));
+	next->block = next->vectors = level->vectors;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels, int *count) {
+	double theta = MBI_AMG_THETA;
+	int l;
+	for (l = 0;; l++, theta /= 2) {
+		mbi_amg_level *level = &levels[l];
+		const int64_t rows = level->a.rows;
+		*count = l + 1;
+		MBI_TRY(mbi_amg_diagonal(context, level));
+		if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) { return MERBIT_OK; }
+		MBI_TRY(mbi_amg_strength(context, &level->a, level->block, theta, &level->strong));
+		MBI_TRY(mbi_allocate_array(context, rows / level->block, sizeof *level->aggregate,
+				"the aggregates of nodes", (void **)&level->aggregate));
+		MBI_TRY(mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates));
+		if (level->aggregates == 0 ||
+				(double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
+			level->aggregates = 0;
+			return MERBIT_OK;
+		}
+		MBI_TRY(mbi_amg_next(context, level, &levels[l + 1]));
+	}
+}
+
+static merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels, int count) {
+	int l;
+	for (l = 0; l < count; l++) {
+		MBI_TRY(mbi_amg_diagonal(context, &levels[l]));
+		if (l + 1 < count) {
+			MBI_TRY(mbi_amg_smooth(context, &levels[l]));
+			MBI_TRY(mbi_amg_transpose(context, &levels[l]));
+			MBI_TRY(mbi_amg_galerkin(context, &levels[l], &levels[l + 1].a));
+		}
+	}
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/pool_cuda.c  multigrid: GPU memory of the set-up ==== */
+/* ==== >>solve/amg/amg_cuda.h ==== */
+#ifndef MBI_AMG_CUDA_H
+#define MBI_AMG_CUDA_H
+typedef struct mbk_multiply_columns_arguments {
+	mbk_u64 rows;
+	mbi_devptr a_ptr, a_col, b_ptr, b_col;
+	mbk_u32 smooths;
+	mbk_u32 lanes_a, lanes_b;
+	mbk_u32 slots;
+	mbi_devptr c_ptr, c_col, long_rows;
+	mbi_devptr long_count, bits;
+	mbk_u64 words;
+} mbk_multiply_columns_arguments;
+
+typedef struct mbk_multiply_values_arguments {
+	mbk_u64 rows;
+	mbi_devptr a_ptr, a_col, a_val;
+	mbi_devptr b_ptr, b_col, b_val;
+	mbi_devptr scale, filtered;
+	double omega;
+	mbk_u32 lanes_a, lanes_b;
+	mbk_u32 most, longest;
+	mbi_devptr c_ptr, c_col, c_val, sums;
+} mbk_multiply_values_arguments;
+
+typedef struct mbk_scan_arguments {
+	mbi_devptr counts;
+	mbk_u64 count;
+	mbi_devptr sums;
+	mbk_u64 tiles;
+	mbi_devptr total, most;
+} mbk_scan_arguments;
+typedef struct mbk_amg_strength_arguments {
+	mbk_u64 rows;
+	mbi_devptr row_ptr, col_ind, values;
+	mbk_u32 lanes;
+	mbk_u32 known;
+	double theta;
+	mbi_devptr roots, links, state;
+	mbi_devptr inverse, filtered, scale;
+	double least;
+	mbi_devptr bound;
+	mbi_devptr unsorted, missing;
+} mbk_amg_strength_arguments;
+
+typedef struct mbk_amg_lanczos_arguments {
+	mbk_u64 rows;
+	mbi_devptr row_ptr, col_ind;
+	mbi_devptr values, inverse;
+	mbk_u32 lanes, step;
+	mbi_devptr v, u, w, dots, squares, alpha, beta;
+} mbk_amg_lanczos_arguments;
+
+typedef struct mbk_amg_products_arguments {
+	mbk_u64 nnz;
+	mbi_devptr col_ind, row_ptr, products;
+} mbk_amg_products_arguments;
+
+typedef struct mbk_amg_aggregate_arguments {
+	mbk_u64 rows;
+	mbi_devptr row_ptr, links;
+	mbk_u32 lanes;
+	mbk_u32 round, first;
+	mbi_devptr state, near, open;
+	mbi_devptr counts, aggregate, joined;
+} mbk_amg_aggregate_arguments;
+
+typedef struct mbk_amg_tentative_arguments {
+	mbk_u64 rows, aggregates;
+	mbi_devptr r_ptr, r_col, aggregate, near;
+	mbk_u32 lanes;
+	mbi_devptr coarse, t;
+} mbk_amg_tentative_arguments;
+
+typedef struct mbk_amg_move_arguments {
+	mbk_u64 count;
+	mbi_devptr places, from;
+	mbi_devptr to, rounded;
+} mbk_amg_move_arguments;
+
+typedef struct mbk_amg_copy_arguments {
+	mbk_u64 rows, nnz;
+	mbi_devptr row_ptr, col_ind, values;
+	mbk_u32 wide_ptr, wide_col, base, value_bytes;
+	mbi_devptr row_ptr_to, col_ind_to, values_to;
+} mbk_amg_copy_arguments;
+
+#define MBI_AMG_FILE "solve/amg/setup.cu"
+#define MBI_AMG_THREADS 256
+#define MBI_AMG_CHUNKS 32
+#define MBI_AMG_ROUNDS \
+	4
+
+typedef struct mbi_amg_pool {
+	uint64_t grow;
+	mbi_devptr chunk[MBI_AMG_CHUNKS];
+	uint64_t bytes[MBI_AMG_CHUNKS], used;
+	int count, at;
+} mbi_amg_pool;
+
+typedef struct mbi_amg_there {
+	int64_t rows, cols, nnz;
+	mbi_devptr row_ptr, col_ind, values;
+	uint32_t longest;
+} mbi_amg_there;
+
+typedef struct mbi_amg_facts {
+	uint64_t total;
+	uint32_t most;
+	uint32_t long_rows;
+	uint64_t products;
+	uint32_t missing;
+	uint32_t unsorted;
+	uint32_t open;
+	double bound[MBI_AMG_LEVELS];
+	double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS];
+} mbi_amg_facts;
+
+enum {
+	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
+	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE,
+	MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
+	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN,
+	MBI_AMG_REST, MBI_AMG_NORMS, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
+
+typedef struct mbi_amg_gpu_level {
+	mbi_amg_there a, p, r;
+	mbi_amg_there ap;
+	mbi_devptr links;
+	mbi_devptr aggregate, near, t, inverse;
+	mbi_devptr filtered, scale;
+	mbi_devptr places;
+	mbi_devptr single[3];
+	int32_t aggregates;
+	mbi_devptr empty;
+	double lambda;
+} mbi_amg_gpu_level;
+
+typedef struct mbi_amg_gpu {
+	merbit_context *context;
+	mbi_program program;
+	void *kernels[MBI_AMG_KERNELS];
+	mbi_transposing transpose;
+	mbi_amg_pool keep, scratch;
+	mbi_devptr facts;
+	mbi_devptr arrays[3];
+	mbi_amg_there given;
+	mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
+	int count;
+} mbi_amg_gpu;
+
+#endif
+
+static merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
+		uint64_t bytes, mbi_devptr *address) {
+	const uint64_t part = (bytes / MBI_DEVICE_PART + 1) * MBI_DEVICE_PART;
+	uint64_t size = pool->grow << pool->count / 8;
+	size = part > size ? part : size;
+	*address = 0;
+	for (; pool->at < pool->count; pool->at++, pool->used = 0) {
+		if (part <= pool->bytes[pool->at] - pool->used) {
+			*address = pool->chunk[pool->at] + pool->used;
+			pool->used += part;
+			return MERBIT_OK;
+		}
+	}
+	if (pool->count == MBI_AMG_CHUNKS) {
+		return mbi_fail(context, MERBIT_TOO_LARGE, "AMG's set-up needs too many allocations");
+	}
+	MBI_TRY(mbi_device_allocate(context, size, "AMG", &pool->chunk[pool->count]));
+	pool->bytes[pool->count++] = size;
+	pool->used = part;
+	*address = pool->chunk[pool->at];
+	return MERBIT_OK;
+}
+
+static void mbi_amg_pool_reset(mbi_amg_pool *pool) {
+	pool->at = 0;
+	pool->used = 0;
+}
+
+static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
+	for (; pool->count > 0; pool->count--) {
+		mbi_device_release(context, pool->chunk[pool->count - 1]);
+	}
+	mbi_amg_pool_reset(pool);
+}
+
+/* ==== >>solve/amg/multiply_cuda.c  multigrid: products and transposes on the GPU ==== */
+#define MBI_AMG_SHARED 49152
+#define MBI_AMG_TILE 2048
+#define MBI_AMG_LONG ((uint64_t)1 << 28)
+
+static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
+		"mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns", "mbk_multiply_long_columns",
+		"mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move",
+		"mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
+		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
+		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_norms", "mbk_amg_tentative"};
+
+static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
+	merbit_context *context = gpu->context;
+	mbi_device_csr none;
+	mbi_preamble empty, preamble;
+	mbi_program_wish wishes[2];
+	mbi_program_times times;
+	int i;
+	memset(&empty, 0, sizeof empty);
+	memset(&none, 0, sizeof none);
+	memset(&times, 0, sizeof times);
+	none.offset_type = MERBIT_INDEX_32;
+	gpu->transpose.from = &none;
+	gpu->transpose.place_type = MERBIT_INDEX_32;
+	mbi_transpose_preamble(&gpu->transpose, &preamble);
+	wishes[0].file = MBI_AMG_FILE;
+	wishes[0].preamble = &empty;
+	wishes[0].program = &gpu->program;
+	wishes[1].file = MBI_TRANSPOSE_FILE;
+	wishes[1].preamble = &preamble;
+	wishes[1].program = &gpu->transpose.program;
+	wishes[0].parts = wishes[1].parts = 1;
+	MBI_TRY(mbi_programs_create(context, wishes, 2, &times));
+	for (i = 0; i < MBI_AMG_KERNELS; i++) {
+		MBI_TRY(
+				mbi_program_kernel(context, &gpu->program, mbi_amg_kernel_names[i], &gpu->kernels[i]));
+	}
+	MBI_TRY(mbi_transpose_find(context, &gpu->transpose));
+	return mbi_amg_pool_take(context, &gpu->keep, sizeof(mbi_amg_facts), &gpu->facts);
+}
+
+static merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t grid,
+		int threads, size_t shared, const void *arguments) {
+	return mbi_device_launch(gpu->context, gpu->kernels[kernel], mbi_amg_kernel_names[kernel],
+			grid, threads, (unsigned)shared, NULL, arguments);
+}
+
+static merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts) {
+	return mbi_device_download(gpu->context, facts, gpu->facts, sizeof *facts);
+}
+
+static merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int64_t count) {
+	const size_t shared = MBI_AMG_THREADS / 32 * sizeof(uint64_t);
+	mbk_scan_arguments arguments;
+	arguments.counts = counts;
+	arguments.count = (uint64_t)count;
+	arguments.tiles = (uint64_t)mbi_block_count(count, MBI_AMG_TILE);
+	arguments.total = gpu->facts + offsetof(mbi_amg_facts, total);
+	arguments.most = gpu->facts + offsetof(mbi_amg_facts, most);
+	MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, arguments.tiles * sizeof(uint64_t),
+			&arguments.sums));
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_SCAN_SUMS, (int64_t)arguments.tiles, MBI_AMG_THREADS,
+			shared, &arguments));
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_SCAN_TILES, 1, MBI_AMG_THREADS, shared, &arguments));
+	return mbi_amg_launch(gpu, MBI_AMG_SCAN_COUNTS, (int64_t)arguments.tiles, MBI_AMG_THREADS,
+			shared, &arguments);
+}
+
+static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
+	uint32_t power = least;
+	while (power < most && power < count) { power *= 2; }
+	return power;
+}
+
+typedef struct mbi_amg_lanes {
+	uint32_t a, b;
+	double products;
+} mbi_amg_lanes;
+
+static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
+	const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
+	const double of_b = b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
+	mbi_amg_lanes lanes;
+	lanes.b = mbi_amg_power(of_b, 1, 16);
+	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
+	lanes.products = of_a * of_b;
+	return lanes;
+}
+
+static size_t mbi_amg_shared(const mbi_amg_lanes *lanes) {
+	return (size_t)MBI_AMG_SHARED * lanes->a * lanes->b / 32;
+}
+
+static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes) {
+	const size_t group = lanes->a * lanes->b;
+	int threads = MBI_AMG_THREADS;
+	while (threads > 32 && (size_t)threads / group * bytes > MBI_AMG_SHARED) { threads /= 2; }
+	return threads;
+}
+
+static int64_t mbi_amg_long_grid(const mbi_amg_gpu *gpu, uint64_t bytes) {
+	const uint64_t most = 2 * (uint64_t)gpu->context->device.multiprocessors;
+	const uint64_t fit = MBI_AMG_LONG / (bytes + 1) + 1;
+	return (int64_t)(fit < most ? fit : most);
+}
+
+static size_t mbi_amg_set_bytes(uint32_t slots) {
+	return (slots + slots / 2 + 1) * sizeof(uint32_t);
+}
+
+static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu, mbk_multiply_columns_arguments *arguments,
+		const mbi_amg_lanes *lanes, int64_t grid_long) {
+	const size_t bytes = mbi_amg_set_bytes(arguments->slots);
+	const int threads = mbi_amg_threads(lanes, bytes);
+	const int groups = threads / (int)(lanes->a * lanes->b);
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
+			mbi_block_count((int64_t)arguments->rows, groups), threads,
+			(size_t)groups * bytes, arguments));
+	return mbi_amg_launch(gpu, MBI_AMG_LONG_COLUMNS, grid_long, MBI_AMG_THREADS,
+			MBI_AMG_THREADS / 32 * sizeof(uint64_t), arguments);
+}
+
+static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_there *a,
+		const mbi_amg_there *b, int smooths, mbi_amg_there *c) {
+	merbit_context *context = gpu->context;
+	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+	const uint64_t words = ((uint64_t)b->cols + 31) / 32;
+	const int64_t grid_long = mbi_amg_long_grid(gpu, words * sizeof(uint32_t));
+	mbk_multiply_columns_arguments arguments;
+	mbi_amg_facts facts;
+	c->rows = a->rows;
+	c->cols = b->cols;
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, ((uint64_t)c->rows + 1) * sizeof(int32_t),
+			&c->row_ptr));
+	arguments.rows = (uint64_t)a->rows;
+	arguments.a_ptr = a->row_ptr;
+	arguments.a_col = a->col_ind;
+	arguments.b_ptr = b->row_ptr;
+	arguments.b_col = b->col_ind;
+	arguments.smooths = (uint32_t)smooths;
+	arguments.lanes_a = lanes.a;
+	arguments.lanes_b = lanes.b;
+	arguments.slots = mbi_amg_power(lanes.products / 2, 128, 2048);
+	while (mbi_amg_set_bytes(arguments.slots) > mbi_amg_shared(&lanes)) { arguments.slots /= 2; }
+	arguments.c_ptr = c->row_ptr;
+	arguments.c_col = 0;
+	arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
+	arguments.words = words;
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
+			&arguments.long_rows));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
+			(uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
+	MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, unsorted), NULL));
+	MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes, grid_long));
+	MBI_TRY(mbi_amg_scan(gpu, c->row_ptr, c->rows));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	if (facts.total > INT32_MAX) {
+		return mbi_fail(context, MERBIT_TOO_LARGE, "a product of AMG's set-up has %" PRIu64
+				" nonzeros; it takes at most 2147483647", facts.total);
+	}
+	c->nnz = (int64_t)facts.total;
+	c->longest = facts.most;
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
+	arguments.c_col = c->col_ind;
+	return mbi_amg_columns(gpu, &arguments, &lanes, facts.long_rows > 0 ? grid_long : 0);
+}
+
+static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
+		const mbi_amg_there *b, const mbi_amg_gpu_level *smooths, const mbi_amg_there *c) {
+	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+	const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
+	const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024);
+	const size_t entry = lanes.a * sizeof(double) + sizeof(int32_t);
+	const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
+	mbk_multiply_values_arguments arguments;
+	size_t bytes;
+	int threads, groups;
+	arguments.most = c->longest < usual ? c->longest : usual;
+	arguments.most = ((arguments.most < fit ? arguments.most : fit - 1) + 1) & ~1u;
+	bytes = arguments.most * entry;
+	threads = mbi_amg_threads(&lanes, bytes);
+	groups = threads / (int)(lanes.a * lanes.b);
+	arguments.rows = (uint64_t)a->rows;
+	arguments.a_ptr = a->row_ptr;
+	arguments.a_col = a->col_ind;
+	arguments.a_val = a->values;
+	arguments.b_ptr = b->row_ptr;
+	arguments.b_col = b->col_ind;
+	arguments.b_val = b->values;
+	arguments.scale = smooths != NULL ? smooths->scale : 0;
+	arguments.filtered = smooths != NULL ? smooths->filtered : 0;
+	arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
+			? MBI_AMG_OMEGA / smooths->lambda : 0;
+	arguments.lanes_a = lanes.a;
+	arguments.lanes_b = lanes.b;
+	arguments.longest = c->longest;
+	arguments.c_ptr = c->row_ptr;
+	arguments.c_col = c->col_ind;
+	arguments.c_val = c->values;
+	arguments.sums = 0;
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_VALUES_PASS, mbi_block_count(a->rows, groups), threads,
+			(size_t)groups * bytes, &arguments));
+	if (c->longest > arguments.most) {
+		const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * sizeof(double);
+		const int64_t grid = mbi_amg_long_grid(gpu, sums);
+		MBI_TRY(
+				mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums, &arguments.sums));
+		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS,
+				(1 + MBI_AMG_THREADS) * sizeof(uint32_t), &arguments));
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
+		mbi_amg_there *r, mbi_devptr *places) {
+	merbit_context *context = gpu->context;
+	const uint64_t columns = (uint64_t)p->nnz * sizeof(int32_t);
+	mbi_transposing *t = &gpu->transpose;
+	mbi_device_csr from, to;
+	int i;
+	r->rows = p->cols;
+	r->cols = p->rows;
+	r->nnz = p->nnz;
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, ((uint64_t)r->rows + 1) * sizeof(int32_t),
+			&r->row_ptr));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, columns, &r->col_ind));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, columns, places));
+	memset(&from, 0, sizeof from);
+	memset(&to, 0, sizeof to);
+	from.row_ptr = p->row_ptr;
+	from.col_ind = p->col_ind;
+	from.rows = to.cols = (uint64_t)p->rows;
+	from.cols = to.rows = (uint64_t)p->cols;
+	from.nnz = to.nnz = (uint64_t)p->nnz;
+	to.row_ptr = r->row_ptr;
+	t->from = &from;
+	t->to = &to;
+	mbi_transpose_size(context, t);
+	for (i = 0; i < 2; i++) {
+		MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, columns, &t->keys[i]));
+	}
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, columns, &t->rows[1 - t->last]));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, columns, &t->places[1 - t->last]));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (t->blocks * sizeof(int32_t)) << t->bits,
+			&t->counts));
+	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, sizeof(int32_t) << t->bits, &t->totals));
+	t->rows[t->last] = r->col_ind;
+	t->places[t->last] = *places;
+	return mbi_transpose_enqueue(context, t);
+}
+
+/* ==== >>solve/amg/setup_cuda.c  multigrid: the set-up on the GPU ==== */
+#define MBI_AMG_BLOCKS 8192
+#define MBI_AMG_PARTS 512
+
+static int64_t mbi_amg_blocks(int64_t count) {
+	const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
+	return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
+}
+
+static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
+	uint32_t lanes = 1;
+	while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) { lanes *= 2; }
+	return lanes;
+}
+
+static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
+		const void *arguments) {
+	return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
+}
+
+static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
+		mbi_devptr *address) {
+	return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
+}
+
+static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
+		mbi_devptr *address) {
+	return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
+}
+
+static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
+		int64_t count, mbi_devptr to, mbi_devptr rounded) {
+	mbk_amg_move_arguments arguments;
+	arguments.count = (uint64_t)count;
+	arguments.places = places;
+	arguments.from = from;
+	arguments.to = to;
+	arguments.rounded = rounded;
+	return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
+}
+
+static int mbi_amg_gpu_takes(const merbit_view *view) {
+	return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
+			view->rows < INT32_MAX;
+}
+
+static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
+		mbi_devptr *there, const void **array) {
+	if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) { return MERBIT_OK; }
+	if (*there == 0) { MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, there)); }
+	MBI_TRY(mbi_device_upload(gpu->context, *there, *array, bytes));
+	*array = mbi_device_pointer(*there);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
+		int values_only, mbi_amg_there *to) {
+	const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
+	merbit_view there = *given;
+	const merbit_view *view = &there;
+	mbk_amg_copy_arguments arguments;
+	if (!values_only) {
+		MBI_TRY(mbi_amg_array(gpu, given,
+				((size_t)given->rows + 1) * mbi_index_bytes(given->offset_type),
+				&gpu->arrays[0], &there.row_ptr));
+		MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_index_bytes(given->index_type),
+				&gpu->arrays[1], &there.col_ind));
+	}
+	MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_type_size(mbi_view_type(given)),
+			&gpu->arrays[2], &there.values));
+	memset(&arguments, 0, sizeof arguments);
+	arguments.rows = (uint64_t)view->rows;
+	arguments.nnz = (uint64_t)view->nnz;
+	arguments.values = mbi_device_address(view->values);
+	arguments.wide_ptr = view->offset_type == MERBIT_INDEX_64;
+	arguments.wide_col = view->index_type == MERBIT_INDEX_64;
+	arguments.base = (uint32_t)view->base;
+	arguments.value_bytes = view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
+	if (!values_only) {
+		arguments.row_ptr = mbi_device_address(view->row_ptr);
+		arguments.col_ind = mbi_device_address(view->col_ind);
+		to->rows = view->rows;
+		to->cols = view->cols;
+		to->nnz = view->nnz;
+		to->row_ptr = arguments.row_ptr;
+		to->col_ind = arguments.col_ind;
+		if (arguments.wide_ptr || view->base != 0) {
+			MBI_TRY(mbi_amg_keep(gpu, view->rows + 1, sizeof(int32_t), &to->row_ptr));
+			arguments.row_ptr_to = to->row_ptr;
+		}
+		if (arguments.wide_col || view->base != 0) {
+			MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(int32_t), &to->col_ind));
+			arguments.col_ind_to = to->col_ind;
+		}
+		if (!same_type) { MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(double), &to->values)); }
+	}
+	if (same_type) { to->values = arguments.values; } else { arguments.values_to = to->values; }
+	if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
+		return MERBIT_OK;
+	}
+	return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
+}
+
+static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
+	mbi_amg_there unit;
+	memset(&unit, 0, sizeof unit);
+	unit.rows = unit.cols = gpu->given.cols;
+	if (columns) {
+		MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &unit, 0, a));
+		MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
+	}
+	return mbi_amg_product_values(gpu, &gpu->given, &unit, NULL, a);
+}
+
+#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
+
+static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
+}
+
+static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, double theta,
+		int links, int known, mbi_devptr roots, mbi_devptr state) {
+	const mbi_amg_there *a = &level->a;
+	mbk_amg_strength_arguments arguments;
+	arguments.rows = (uint64_t)a->rows;
+	arguments.row_ptr = a->row_ptr;
+	arguments.col_ind = a->col_ind;
+	arguments.values = a->values;
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.known = (uint32_t)known;
+	arguments.theta = theta;
+	arguments.roots = roots;
+	arguments.links = level->links;
+	arguments.state = state;
+	arguments.inverse = level->inverse;
+	arguments.filtered = level->filtered;
+	arguments.scale = level->scale;
+	arguments.least = MBI_AMG_LEAST_DIAGONAL;
+	arguments.bound = mbi_amg_bound(gpu, level);
+	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
+	arguments.missing = MBI_AMG_FACT(gpu, missing);
+	return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
+			&arguments);
+}
+
+static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+	const mbi_amg_there *a = &level->a;
+	const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
+	mbk_amg_lanczos_arguments arguments;
+	mbi_devptr *const vectors[] = {&arguments.v, &arguments.u, &arguments.w, &arguments.dots,
+			&arguments.squares};
+	mbi_devptr swap;
+	int64_t grid;
+	int i;
+	arguments.rows = (uint64_t)a->rows;
+	arguments.row_ptr = a->row_ptr;
+	arguments.col_ind = a->col_ind;
+	arguments.values = a->values;
+	arguments.inverse = level->inverse;
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.alpha = MBI_AMG_FACT(gpu, alpha);
+	arguments.beta = MBI_AMG_FACT(gpu, beta);
+	grid = mbi_amg_blocks(a->rows * arguments.lanes);
+	grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
+	for (i = 0; i < 5; i++) {
+		MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
+	}
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));
+	for (i = 0; i < MBI_LAMBDA_STEPS; i++) {
+		arguments.step = (uint32_t)i;
+		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_MULTIPLY, grid, MBI_AMG_THREADS, shared,
+				&arguments));
+		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_SUBTRACT, grid, MBI_AMG_THREADS, shared,
+				&arguments));
+		swap = arguments.v;
+		arguments.v = arguments.w;
+		arguments.w = swap;
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+	mbi_amg_facts facts;
+	int steps = 0;
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	level->lambda = facts.bound[level - gpu->levels];
+	if (level == gpu->levels && facts.missing != 0) {
+		return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
+	}
+	if (level->lambda - level->lambda != 0) { return mbi_amg_fail_bound(gpu->context); }
+	if (level->lambda > MBI_LAMBDA_DOMINANT) {
+		MBI_TRY(mbi_amg_lanczos(gpu, level));
+		MBI_TRY(mbi_amg_read(gpu, &facts));
+		while (steps < MBI_LAMBDA_STEPS && facts.beta[steps] > MBI_LAMBDA_LEAST * level->lambda) {
+			steps++;
+		}
+		level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY *
+				mbi_amg_largest(facts.alpha, facts.beta, steps, level->lambda));
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
+	const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
+	mbi_amg_facts facts;
+	int i;
+	arguments->first = 1;
+	arguments->round = 0;
+	arguments->open = MBI_AMG_FACT(gpu, open);
+	do {
+		for (i = 0; i < MBI_AMG_ROUNDS; i++, arguments->first = 0) {
+			arguments->round++;
+			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NEAR_KEYS, threads, arguments));
+			MBI_TRY(mbi_device_zero(gpu->context, arguments->open, sizeof facts.open, NULL));
+			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_DECIDE, threads, arguments));
+		}
+		MBI_TRY(mbi_amg_read(gpu, &facts));
+	} while (facts.open > 0);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_devptr state) {
+	const mbi_amg_there *a = &level->a;
+	mbk_amg_aggregate_arguments arguments;
+	mbi_amg_facts facts;
+	arguments.rows = (uint64_t)a->rows;
+	arguments.row_ptr = a->row_ptr;
+	arguments.links = level->links;
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.state = state;
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
+	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
+	arguments.joined = level->aggregate;
+	MBI_TRY(
+			mbi_device_zero(gpu->context, arguments.counts, (size_t)a->rows * sizeof(int32_t), NULL));
+	MBI_TRY(mbi_amg_rounds(gpu, &arguments));
+	MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	level->aggregates = (int32_t)facts.total;
+	return MERBIT_OK;
+}
+
+static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
+	mbi_amg_there t;
+	memset(&t, 0, sizeof t);
+	t.rows = level->a.rows;
+	t.cols = level->aggregates;
+	t.col_ind = level->aggregate;
+	t.values = level->t;
+	return t;
+}
+
+static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
+	mbi_amg_there a = level->a;
+	a.col_ind = level->links;
+	a.row_ptr = level->empty != 0 ? level->empty : a.row_ptr;
+	return a;
+}
+
+static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_devptr coarse) {
+	mbk_amg_tentative_arguments arguments;
+	arguments.rows = (uint64_t)level->a.rows;
+	arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
+	arguments.r_ptr = level->r.row_ptr;
+	arguments.r_col = level->r.col_ind;
+	arguments.aggregate = level->aggregate;
+	arguments.near = level->near;
+	arguments.lanes = mbi_amg_row_lanes(level->r.rows, level->r.nnz);
+	arguments.coarse = coarse;
+	arguments.t = level->t;
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NORMS, (int64_t)level->aggregates * arguments.lanes,
+			&arguments));
+	return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, level->a.rows, &arguments);
+}
+
+static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
+		const mbi_amg_there *coarse) {
+	const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
+	mbi_amg_there ap = level->ap;
+	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
+	MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
+	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
+	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
+	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
+}
+
+static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+	const mbi_amg_there t = mbi_amg_tentative_of(level);
+	const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
+	mbi_amg_there a = mbi_amg_filtered(level);
+	mbk_amg_products_arguments arguments;
+	mbi_amg_facts facts;
+	MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
+	if (level->p.longest <= MBI_AMG_DENSE) { return MERBIT_OK; }
+	arguments.nnz = (uint64_t)level->a.nnz;
+	arguments.col_ind = level->a.col_ind;
+	arguments.row_ptr = level->p.row_ptr;
+	arguments.products = MBI_AMG_FACT(gpu, products);
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_PRODUCTS, level->a.nnz, &arguments));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	if ((double)facts.products <= (double)MBI_AMG_DENSE * (double)level->a.nnz) { return MERBIT_OK; }
+	MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, &level->empty));
+	MBI_TRY(mbi_device_zero(gpu->context, level->empty, bytes, NULL));
+	a = mbi_amg_filtered(level);
+	return mbi_amg_product_columns(gpu, &a, &t, 1, &level->p);
+}
+
+static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_amg_gpu_level *next) {
+	MBI_TRY(mbi_amg_prolong(gpu, level));
+	MBI_TRY(mbi_amg_turn(gpu, &level->p, &level->r, &level->places));
+	MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
+	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
+	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
+	MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->near));
+	MBI_TRY(mbi_amg_tentative_there(gpu, level, next->near));
+	MBI_TRY(mbi_amg_product_columns(gpu, &level->a, &level->p, 0, &level->ap));
+	MBI_TRY(mbi_amg_product_columns(gpu, &level->r, &level->ap, 0, &next->a));
+	MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
+	return mbi_amg_galerkin_values(gpu, level, &next->a);
+}
+
+static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
+	double theta = MBI_AMG_THETA;
+	for (;; theta /= 2) {
+		mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
+		const int64_t rows = level->a.rows;
+		mbi_devptr roots, state;
+		mbi_amg_facts facts;
+		mbi_amg_pool_reset(&gpu->scratch);
+		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
+		MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &roots));
+		MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &state));
+		MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+		if (gpu->count == 1) {
+			MBI_TRY(mbi_amg_read(gpu, &facts));
+			if (facts.unsorted) {
+				gpu->given = level->a;
+				MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
+				MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
+				MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+			}
+		}
+		MBI_TRY(mbi_amg_find_lambda(gpu, level));
+		if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) { return MERBIT_OK; }
+		MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
+		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->filtered));
+		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->scale));
+		MBI_TRY(mbi_amg_strong(gpu, level, theta, 1, 0, roots, state));
+		MBI_TRY(mbi_amg_find_aggregates(gpu, level, state));
+		if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
+			level->aggregates = 0;
+			return MERBIT_OK;
+		}
+		MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
+	}
+}
+
+static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
+	MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
+	mbi_amg_pool_release(gpu->context, &gpu->scratch);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
+		const merbit_view *view, const double *near) {
+	const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
+	memset(gpu, 0, sizeof *gpu);
+	gpu->context = context;
+	gpu->keep.grow = gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
+	MBI_TRY(mbi_amg_gpu_open(gpu));
+	MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
+	MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
+	if (near != NULL) {
+		MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].near));
+		MBI_TRY(mbi_device_upload(context, gpu->levels[0].near, near,
+				(size_t)view->rows * sizeof(double)));
+	}
+	MBI_TRY(mbi_amg_gpu_coarsen(gpu));
+	return mbi_amg_finish(gpu);
+}
+
+static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
+	mbi_amg_there *a = &gpu->levels[0].a;
+	int l;
+	MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof(mbi_amg_facts), NULL));
+	if (gpu->given.row_ptr != 0) {
+		MBI_TRY(mbi_amg_convert(gpu, view, 1, &gpu->given));
+		MBI_TRY(mbi_amg_sort_rows(gpu, 0, a));
+	} else { MBI_TRY(mbi_amg_convert(gpu, view, 1, a)); }
+	for (l = 0; l < gpu->count; l++) {
+		mbi_amg_gpu_level *level = &gpu->levels[l];
+		mbi_devptr roots;
+		mbi_amg_pool_reset(&gpu->scratch);
+		MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(double), &roots));
+		MBI_TRY(mbi_amg_strong(gpu, level, 0, 0, 0, roots, 0));
+		MBI_TRY(mbi_amg_find_lambda(gpu, level));
+		if (l + 1 < gpu->count) {
+			MBI_TRY(mbi_amg_strong(gpu, level, 0, 1, 1, 0, 0));
+			MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
+		}
+	}
+	return mbi_amg_finish(gpu);
+}
+
+static merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
+		mbi_devptr to) {
+	const mbi_amg_gpu_level *level = &gpu->levels[l];
+	return mbi_amg_move(gpu, level->inverse, 0, level->a.rows, type == MERBIT_F32 ? 0 : to,
+			type == MERBIT_F32 ? to : 0);
+}
+
+static merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
+		merbit_type type, merbit_view *view) {
+	mbi_amg_gpu_level *level = &gpu->levels[l];
+	const mbi_amg_there *csr = which == 0 ? &level->a : which == 1 ? &level->p : &level->r;
+	mbi_devptr *single = &level->single[which];
+	*view = merbit_csr(csr->rows, csr->cols, csr->nnz, mbi_device_pointer(csr->row_ptr),
+			mbi_device_pointer(csr->col_ind), mbi_device_pointer(csr->values));
+	view->memory = MERBIT_MEMORY_DEVICE;
+	view->value_type = type;
+	if (type == MERBIT_F32) {
+		if (*single == 0) { MBI_TRY(mbi_amg_keep(gpu, csr->nnz, sizeof(float), single)); }
+		view->values = mbi_device_pointer(*single);
+		return mbi_amg_move(gpu, csr->values, 0, csr->nnz, 0, *single);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
+	const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
+	merbit_context *context = gpu->context;
+	csr->rows = csr->cols = a->rows;
+	csr->nnz = a->nnz;
+	MBI_TRY(mbi_allocate_array(context, a->rows + 1, sizeof(int32_t), "the coarsest matrix",
+			(void **)&csr->row_ptr));
+	MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(int32_t), "the coarsest matrix",
+			(void **)&csr->col_ind));
+	MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(double), "the coarsest matrix",
+			(void **)&csr->values));
+	MBI_TRY(mbi_device_download(context, csr->row_ptr, a->row_ptr,
+			((size_t)a->rows + 1) * sizeof(int32_t)));
+	MBI_TRY(
+			mbi_device_download(context, csr->col_ind, a->col_ind, (size_t)a->nnz * sizeof(int32_t)));
+	return mbi_device_download(context, csr->values, a->values, (size_t)a->nnz * sizeof(double));
+}
+
+static uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
+	uint64_t bytes = 0;
+	int i;
+	for (i = 0; i < gpu->keep.count; i++) { bytes += gpu->keep.bytes[i]; }
+	return bytes;
+}
+
+static void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
+	mbi_amg_pool_release(gpu->context, &gpu->keep);
+	mbi_amg_pool_release(gpu->context, &gpu->scratch);
+	mbi_program_destroy(gpu->context, &gpu->program);
+	mbi_program_destroy(gpu->context, &gpu->transpose.program);
+}
+
+/* ==== >>solve/amg/coarsest.c  multigrid: inverse of the coarsest matrix ==== */
+static int mbi_coarsest_pivot(const double *m, const double *diagonal, const char *done, int n,
+		double least) {
+	int pivot = -1, i;
+	for (i = 0; i < n; i++) {
+		const double part = fabs(m[i * n + i]) / (diagonal[i] != 0 ? fabs(diagonal[i]) : 1);
+		if (!done[i] && part > least) {
+			least = part;
+			pivot = i;
+		}
+	}
+	return pivot;
+}
+
+static void mbi_coarsest_invert(double *m, double *diagonal, char *done, int n, double least) {
+	int i, j, p;
+	for (i = 0; i < n; i++) {
+		diagonal[i] = m[i * n + i];
+		done[i] = 0;
+	}
+	while ((p = mbi_coarsest_pivot(m, diagonal, done, n, least)) >= 0) {
+		const double inverse = 1 / m[p * n + p];
+		done[p] = 1;
+		for (i = 0; i < n; i++) {
+			const double factor = m[i * n + p] * inverse;
+			for (j = 0; i != p && factor != 0 && j < n; j++) {
+				m[i * n + j] -= j != p ? factor * m[p * n + j] : 0;
+			}
+		}
+		for (i = 0; i < n; i++) {
+			m[i * n + p] *= -inverse;
+			m[p * n + i] *= i != p ? inverse : 0;
+		}
+		m[p * n + p] = inverse;
+	}
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < n; j++) { m[i * n + j] = done[i] && done[j] ? m[i * n + j] : 0; }
+	}
+}
+
+static merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *a,
+		double least, mbi_amg_csr *inverse) {
+	const int n = (int)a->rows;
+	double *scratch;
+	int i, k;
+	memset(inverse, 0, sizeof *inverse);
+	inverse->rows = inverse->cols = n;
+	inverse->nnz = (int64_t)n * n;
+	MBI_TRY(mbi_allocate_array(context, n + 1, sizeof(int32_t), "the coarsest level",
+			(void **)&inverse->row_ptr));
+	MBI_TRY(mbi_allocate_array(context, inverse->nnz, sizeof(int32_t), "the coarsest level",
+			(void **)&inverse->col_ind));
+	MBI_TRY(mbi_allocate_array(context, inverse->nnz, sizeof(double), "the coarsest level",
+			(void **)&inverse->values));
+	MBI_TRY(mbi_allocate_array(context, 2 * (int64_t)n, sizeof(double), "the coarsest level",
+			(void **)&scratch));
+	for (i = 0; i <= n; i++) { inverse->row_ptr[i] = i * n; }
+	for (i = 0; i < n * n; i++) {
+		inverse->col_ind[i] = i % n;
+		inverse->values[i] = 0;
+	}
+	for (i = 0; i < n; i++) {
+		for (k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++) {
+			inverse->values[i * n + a->col_ind[k]] = a->values[k];
+		}
+	}
+	mbi_coarsest_invert(inverse->values, scratch, (char *)(scratch + n), n, least);
+	mbi_release(context, scratch);
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/cycle.c  multigrid: the V-cycle on either side ==== */
+#define MBI_CYCLE_EPILOGUE "s0 * v0 + (s1 != 0 ? s1 * v1 : 1) * (v2 - s2 * ax)"
+enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
+
+#define MBI_CYCLE_ROWS(name, type) \
+	static void name(void *user, int64_t begin, int64_t end, void *y, \
+									 const void *const *vectors, const double *scalars, double sums[2]) { \
+		const type *x = (const type *)vectors[0], *d = (const type *)vectors[1]; \
+		const type *b = (const type *)vectors[2]; \
+		const type w = (type)scalars[1]; \
+		type *to = (type *)y; \
+		int64_t i; \
+		(void)user; \
+		(void)sums; \
+		if (scalars[2] == 0) { \
+			for (i = begin; i < end; i++) { \
+				to[i] = w * d[i] * b[i]; \
+			} \
+		} else if (scalars[0] == 0) { \
+			for (i = begin; i < end; i++) { \
+				to[i] = b[i] - to[i]; \
+			} \
+		} else { \
+			for (i = begin; i < end; i++) { \
+				to[i] = x[i] + w * d[i] * (b[i] - to[i]); \
+			} \
+		} \
+	}
+MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double) MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
+#undef MBI_CYCLE_ROWS
+
+static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
+		int swept, int unchecked, merbit_plan **plan) {
+	merbit_plan_desc desc;
+	merbit_epilogue epilogue;
+	memset(&desc, 0, sizeof desc);
+	memset(&epilogue, 0, sizeof epilogue);
+	desc.side = p->side;
+	desc.deterministic = p->desc.deterministic;
+	desc.unchecked = unchecked;
+	if (swept) {
+		epilogue.result = MBI_CYCLE_EPILOGUE;
+		epilogue.vectors = epilogue.scalars = 3;
+		epilogue.cpu = p->type == MERBIT_F32 ? mbi_cycle_rows_f32 : mbi_cycle_rows_f64;
+		desc.epilogue = &epilogue;
+	}
+	return mbi_plan_create(p->context, view, &desc, NULL, plan);
+}
+
+static merbit_status mbi_cycle_store(merbit_preconditioner *p, const double *from, int64_t rows,
+		void *to) {
+	const int device = p->side == MERBIT_SIDE_CUDA;
+	const size_t size = mbi_type_size(p->type);
+	void *scratch = NULL;
+	merbit_status status = MERBIT_OK;
+	int64_t i;
+	if (p->type == MERBIT_F32) {
+		if (device) {
+			MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
+		}
+		for (i = 0; i < rows; i++) { ((float *)(device ? scratch : to))[i] = (float)from[i]; }
+	} else if (!device) { memcpy(to, from, (size_t)rows * size); }
+	if (device && rows > 0) {
+		status = mbi_device_upload(p->context, mbi_device_address(to),
+				scratch != NULL ? scratch : from, (size_t)rows * size);
+	}
+	mbi_release(p->context, scratch);
+	return status;
+}
+
+static void mbi_cycle_weights(double lambda, int degree, double ratio, double *scalars) {
+	const double middle = lambda * (1 + 1 / ratio) / 2, half = lambda * (1 - 1 / ratio) / 2;
+	int k;
+	memset(scalars, 0, MBI_CYCLE_SCALARS * sizeof *scalars);
+	scalars[3 * MBI_CYCLE_RESIDUAL + 2] = 1;
+	for (k = 0; k < degree; k++) {
+		double *s = scalars + 3 * (MBI_CYCLE_SWEEP + k);
+		s[0] = s[2] = 1;
+		s[1] = middle > 0 ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree)) : 0;
+	}
+	scalars[3 * MBI_CYCLE_FIRST + 1] = scalars[3 * MBI_CYCLE_SWEEP + 1];
+}
+
+static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, uint64_t space) {
+	uint64_t used = 0;
+	int l;
+	amg->scalars = (double *)mbi_device_pointer(
+			mbi_device_part(space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_grid *g = &amg->grids[l];
+		const uint64_t bytes = (uint64_t)g->rows * mbi_type_size(p->type);
+		g->inverse = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+		g->x = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+		if (l > 0) {
+			g->b = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+			g->y = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+		}
+	}
+	return used;
+}
+
+static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
+	double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS];
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		const int last = l + 1 == amg->count;
+		mbi_cycle_weights(amg->levels[l].lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE,
+				last ? MBI_CYCLE_RATIO_LAST : MBI_CYCLE_RATIO, scalars + l * MBI_CYCLE_SCALARS);
+		MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type,
+				mbi_device_address(amg->grids[l].inverse))
+				: mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows, amg->grids[l].inverse));
+	}
+	if (p->side != MERBIT_SIDE_CUDA) {
+		memcpy(amg->scalars, scalars, (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
+		return MERBIT_OK;
+	}
+	return mbi_device_upload(p->context, mbi_device_address(amg->scalars), scalars,
+			(size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
+}
+
+static merbit_status mbi_cycle_refill(merbit_preconditioner *p, mbi_amg *amg) {
+	merbit_status status;
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_cycle_fill(p, amg);
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static merbit_status mbi_cycle_allocate(merbit_preconditioner *p, mbi_amg *amg) {
+	mbi_devptr device = 0;
+	const uint64_t bytes = mbi_cycle_divide(p, amg, 0);
+	if (p->side == MERBIT_SIDE_CUDA) {
+		MBI_TRY(mbi_device_allocate(p->context, bytes, "the vectors of a multigrid cycle", &device));
+		amg->space = mbi_device_pointer(device);
+	} else {
+		MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1,
+				"the vectors of a multigrid cycle", &amg->space));
+	}
+	amg->space_bytes = bytes;
+	(void)mbi_cycle_divide(p, amg, mbi_device_address(amg->space));
+	return mbi_cycle_fill(p, amg);
+}
+
+static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
+	merbit_status status;
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_grid *g = &amg->grids[l];
+		if (l + 1 == amg->count && amg->dense.rows > 0) {
+			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, &g->plans[0]));
+		} else if (g->plans[0] == NULL) {
+			MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, &g->plans[0]));
+		}
+		if (l + 1 < amg->count) {
+			MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, &g->plans[1]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, &g->plans[2]));
+		}
+	}
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_cycle_allocate(p, amg);
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg) {
+	int l, k;
+	for (l = 0; l < MBI_AMG_LEVELS; l++) {
+		for (k = 0; k < 3; k++) { merbit_plan_destroy(amg->grids[l].plans[k]); }
+	}
+	if (p->side != MERBIT_SIDE_CUDA) {
+		mbi_release(p->context, amg->space);
+	} else if (amg->space != NULL && mbi_device_enter_alive(p->context)) {
+		mbi_device_release(p->context, mbi_device_address(amg->space));
+		mbi_device_leave(p->context);
+	}
+}
+
+static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const void *b,
+		const void *x, void *to, void *stream) {
+	const mbi_amg_grid *g = &amg->grids[l];
+	const double *scalars = amg->scalars + l * MBI_CYCLE_SCALARS + 3 * what;
+	const void *vectors[3];
+	vectors[0] = x;
+	vectors[1] = g->inverse;
+	vectors[2] = b;
+	return what == MBI_CYCLE_FIRST ? mbi_epilogue_alone(g->plans[0], b, to, vectors, scalars, stream)
+			: mbi_spmv_epilogue(g->plans[0], NULL, x, to, vectors, scalars, NULL, NULL, stream);
+}
+
+static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, void *y,
+		void *stream) {
+	const mbi_amg_grid *g = &amg->grids[l], *next = g + 1;
+	const int last = l + 1 == amg->count;
+	int k;
+	if (last && amg->dense.rows > 0) {
+		return merbit_spmv(g->plans[0], NULL, NULL, b, NULL, y, stream);
+	}
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_FIRST, b, b, g->x, stream));
+	for (k = 1; k < (last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE); k++) {
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
+				k % 2 != 0 ? y : g->x, stream));
+	}
+	if (last) { return MERBIT_OK; }
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
+	MBI_TRY(merbit_spmv(g->plans[2], NULL, NULL, g->x, NULL, next->b, stream));
+	MBI_TRY(mbi_cycle_run(amg, l + 1, next->b, next->y, stream));
+	MBI_TRY(merbit_spmv(g->plans[1], NULL, NULL, next->y, mbi_epilogue_factor(g->plans[1], 1), y,
+			stream));
+	for (k = MBI_CYCLE_DEGREE - 1; k >= 0; k--) {
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,
+				k % 2 != 0 ? g->x : y, stream));
+	}
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/amg.c  multigrid: its row in the table of kinds ==== */
+#define MBI_AMG_PIVOT_F64 1e-12
+#define MBI_AMG_PIVOT_F32 1e-5
+
+typedef struct mbi_amg_widen {
+	const float *from;
+	double *to;
+	const double *from_f64;
+	float *to_f32;
+	int64_t count;
+	int tasks;
+} mbi_amg_widen;
+
+static void mbi_amg_widen_task(void *argument, int task) {
+	const mbi_amg_widen *w = (const mbi_amg_widen *)argument;
+	const int64_t last = mbi_share(w->count, w->tasks, task + 1);
+	int64_t i = mbi_share(w->count, w->tasks, task);
+	if (w->from != NULL) {
+		for (; i < last; i++) { w->to[i] = (double)w->from[i]; }
+	} else {
+		for (; i < last; i++) { w->to_f32[i] = (float)w->from_f64[i]; }
+	}
+}
+
+static merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr, float **to) {
+	mbi_amg_widen w;
+	memset(&w, 0, sizeof w);
+	MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
+	w.from_f64 = csr->values;
+	w.to_f32 = *to;
+	w.count = csr->nnz;
+	w.tasks = mbi_share_tasks(context, csr->nnz);
+	mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w);
+	return MERBIT_OK;
+}
+
+static int mbi_amg_sorted(const merbit_view *view) {
+	const int32_t *row_ptr = (const int32_t *)view->row_ptr;
+	const int32_t *col_ind = (const int32_t *)view->col_ind;
+	int64_t row, k;
+	for (row = 0; row < view->rows; row++) {
+		for (k = (int64_t)row_ptr[row] + 1; k < row_ptr[row + 1]; k++) {
+			if (col_ind[k] <= col_ind[k - 1]) { return 0; }
+		}
+	}
+	return 1;
+}
+
+static int mbi_amg_may_borrow(const merbit_view *view) {
+	return view->format == MERBIT_CSR && mbi_view_type(view) == MERBIT_F64 && view->base == 0 &&
+			view->offset_type != MERBIT_INDEX_64 && view->index_type != MERBIT_INDEX_64 &&
+			view->memory != MERBIT_MEMORY_DEVICE && view->values != NULL &&
+			!mbi_view_is_triangle(view) && mbi_amg_sorted(view);
+}
+
+static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *view,
+		mbi_amg_csr *csr) {
+	mbi_amg_widen w;
+	double *values;
+	int64_t i;
+	MBI_TRY(mbi_amg_take(context, view, 0, csr));
+	if (mbi_view_type(view) == MERBIT_F64 && csr->values != NULL) { return MERBIT_OK; }
+	MBI_TRY(
+			mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64", (void **)&values));
+	memset(&w, 0, sizeof w);
+	w.from = (const float *)(void *)csr->values;
+	w.to = values;
+	w.count = csr->nnz;
+	w.tasks = mbi_share_tasks(context, csr->nnz);
+	if (w.from != NULL) { mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w); }
+	for (i = 0; w.from == NULL && i < csr->nnz; i++) { values[i] = 1; }
+	mbi_release(context, csr->values);
+	csr->values = values;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_finest(merbit_context *context, const merbit_view *host,
+		mbi_amg_level *level) {
+	level->borrowed = mbi_amg_may_borrow(host);
+	if (!level->borrowed) { return mbi_amg_copy(context, host, &level->a); }
+	level->a.rows = host->rows;
+	level->a.cols = host->cols;
+	level->a.nnz = host->nnz;
+	level->a.row_ptr = (int32_t *)host->row_ptr;
+	level->a.col_ind = (int32_t *)host->col_ind;
+	level->a.values = (double *)host->values;
+	return MERBIT_OK;
+}
+
+static void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level) {
+	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
+	memset(&level->a, 0, sizeof level->a);
+}
+
+static merbit_status mbi_amg_check_diagonal(merbit_context *context, const mbi_amg_csr *a) {
+	int64_t row, k;
+	for (row = 0; row < a->rows; row++) {
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && a->col_ind[k] < row; k++) {
+		}
+		if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || a->values[k] == 0) {
+			return mbi_amg_fail_diagonal(context, row);
+		}
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
+	const merbit_preconditioner_desc *desc = &p->desc;
+	const int given = desc->near_nullspace_count > 0;
+	const int block = desc->block_size > 0 ? desc->block_size : 1;
+	const int k = given ? desc->near_nullspace_count : block;
+	int64_t i;
+	int j;
+	level->block = block;
+	level->vectors = k;
+	MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->near, "the near-null-space",
+			(void **)&level->near));
+	for (i = 0; i < p->n; i++) {
+		for (j = 0; j < k; j++) {
+			const int64_t at = i + j * p->n;
+			const double value = !given ? i % block == j
+					: p->type == MERBIT_F32 ? ((const float *)desc->near_nullspace)[at]
+					: ((const double *)desc->near_nullspace)[at];
+			if (value - value != 0) {
+				return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, "element %" PRId64
+						" of column %d of preconditioner_desc.near_nullspace is not finite", i, j);
+			}
+			level->near[i * k + j] = value;
+		}
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_invert_last(merbit_preconditioner *p, const mbi_amg_level *last,
+		mbi_amg_csr *inverse) {
+	return last->a.rows > MBI_AMG_COARSEST ? MERBIT_OK : mbi_amg_invert(p->context, &last->a,
+			p->type == MERBIT_F32 ? MBI_AMG_PIVOT_F32 : MBI_AMG_PIVOT_F64, inverse);
+}
+
+static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, float **single,
+		merbit_view *view) {
+	*view = mbi_amg_view(csr);
+	if (p->type == MERBIT_F32) {
+		MBI_TRY(mbi_amg_narrow(p->context, csr, single));
+		mbi_release(p->context, csr->values);
+		csr->values = NULL;
+		view->value_type = MERBIT_F32;
+		view->values = *single;
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_show_all(merbit_preconditioner *p, mbi_amg *amg) {
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_level *level = &amg->levels[l];
+		mbi_amg_grid *g = &amg->grids[l];
+		if (l == 0) {
+			g->views[0] = p->view;
+		} else if (l + 1 < amg->count || amg->coarsest.rows == 0) {
+			MBI_TRY(mbi_amg_show(p, &level->a, &g->single[0], &g->views[0]));
+		}
+		if (l + 1 < amg->count) {
+			MBI_TRY(mbi_amg_show(p, &level->p, &g->single[1], &g->views[1]));
+			MBI_TRY(mbi_amg_show(p, &level->r, &g->single[2], &g->views[2]));
+		}
+	}
+	return amg->coarsest.rows > 0
+			? mbi_amg_show(p, &amg->coarsest, &amg->coarsest_single, &amg->dense) : MERBIT_OK;
+}
+
+static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
+		const merbit_view *host) {
+	int l;
+	MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
+	MBI_TRY(mbi_amg_check_diagonal(p->context, &amg->levels[0].a));
+	MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
+	MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_level *level = &amg->levels[l];
+		amg->grids[l].rows = level->a.rows;
+		amg->entries[l] = level->a.nnz;
+		mbi_release(p->context, level->near);
+		level->near = NULL;
+	}
+	return mbi_amg_invert_last(p, &amg->levels[amg->count - 1], &amg->coarsest);
+}
+
+static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
+		mbi_amg_csr *coarsest) {
+	mbi_amg_level last;
+	merbit_status status;
+	int l, k;
+	memset(&last, 0, sizeof last);
+	for (l = 0; l < amg->count; l++) {
+		amg->levels[l].lambda = amg->gpu->levels[l].lambda;
+		for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
+			MBI_TRY(mbi_amg_gpu_show(amg->gpu, l, k, p->type, &amg->grids[l].views[k]));
+		}
+	}
+	if (amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST) { return MERBIT_OK; }
+	status = mbi_amg_gpu_coarsest(amg->gpu, &last.a);
+	if (status == MERBIT_OK) { status = mbi_amg_invert_last(p, &last, coarsest); }
+	mbi_amg_csr_release(p->context, &last.a);
+	return status;
+}
+
+static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
+		const merbit_view *a) {
+	int l;
+	MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, a, amg->levels[0].near));
+	amg->count = amg->gpu->count;
+	for (l = 0; l < amg->count; l++) {
+		amg->grids[l].rows = amg->gpu->levels[l].a.rows;
+		amg->entries[l] = amg->gpu->levels[l].a.nnz;
+	}
+	MBI_TRY(mbi_amg_show_there(p, amg, &amg->coarsest));
+	return amg->coarsest.rows > 0
+			? mbi_amg_show(p, &amg->coarsest, &amg->coarsest_single, &amg->dense) : MERBIT_OK;
+}
+
+static void mbi_amg_leave_gpu(merbit_preconditioner *p, mbi_amg *amg) {
+	if (amg->gpu != NULL && mbi_device_enter_alive(p->context)) {
+		mbi_amg_gpu_destroy(amg->gpu);
+		mbi_device_leave(p->context);
+	}
+	mbi_release(p->context, amg->gpu);
+	amg->gpu = NULL;
+}
+
+static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
+		const merbit_view *a) {
+	char reason[384];
+	merbit_status status;
+	amg->grids[0].views[0] = p->view;
+	MBI_TRY(mbi_cycle_plan(p, a, 1, 0, &amg->grids[0].plans[0]));
+	if (p->desc.near_nullspace_count > 0) { MBI_TRY(mbi_amg_near(p, &amg->levels[0])); }
+	amg->levels[0].block = amg->levels[0].vectors = 1;
+	amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
+	if (amg->gpu == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a multigrid's record");
+	}
+	memset(amg->gpu, 0, sizeof *amg->gpu);
+	amg->gpu->context = p->context;
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_amg_set_up_there(p, amg, a);
+	mbi_precondition_leave(p);
+	mbi_release(p->context, amg->levels[0].near);
+	amg->levels[0].near = NULL;
+	if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+		mbi_error_clear(p->context, reason, sizeof reason);
+		mbi_log(p->context, "multigrid is set up by the host: %s", reason);
+		mbi_amg_leave_gpu(p, amg);
+		amg->count = 0;
+		status = MERBIT_OK;
+	}
+	return status;
+}
+
+static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_amg *amg = (mbi_amg *)mbi_allocate(p->context, sizeof *amg);
+	merbit_view host;
+	merbit_status status;
+	if (amg == NULL) {
+		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a multigrid's record");
+	}
+	memset(amg, 0, sizeof *amg);
+	p->state = amg;
+	if (mbi_precondition_on_gpu(p) && mbi_amg_gpu_takes(a) && p->desc.block_size <= 1 &&
+			p->desc.near_nullspace_count <= 1) {
+		MBI_TRY(mbi_amg_try_gpu(p, amg, a));
+		if (amg->gpu != NULL) { return mbi_cycle_create(p, amg); }
+	}
+	MBI_TRY(mbi_view_to_full(p->context, a, &host));
+	status = mbi_amg_set_up(p, amg, &host);
+	mbi_amg_forget_finest(p->context, &amg->levels[0]);
+	mbi_view_from_full(p->context, a, &host);
+	MBI_TRY(status);
+	MBI_TRY(mbi_amg_show_all(p, amg));
+	return mbi_cycle_create(p, amg);
+}
+
+static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	return mbi_cycle_run((const mbi_amg *)p->state, 0, r, z, stream);
+}
+
+static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *csr,
+		merbit_plan *plan) {
+	float *single = NULL;
+	merbit_status status;
+	if (p->type == MERBIT_F32) { MBI_TRY(mbi_amg_narrow(p->context, csr, &single)); }
+	status = merbit_plan_update_values(
+			plan, single != NULL ? (const void *)single : (const void *)csr->values, MERBIT_MEMORY_HOST);
+	mbi_release(p->context, single);
+	return status;
+}
+
+static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
+		const mbi_amg_level *fresh, const mbi_amg_csr *coarsest, const merbit_view *a) {
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		merbit_plan *const *plans = amg->grids[l].plans;
+		if (l + 1 == amg->count && coarsest->rows > 0) {
+			MBI_TRY(mbi_amg_renew_plan(p, coarsest, plans[0]));
+		} else {
+			MBI_TRY(l == 0 ? merbit_plan_update_values(plans[0], a->values, a->memory)
+					: mbi_amg_renew_plan(p, &fresh[l].a, plans[0]));
+		}
+		if (l + 1 < amg->count) {
+			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, plans[1]));
+			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, plans[2]));
+		}
+		mbi_release(p->context, amg->levels[l].inverse);
+		amg->levels[l].inverse = fresh[l].inverse;
+		amg->levels[l].lambda = fresh[l].lambda;
+	}
+	return mbi_cycle_refill(p, amg);
+}
+
+static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *amg,
+		mbi_amg_level *fresh, mbi_amg_csr *coarsest, const merbit_view *host) {
+	MBI_TRY(mbi_amg_finest(p->context, host, &fresh[0]));
+	MBI_TRY(mbi_amg_check_diagonal(p->context, &fresh[0].a));
+	MBI_TRY(mbi_amg_recompute(p->context, fresh, amg->count));
+	return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
+}
+
+static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
+		const mbi_amg_csr *coarsest, const merbit_view *a) {
+	int l, k;
+	for (l = 0; l < amg->count; l++) {
+		const mbi_amg_grid *g = &amg->grids[l];
+		for (k = 0; k < (l + 1 < amg->count ? 3 : 1); k++) {
+			const merbit_view *view = l == 0 && k == 0 ? a : &g->views[k];
+			MBI_TRY(l + 1 == amg->count && coarsest->rows > 0
+					? mbi_amg_renew_plan(p, coarsest, g->plans[0])
+					: merbit_plan_update_values(g->plans[k], view->values, view->memory));
+		}
+	}
+	return mbi_cycle_refill(p, amg);
+}
+
+static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg,
+		const merbit_view *a) {
+	mbi_amg_csr coarsest;
+	merbit_status status;
+	memset(&coarsest, 0, sizeof coarsest);
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_amg_gpu_update(amg->gpu, a);
+	if (status == MERBIT_OK) { status = mbi_amg_show_there(p, amg, &coarsest); }
+	mbi_precondition_leave(p);
+	if (status == MERBIT_OK) { status = mbi_amg_renew_there(p, amg, &coarsest, a); }
+	mbi_amg_csr_release(p->context, &coarsest);
+	return status;
+}
+
+static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_amg *amg = (mbi_amg *)p->state;
+	mbi_amg_level *fresh;
+	mbi_amg_csr coarsest;
+	merbit_view host;
+	merbit_status status;
+	int l;
+	if (amg->gpu != NULL) { return mbi_amg_update_there(p, amg, a); }
+	memset(&coarsest, 0, sizeof coarsest);
+	MBI_TRY(mbi_allocate_array(p->context, MBI_AMG_LEVELS, sizeof *fresh, "multigrid levels",
+			(void **)&fresh));
+	memset(fresh, 0, MBI_AMG_LEVELS * sizeof *fresh);
+	for (l = 0; l < amg->count; l++) {
+		const mbi_amg_level *old = &amg->levels[l];
+		fresh[l].block = old->block;
+		fresh[l].strong = old->strong;
+		fresh[l].aggregate = old->aggregate;
+		fresh[l].aggregates = old->aggregates;
+		fresh[l].vectors = old->vectors;
+		fresh[l].t = old->t;
+		fresh[l].plain = old->plain;
+	}
+	status = mbi_view_to_full(p->context, a, &host);
+	if (status == MERBIT_OK) {
+		status = mbi_amg_recompute_all(p, amg, fresh, &coarsest, &host);
+		status = status == MERBIT_OK ? mbi_amg_renew(p, amg, fresh, &coarsest, a) : status;
+		mbi_view_from_full(p->context, a, &host);
+	}
+	for (l = 0; l < amg->count; l++) {
+		memset(&fresh[l].strong, 0, sizeof fresh[l].strong);
+		fresh[l].aggregate = NULL;
+		fresh[l].t = NULL;
+		fresh[l].inverse = fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse;
+		mbi_amg_level_release(p->context, &fresh[l]);
+	}
+	mbi_amg_csr_release(p->context, &coarsest);
+	mbi_release(p->context, fresh);
+	return status;
+}
+
+static double mbi_amg_complexity(const mbi_amg *amg) {
+	double sum = 0;
+	int l;
+	for (l = 0; l < amg->count; l++) { sum += (double)amg->entries[l]; }
+	return amg->entries[0] > 0 ? sum / (double)amg->entries[0] : 1;
+}
+
+static void mbi_amg_describe(const merbit_preconditioner *p, char *text, size_t size) {
+	const mbi_amg *amg = (const mbi_amg *)p->state;
+	size_t used = (size_t)snprintf(text, size, " by smoothed aggregation (%d level%s:", amg->count,
+			amg->count == 1 ? "" : "s");
+	int l;
+	for (l = 0; l < amg->count && used < size; l++) {
+		used += (size_t)snprintf(text + used, size - used, " %" PRId64, amg->grids[l].rows);
+	}
+	if (used < size) {
+		(void)snprintf(text + used, size - used,
+				" rows; operator complexity %.2f; %d near-null-space vector%s; set up %s)",
+				mbi_amg_complexity(amg), amg->levels[0].vectors, amg->levels[0].vectors == 1 ? "" : "s",
+				amg->gpu != NULL ? "on the GPU" : "by the host");
+	}
+}
+
+static int64_t mbi_amg_csr_bytes(const mbi_amg_csr *csr) {
+	return (int64_t)(mbi_memory_bytes(csr->row_ptr) + mbi_memory_bytes(csr->col_ind) +
+			mbi_memory_bytes(csr->values));
+}
+
+static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const mbi_amg *amg = (const mbi_amg *)p->state;
+	int l, k;
+	info->levels = amg->count;
+	info->operator_complexity = mbi_amg_complexity(amg);
+	for (l = 0; l < amg->count; l++) {
+		const mbi_amg_level *level = &amg->levels[l];
+		info->rows[l] = amg->grids[l].rows;
+		info->nonzeros[l] = amg->entries[l];
+		info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->strong) +
+				mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
+		info->host_bytes += (int64_t)(mbi_memory_bytes(level->aggregate) + mbi_memory_bytes(level->t) +
+				mbi_memory_bytes(level->inverse));
+		for (k = 0; k < 3; k++) {
+			mbi_precondition_count(NULL, amg->grids[l].plans[k], info);
+			info->host_bytes += (int64_t)mbi_memory_bytes(amg->grids[l].single[k]);
+		}
+	}
+	info->host_bytes += mbi_amg_csr_bytes(&amg->coarsest) +
+			(int64_t)(mbi_memory_bytes(amg->coarsest_single) + sizeof *amg);
+	*(mbi_precondition_on_gpu(p) ? &info->device_bytes : &info->host_bytes) +=
+			(int64_t)amg->space_bytes;
+	if (amg->gpu != NULL) {
+		info->device_bytes += (int64_t)mbi_amg_gpu_bytes(amg->gpu);
+		info->host_bytes += (int64_t)sizeof *amg->gpu;
+	}
+}
+
+static void mbi_amg_destroy(merbit_preconditioner *p) {
+	mbi_amg *amg = (mbi_amg *)p->state;
+	int l, k;
+	if (amg == NULL) { return; }
+	mbi_cycle_destroy(p, amg);
+	mbi_amg_leave_gpu(p, amg);
+	for (l = 0; l < MBI_AMG_LEVELS; l++) {
+		mbi_amg_level_release(p->context, &amg->levels[l]);
+		for (k = 0; k < 3; k++) { mbi_release(p->context, amg->grids[l].single[k]); }
+	}
+	mbi_amg_csr_release(p->context, &amg->coarsest);
+	mbi_release(p->context, amg->coarsest_single);
+	mbi_release(p->context, amg);
+	p->state = NULL;
+}
+
+static const mbi_precondition_method mbi_amg_method = {"AMG", 0, 0, 0, mbi_amg_create,
+		mbi_amg_apply, mbi_amg_update, mbi_amg_describe, mbi_amg_info, mbi_amg_destroy};
+
+/* ==== >>solve/precondition/kinds.c  preconditioners: the kinds ==== */
+static const mbi_precondition_method *
+mbi_precondition_method_of(merbit_preconditioner_kind kind) {
+	switch (kind) {
+	case MERBIT_PRECONDITIONER_JACOBI:
+		return &mbi_jacobi_method;
+	case MERBIT_PRECONDITIONER_BLOCK_JACOBI:
+		return &mbi_block_jacobi_method;
+	case MERBIT_PRECONDITIONER_CHEBYSHEV:
+		return &mbi_chebyshev_method;
+	case MERBIT_PRECONDITIONER_FSAI:
+		return &mbi_fsai_method;
+	case MERBIT_PRECONDITIONER_AMG:
+		return &mbi_amg_method;
+	default:
+		return NULL;
+	}
+}
+
+/* ==== >>solve/precondition/wrapped.c  preconditioners: in f32, without the mean ==== */
+static int mbi_wrapped_single(const merbit_preconditioner *p) {
+	return p->desc.single && p->type == MERBIT_F64;
+}
+
+static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_view *a,
+		merbit_view *inside) {
+	*inside = *a;
+	if (!mbi_wrapped_single(p)) { return MERBIT_OK; }
+	inside->value_type = MERBIT_F32;
+	return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
+}
+
+static merbit_status mbi_wrapped_near(const merbit_preconditioner *p, float **near) {
+	const int64_t count = mbi_wrapped_single(p) ? p->n * p->desc.near_nullspace_count : 0;
+	int64_t i;
+	*near = NULL;
+	if (count > 0) {
+		MBI_TRY(mbi_allocate_array(p->context, count, sizeof **near, "the near-null-space in f32",
+				(void **)near));
+	}
+	for (i = 0; i < count; i++) { (*near)[i] = (float)((const double *)p->desc.near_nullspace)[i]; }
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
+	merbit_preconditioner_desc desc = p->desc;
+	merbit_view inside;
+	merbit_status status;
+	float *near;
+	p->engine->v.from = p->desc.singular != 0;
+	p->engine->v.to = mbi_wrapped_single(p);
+	MBI_TRY(mbi_wrapped_view(p, a, &inside));
+	MBI_TRY(mbi_wrapped_near(p, &near));
+	desc.near_nullspace = near != NULL ? (const void *)near : desc.near_nullspace;
+	status = mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
+	mbi_release(p->context, near);
+	return status;
+}
+
+static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
+	merbit_view inside;
+	MBI_TRY(mbi_wrapped_view(p, a, &inside));
+	return mbi_precondition_renew(p->inner, &inside);
+}
+
+static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, void *z,
+		void *stream) {
+	void *const *at = p->engine->v.at;
+	MBI_TRY(mbi_precondition_step(p, MBI_PRE_MEASURE, r, z, stream));
+	MBI_TRY(mbi_precondition_step(p, MBI_PRE_IN, r, z, stream));
+	MBI_TRY(p->inner->method->apply(p->inner, at[MBI_PRE_OWN], at[MBI_PRE_OWN + 1], stream));
+	if (p->desc.singular) { MBI_TRY(mbi_precondition_step(p, MBI_PRE_MEAN_OF_Z, r, z, stream)); }
+	return mbi_precondition_step(p, MBI_PRE_OUT, r, z, stream);
+}
+
+static merbit_status mbi_precondition_project(merbit_preconditioner *p, void *vector,
+		void *stream) {
+	merbit_solver *engine = p->engine;
+	const mbi_solve_vectors whole = engine->v;
+	merbit_status status = mbi_precondition_step(p, MBI_PRE_MEASURE, vector, NULL, stream);
+	engine->v.at[MBI_PRE_OWN] = vector;
+	engine->v.to = 0;
+	if (status == MERBIT_OK) { status = mbi_precondition_step(p, MBI_PRE_IN, vector, NULL, stream); }
+	engine->v = whole;
+	return status;
+}
+
+static void mbi_wrapped_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+	const merbit_preconditioner_info own = *info;
+	(void)merbit_preconditioner_get_info(p->inner, info);
+	info->host_bytes += own.host_bytes;
+	info->device_bytes += own.device_bytes;
+	info->setup_seconds = own.setup_seconds;
+}
+
+static void mbi_wrapped_destroy(merbit_preconditioner *p) {
+	merbit_preconditioner_destroy(p->inner);
+}
+
+static const mbi_precondition_method mbi_wrapped_method = {"", 0, 0, 2, mbi_wrapped_create,
+		mbi_wrapped_apply, mbi_wrapped_update, NULL, mbi_wrapped_info, mbi_wrapped_destroy};
+
+/* ==== >>solve/precondition/create.c  preconditioners: checks, life, application ==== */
+static const char *const mbi_precondition_kinds[] = {
+		"MERBIT_PRECONDITIONER_NONE",         "MERBIT_PRECONDITIONER_JACOBI",
+		"MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK",
+		"MERBIT_PRECONDITIONER_CHEBYSHEV",    "MERBIT_PRECONDITIONER_FSAI",
+		"MERBIT_PRECONDITIONER_AMG"};
+
+static const char *mbi_precondition_name(merbit_preconditioner_kind kind) {
+	return mbi_precondition_kinds[kind];
+}
+
+static merbit_status mbi_precondition_check_number(merbit_context *context,
+		const merbit_preconditioner_desc *desc, const char *name, int value, int takes, int most) {
+	if (value != 0 && !takes) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.%s is %d, but %s does not take it; set it to 0", name,
+				value, mbi_precondition_kinds[desc->kind]);
+	}
+	if (value < 0 || value > most) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.%s is %d; use 1 to %d, or 0 for the default", name, value, most);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_precondition_check(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc) {
+	const int amg = desc->kind == MERBIT_PRECONDITIONER_AMG;
+	const int blocks = desc->kind == MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+	if ((int)desc->kind <= MERBIT_PRECONDITIONER_NONE ||
+			(int)desc->kind > MERBIT_PRECONDITIONER_AMG ||
+			desc->kind == MERBIT_PRECONDITIONER_CALLBACK) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_AMG or another kind "
+				"that is no function of yours", (int)desc->kind);
+	}
+	if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
+				"MERBIT_SIDE_CUDA", (int)desc->side);
+	}
+	MBI_TRY(mbi_precondition_check_number(context, desc, "block_size", desc->block_size,
+			amg || blocks, MBI_SOLVE_BLOCK_MOST));
+	MBI_TRY(mbi_precondition_check_number(context, desc, "degree", desc->degree,
+			desc->kind == MERBIT_PRECONDITIONER_CHEBYSHEV, MBI_PRE_DEGREE_MOST));
+	MBI_TRY(mbi_precondition_check_number(context, desc, "near_nullspace_count",
+			desc->near_nullspace_count, amg, MBI_SOLVE_BLOCK_MOST));
+	if ((desc->near_nullspace != NULL) != (desc->near_nullspace_count > 0)) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.near_nullspace_count is %d, but near_nullspace is %s; "
+				"set both or neither", desc->near_nullspace_count,
+				desc->near_nullspace != NULL ? "given" : "NULL");
+	}
+	if (amg && desc->block_size > 1 && view->rows % desc->block_size != 0) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"preconditioner_desc.block_size is %d, which does not divide the %" PRId64
+				" rows of the matrix; use the number of unknowns of a node", desc->block_size, view->rows);
+	}
+	if (mbi_precondition_method_of(desc->kind) == NULL) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"%s is not built in this version; use MERBIT_PRECONDITIONER_JACOBI",
+				mbi_precondition_kinds[desc->kind]);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_precondition_check_all(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc) {
+	MBI_TRY(mbi_view_check_header(context, view));
+	if (!mbi_type_plain(mbi_view_type(view))) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"the matrix's value_type is %s; preconditioners take MERBIT_F64 and MERBIT_F32",
+				mbi_type_names[mbi_view_type(view)]);
+	}
+	if (view->rows != view->cols) {
+		return mbi_fail(context, MERBIT_INVALID_MATRIX, "the matrix is %" PRId64 " x %" PRId64
+				"; a preconditioner takes square ones", view->rows, view->cols);
+	}
+	MBI_TRY(mbi_precondition_check(context, view, desc));
+	if (desc->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+		return mbi_fail(context, MERBIT_NO_DEVICE,
+				"preconditioner_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
+				context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA", context->reason);
+	}
+	return MERBIT_OK;
+}
+
+#define MBI_PRE_DEGREE 4
+
+static merbit_status mbi_precondition_make(merbit_preconditioner *p) {
+	const mbi_precondition_method *method = p->method;
+	const int block = method->block < 0 ? p->desc.block_size : method->block;
+	merbit_status status = MERBIT_OK;
+	if (block > 0 || method->product || method->vectors > 0) {
+		MBI_TRY(mbi_precondition_engine(p, block, method->product, method->vectors));
+	}
+	if (method->create != NULL) { status = method->create(p, &p->view); }
+	p->desc.near_nullspace = NULL;
+	return status;
+}
+
+static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
+	merbit_status status;
+	if (p->side != MERBIT_SIDE_CUDA) { return MERBIT_OK; }
+	MBI_TRY(mbi_device_enter(p->context));
+	status = mbi_device_synchronize(p->context, NULL);
+	mbi_device_leave(p->context);
+	return status;
+}
+
+static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
+		const merbit_preconditioner_desc *desc, int inside, merbit_preconditioner **made) {
+	const double start = mbi_seconds();
+	const int wrapped =
+			!inside && (desc->singular || (desc->single && mbi_view_type(view) == MERBIT_F64));
+	merbit_preconditioner *p = (merbit_preconditioner *)mbi_allocate(context, sizeof *p);
+	merbit_status status;
+	*made = NULL;
+	if (p == NULL) {
+		return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a preconditioner's record");
+	}
+	memset(p, 0, sizeof *p);
+	mbi_context_retain(context);
+	mbi_matrix_retain(view->owner);
+	p->context = context;
+	p->desc = *desc;
+	if (desc->kind == MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size == 0) {
+		p->desc.block_size = 4;
+	}
+	if (desc->kind == MERBIT_PRECONDITIONER_CHEBYSHEV && desc->degree == 0) {
+		p->desc.degree = MBI_PRE_DEGREE;
+	}
+	p->method = wrapped ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
+	p->view = *view;
+	p->type = mbi_view_type(view);
+	p->side = desc->side;
+	p->n = view->rows;
+	status = mbi_precondition_make(p);
+	status = status == MERBIT_OK ? mbi_precondition_wait(p) : status;
+	if (status != MERBIT_OK) {
+		merbit_preconditioner_destroy(p);
+		return status;
+	}
+	p->setup_seconds = mbi_seconds() - start;
+	*made = p;
+	return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
+		const merbit_view *view, const merbit_preconditioner_desc *desc,
+		merbit_preconditioner **preconditioner) {
+	merbit_preconditioner_desc own;
+	if (preconditioner != NULL) { *preconditioner = NULL; }
+	if (context == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (view == NULL || desc == NULL || preconditioner == NULL) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_preconditioner_create: `%s` is NULL",
+				view == NULL   ? "view" : desc == NULL ? "desc" : "preconditioner");
+	}
+	MBI_TRY(mbi_precondition_check_all(context, view, desc));
+	own = *desc;
+	own.side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
+	return mbi_precondition_create(context, view, &own, 0, preconditioner);
+}
+
+MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner) {
+	merbit_preconditioner *p = preconditioner;
+	merbit_context *context;
+	if (p == NULL) { return; }
+	context = p->context;
+	if (mbi_precondition_on_gpu(p) && mbi_device_enter_alive(context)) {
+		(void)mbi_device_mark_lost(context, context->device.driver.stream_synchronize(NULL));
+		mbi_device_leave(context);
+	}
+	if (p->method->destroy != NULL) { p->method->destroy(p); }
+	if (p->engine != NULL) { mbi_solver_free(p->engine); }
+	merbit_matrix_destroy(p->view.owner);
+	mbi_release(context, p);
+	mbi_context_unref(context);
+}
+
+static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a) {
+	const double start = mbi_seconds();
+	if (p->method->product || p->method->block != 0) {
+		MBI_TRY(merbit_solver_update_values(p->engine, a->values, MERBIT_MEMORY_DEFAULT));
+	}
+	if (p->method->update != NULL) { MBI_TRY(p->method->update(p, a)); }
+	MBI_TRY(mbi_precondition_wait(p));
+	p->setup_seconds = mbi_seconds() - start;
+	return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_preconditioner_update_values(
+		merbit_preconditioner *preconditioner, const void *values, merbit_memory memory) {
+	merbit_preconditioner *p = preconditioner;
+	merbit_view view;
+	merbit_status status;
+	void *own = NULL;
+	if (p == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (p->view.values == NULL || (values == NULL && p->view.nnz > 0)) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, p->view.values == NULL
+				? "the preconditioner is that of a pattern of ones; make one from a view " "with values"
+				: "merbit_preconditioner_update_values: `values` is NULL");
+	}
+	view = p->view;
+	view.values = values;
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_setup_move_values(p->context, memory, &view, &own);
+	status = status == MERBIT_OK ? mbi_precondition_renew(p, &view) : status;
+	mbi_setup_release_values(p->context, &view, own);
+	mbi_precondition_leave(p);
+	return status;
+}
+
+static merbit_status mbi_precondition_check_vectors(merbit_preconditioner *p, const void *r,
+		const void *z) {
+	const uint64_t bytes = (uint64_t)p->n * mbi_type_size(p->type);
+	const void *wrong;
+	if (p->n > 0 && (r == NULL || z == NULL)) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_preconditioner_apply: `%c` is NULL", r == NULL ? 'r' : 'z');
+	}
+	if (mbi_overlap(r, bytes, z, bytes)) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_preconditioner_apply: r and z overlap; use two vectors of %" PRId64 " elements",
+				p->n);
+	}
+	if (!mbi_precondition_on_gpu(p) || p->n == 0) { return MERBIT_OK; }
+	wrong = !mbi_device_owns(p->context, r) ? r : !mbi_device_owns(p->context, z) ? z : NULL;
+	return wrong == NULL ? MERBIT_OK : mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+			"merbit_preconditioner_apply: %c at %p is host memory, but the "
+			"preconditioner computes on CUDA; use a merbit_buffer", wrong == r ? 'r' : 'z', wrong);
+}
+
+MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,
+		const void *r, void *z, void *stream) {
+	merbit_preconditioner *p = preconditioner;
+	merbit_status status;
+	if (p == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_precondition_check_vectors(p, r, z);
+	if (status == MERBIT_OK && p->n > 0) { status = p->method->apply(p, r, z, stream); }
+	mbi_precondition_leave(p);
+	return status;
+}
+
+MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *preconditioner,
+		char *text, size_t size) {
+	const merbit_preconditioner *p = preconditioner, *made;
+	merbit_preconditioner_info info;
+	char line[512], part[256] = "";
+	int length;
+	if (p == NULL) {
+		length = snprintf(line, sizeof line, "no preconditioner");
+	} else {
+		made = p->inner != NULL ? p->inner : p;
+		(void)merbit_preconditioner_get_info(p, &info);
+		if (made->method->describe != NULL) { made->method->describe(made, part, sizeof part); }
+		length = snprintf(
+				line, sizeof line, "%s%s on %s, %s%s: %" PRId64 " rows; %.3g MB, set up in %.1f ms",
+				made->method->name, part, mbi_precondition_on_gpu(p) ? p->context->device.name : "the CPU",
+				made->type == MERBIT_F32 ? (p->type == MERBIT_F64 ? "f32 inside f64" : "f32") : "f64",
+				p->desc.singular ? ", without the mean" : "", p->n,
+				1e-6 * (double)(info.host_bytes + info.device_bytes), 1e3 * p->setup_seconds);
+	}
+	if (text != NULL && size > 0) { (void)snprintf(text, size, "%s", line); }
+	return length > 0 ? (size_t)length : 0;
+}
+
+MERBIT_API merbit_status merbit_preconditioner_get_info(
+		const merbit_preconditioner *preconditioner, merbit_preconditioner_info *info) {
+	const merbit_preconditioner *p = preconditioner;
+	if (p == NULL || info == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	memset(info, 0, sizeof *info);
+	info->kind = p->desc.kind;
+	info->side = p->side;
+	info->levels = 1;
+	info->rows[0] = p->n;
+	info->nonzeros[0] = mbi_view_values(&p->view);
+	info->operator_complexity = 1;
+	info->setup_seconds = p->setup_seconds;
+	if (p->engine != NULL) { mbi_precondition_count(p->engine, p->engine->plan, info); }
+	if (p->method->info != NULL) { p->method->info(p, info); }
+	return MERBIT_OK;
 }
 
 /* ==== >>solve/core/solve.c  solvers: a solve ==== */
@@ -30675,14 +35280,22 @@ static merbit_status mbi_solver_join(merbit_solver *solver) {
 			? mbi_device_synchronize(solver->context, NULL) : MERBIT_OK;
 }
 
+static merbit_status mbi_solver_project(merbit_solver *solver, int slot) {
+	return solver->precondition != NULL && solver->precondition->desc.singular
+			? mbi_precondition_project(solver->precondition, solver->v.at[slot], solver->gpu.stream)
+			: MERBIT_OK;
+}
+
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
 		int start_from_x) {
 	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
 	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
+	MBI_TRY(mbi_solver_project(solver, MBI_AT_B));
 	if (!start_from_x) {
 		return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
 	}
 	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+	MBI_TRY(mbi_solver_project(solver, MBI_AT_X));
 	return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
@@ -30744,6 +35357,11 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
 		result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
 		result->device_bytes +=
 				solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
+	}
+	if (iterating->precondition != NULL) {
+		merbit_preconditioner_info info;
+		(void)merbit_preconditioner_get_info(iterating->precondition, &info);
+		result->device_bytes += info.device_bytes;
 	}
 	if (solver->n > 0) {
 		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);

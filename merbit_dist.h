@@ -149,7 +149,7 @@ typedef struct merbit_dist_solver_desc {
   merbit_solver_method method; /* MERBIT_SOLVER_CG or MERBIT_SOLVER_BICGSTAB */
   double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
-  merbit_preconditioner preconditioner; /* NONE or JACOBI */
+  merbit_preconditioner_kind preconditioner; /* NONE or JACOBI */
   int check_every;  /* CUDA: iterations between two convergence checks by the host; 0: 16.
                        On the CPU, or where sums pass through the host: 1 */
   double *history;  /* receives the estimated residuals of the checks, history[k] that of

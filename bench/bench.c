@@ -10,6 +10,7 @@
 #include "gpu.h"
 #include "inputs.h"
 #include "options.h"
+#include "preconditioners.h"
 #include "solve_tasks.h"
 #include "startup.h"
 
@@ -214,7 +215,11 @@ int main(int argc, char **argv) {
   }
   (void)merbit_context_get_info(context, &info);
   cuda = info.side == MERBIT_SIDE_CUDA;
-  if (options.input_count == 0 && options.solve != NULL) {
+  if (options.input_count == 0 && options.preconditioner != NULL) {
+    options.inputs = bench_precondition_usual;
+    options.input_count =
+        (int)(sizeof bench_precondition_usual / sizeof bench_precondition_usual[0]);
+  } else if (options.input_count == 0 && options.solve != NULL) {
     options.inputs = bench_solve_inputs_usual;
     options.input_count =
         (int)(sizeof bench_solve_inputs_usual / sizeof bench_solve_inputs_usual[0]);
@@ -223,14 +228,15 @@ int main(int argc, char **argv) {
     options.input_count = (int)(cuda ? sizeof bench_gpu_inputs / sizeof bench_gpu_inputs[0]
                                      : sizeof bench_cpu_inputs / sizeof bench_cpu_inputs[0]);
   }
-  if (options.solve != NULL && !cuda) {
+  if (options.solve != NULL && options.preconditioner == NULL && !cuda) {
     bench_die("--solve needs a GPU: %s", info.reason);
   }
   bench_given_read(options.rivals, &given);
   bench_json_begin(&json, options.json);
   bench_describe_run(context, command, &json);
-  wrong = cuda ? bench_run_gpu(context, &options, &given, &json)
-               : bench_run_cpu(context, &options, &given, &json);
+  wrong = options.preconditioner != NULL ? bench_precondition_inputs(context, &options, &json)
+          : cuda                         ? bench_run_gpu(context, &options, &given, &json)
+                                         : bench_run_cpu(context, &options, &given, &json);
   bench_given_end(&given);
   bench_json_integer(&json, "wrong", wrong);
   bench_json_end(&json);

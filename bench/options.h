@@ -11,6 +11,7 @@ typedef struct bench_options {
   const char *methods, *json, *write;
   const char *rivals;         /* the file of other programs' times; or NULL */
   const char *solve, *system; /* NULL: products; the usual systems */
+  const char *preconditioner; /* of CG: kinds, separated by commas; NULL: none are compared */
   const char *product;        /* of solvers and ranks: methods, separated by commas */
   double tolerance;           /* of solvers; 0: theirs */
   int max_iterations;
@@ -126,6 +127,14 @@ static void bench_help(void) {
       "elsewhere),\n"
       "                    ones (of the undirected graph), flow (not symmetric), given; by\n"
       "                    default spd for cg, ones and flow for bicgstab\n"
+      "  --preconditioner LIST for --solve cg, on either side: CG from end to end with each of "
+      "none,\n"
+      "                    jacobi, block-jacobi, chebyshev, fsai, amg, amg-single, until 1e-8; "
+      "INPUT is\n"
+      "                    pde:NAME:SIDE as well: poisson2d, poisson3d, poisson27, weak2d, "
+      "weak3d,\n"
+      "                    weak3d2 (anisotropic), cells, random2d, random3d (jumps), elastic, "
+      "streets\n"
       "  --product LIST    for --solve: methods of the products, auto by default; ranks by\n"
       "                    another one are not accelerated\n"
       "  --iterations LIST for --solve: as many, whether they converge or not, as 50,100; "
@@ -261,7 +270,10 @@ static void bench_settle(bench_options *o) {
     o->full = 1;
     o->single = o->solve == NULL || strcmp(o->solve, "pagerank") == 0;
   }
-  if (o->solve != NULL && o->side == MERBIT_SIDE_CPU) {
+  if (o->preconditioner != NULL && (o->solve == NULL || strcmp(o->solve, "cg") != 0)) {
+    bench_die("--preconditioner %s: give --solve cg, too", o->preconditioner);
+  }
+  if (o->solve != NULL && o->side == MERBIT_SIDE_CPU && o->preconditioner == NULL) {
     bench_die("--solve compares on the GPU; leave out --side cpu");
   }
   if (o->iteration_counts > 0 && o->max_iterations > 0) {
@@ -306,6 +318,8 @@ static void bench_option(bench_options *o, const char *option, const char *value
     o->solve = value;
   } else if (strcmp(option, "--system") == 0) {
     o->system = value;
+  } else if (strcmp(option, "--preconditioner") == 0) {
+    o->preconditioner = value;
   } else if (strcmp(option, "--product") == 0) {
     o->product = value;
   } else if (strcmp(option, "--iterations") == 0) {

@@ -201,7 +201,24 @@ def iterations(run):
                     [[METHODS[name], *map(str, row)] for name, row in rows.items()])
 
 
+def preconditioners(run):
+    """Iterations and seconds of CG with each kind of preconditioner, a row a system."""
+    names = {"jacobi": "Jacobi", "chebyshev": "Chebyshev", "fsai": "FSAI", "amg": "AMG", "amg-single": "AMG in f32"}
+    rows, kinds = {}, list(dict.fromkeys(result["preconditioner"] for result in run["results"]))
+    for result in run["results"]:
+        row = rows.setdefault(result["input"], [re.sub(r" seed 1, spd$", "", result["input"]), grouped(result["rows"])]
+                              + ["-"] * len(kinds))
+        seconds = result.get("processor_seconds" if run["compute_capability"] == 0 else "total",
+                             result["setup_seconds"] + result["solve_seconds"])
+        row[2 + kinds.index(result["preconditioner"])] = (
+            f"{result['iterations']}: {three_digits(seconds)}" if result["stop"] == 0
+            else f"not within {grouped(result['iterations'])}")
+    return markdown(["system", "unknowns", *(names.get(kind, kind) for kind in kinds)], list(rows.values()))
+
+
 def kind_of(run):
+    if run["results"] and run["results"][0].get("task") == "preconditioners":
+        return preconditioners
     if run["program"] != "bench":
         return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations}[run["program"]]
     names = {m["name"] for result in run["results"] for m in result["methods"]}

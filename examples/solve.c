@@ -1,9 +1,9 @@
-/* A x = b from a Matrix Market file: solve [--method cg|bicgstab|gmres] [--plain] [--picture
- * FILE] matrix.mtx
+/* A x = b from a Matrix Market file: solve [--method cg|bicgstab|gmres] [--preconditioner
+ * amg|chebyshev|fsai|jacobi|none] [--picture FILE] matrix.mtx
  *
- * b is A times a vector of ones, so that the answer is known. Jacobi preconditions where the
- * diagonal has no zero (--plain: never). CG is the default for symmetric matrices, BiCGSTAB for
- * others. FILE gets a picture of the residuals as SVG, or the numbers if it ends in .json.
+ * b is A times a vector of ones, so that the answer is known. CG is the default for symmetric
+ * matrices, BiCGSTAB for others; Jacobi is the default preconditioner where the diagonal has no
+ * zero. FILE gets a picture of the residuals as SVG, or the numbers if it ends in .json.
  * examples/data/1138_bus.mtx ships with this program. Runs on the GPU if there is one, else on
  * the CPU's threads. */
 #define MERBIT_IMPLEMENTATION
@@ -23,7 +23,7 @@ typedef struct job {
   merbit_solver *solver;
   double *ones, *b, *x, *history;
   merbit_solver_method method;
-  int plain;
+  int preconditioner; /* a merbit_preconditioner_kind, or -1: Jacobi if the diagonal is full */
   const char *path, *picture;
 } job;
 
@@ -130,7 +130,12 @@ static void report(const job *j, const merbit_solver_result *r, int64_t n) {
   (void)printf("plan: %s\n", r->plan_description);
 }
 
-static int draw(const job *j, const char *method, merbit_preconditioner preconditioner,
+/* The names of merbit_preconditioner_kind, in its order; those without one are not offered. */
+static const char *const preconditioners[] = {"none",      "jacobi", "",   "",
+                                              "chebyshev", "fsai",   "amg"};
+enum { PRECONDITIONERS = sizeof preconditioners / sizeof preconditioners[0] };
+
+static int draw(const job *j, const char *method, merbit_preconditioner_kind preconditioner,
                 const merbit_solver_result *r) {
   char title[256], label[64];
   const char *name = strrchr(j->path, '/');
@@ -143,8 +148,8 @@ static int draw(const job *j, const char *method, merbit_preconditioner precondi
   p.x_label = "iteration";
   p.y_label = "residual";
   p.target = 1e-10;
-  (void)snprintf(label, sizeof label, "%s%s", method,
-                 preconditioner == MERBIT_PRECONDITIONER_JACOBI ? ", Jacobi" : "");
+  (void)snprintf(label, sizeof label, "%s%s%s", method, preconditioner != 0 ? ", " : "",
+                 preconditioner != 0 ? preconditioners[preconditioner] : "");
   curve.name = label;
   curve.values = j->history + 1; /* the first is of x = 0 */
   curve.count = r->iterations < HISTORY - 1 ? r->iterations : HISTORY - 1;
@@ -191,13 +196,13 @@ static int run(job *j) {
   }
   desc.method = j->method != 0 ? j->method : alike ? MERBIT_SOLVER_CG : MERBIT_SOLVER_BICGSTAB;
   desc.vector_memory = MERBIT_MEMORY_HOST;
-  desc.preconditioner = !j->plain && full_diagonal(&view) ? MERBIT_PRECONDITIONER_JACOBI
-                                                          : MERBIT_PRECONDITIONER_NONE;
+  desc.preconditioner =
+      (merbit_preconditioner_kind)(j->preconditioner >= 0 ? j->preconditioner
+                                                          : full_diagonal(&view));
   desc.progress = progress;
-  (void)printf("%s: %lld unknowns, %lld nonzeros, %s; %s, %s\n", j->path, (long long)view.rows,
-               (long long)view.nnz, alike ? "symmetric" : "not symmetric", names[desc.method],
-               desc.preconditioner == MERBIT_PRECONDITIONER_JACOBI ? "preconditioned by Jacobi"
-                                                                   : "not preconditioned");
+  (void)printf("%s: %lld unknowns, %lld nonzeros, %s; %s, preconditioner: %s\n", j->path,
+               (long long)view.rows, (long long)view.nnz, alike ? "symmetric" : "not symmetric",
+               names[desc.method], preconditioners[desc.preconditioner]);
   if (merbit_solver_create(j->context, &view, &desc, &j->solver) != MERBIT_OK ||
       merbit_solver_solve(j->solver, j->b, j->x, 0, j->history, HISTORY, &result) !=
           MERBIT_OK) {
@@ -214,16 +219,25 @@ static int run(job *j) {
 
 static int usage(void) {
   (void)fputs(
-      "usage: solve [--method cg|bicgstab|gmres] [--plain] [--picture FILE] matrix.mtx\n",
+      "usage: solve [--method cg|bicgstab|gmres] [--preconditioner amg|chebyshev|fsai|jacobi|"
+      "none] [--picture FILE] matrix.mtx\n",
       stderr);
   return 2;
 }
 
 static int parse(job *j, int argc, char **argv) {
   int i;
+  j->preconditioner = -1;
   for (i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--plain") == 0) {
-      j->plain = 1;
+    if (strcmp(argv[i], "--preconditioner") == 0 && i + 1 < argc) {
+      j->preconditioner = PRECONDITIONERS - 1;
+      for (i++;
+           j->preconditioner >= 0 && strcmp(argv[i], preconditioners[j->preconditioner]);) {
+        j->preconditioner--;
+      }
+      if (j->preconditioner < 0 || argv[i][0] == '\0') {
+        return 0;
+      }
     } else if (strcmp(argv[i], "--picture") == 0 && i + 1 < argc) {
       j->picture = argv[++i];
     } else if (strcmp(argv[i], "--method") == 0 && i + 1 < argc) {

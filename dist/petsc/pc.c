@@ -10,7 +10,7 @@ typedef struct {
 
 static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObject) {
   static const char *const kinds[] = {"none", "jacobi",
-                                      "block_jacobi"}; /* merbit_preconditioner */
+                                      "block_jacobi"}; /* merbit_preconditioner_kind */
   pc_merbit *p = (pc_merbit *)pc->data;
   PetscInt kind = (PetscInt)p->desc.preconditioner, most = p->desc.max_iterations;
   PetscReal tolerance = (PetscReal)p->desc.tolerance;
@@ -25,7 +25,7 @@ static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObje
   PetscCall(PetscOptionsBoundedInt("-pc_merbit_max_it", "Most iterations of a solve",
                                    "docs/petsc.md", most, &most, NULL, 1));
   PetscOptionsHeadEnd();
-  p->desc.preconditioner = (merbit_preconditioner)kind;
+  p->desc.preconditioner = (merbit_preconditioner_kind)kind;
   p->desc.tolerance = (double)tolerance;
   p->desc.max_iterations = (int)most;
   PetscFunctionReturn(0);

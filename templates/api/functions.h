@@ -19,6 +19,7 @@ MERBIT_API merbit_read_desc merbit_read_defaults(void);
 MERBIT_API merbit_plan_desc merbit_plan_defaults(void);
 MERBIT_API merbit_pagerank_desc merbit_pagerank_defaults(void);
 MERBIT_API merbit_solver_desc merbit_solver_defaults(void);
+MERBIT_API merbit_preconditioner_desc merbit_preconditioner_defaults(void);
 MERBIT_API merbit_eigen_desc merbit_eigen_defaults(void);
 
 /* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond
@@ -296,11 +297,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 /* Makes a solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and
  * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
  * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
- * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if JACOBI would divide by a zero on
- * the diagonal, which the sentence names, or if a block of BLOCK_JACOBI has no inverse.
+ * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the matrix has no such
+ * preconditioner: the sentence names a zero on the diagonal (JACOBI), a block without an inverse
+ * (BLOCK_JACOBI), or what keeps it from being symmetric positive definite (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
- * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks.
+ * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
+ * and makes FSAI.
  * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
  * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32 or with refine),
  * the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */
@@ -331,6 +334,38 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y);
 /* Gives the solver up; NULL is accepted. */
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
+
+/* Makes a preconditioner M of the square matrix `view` of F64 or F32, for an iteration of your own.
+ * A solver makes its own from solver_desc.preconditioner. `desc` must name a kind. The arrays of
+ * the view are borrowed and must stay unchanged until the preconditioner is destroyed. The call is
+ * complete on return. Fails with MERBIT_INVALID_MATRIX if A has no such preconditioner: the
+ * sentence names the row and says what to try. Destroy it with merbit_preconditioner_destroy. */
+MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
+                                                      const merbit_view *view,
+                                                      const merbit_preconditioner_desc *desc,
+                                                      merbit_preconditioner **preconditioner);
+/* Computes z = M^-1 r. r and z have view.rows elements of the matrix's type, must not overlap, and
+ * are where M is applied: GPU memory on CUDA. On CUDA the work is enqueued on `stream`, a CUstream
+ * or NULL for the default stream; the call allocates nothing, waits for nothing, and may be
+ * captured in a graph. The CPU computes at once. One application at a time: M's scratch is shared
+ * by all streams. */
+MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,
+                                                     const void *r, void *z, void *stream);
+/* Makes M again from new values for the same structure, as many and in the same order as those of
+ * the view; `memory` says where they are, and MERBIT_MEMORY_DEFAULT means where the view's were.
+ * What depends on the structure alone is kept. No application may be running; captured graphs must
+ * be captured again. The call is complete on return. After a failure M may have some of the new
+ * values: give it values again before the next application. Fails if the view was a pattern. */
+MERBIT_API merbit_status merbit_preconditioner_update_values(
+    merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
+/* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */
+MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *preconditioner,
+                                                 char *text, size_t size);
+/* Writes to *info what it is and what it cost. Fails only if a pointer is NULL. */
+MERBIT_API merbit_status merbit_preconditioner_get_info(
+    const merbit_preconditioner *preconditioner, merbit_preconditioner_info *info);
+/* Gives the preconditioner up; NULL is accepted. */
+MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner);
 
 /* Computes eigenvalues at the ends of the spectrum of the square matrix `view` of F64 or F32, and
  * their vectors. `values` is a host array of eigen_desc.count doubles; it receives the eigenvalues

@@ -474,11 +474,11 @@
  * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
  * solver_desc.apply.
  *
- * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in
- * any order: each keeps alive what it was made from. The field `owner` of a merbit_matrix's view
- * names that matrix. Copies of the view name it too, even if you replace an array in a copy. Plans
- * and solvers made from any of these views keep the matrix alive. The view itself does not: make
- * nothing more from it after the matrix is destroyed.
+ * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces, solvers and preconditioners are yours
+ * to destroy, in any order: each keeps alive what it was made from. The field `owner` of a
+ * merbit_matrix's view names that matrix. Copies of the view name it too, even if you replace an
+ * array in a copy. Plans, solvers and preconditioners made from any of these views keep the matrix
+ * alive. The view itself does not: make nothing more from it after the matrix is destroyed.
  *
  * Arrays of your own (`owner` is NULL) are borrowed. Later products read them, and so does
  * merbit_plan_update_values. Keep them, unchanged, until every plan and solver made from them is

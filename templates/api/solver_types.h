@@ -56,13 +56,55 @@ typedef enum merbit_solver_method {
   MERBIT_SOLVER_GMRES = 3     /* any square A, restarted: Saad, Schultz 1986 */
 } merbit_solver_method;
 
-/* The preconditioner M of a solver, which approximates A. */
-typedef enum merbit_preconditioner {
+/* A preconditioner M, which approximates A. "Which preconditioner to take" in the guide compares
+ * them. */
+typedef enum merbit_preconditioner_kind {
   MERBIT_PRECONDITIONER_NONE = 0,
   MERBIT_PRECONDITIONER_JACOBI = 1,       /* the diagonal of A, which must have no zero */
   MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* square blocks along the diagonal, inverted once */
-  MERBIT_PRECONDITIONER_CALLBACK = 3      /* your function, solver_desc.apply */
-} merbit_preconditioner;
+  MERBIT_PRECONDITIONER_CALLBACK = 3,     /* your function, solver_desc.apply */
+  MERBIT_PRECONDITIONER_CHEBYSHEV = 4,    /* A symmetric positive definite: a polynomial in A */
+  MERBIT_PRECONDITIONER_FSAI = 5,         /* A symmetric positive definite: a sparse approximate
+                                             inverse, in two factors */
+  MERBIT_PRECONDITIONER_AMG = 6           /* algebraic multigrid by smoothed aggregation */
+} merbit_preconditioner_kind;
+
+/* Options of merbit_preconditioner_create. `kind` must be set, to neither NONE nor CALLBACK. */
+typedef struct merbit_preconditioner_desc {
+  merbit_preconditioner_kind kind;
+  merbit_side side;  /* where it is applied; AUTO: the context's side */
+  int single;        /* nonzero: M of an F64 matrix is made, kept and applied in f32, which moves
+                        half the bytes; r and z stay f64 */
+  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node,
+                        whose rows follow one another; 0: 1. Else 0 */
+  int degree;        /* CHEBYSHEV: of the polynomial, up to 32: as many products with A; 0: 4. With
+                        an even one M is positive definite for certain. Else 0 */
+  const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
+                                   body modes in elasticity: near_nullspace_count columns of rows
+                                   elements in host memory, which are read until create returns.
+                                   NULL: one for each unknown of a node, constant */
+  int near_nullspace_count;
+  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
+                        Laplacian does. The mean is subtracted from r and from z, and by a solver
+                        from b and from the first x, so that x has mean 0 */
+  int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
+} merbit_preconditioner_desc;
+
+/* The most levels that merbit_preconditioner_info lists. */
+#define MERBIT_PRECONDITIONER_LEVELS 24
+
+/* Kind, size and cost of a preconditioner. */
+typedef struct merbit_preconditioner_info {
+  merbit_preconditioner_kind kind;
+  merbit_side side;
+  int levels; /* AMG: number of matrices, A included; other kinds: 1 */
+  int64_t rows[MERBIT_PRECONDITIONER_LEVELS];     /* of each level's matrix, A first */
+  int64_t nonzeros[MERBIT_PRECONDITIONER_LEVELS];
+  double operator_complexity; /* all nonzeros of M's matrices / those of A: about the products with
+                                 A that one application costs in memory */
+  int64_t host_bytes, device_bytes; /* memory that it holds */
+  double setup_seconds; /* time of merbit_preconditioner_create, or of the last update of values */
+} merbit_preconditioner_info;
 
 /* Computes z = M^-1 r. r and z have n elements of the solver's type, on the solver's side. On CUDA
  * the callback enqueues its work on `stream`, a CUstream. The solving thread calls it in every
@@ -79,9 +121,12 @@ typedef struct merbit_solver_desc {
   double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
   int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. GMRES keeps
-                                  restart + 1 vectors, and twice as many with BLOCK_JACOBI and
-                                  CALLBACK, with which M may change between iterations */
-  merbit_preconditioner preconditioner;
+                                  restart + 1 vectors, and twice as many with a preconditioner
+                                  other than JACOBI: M may change between iterations */
+  merbit_preconditioner_kind preconditioner;
+  const merbit_preconditioner_desc *precondition; /* options of the preconditioner, read until
+                                  create returns; its `kind` is that of `preconditioner` or 0, its
+                                  side the solver's. NULL: defaults; NONE and CALLBACK: NULL */
   int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
   merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
   void *apply_user;            /* passed to `apply` */
@@ -117,7 +162,7 @@ typedef struct merbit_solver_result {
   int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */
   int recorded;              /* CUDA: 2: the loop runs on the GPU, 1: recorded graphs, 0: single
                                 launches */
-  int64_t device_bytes;      /* GPU memory that the solver holds, its plan included */
+  int64_t device_bytes;      /* GPU memory that the solver holds, all its parts included */
   merbit_plan_info plan;
   char plan_description[512]; /* the line of merbit_plan_describe */
   char description[384];      /* why the solve stopped, in words */

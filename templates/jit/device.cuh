@@ -169,7 +169,7 @@ MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u6
 MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {
   atomicOr(address, bits);
 }
-MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {
+template <class T> MBK_DEVICE void mbk_atomic_max(T *address, T value) {
   atomicMax(address, value);
 }
 

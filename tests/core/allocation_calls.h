@@ -23,6 +23,7 @@ static merbit_status plain_values(world *w) {
   assert_int_equal(merbit_plan_defaults().vectors, 0);
   assert_int_equal(merbit_pagerank_defaults().max_iterations, 0);
   assert_int_equal(merbit_solver_defaults().restart, 0);
+  assert_int_equal(merbit_preconditioner_defaults().degree, 0);
   assert_int_equal(merbit_eigen_defaults().count, 0);
   assert_int_equal(merbit_coo(2, 3, 0, NULL, NULL, NULL).format, MERBIT_COO);
   assert_true(merbit_f32_from_f16(merbit_f16_from_f32(1.5f)) == 1.5f);

@@ -32,7 +32,7 @@ static void with_path(world *w) {
 enum { JACOBI_CG, BLOCK_BICGSTAB, BLOCK_GMRES, REORDERED_GMRES, REFINING_CG };
 static const struct {
   merbit_solver_method method;
-  merbit_preconditioner preconditioner;
+  merbit_preconditioner_kind preconditioner;
   int restart, reorder, refine;
 } solvers[] = {{MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI, 0, 0, 0},
                {MERBIT_SOLVER_BICGSTAB, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 0, 0, 0},
@@ -163,6 +163,106 @@ static void with_updated_refining_solver(world *w) {
 
 static void solver_updated(world *w) {
   expect_solution(w, w->solver, 2);
+}
+
+/* ---- Preconditioners --------------------------------------------------------------------- */
+
+/* One of each kind, each in f32 and without the mean as well. */
+static merbit_status make_preconditioner(world *w, merbit_preconditioner_kind kind,
+                                         int wrapped) {
+  merbit_preconditioner_desc desc = merbit_preconditioner_defaults();
+  desc.kind = kind;
+  desc.single = desc.singular = wrapped;
+  return merbit_preconditioner_create(w->context, &w->view, &desc,
+                                      (merbit_preconditioner **)&w->out);
+}
+
+static merbit_status preconditioner_create_blocks(world *w) {
+  return make_preconditioner(w, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 0);
+}
+
+static merbit_status preconditioner_create_chebyshev(world *w) {
+  return make_preconditioner(w, MERBIT_PRECONDITIONER_CHEBYSHEV, 1);
+}
+
+static merbit_status preconditioner_create_fsai(world *w) {
+  return make_preconditioner(w, MERBIT_PRECONDITIONER_FSAI, 0);
+}
+
+static merbit_status preconditioner_create_wrapped_fsai(world *w) {
+  return make_preconditioner(w, MERBIT_PRECONDITIONER_FSAI, 1);
+}
+
+/* A solver that makes its own. */
+static merbit_status solver_create_fsai(world *w) {
+  merbit_solver_desc desc = merbit_solver_defaults();
+  desc.method = MERBIT_SOLVER_CG;
+  desc.preconditioner = MERBIT_PRECONDITIONER_FSAI;
+  return merbit_solver_create(w->context, &w->view, &desc, (merbit_solver **)&w->out);
+}
+
+/* (1, -1, 1, ...) is nearly an eigenvector of `factor` times the path, of the eigenvalue 4.5
+ * `factor`; so M^-1, which is near A^-1, divides it by nearly as much. */
+static void expect_near(world *w, merbit_preconditioner *p, double factor) {
+  const int64_t n = w->f->n;
+  double *r = (double *)test_allocate(n, 8), *z = (double *)test_allocate(n, 8);
+  double product = 0;
+  int64_t i;
+  for (i = 0; i < n; i++) {
+    r[i] = factor * (i % 2 ? 1 : -1);
+  }
+  assert_int_equal(merbit_preconditioner_apply(p, r, z, NULL), MERBIT_OK);
+  for (i = 0; i < n; i++) {
+    product += factor * z[i] * r[i] / factor / factor / (double)n;
+  }
+  assert_true(product > 0.15 && product < 0.45);
+  free(r);
+  free(z);
+}
+
+static void preconditioner_made(world *w) {
+  expect_near(w, (merbit_preconditioner *)w->out, 1);
+  merbit_preconditioner_destroy((merbit_preconditioner *)w->out);
+}
+
+static void with_preconditioner(world *w) {
+  with_path(w);
+  assert_int_equal(preconditioner_create_wrapped_fsai(w), MERBIT_OK);
+  w->preconditioner = (merbit_preconditioner *)w->out;
+}
+
+static merbit_status preconditioner_apply(world *w) {
+  merbit_preconditioner *p = w->preconditioner;
+  merbit_preconditioner_info info;
+  char line[512];
+  expect_near(w, p, 1);
+  assert_int_equal(merbit_preconditioner_get_info(p, &info), MERBIT_OK);
+  assert_true(merbit_preconditioner_describe(p, line, sizeof line) > 0);
+  merbit_preconditioner_destroy(p);
+  w->preconditioner = NULL;
+  return MERBIT_OK;
+}
+
+static merbit_status preconditioner_update(world *w) {
+  double *doubled = (double *)test_allocate(w->view.nnz, 8);
+  merbit_status status;
+  int64_t k;
+  for (k = 0; k < w->view.nnz; k++) {
+    doubled[k] = 2 * ((const double *)w->view.values)[k];
+  }
+  w->out = NULL;
+  status = merbit_preconditioner_update_values(w->preconditioner, doubled, MERBIT_MEMORY_HOST);
+  free(doubled);
+  return status;
+}
+
+static void preconditioner_updated(world *w) {
+  expect_near(w, w->preconditioner, 2);
+}
+
+static void with_updated_preconditioner(world *w) {
+  with_preconditioner(w);
+  assert_int_equal(preconditioner_update(w), MERBIT_OK);
 }
 
 /* ---- Eigenvalues ------------------------------------------------------------------------- */

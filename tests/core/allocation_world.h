@@ -39,6 +39,7 @@ typedef struct world {
   merbit_plan *plan;
   merbit_workspace *workspace;
   merbit_solver *solver;
+  merbit_preconditioner *preconditioner;
   double *ranks, value;
   merbit_pagerank_result result;
   char folder[32], path[64]; /* of the files read and written */
@@ -142,6 +143,7 @@ static void world_close(world *w) {
   merbit_workspace_destroy(w->workspace);
   merbit_plan_destroy(w->plan);
   merbit_solver_destroy(w->solver);
+  merbit_preconditioner_destroy(w->preconditioner);
   merbit_context_destroy(w->context);
   free(w->ranks);
   free(w->sink);

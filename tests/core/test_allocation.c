@@ -35,7 +35,8 @@ typedef struct allocation_case {
 static const allocation_case cases[] = {
     {"version status_name status_text stop_name", NOTHING, 0, COO, NULL, names, NULL, NULL},
     {"context_defaults bsr_defaults read_defaults plan_defaults pagerank_defaults "
-     "solver_defaults eigen_defaults coo f16_from_f32 bf16_from_f32 f32_from_f16 f32_from_bf16",
+     "solver_defaults preconditioner_defaults eigen_defaults coo f16_from_f32 bf16_from_f32 "
+     "f32_from_f16 f32_from_bf16",
      NOTHING, 0, COO, NULL, plain_values, NULL, NULL},
     {"cache_export cache_import", NOTHING, 0, COO, NULL, no_cubins, NULL, NULL},
     {"context_create", MEMORY, 0, COO, without_context, context_create, NULL, context_made},
@@ -148,6 +149,20 @@ static const allocation_case cases[] = {
      solver_updated},
     {"solver_update_values", MEMORY, 0, PLAIN_CSR, with_updated_refining_solver, solver_update,
      NULL, solver_updated},
+    {"solver_create", MEMORY, 0, COO, with_path, solver_create_fsai, NULL, solver_made},
+    {"preconditioner_create", MEMORY, 0, COO, with_path, preconditioner_create_blocks, NULL,
+     preconditioner_made},
+    {"preconditioner_create", MEMORY, 0, PLAIN_CSR, with_path, preconditioner_create_chebyshev,
+     NULL, preconditioner_made},
+    {"preconditioner_create", MEMORY, 0, COO, with_path, preconditioner_create_fsai, NULL,
+     preconditioner_made},
+    {"preconditioner_create", MEMORY, 0, PLAIN_CSR, with_path,
+     preconditioner_create_wrapped_fsai, NULL, preconditioner_made},
+    {"preconditioner_apply preconditioner_get_info preconditioner_describe "
+     "preconditioner_destroy",
+     NOTHING, 0, PLAIN_CSR, with_preconditioner, preconditioner_apply, NULL, NULL},
+    {"preconditioner_update_values", MEMORY, 0, PLAIN_CSR, with_updated_preconditioner,
+     preconditioner_update, NULL, preconditioner_updated},
     {"eigen", MEMORY, 0, PLAIN_CSR, with_path, eigen, NULL, eigen_right},
     {"eigen", MEMORY, 0, COO, with_path, eigen_power, NULL, eigen_right},
 };

@@ -13,6 +13,7 @@
 #include "fake/semiring_scenarios.h"
 #include "fake/solver_scenarios.h"
 #include "fake/transpose_scenarios.h"
+#include "fake/amg_scenarios.h"
 #include "fake/type_scenarios.h"
 #include "support/gpu.h"
 #include "support/tuning.h"
@@ -290,6 +291,12 @@ TEST_UNUSED static const struct {
     {"refinement, device CSR", refines_there, MERBIT_SIDE_CUDA},
     {"solver, numbers far from 1", solves_far_there, MERBIT_SIDE_CUDA},
     {"GMRES", solves_by_gmres, MERBIT_SIDE_CUDA},
+    {"block Jacobi in f32, device CSR", preconditions_by_blocks, MERBIT_SIDE_CUDA},
+    {"Chebyshev, device CSR", preconditions_by_chebyshev, MERBIT_SIDE_CUDA},
+    {"Chebyshev in f32, device CSR", preconditions_by_chebyshev_in_f32, MERBIT_SIDE_CUDA},
+    {"FSAI, device CSR", preconditions_by_fsai, MERBIT_SIDE_CUDA},
+    {"multigrid, device CSR", multigrid_there, MERBIT_SIDE_CUDA},
+    {"multigrid, host CSR", multigrid_uploaded, MERBIT_SIDE_CUDA},
     {"eigenpairs", eigenpairs, MERBIT_SIDE_CUDA},
     {"epilogues", epilogue_products, MERBIT_SIDE_CUDA},
     {"PageRank", ranks, MERBIT_SIDE_CUDA},

@@ -46,7 +46,7 @@ static int goes_without(const merbit_solver *solver) {
 }
 
 static merbit_status chain_create(merbit_context *context, const merbit_view *view,
-                                  merbit_solver_method method, merbit_preconditioner m,
+                                  merbit_solver_method method, merbit_preconditioner_kind m,
                                   merbit_memory memory, merbit_solver **solver) {
   merbit_solver_desc desc;
   merbit_status status;
@@ -193,6 +193,74 @@ TEST_UNUSED static merbit_status solves_by_gmres(merbit_context *context) {
   return status;
 }
 
+/* A preconditioner of a matrix in GPU memory, applied, with new values, in a solver. */
+static merbit_status preconditions_by(merbit_context *context, merbit_preconditioner_kind kind,
+                                      int wrapped) {
+  chain c;
+  merbit_view view = chain_make(&c);
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver_desc desc = merbit_solver_defaults();
+  merbit_preconditioner *p = NULL;
+  merbit_preconditioner_info info;
+  merbit_solver *solver = NULL;
+  merbit_buffer *arrays[3] = {NULL, NULL, NULL}, *r = NULL, *z = NULL;
+  double answer[SOLVED], x[SOLVED], product = 0;
+  char line[512];
+  int i;
+  merbit_status status = put_csr(context, &view, arrays);
+  options.kind = kind;
+  options.side = wished;
+  options.single = wrapped;
+  desc.method = MERBIT_SOLVER_CG;
+  desc.preconditioner = kind;
+  desc.precondition = &options;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = wished;
+  TRY(put(context, c.b, sizeof c.b, &r));
+  TRY(put(context, c.b, sizeof c.b, &z));
+  if (TRY(merbit_preconditioner_create(context, &view, &options, &p)) == MERBIT_OK) {
+    assert_true(merbit_preconditioner_describe(p, line, sizeof line) > 20);
+    assert_int_equal(merbit_preconditioner_get_info(p, &info), MERBIT_OK);
+  }
+  TRY(merbit_preconditioner_update_values(p, view.values, MERBIT_MEMORY_DEVICE));
+  TRY(merbit_preconditioner_apply(p, merbit_buffer_pointer(r), merbit_buffer_pointer(z), NULL));
+  if (TRY(merbit_buffer_download(z, 0, answer, sizeof answer)) == MERBIT_OK) {
+    for (i = 0; i < SOLVED; i++) { /* the eigenvalues of the chain are between 2 and 6 */
+      product += answer[i] * c.b[i];
+    }
+    assert_true(product > 0.125 && product < 2);
+  }
+  merbit_preconditioner_destroy(p);
+  TRY(merbit_solver_create(context, &view, &desc, &solver));
+  plan_made = status == MERBIT_OK;
+  TRY(chain_solve(solver, &c, 1, 0, x));
+  TRY(merbit_solver_update_values(solver, view.values, MERBIT_MEMORY_DEVICE));
+  TRY(chain_solve(solver, &c, 1, 0, x));
+  merbit_solver_destroy(solver);
+  merbit_buffer_destroy(r);
+  merbit_buffer_destroy(z);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(arrays[i]);
+  }
+  return status;
+}
+
+TEST_UNUSED static merbit_status preconditions_by_blocks(merbit_context *context) {
+  return preconditions_by(context, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 1);
+}
+
+TEST_UNUSED static merbit_status preconditions_by_chebyshev(merbit_context *context) {
+  return preconditions_by(context, MERBIT_PRECONDITIONER_CHEBYSHEV, 0);
+}
+
+TEST_UNUSED static merbit_status preconditions_by_chebyshev_in_f32(merbit_context *context) {
+  return preconditions_by(context, MERBIT_PRECONDITIONER_CHEBYSHEV, 1);
+}
+
+TEST_UNUSED static merbit_status preconditions_by_fsai(merbit_context *context) {
+  return preconditions_by(context, MERBIT_PRECONDITIONER_FSAI, 0);
+}
+
 /* The greatest eigenvalue of the chain, 4 + 2 cos(pi / (SOLVED + 1)), and its vector. */
 TEST_UNUSED static merbit_status eigenpairs(merbit_context *context) {
   chain c;
@@ -277,8 +345,8 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
       assert_true(result.synchronizations <= result.iterations / MBI_SOLVE_ROUND_LEAST + 2);
       assert_true(cuda->waits - waits <= result.synchronizations + 2); /* b in, x out */
       assert_true(d > 0 || result.synchronizations == 1);
-      assert_true(d == 2 ||
-                  cuda->launches - launches < 20 + (again == 1 ? 0 : 4 * MBI_CG_LOOP_ITERATIONS));
+      assert_true(d == 2 || cuda->launches - launches <
+                                20 + (again == 1 ? 0 : 4 * MBI_CG_LOOP_ITERATIONS));
       assert_true(again == 1 || cuda->launches - launches > 2 * MBI_CG_LOOP_ITERATIONS);
       assert_int_equal(cuda->graph_launches > graphs, d != 2);
       assert_true(d > 0 || cuda->graph_launches - graphs == result.synchronizations);

@@ -77,7 +77,11 @@ static void every_scenario(void **state) {
                                                            solves_in_buffers,
                                                            solves_by_gmres,
                                                            eigenpairs,
-                                                           refines_there};
+                                                           refines_there,
+                                                           preconditions_by_blocks,
+                                                           preconditions_by_chebyshev,
+                                                           preconditions_by_chebyshev_in_f32,
+                                                           preconditions_by_fsai};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;

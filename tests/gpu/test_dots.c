@@ -61,7 +61,7 @@ static merbit_solver_desc cg(void) {
   return desc;
 }
 
-static void solves(merbit_preconditioner preconditioner) {
+static void solves(merbit_preconditioner_kind preconditioner) {
   const merbit_view view = arrow();
   merbit_solver_desc desc = cg();
   merbit_solver_result result, reference;

@@ -76,7 +76,7 @@ static void test_matrix_in_gpu_memory(void **state) {
       merbit_buffer *fresh;
       const void *there;
       solved s;
-      desc.preconditioner = (merbit_preconditioner)pre;
+      desc.preconditioner = (merbit_preconditioner_kind)pre;
       desc.block_size = pre == MERBIT_PRECONDITIONER_BLOCK_JACOBI ? 3 : 0;
       desc.refine = way / 2;
       desc.reorder = pre == MERBIT_PRECONDITIONER_JACOBI && wide && !desc.refine ? 1 : 0;

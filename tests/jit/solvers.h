@@ -29,6 +29,8 @@ static void compile_solvers(merbit_type type, int capability) {
   }
   mbi_solve_preamble(type, &preamble);
   compile("solve/eigen/eigen.cu", &preamble, capability);
+  mbi_solve_preamble(type, &preamble);
+  compile("solve/precondition/precondition.cu", &preamble, capability);
   if (type == MERBIT_F64) { /* the only one that is refined */
     mbi_solve_preamble(type, &preamble);
     compile(mbi_refine_method.file, &preamble, capability);
@@ -37,6 +39,7 @@ static void compile_solvers(merbit_type type, int capability) {
   compile("solve/core/loop.cu", &preamble, capability);
   compile_setup(type, capability);
   memset(&preamble, 0, sizeof preamble);
+  compile(MBI_AMG_FILE, &preamble, capability);
   mbi_pagerank_preamble(type, type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32,
                         &preamble);
   compile("solve/pagerank/pagerank.cu", &preamble, capability);

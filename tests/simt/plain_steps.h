@@ -11,6 +11,7 @@
 #include "solve/core/state.cuh"
 #include "solve/gmres/arnoldi.cuh"
 #include "solve/cg/slots.cuh"
+#include "solve/precondition/slots.cuh"
 #undef MBS_CALLED
 #undef MBS_FUNCTION
 
@@ -70,6 +71,7 @@ namespace plain_f64 {
 #define MBS_VECTOR double
 #include "solve/core/check_steps.cuh"
 #include "solve/cg/steps.cuh"
+#include "solve/precondition/steps.cuh"
 #include "solve/bicgstab/steps.cuh"
 #include "solve/core/refine_steps.cuh"
 #include "solve/core/wide_steps.cuh"
@@ -81,6 +83,7 @@ namespace plain_f32 {
 #define MBS_VECTOR float
 #include "solve/core/check_steps.cuh"
 #include "solve/cg/steps.cuh"
+#include "solve/precondition/steps.cuh"
 #include "solve/bicgstab/steps.cuh"
 #include "solve/core/wide_steps.cuh"
 #include "solve/gmres/arnoldi_steps.cuh"

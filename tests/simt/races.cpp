@@ -2,7 +2,7 @@
 // operation on shared memory, whatever the schedule. Compiled with -fsanitize=thread, linked
 // without it. The first tests show that the detector finds what it should, and nothing else.
 // kernels_ran.py fails for a kernel with shared memory or barriers that is not run here, in
-// races_builds.cpp or in races_arnoldi.cpp.
+// races_builds.cpp, races_arnoldi.cpp or races_amg.cpp.
 #include "core/core.h"
 extern "C" {
 #include "spmv/gpu/cb/cb.h"
@@ -455,6 +455,7 @@ int main() {
   };
   tests.insert(tests.end(), races_of_builds.begin(), races_of_builds.end());
   tests.insert(tests.end(), races_of_arnoldi.begin(), races_of_arnoldi.end());
+  tests.insert(tests.end(), races_of_amg.begin(), races_of_amg.end());
   for (const merbit_form *form : merbit_forms) {
     tests.push_back({form->name, test_merbit, nullptr, nullptr, (void *)form});
   }

@@ -1,4 +1,5 @@
-// The steps of GMRES, of eigenpairs and of refinement under the race detector (races.cpp).
+// The steps of GMRES, of eigenpairs, of refinement and of preconditioners under the race detector
+// (races.cpp).
 #include "jit/device.cuh"
 
 #include "simt/races_list.h"
@@ -20,6 +21,12 @@ namespace eigen {
 namespace refine {
 #include "solve/core/refine.cu"
 }
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+#undef MBK_STEP_ROWS
+namespace precondition {
+#include "solve/precondition/precondition.cu"
+}
 
 enum { COLUMNS = 19, SIZE = 12 }; // of the basis; more than a group of sums has
 
@@ -31,7 +38,12 @@ static void test_arnoldi(void **) {
       SIMT_KERNEL(eigen::mbk_eigen_rotate),    SIMT_KERNEL(eigen::mbk_eigen_check),
       SIMT_KERNEL(eigen::mbk_power_measure),   SIMT_KERNEL(eigen::mbk_power_normalise),
       SIMT_KERNEL(arnoldi::mbk_solve_residual),    SIMT_KERNEL(arnoldi::mbk_solve_blocks),
-      SIMT_KERNEL(refine::mbk_refine_down),    SIMT_KERNEL(refine::mbk_refine_up)};
+      SIMT_KERNEL(refine::mbk_refine_down),    SIMT_KERNEL(refine::mbk_refine_up),
+      SIMT_KERNEL(precondition::mbk_pre_measure), SIMT_KERNEL(precondition::mbk_pre_in),
+      SIMT_KERNEL(precondition::mbk_pre_mean),    SIMT_KERNEL(precondition::mbk_pre_out),
+      SIMT_KERNEL(precondition::mbk_pre_start),   SIMT_KERNEL(precondition::mbk_pre_alpha),
+      SIMT_KERNEL(precondition::mbk_pre_next),    SIMT_KERNEL(precondition::mbk_pre_first),
+      SIMT_KERNEL(precondition::mbk_pre_iterate)};
   const long long n = 700;
   const simt_array partials(4 * (COLUMNS + 1), sizeof(double));
   double *const parts = partials.as<double>();

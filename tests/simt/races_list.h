@@ -3,5 +3,5 @@
 #define SIMT_RACES_LIST_H
 #include "simt/runs.h"
 
-extern const std::vector<CMUnitTest> races_of_builds, races_of_arnoldi;
+extern const std::vector<CMUnitTest> races_of_builds, races_of_arnoldi, races_of_amg;
 #endif // SIMT_RACES_LIST_H

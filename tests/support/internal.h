@@ -23,6 +23,7 @@ extern "C" {
 #include "spmv/study/study.h"
 #include "spmv/choose/choose.h"
 #include "solve/core/cpu_steps.h"
+#include "solve/amg/amg_cuda.h"
 #include "solve/eigen/eigen.h"
 #include "solve/pagerank/pagerank.h"
 #ifdef __cplusplus

@@ -104,7 +104,7 @@ static void solver_desc_make(merbit_solver_desc *d, system_of *s, uint64_t *rand
   memset(d, 0, sizeof *d);
   d->method = (merbit_solver_method)(1 + test_below(random, 3));
   d->vector_memory = MERBIT_MEMORY_HOST;
-  d->preconditioner = (merbit_preconditioner)test_below(random, sweep.cuda ? 3 : 4);
+  d->preconditioner = (merbit_preconditioner_kind)test_below(random, sweep.cuda ? 3 : 4);
   d->apply = d->preconditioner == MERBIT_PRECONDITIONER_CALLBACK ? apply_half : NULL;
   d->apply_user = &s->single;
   d->block_size =

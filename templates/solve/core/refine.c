@@ -43,10 +43,10 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
   for (k = 0; k < count; k++) {
     ((float *)solver->single_values)[k] = (float)from[k];
     if (fabs(from[k]) > FLT_MAX) {
-      return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-                      "values[%" PRId64
-                      "] is %g, which f32 does not hold; set solver_desc.refine to 0",
-                      k, from[k]);
+      return mbi_fail(
+          solver->context, MERBIT_NOT_SUPPORTED,
+          "values[%" PRId64 "] is %g, which f32 does not hold; set %s to 0", k, from[k],
+          solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
     }
   }
   return MERBIT_OK;

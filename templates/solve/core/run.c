@@ -2,6 +2,7 @@
 #include "jit/jit.h"
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
+#include "solve/precondition/precondition.h"
 
 /* Steps, products and preconditioners of a solver. Work for the GPU is enqueued; the CPU
  * computes at once. */
@@ -158,6 +159,10 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
  * MBI_PRE_SEPARATE. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
+  if (solver->precondition != NULL) {
+    return solver->precondition->method->apply(solver->precondition, solver->v.at[r],
+                                               solver->v.at[z], solver->gpu.stream);
+  }
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
     solver->v.from = r;
     solver->v.to = z;
@@ -170,7 +175,7 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-/* Returns whether the preconditioner is a step of its own: BLOCK_JACOBI and CALLBACK. */
+/* Returns whether the preconditioner is a step of its own: all but JACOBI. */
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_SEPARATE;
 }

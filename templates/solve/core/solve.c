@@ -3,7 +3,7 @@
 #include "matrix/matrix.h"
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
-
+#include "solve/precondition/precondition.h"
 /* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. Products with a
  * solver's matrix. */
 
@@ -38,15 +38,25 @@ static merbit_status mbi_solver_join(merbit_solver *solver) {
              : MERBIT_OK;
 }
 
+/* Subtracts the mean of a vector if the constant one is in the null space of A. */
+static merbit_status mbi_solver_project(merbit_solver *solver, int slot) {
+  return solver->precondition != NULL && solver->precondition->desc.singular
+             ? mbi_precondition_project(solver->precondition, solver->v.at[slot],
+                                        solver->gpu.stream)
+             : MERBIT_OK;
+}
+
 /* Copies b and the first x into the solver's vectors and scales them. */
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
                                      int start_from_x) {
   MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
   MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
+  MBI_TRY(mbi_solver_project(solver, MBI_AT_B));
   if (!start_from_x) {
     return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
   }
   MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+  MBI_TRY(mbi_solver_project(solver, MBI_AT_X));
   return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
@@ -115,6 +125,11 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
     result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
     result->device_bytes +=
         solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
+  }
+  if (iterating->precondition != NULL) {
+    merbit_preconditioner_info info;
+    (void)merbit_preconditioner_get_info(iterating->precondition, &info);
+    result->device_bytes += info.device_bytes;
   }
   if (solver->n > 0) {
     mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);

@@ -3,6 +3,7 @@
 #include "matrix/matrix.h"
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
+#include "solve/precondition/precondition.h"
 
 /* Solvers: checks of a description, and the parts that many solves share. */
 
@@ -40,10 +41,6 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
   return MERBIT_OK;
 }
 
-static const char *const mbi_preconditioner_names[] = {
-    "MERBIT_PRECONDITIONER_NONE", "MERBIT_PRECONDITIONER_JACOBI",
-    "MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK"};
-
 static merbit_status mbi_solver_check_method(merbit_context *context,
                                              const merbit_solver_desc *desc) {
   if (mbi_solve_method_of(desc->method) == NULL) {
@@ -54,10 +51,10 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
         (int)desc->method);
   }
   if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
-      (int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
+      (int)desc->preconditioner > MERBIT_PRECONDITIONER_AMG) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.preconditioner is %d; use MERBIT_PRECONDITIONER_NONE or "
-                    "another merbit_preconditioner",
+                    "another merbit_preconditioner_kind",
                     (int)desc->preconditioner);
   }
   if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
@@ -69,7 +66,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.apply is given, but solver_desc.preconditioner is %s; use "
                     "MERBIT_PRECONDITIONER_CALLBACK, or set apply to NULL",
-                    mbi_preconditioner_names[desc->preconditioner]);
+                    mbi_precondition_name(desc->preconditioner));
   }
   if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -80,11 +77,11 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.block_size is %d, but solver_desc.preconditioner is %s; use "
                     "MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
-                    desc->block_size, mbi_preconditioner_names[desc->preconditioner]);
+                    desc->block_size, mbi_precondition_name(desc->preconditioner));
   }
   if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.reorder moves rows, which blocks and callbacks know by their "
+                    "solver_desc.reorder moves rows, which preconditioners know by their "
                     "numbers; set it to -1, or use another solver_desc.preconditioner");
   }
   if (desc->refine &&
@@ -94,6 +91,55 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "solver_desc.reorder 1, which it does not support; set refine to 0");
   }
   return mbi_gmres_check(context, desc);
+}
+
+/* Returns whether the preconditioner is an object, and not part of the solver's steps. */
+static int mbi_solver_makes_object(const merbit_solver_desc *desc) {
+  const merbit_preconditioner_desc *own = desc->precondition;
+  return desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK ||
+         (own != NULL && (own->single || own->singular));
+}
+
+/* Returns the options of a preconditioner that is an object, with the solver's kind and side.
+ */
+static merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *desc,
+                                                    merbit_side side) {
+  merbit_preconditioner_desc own;
+  memset(&own, 0, sizeof own);
+  if (desc->precondition != NULL) {
+    own = *desc->precondition;
+  }
+  own.kind = desc->preconditioner;
+  own.side = side;
+  own.block_size = desc->block_size > 0 ? desc->block_size : own.block_size;
+  own.deterministic = own.deterministic || desc->deterministic;
+  return own;
+}
+
+/* Checks solver_desc.precondition, and the options of a preconditioner that is an object. */
+static merbit_status mbi_solver_check_object(merbit_context *context, const merbit_view *view,
+                                             const merbit_solver_desc *desc) {
+  const merbit_preconditioner_kind kind = desc->preconditioner;
+  merbit_preconditioner_desc own;
+  if (desc->precondition != NULL &&
+      (kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK ||
+       (desc->precondition->kind != MERBIT_PRECONDITIONER_NONE &&
+        desc->precondition->kind != kind))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.precondition is given with kind %d, but "
+                    "solver_desc.preconditioner is %s; make them equal, or set one to 0",
+                    (int)desc->precondition->kind, mbi_precondition_name(kind));
+  }
+  own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
+  if (own.singular && desc->refine) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "solver_desc.refine is set together with preconditioner_desc.singular, which "
+        "it does not support; set refine to 0");
+  }
+  return desc->precondition != NULL || mbi_solver_makes_object(desc)
+             ? mbi_precondition_check(context, view, &own)
+             : MERBIT_OK;
 }
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
@@ -115,6 +161,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
                     "refine needs MERBIT_F64, or set it to 0");
   }
   MBI_TRY(mbi_solver_check_method(context, desc));
+  MBI_TRY(mbi_solver_check_object(context, view, desc));
   return mbi_solver_check_numbers(context, desc);
 }
 
@@ -172,6 +219,8 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
 /* Releases everything that mbi_solver_make has made, so that it can be called again. */
 static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
+  merbit_preconditioner_destroy(solver->precondition);
+  solver->precondition = NULL;
   if (solver->inner != NULL) { /* both share its stream, on which no work is pending any more */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
@@ -215,8 +264,10 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
-    solver->gpu.loop_calls = mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
-    if (solver->inner == NULL) {
+    solver->gpu.loop_calls = mbi_solver_makes_object(&solver->desc) ? 1
+                             : mbi_solver_is_cg(solver)             ? MBI_CG_LOOP_ITERATIONS
+                                                                    : 0;
+    if (solver->inner == NULL && solver->method->iterate != NULL) {
       mbi_recorded_stream(solver);
     }
     status = mbi_solve_specialise(solver);
@@ -249,12 +300,21 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
     MBI_TRY(mbi_solver_make_inner(solver));
   }
   MBI_TRY(mbi_solver_make_space(solver));
-  MBI_TRY(mbi_solver_make_plan(solver));
+  if (!solver->planless) {
+    MBI_TRY(mbi_solver_make_plan(solver));
+  }
   solver->gpu.arena.open = 0;
   MBI_TRY(mbi_solver_enter(solver));
   solver->bytes -= solver->gpu.arena.used; /* the plan counts these bytes */
-  status = mbi_solver_setup(solver, &solver->view);
+  status = solver->planless && solver->v.block == 0 ? MERBIT_OK
+                                                    : mbi_solver_setup(solver, &solver->view);
   mbi_solver_leave(solver);
+  if (status == MERBIT_OK && solver->method->iterate != NULL &&
+      mbi_solver_makes_object(&solver->desc)) {
+    const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
+    status =
+        mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
+  }
   return status;
 }
 
@@ -355,6 +415,10 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     solver->v.pre = MBI_PRE_SEPARATE;
   }
+  if (mbi_solver_makes_object(own)) {
+    solver->v.pre = MBI_PRE_SEPARATE;
+    solver->v.block = 0;
+  }
   solver->v.n = solver->n;
   if (own->refine) {
     solver->method = &mbi_refine_method;
@@ -404,6 +468,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
     return status;
   }
   made->prepare_seconds = mbi_seconds() - start;
+  made->desc.precondition = NULL; /* which was borrowed */
   *solver = made;
   return MERBIT_OK;
 }
@@ -432,7 +497,9 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
     mbi_recorded_release(solver); /* the plan's arrays, which the graph reads, may move */
   }
   mbi_solver_leave(solver);
-  MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
+  if (!solver->planless) {
+    MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
+  }
   if (solver->inner != NULL) {
     const void *rounded;
     MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
@@ -442,11 +509,14 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
   MBI_TRY(mbi_solver_enter(solver));
   view = solver->view;
   view.values = values;
-  status = mbi_setup_move_values(solver, memory, &view, &own);
+  status = mbi_setup_move_values(solver->context, memory, &view, &own);
   if (status == MERBIT_OK) {
     status = mbi_solver_setup(solver, &view);
   }
-  mbi_setup_release_values(solver, &view, own);
+  if (status == MERBIT_OK && solver->precondition != NULL) {
+    status = mbi_precondition_renew(solver->precondition, &view);
+  }
+  mbi_setup_release_values(solver->context, &view, own);
   mbi_solver_leave(solver);
   return status;
 }

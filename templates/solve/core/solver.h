@@ -127,7 +127,9 @@ struct merbit_solver {
   int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
   void *scaled;            /* those values in host memory, or NULL */
   mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
-  int corrects;            /* 1: this is the `inner` of another solver */
+  int corrects;            /* 1: this is the `inner` of another solver, or an engine */
+  int planless;            /* 1: the engine of a preconditioner that needs no product with A */
+  merbit_preconditioner *precondition; /* M as an object, or NULL: solve/precondition/ */
   mbi_solve_vectors v;
   int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector whose length is not n; else 0 */
   int kept;                            /* Lanczos: the most vectors kept at a restart */
@@ -275,9 +277,9 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker);
 /* solve/precondition/setup.c */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view);
-MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
+MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_context *context, merbit_memory memory,
                                                  merbit_view *view, void **own);
-MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
+MBI_INTERNAL void mbi_setup_release_values(merbit_context *context, const merbit_view *view,
                                            void *own);
 /* solve/core/solver.c */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver);

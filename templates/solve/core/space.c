@@ -172,7 +172,9 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
  * row ends, carries, orders of rows. A separate allocation would take as long as an
  * iteration. */
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
-  return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
+  return !mbi_solve_on_gpu(solver) ? 0
+         : solver->planless        ? MBI_DEVICE_PART
+                                   : 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2;
 }
 
 /* Allocates vectors and scalars, and opens the arena for the plan. On failure the caller runs

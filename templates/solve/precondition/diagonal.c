@@ -1,6 +1,7 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
+#include "solve/precondition/precondition.h"
 
 /* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
  * diagonal blocks. For JACOBI a block is one row. */
@@ -187,9 +188,9 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
                                                    double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
-                  "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-                  "diagonal; use another solver_desc.preconditioner, or none",
-                  row, row, value);
+                  "), counted from 0, is %g: %s divides by the diagonal; use another "
+                  "solver_desc.preconditioner, or none",
+                  row, row, value, mbi_precondition_name(solver->desc.preconditioner));
 }
 
 /* Inverts the blocks into `inverse`, host memory that must be zero. */

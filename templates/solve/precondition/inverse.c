@@ -1,19 +1,24 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
+/* Returns whether the solver's plan multiplies in another order than the view's. */
+static int mbi_solver_reordered(const merbit_solver *solver) {
+  return solver->plan != NULL && solver->plan->reorder.order != NULL;
+}
+
 /* Returns where the inverse is first written. If the plan is reordered, that is MBI_AT_W, in
  * the order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
-  const int ordered = solver->plan->reorder.order != NULL;
+  const int ordered = mbi_solver_reordered(solver);
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
 /* Permutes the inverse to the plan's order if that differs from the view's. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
-  return solver->plan->reorder.order == NULL
-             ? MERBIT_OK
-             : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
-                                   solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
+  return mbi_solver_reordered(solver)
+             ? merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
+                                   solver->v.at[MBI_AT_INVERSE], solver->gpu.stream)
+             : MERBIT_OK;
 }
 
 /* Inverts blocks in host memory and copies the inverses to the solver's side. */

@@ -46,9 +46,8 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
 
 /* Copies new values to the memory where the structure of A lies, if `memory` names the other
  * one. *own is the copy or NULL; the caller runs mbi_setup_release_values, on failure too. */
-MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
+MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_context *context, merbit_memory memory,
                                                  merbit_view *view, void **own) {
-  merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
   const size_t size = mbi_type_size(mbi_view_type(view));
   const int device = view->memory == MERBIT_MEMORY_DEVICE;
@@ -71,11 +70,11 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
 }
 
 /* Releases the copy made by mbi_setup_move_values; `own` may be NULL. */
-MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
+MBI_INTERNAL void mbi_setup_release_values(merbit_context *context, const merbit_view *view,
                                            void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
-    mbi_device_release(solver->context, mbi_device_address(own));
+    mbi_device_release(context, mbi_device_address(own));
   } else {
-    mbi_release(solver->context, own);
+    mbi_release(context, own);
   }
 }

@@ -16,10 +16,12 @@
 /* Thread blocks per multiprocessor. They leave space for other kernels. */
 #define MBI_SETUP_RESIDENT 2
 
-/* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
+/* Returns whether the setup runs on the GPU: from a CSR in GPU memory, which the solver's plan
+ * checks. */
 MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
-  return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
-         view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
+  return mbi_solve_on_gpu(solver) && !solver->planless &&
+         view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
+         !mbi_view_is_triangle(view);
 }
 
 /* Returns the lanes per row, 2 to 32: no more than the mean number of nonzeros. */

@@ -41,13 +41,15 @@ MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
 
 static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
                              void *y, const void *const *vectors, const double *scalars,
-                             double *sums) {
+                             double *sums, int alone) {
   const int64_t chunks = mbi_epilogue_chunks(plan);
   double total[2];
   mbi_epilogue_task task;
   int64_t i;
-  mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0),
-               y);
+  if (!alone) {
+    mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0),
+                 y);
+  }
   task.epilogue = plan->epilogue;
   task.y = y;
   task.vectors = vectors;
@@ -72,23 +74,27 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
  * writes y; the kernel reads it, and changes it if there is a result. If there is a `skip` too,
  * the product goes to the workspace, so that y can stay unchanged: the product does not read
  * `skip`, or may finish before it is set. Without a result and without sums the kernel is not
- * launched. */
+ * launched. `alone` says that x stands for the product, which is not computed. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *x, void *y, const void *const *vectors,
                                        const double *scalars, double *sums, const int *skip,
-                                       void *stream) {
+                                       void *stream, int alone) {
   const int kept = skip != NULL && plan->epilogue->result[0] != '\0';
   mbi_devptr to = mbi_device_address(y);
-  mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
+  mbi_devptr product = alone  ? mbi_device_address(x)
+                       : kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT
+                              : to;
   uint64_t rows = (uint64_t)plan->csr.rows, places;
   int i;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
   mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
-  MBI_TRY(mbi_method_multiply(
-      plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
-      mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
-      stream));
+  if (!alone) {
+    MBI_TRY(mbi_method_multiply(
+        plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
+        mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
+        stream));
+  }
   if (rows == 0) { /* then the addresses may not be valid */
     product = to = 0;
   }
@@ -131,12 +137,29 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
   workspace = workspace != NULL ? workspace : plan->workspace;
   if (plan->side == MERBIT_SIDE_CPU) {
     if (skip == NULL || *skip == 0) {
-      mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums);
+      mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums, 0);
     }
     return MERBIT_OK;
   }
   MBI_TRY(mbi_device_enter(plan->context));
-  status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
+  status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream, 0);
+  mbi_device_leave(plan->context);
+  return status;
+}
+
+/* Applies the epilogue of a square plan to `ax`, as if that were the product. On the CPU ax is
+ * not read: the function finds what y holds. On CUDA ax is not y. */
+MBI_INTERNAL merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax, void *y,
+                                              const void *const *vectors, const double *scalars,
+                                              void *stream) {
+  merbit_status status;
+  if (plan->side == MERBIT_SIDE_CPU) {
+    mbi_epilogue_cpu(plan, plan->workspace, ax, y, vectors, scalars, NULL, 1);
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_device_enter(plan->context));
+  status =
+      mbi_epilogue_cuda(plan, plan->workspace, ax, y, vectors, scalars, NULL, NULL, stream, 1);
   mbi_device_leave(plan->context);
   return status;
 }

@@ -179,6 +179,9 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
                                              const void *x, void *y, const void *const *vectors,
                                              const double *scalars, double *sums,
                                              const int *skip, void *stream);
+MBI_INTERNAL merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax, void *y,
+                                              const void *const *vectors, const double *scalars,
+                                              void *stream);
 /* spmv/plan/many_product.c */
 #endif /* MBI_SEPARATE */
 

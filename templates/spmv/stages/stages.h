@@ -116,6 +116,7 @@ enum {
   MBI_TRANSPOSE_STARTS,
   MBI_TRANSPOSE_KERNELS
 };
+#define MBI_TRANSPOSE_FILE "spmv/stages/transpose.cu"
 /* The state of the sort of entries by column, a radix sort from the least significant digit.
  * Keys are columns. The rows of entries move with them, and so do the places of entries if
  * there are values. */
@@ -236,7 +237,10 @@ MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan);
 MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh);
 /* spmv/stages/transpose_sort.c */
+MBI_INTERNAL void mbi_transpose_size(const merbit_context *context, mbi_transposing *t);
 MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_transpose_find(merbit_context *context, mbi_transposing *t);
+MBI_INTERNAL merbit_status mbi_transpose_enqueue(merbit_context *context, mbi_transposing *t);
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from);
 /* spmv/stages/transpose.c */
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,

@@ -19,7 +19,8 @@ static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
     "mbk_transpose_rows", "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move",
     "mbk_transpose_starts"};
 
-static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
+/* Chooses digits and blocks for t->from. */
+MBI_INTERNAL void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
   const uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
@@ -101,16 +102,20 @@ MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble 
                       t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-static merbit_status mbi_transpose_specialise(merbit_plan *plan, mbi_transposing *t) {
-  mbi_preamble preamble;
+/* Finds the kernels of t->program. */
+MBI_INTERNAL merbit_status mbi_transpose_find(merbit_context *context, mbi_transposing *t) {
   int i;
-  mbi_transpose_preamble(t, &preamble);
-  MBI_TRY(mbi_plan_program(plan, "spmv/stages/transpose.cu", &preamble, 1, &t->program));
   for (i = 0; i < MBI_TRANSPOSE_KERNELS; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &t->program, mbi_transpose_kernels[i],
-                               &t->kernels[i]));
+    MBI_TRY(mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]));
   }
   return MERBIT_OK;
+}
+
+static merbit_status mbi_transpose_specialise(merbit_plan *plan, mbi_transposing *t) {
+  mbi_preamble preamble;
+  mbi_transpose_preamble(t, &preamble);
+  MBI_TRY(mbi_plan_program(plan, MBI_TRANSPOSE_FILE, &preamble, 1, &t->program));
+  return mbi_transpose_find(plan->context, t);
 }
 
 /* ---- Launch: sort, then offsets and values ----------------------------------------------- */
@@ -195,20 +200,26 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
+/* Sorts the entries: t->rows[t->last] and t->places[t->last] become those of the transpose, and
+ * t->to->row_ptr its offsets. Does not wait. */
+MBI_INTERNAL merbit_status mbi_transpose_enqueue(merbit_context *context, mbi_transposing *t) {
+  int pass;
+  MBI_TRY(mbi_transpose_rows(context, t));
+  for (pass = 0; pass < t->passes; pass++) {
+    MBI_TRY(mbi_transpose_pass(context, t, pass));
+  }
+  return mbi_transpose_starts(context, t);
+}
+
 /* Makes the arrays of t->to, and waits. */
 static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   merbit_context *context = plan->context;
-  int pass;
   MBI_TRY(mbi_transpose_specialise(plan, t));
   MBI_TRY(mbi_transpose_allocate(plan, t));
   if (t->from->values != 0) {
     MBI_TRY(mbi_reorder_specialise(plan));
   }
-  MBI_TRY(mbi_transpose_rows(context, t));
-  for (pass = 0; pass < t->passes; pass++) {
-    MBI_TRY(mbi_transpose_pass(context, t, pass));
-  }
-  MBI_TRY(mbi_transpose_starts(context, t));
+  MBI_TRY(mbi_transpose_enqueue(context, t));
   if (t->from->values != 0) {
     MBI_TRY(mbi_reorder_launch(plan, 2, plan->reorder.device_places, t->from->values,
                                t->to->values, (int64_t)t->to->nnz, NULL));

@@ -118,7 +118,7 @@ static void test_far(void **state) {
         merbit_solver_desc desc =
             solver_desc((merbit_solver_method)method, kind == 1 ? 1e-5 : 1e-10);
         desc.deterministic = 1;
-        desc.preconditioner = (merbit_preconditioner)pre;
+        desc.preconditioner = (merbit_preconditioner_kind)pre;
         desc.refine = kind == 2;
         if (on_cpu || pre == kind) {
           check_far(method == MERBIT_SOLVER_CG ? &even : &l, &desc, kind == 1,

@@ -148,7 +148,7 @@ static void test_refusals(void **state) {
   REFUSED(d.vector_memory = (merbit_memory)9, MERBIT_INVALID_ARGUMENT, "vector_memory is 9")
   REFUSED(d.vector_memory = MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT,
           "computes on the CPU")
-  REFUSED(d.preconditioner = (merbit_preconditioner)8, MERBIT_INVALID_ARGUMENT, "is 8")
+  REFUSED(d.preconditioner = (merbit_preconditioner_kind)8, MERBIT_INVALID_ARGUMENT, "is 8")
   REFUSED(d.preconditioner = MERBIT_PRECONDITIONER_CALLBACK, MERBIT_INVALID_ARGUMENT, "NULL")
   REFUSED(d.block_size = 33, MERBIT_INVALID_ARGUMENT, "block_size is 33")
   REFUSED(d.block_size = 3, MERBIT_INVALID_ARGUMENT,

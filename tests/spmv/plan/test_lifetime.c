@@ -50,7 +50,7 @@ static void solvers_keep_the_matrix(void **state) {
         merbit_solver_desc desc;
         memset(&desc, 0, sizeof desc);
         desc.method = MERBIT_SOLVER_CG;
-        desc.preconditioner = (merbit_preconditioner)m;
+        desc.preconditioner = (merbit_preconditioner_kind)m;
         desc.refine = refine;
         life_of_solver(context, kind, &desc);
       }

@@ -1,0 +1,412 @@
+/* bench --solve cg --preconditioner LIST: CG with each kind of preconditioner on systems from
+ * partial differential equations and graphs, on either side. */
+#ifndef BENCH_PRECONDITIONERS_H
+#define BENCH_PRECONDITIONERS_H
+#include "builders.h"
+#include "inputs.h"
+#include "json.h"
+#include "options.h"
+#include "systems.h"
+#include <math.h>
+#include <time.h>
+
+/* ---- Systems: pde:NAME:SIDE -------------------------------------------------------------- */
+
+/* Points of a box with Dirichlet boundaries, or of a graph without. Edges along each axis have
+ * a weight; `jump` multiplies those of a cell by up to as much. */
+typedef struct bench_pde {
+  const char *name, *about;
+  int axes, full; /* full: 27 points */
+  double weights[3], jump;
+  int random;   /* 1: each point has its own coefficient, between 1 and `jump`; 0: cells of 8
+                 * points have   1 and `jump` in turn */
+  double edges; /* the share of edges that exist; below 1 without boundaries, for a graph */
+} bench_pde;
+static const bench_pde bench_pdes[] = {
+    {"poisson2d", "5 points", 2, 0, {1, 1, 0}, 1, 0, 1},
+    {"poisson3d", "7 points", 3, 0, {1, 1, 1}, 1, 0, 1},
+    {"poisson27", "27 points", 3, 1, {1, 1, 1}, 1, 0, 1},
+    {"weak2d", "one axis of two weaker by 1,000", 2, 0, {1, 1e-3, 0}, 1, 0, 1},
+    {"weak3d", "one axis of three weaker by 1,000", 3, 0, {1, 1, 1e-3}, 1, 0, 1},
+    {"weak3d2", "two axes of three weaker by 1,000", 3, 0, {1, 1e-3, 1e-3}, 1, 0, 1},
+    {"cells", "coefficients 1 and 1e6 in cells of 8^3 points", 3, 0, {1, 1, 1}, 1e6, 0, 1},
+    {"random2d", "a coefficient from 1 to 1e6 at each point", 2, 0, {1, 1, 0}, 1e6, 1, 1},
+    {"random3d", "a coefficient from 1 to 1e6 at each point", 3, 0, {1, 1, 1}, 1e6, 1, 1},
+    {"streets", "a grid graph with 7 of 10 edges", 2, 0, {1, 1, 0}, 1, 0, 0.7},
+};
+#define BENCH_PDES ((int)(sizeof bench_pdes / sizeof bench_pdes[0]))
+
+typedef struct bench_points {
+  const bench_pde *pde;
+  int64_t side;
+} bench_points;
+
+static double bench_point_coefficient(const bench_points *p, const int64_t at[3]) {
+  const int64_t cell = at[0] / 8 + at[1] / 8 + at[2] / 8;
+  const int64_t point = (at[2] * p->side + at[1]) * p->side + at[0];
+  return p->pde->random ? pow(p->pde->jump, bench_uniform(bench_key(1, 61), (uint64_t)point))
+                        : (cell % 2 != 0 ? p->pde->jump : 1);
+}
+
+/* The weight of the edge from a point in a direction; 0: there is none. *inside: it does not
+ * leave the box. */
+static double bench_point_edge(const bench_points *p, const int64_t at[3], const int step[3],
+                               int *inside) {
+  const bench_pde *pde = p->pde;
+  int64_t to[3], low = 0;
+  int direction = 0;
+  double weight = 1, from = bench_point_coefficient(p, at), other;
+  int axis, moved = 0;
+  *inside = 1;
+  for (axis = 0; axis < 3; axis++) {
+    to[axis] = at[axis] + step[axis];
+    *inside = *inside && to[axis] >= 0 && to[axis] < (axis < pde->axes ? p->side : 1);
+    moved += step[axis] != 0;
+    weight = step[axis] != 0 && !pde->full ? pde->weights[axis] : weight;
+  }
+  if (moved == 0 || (moved > 1 && !pde->full) || (step[2] != 0 && pde->axes < 3)) {
+    *inside = 0;
+    return 0;
+  }
+  if (!*inside) {
+    return pde->edges < 1 ? 0 : weight * from;
+  }
+  for (axis = 2; axis >= 0; axis--) {
+    low = low * p->side + (step[axis] < 0 ? to[axis] : at[axis]);
+    direction = 2 * direction + (step[axis] != 0);
+  }
+  if (bench_uniform(bench_key(1, 62), (uint64_t)(low * 8 + direction)) >= pde->edges) {
+    *inside = 0;
+    return 0;
+  }
+  other = bench_point_coefficient(p, to);
+  return weight * 2 * from * other / (from + other);
+}
+
+/* The entries of a row, in the order of columns. Returns how many. */
+static int bench_point_row(const bench_points *p, int64_t row, int32_t *columns,
+                           double *values) {
+  const int64_t at[3] = {row % p->side, row / p->side % p->side, row / p->side / p->side};
+  double sum = p->pde->edges < 1 ? 1e-6 : 0;
+  int count = 0, diagonal = 0, k, inside;
+  for (k = 0; k < 27; k++) {
+    const int step[3] = {k % 3 - 1, k / 3 % 3 - 1, k / 9 - 1};
+    const double weight = bench_point_edge(p, at, step, &inside);
+    sum += weight;
+    if (k == 13 || inside) {
+      diagonal = k == 13 ? count : diagonal;
+      columns[count] = (int32_t)(row + (step[2] * p->side + step[1]) * p->side + step[0]);
+      values[count++] = -weight;
+    }
+  }
+  values[diagonal] = sum;
+  return count;
+}
+
+static void bench_pde_make(const bench_pde *pde, int64_t side, bench_matrix *m) {
+  bench_points p;
+  int32_t columns[27];
+  double values[27];
+  int64_t row;
+  p.pde = pde;
+  p.side = side;
+  memset(m, 0, sizeof *m);
+  (void)snprintf(m->name, sizeof m->name, "pde:%s:%lld", pde->name, (long long)side);
+  m->rows = m->cols = side * side * (pde->axes == 3 ? side : 1);
+  m->row_ptr = (int32_t *)bench_allocate(m->rows + 1, sizeof *m->row_ptr);
+  m->col_ind = (int32_t *)bench_allocate(m->rows * (pde->full ? 27 : 2 * pde->axes + 1),
+                                         sizeof *m->col_ind);
+  m->values = (double *)bench_allocate(m->rows * (pde->full ? 27 : 2 * pde->axes + 1),
+                                       sizeof *m->values);
+  m->row_ptr[0] = 0;
+  for (row = 0; row < m->rows; row++) {
+    const int count = bench_point_row(&p, row, columns, values);
+    memcpy(m->col_ind + m->nnz, columns, (size_t)count * sizeof *columns);
+    memcpy(m->values + m->nnz, values, (size_t)count * sizeof *values);
+    m->nnz += count;
+    m->row_ptr[row + 1] = (int32_t)m->nnz;
+  }
+}
+
+/* ---- Elasticity: pde:elastic:SIDE -------------------------------------------------------- */
+
+/* A bar of 2 side x side x side trilinear elements, fixed at one end, with Poisson's ratio 0.3.
+ */
+static void bench_element_stiffness(double k[24][24]) {
+  const double nu = 0.3, mu = 1 / (2 * (1 + nu)), lame = nu / ((1 + nu) * (1 - 2 * nu));
+  int q, a, b, i, j, l;
+  memset(k, 0, 576 * sizeof(double));
+  for (q = 0; q < 8; q++) {
+    double slope[8][3];
+    for (a = 0; a < 8; a++) {
+      double f[3];
+      for (i = 0; i < 3; i++) {
+        f[i] = 1 + ((a >> i & 1) ? 1 : -1) * ((q >> i & 1) ? 1 : -1) / sqrt(3.0);
+      }
+      for (i = 0; i < 3; i++) {
+        slope[a][i] = ((a >> i & 1) ? 1 : -1) * f[(i + 1) % 3] * f[(i + 2) % 3] / 4;
+      }
+    }
+    for (a = 0; a < 8; a++) {
+      for (b = 0; b < 8; b++) {
+        double dot = 0;
+        for (l = 0; l < 3; l++) {
+          dot += slope[a][l] * slope[b][l];
+        }
+        for (i = 0; i < 3; i++) {
+          for (j = 0; j < 3; j++) {
+            k[3 * a + i][3 * b + j] += (lame * slope[a][i] * slope[b][j] +
+                                        mu * (slope[a][j] * slope[b][i] + (i == j) * dot)) /
+                                       8;
+          }
+        }
+      }
+    }
+  }
+}
+
+/* Sets sums[o] to the block of a node and its neighbour in direction o, 0 to 26. */
+static void bench_elastic_node(const int64_t at[3], const int64_t elements[3], double k[24][24],
+                               double sums[27][3][3]) {
+  int e, b, i, j, axis;
+  memset(sums, 0, 243 * sizeof(double));
+  for (e = 0; e < 8; e++) {
+    int inside = 1;
+    for (axis = 0; axis < 3; axis++) {
+      const int64_t element = at[axis] - (e >> axis & 1);
+      inside = inside && element >= 0 && element < elements[axis];
+    }
+    for (b = 0; inside && b < 8; b++) {
+      const int o = 13 + ((b & 1) - (e & 1)) + 3 * ((b >> 1 & 1) - (e >> 1 & 1)) +
+                    9 * ((b >> 2) - (e >> 2));
+      for (i = 0; i < 3; i++) {
+        for (j = 0; j < 3; j++) {
+          sums[o][i][j] += k[3 * e + i][3 * b + j];
+        }
+      }
+    }
+  }
+}
+
+/* *near: the six rigid body modes, column by column. */
+static void bench_elastic_make(int64_t side, bench_matrix *m, double **near) {
+  const int64_t elements[3] = {2 * side, side, side};
+  const int64_t nodes[3] = {2 * side, side + 1, side + 1}; /* without the fixed ones */
+  const int64_t count = nodes[0] * nodes[1] * nodes[2];
+  double k[24][24], sums[27][3][3];
+  int64_t node;
+  int i, j, o;
+  memset(m, 0, sizeof *m);
+  (void)snprintf(m->name, sizeof m->name, "pde:elastic:%lld", (long long)side);
+  m->rows = m->cols = 3 * count;
+  m->row_ptr = (int32_t *)bench_allocate(m->rows + 1, sizeof *m->row_ptr);
+  m->col_ind = (int32_t *)bench_allocate(81 * m->rows, sizeof *m->col_ind);
+  m->values = (double *)bench_allocate(81 * m->rows, sizeof *m->values);
+  *near = (double *)bench_allocate(6 * m->rows, sizeof **near);
+  memset(*near, 0, (size_t)(6 * m->rows) * sizeof **near);
+  bench_element_stiffness(k);
+  m->row_ptr[0] = 0;
+  for (node = 0; node < count; node++) {
+    const int64_t at[3] = {node % nodes[0] + 1, node / nodes[0] % nodes[1],
+                           node / nodes[0] / nodes[1]};
+    bench_elastic_node(at, elements, k, sums);
+    for (i = 0; i < 3; i++) {
+      const int64_t row = 3 * node + i;
+      for (o = 0; o < 27; o++) {
+        const int64_t x = at[0] + o % 3 - 1, y = at[1] + o / 3 % 3 - 1, z = at[2] + o / 9 - 1;
+        for (j = 0; x >= 1 && x <= nodes[0] && y >= 0 && y < nodes[1] && z >= 0 &&
+                    z < nodes[2] && j < 3;
+             j++) {
+          m->col_ind[m->nnz] = (int32_t)(3 * ((z * nodes[1] + y) * nodes[0] + x - 1) + j);
+          m->values[m->nnz++] = sums[o][i][j];
+        }
+      }
+      m->row_ptr[row + 1] = (int32_t)m->nnz;
+      (*near)[row + i * m->rows] = 1; /* translations, then rotations about an axis */
+      for (j = 0; j < 3; j++) {
+        const int next = (j + 1) % 3, last = (j + 2) % 3;
+        (*near)[row + (3 + j) * m->rows] = i == next   ? -(double)at[last]
+                                           : i == last ? (double)at[next]
+                                                       : 0;
+      }
+    }
+  }
+}
+
+static const char *const bench_precondition_usual[] = {
+    "pde:poisson2d:1000", "pde:poisson3d:128", "pde:poisson27:100", "pde:weak2d:1000",
+    "pde:weak3d:128",     "pde:weak3d2:128",   "pde:cells:128",     "pde:random2d:1000",
+    "pde:random3d:128",   "pde:elastic:40",    "pde:streets:1000",  "gen:rmat:5M",
+    "gen:kmer:5M"};
+
+/* ---- Runs -------------------------------------------------------------------------------- */
+
+static const char *const bench_preconditioner_names[] = {
+    "none", "jacobi", "block-jacobi", "", "chebyshev", "fsai", "amg", "amg-single"};
+
+/* One solve; 0: it failed. seconds[]: of the set-up, of the solve, and of all processors
+ * together, which other programs do not change. */
+static int bench_precondition_run(merbit_context *context, const bench_options *o,
+                                  const bench_matrix *a, const double *near, int kind,
+                                  const double *b, double *x, double seconds[3],
+                                  merbit_solver_result *result, char *about, size_t size) {
+  const merbit_view view =
+      merbit_csr(a->rows, a->cols, a->nnz, a->row_ptr, a->col_ind, a->values);
+  const int amg = kind >= MERBIT_PRECONDITIONER_AMG;
+  merbit_preconditioner_desc options;
+  merbit_solver_desc desc;
+  merbit_solver *solver = NULL;
+  merbit_status status;
+  const clock_t processor = clock();
+  double start = mbi_seconds();
+  memset(&options, 0, sizeof options);
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_CG;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.tolerance = o->tolerance > 0 ? o->tolerance : 1e-8;
+  desc.max_iterations = o->max_iterations > 0 ? o->max_iterations : 20000;
+  desc.preconditioner =
+      (merbit_preconditioner_kind)(amg ? MERBIT_PRECONDITIONER_AMG : (unsigned)kind);
+  desc.precondition = kind > MERBIT_PRECONDITIONER_NONE ? &options : NULL;
+  options.single = kind > MERBIT_PRECONDITIONER_AMG;
+  if (amg && near != NULL) {
+    options.block_size = 3;
+    options.near_nullspace = near;
+    options.near_nullspace_count = 6;
+  }
+  status = merbit_solver_create(context, &view, &desc, &solver);
+  seconds[0] = mbi_seconds() - start;
+  start = mbi_seconds();
+  if (status == MERBIT_OK) {
+    status = merbit_solver_solve(solver, b, x, 0, NULL, 0, result);
+  }
+  seconds[1] = mbi_seconds() - start;
+  seconds[2] = (double)(clock() - processor) / (double)CLOCKS_PER_SEC;
+  if (status != MERBIT_OK) {
+    (void)merbit_last_error(context, about, size);
+  } else {
+    (void)snprintf(about, size, "%s", result->description);
+  }
+  merbit_solver_destroy(solver);
+  return status == MERBIT_OK;
+}
+
+static int bench_precondition_by_seconds(const void *a, const void *b) {
+  const double *left = (const double *)a, *right = (const double *)b;
+  return (left[0] + left[1] > right[0] + right[1]) - (left[0] + left[1] < right[0] + right[1]);
+}
+
+/* All kinds on one system: prints and writes a line each. Returns how many answers were wrong.
+ */
+static int bench_precondition_system(merbit_context *context, const bench_options *o,
+                                     const bench_matrix *a, const double *near,
+                                     bench_json *json) {
+  double *answer = (double *)bench_random_vector(a->rows, 0, bench_key(1, 20));
+  double *b = (double *)bench_allocate(a->rows, sizeof *b);
+  double *x = (double *)bench_allocate(a->rows, sizeof *x);
+  int kind, i, wrong = 0;
+  bench_host_product(a, answer, b);
+  (void)printf("\n%s: %lld unknowns, %lld nonzeros\n", a->name, (long long)a->rows,
+               (long long)a->nnz);
+  (void)printf("%-14s %10s %10s %10s %10s %11s  %s\n", "", "iterations", "set-up s", "solve s",
+               "total s", "processor s", "||b - A x|| / ||b||");
+  for (kind = 0; kind < (int)(sizeof bench_preconditioner_names / sizeof(char *)); kind++) {
+    const char *name = bench_preconditioner_names[kind];
+    double seconds[BENCH_MOST_ROUNDS][3], residual;
+    merbit_solver_result result;
+    char about[MERBIT_MESSAGE_SIZE] = "";
+    int good = 1;
+    if (name[0] == '\0' || !bench_chosen(o->preconditioner, name)) {
+      continue;
+    }
+    for (i = 0; i < o->rounds && good; i++) {
+      memset(x, 0, (size_t)a->rows * sizeof *x);
+      good = bench_precondition_run(context, o, a, near, kind, b, x, seconds[i], &result, about,
+                                    sizeof about);
+    }
+    if (!good) {
+      (void)printf("%-14s %s\n", name, about);
+      continue;
+    }
+    qsort(seconds, (size_t)o->rounds, sizeof seconds[0], bench_precondition_by_seconds);
+    residual = bench_true_residual(a, b, x);
+    i = o->rounds / 2;
+    wrong += result.stop == MERBIT_STOP_CONVERGED && !(residual < 1e-6);
+    (void)printf("%-14s %10d %10.3f %10.3f %10.3f %11.3f  %.1e%s\n", name, result.iterations,
+                 seconds[i][0], seconds[i][1], seconds[i][0] + seconds[i][1], seconds[i][2],
+                 residual, result.stop == MERBIT_STOP_CONVERGED ? "" : ", not converged");
+    (void)fflush(stdout);
+    bench_json_open(json, NULL, '{');
+    bench_json_text(json, "task", "preconditioners");
+    bench_json_text(json, "input", a->name);
+    bench_json_integer(json, "rows", a->rows);
+    bench_json_integer(json, "nnz", a->nnz);
+    bench_json_text(json, "preconditioner", name);
+    bench_json_integer(json, "iterations", result.iterations);
+    bench_json_integer(json, "stop", (int)result.stop);
+    bench_json_number(json, "setup_seconds", seconds[i][0]);
+    bench_json_number(json, "solve_seconds", seconds[i][1]);
+    bench_json_number(json, "processor_seconds", seconds[i][2]);
+    bench_json_number(json, "residual", residual);
+    bench_json_text(json, "about", about);
+    bench_json_close(json, '}');
+  }
+  free(answer);
+  free(b);
+  free(x);
+  return wrong;
+}
+
+/* Makes a system of the list above. Returns 0 if `spec` names none of them. */
+static int bench_pde_find(const char *spec, bench_matrix *m, double **near) {
+  const char *name = spec + 4, *colon = strchr(name, ':');
+  const int64_t side = colon != NULL ? atoll(colon + 1) : 0;
+  int i;
+  *near = NULL;
+  if (strncmp(spec, "pde:", 4) != 0) {
+    return 0;
+  }
+  if (colon == NULL || side < 1 || side > 1000) {
+    bench_die("%s: give pde:NAME:SIDE with 1 to 1000 points to a side", spec);
+  }
+  if (strncmp(name, "elastic:", 8) == 0) {
+    bench_elastic_make(side, m, near);
+    return 1;
+  }
+  for (i = 0; i < BENCH_PDES; i++) {
+    if (strncmp(bench_pdes[i].name, name, (size_t)(colon - name)) == 0 &&
+        bench_pdes[i].name[colon - name] == '\0') {
+      bench_pde_make(&bench_pdes[i], side, m);
+      return 1;
+    }
+  }
+  bench_die("%s: there is no such system; bench --help lists them", spec);
+}
+
+/* Returns how many answers were wrong. */
+static int bench_precondition_inputs(merbit_context *context, const bench_options *o,
+                                     bench_json *json) {
+  int i, wrong = 0;
+  bench_json_open(json, "results", '[');
+  for (i = 0; i < o->input_count; i++) {
+    bench_matrix m, a;
+    double *near;
+    if (!bench_pde_find(o->inputs[i], &m, &near)) {
+      bench_load(context, o->inputs[i], BENCH_VALUES_GENERAL, &a);
+      bench_system_make(&a,
+                        o->system != NULL && strcmp(o->system, "given") == 0
+                            ? BENCH_SYSTEM_GIVEN
+                            : BENCH_SYSTEM_SPD,
+                        o->values == BENCH_VALUES_EQUAL, &m);
+      bench_matrix_free(&a);
+    }
+    wrong += bench_precondition_system(context, o, &m, near, json);
+    bench_check_names("--preconditioner", o->preconditioner);
+    bench_matrix_free(&m);
+    free(near);
+  }
+  bench_json_close(json, ']');
+  return wrong;
+}
+
+#endif

@@ -1,0 +1,574 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/plan/plan.h"
+#include "solve/precondition/precondition.h"
+#include "solve/amg/amg_cuda.h"
+
+/* MERBIT_PRECONDITIONER_AMG: its row in the table of kinds. */
+
+/* A pivot of which elimination leaves no more than this part is a rounding error: its row
+ * depends on others. */
+#define MBI_AMG_PIVOT_F64 1e-12
+#define MBI_AMG_PIVOT_F32 1e-5
+
+typedef struct mbi_amg_widen { /* a conversion between f32 and f64 */
+  const float *from;
+  double *to;
+  const double *from_f64;
+  float *to_f32;
+  int64_t count;
+  int tasks;
+} mbi_amg_widen;
+
+static void mbi_amg_widen_task(void *argument, int task) {
+  const mbi_amg_widen *w = (const mbi_amg_widen *)argument;
+  const int64_t last = mbi_share(w->count, w->tasks, task + 1);
+  int64_t i = mbi_share(w->count, w->tasks, task);
+  if (w->from != NULL) {
+    for (; i < last; i++) {
+      w->to[i] = (double)w->from[i];
+    }
+  } else {
+    for (; i < last; i++) {
+      w->to_f32[i] = (float)w->from_f64[i];
+    }
+  }
+}
+
+/* Sets *to to a copy in f32 of a CSR's values. */
+static merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr,
+                                    float **to) {
+  mbi_amg_widen w;
+  memset(&w, 0, sizeof w);
+  MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
+  w.from_f64 = csr->values;
+  w.to_f32 = *to;
+  w.count = csr->nnz;
+  w.tasks = mbi_share_tasks(context, csr->nnz);
+  mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w);
+  return MERBIT_OK;
+}
+
+/* Returns whether a host CSR has ascending columns without duplicates. */
+static int mbi_amg_sorted(const merbit_view *view) {
+  const int32_t *row_ptr = (const int32_t *)view->row_ptr;
+  const int32_t *col_ind = (const int32_t *)view->col_ind;
+  int64_t row, k;
+  for (row = 0; row < view->rows; row++) {
+    for (k = (int64_t)row_ptr[row] + 1; k < row_ptr[row + 1]; k++) {
+      if (col_ind[k] <= col_ind[k - 1]) {
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+/* Returns whether the arrays of a view that is in host memory can be used as they are. */
+static int mbi_amg_may_borrow(const merbit_view *view) {
+  return view->format == MERBIT_CSR && mbi_view_type(view) == MERBIT_F64 && view->base == 0 &&
+         view->offset_type != MERBIT_INDEX_64 && view->index_type != MERBIT_INDEX_64 &&
+         view->memory != MERBIT_MEMORY_DEVICE && view->values != NULL &&
+         !mbi_view_is_triangle(view) && mbi_amg_sorted(view);
+}
+
+/* Makes a CSR in f64 of a view with any values. */
+static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *view,
+                                  mbi_amg_csr *csr) {
+  mbi_amg_widen w;
+  double *values;
+  int64_t i;
+  MBI_TRY(mbi_amg_take(context, view, 0, csr));
+  if (mbi_view_type(view) == MERBIT_F64 && csr->values != NULL) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(
+      mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64", (void **)&values));
+  memset(&w, 0, sizeof w);
+  w.from = (const float *)(void *)csr->values;
+  w.to = values;
+  w.count = csr->nnz;
+  w.tasks = mbi_share_tasks(context, csr->nnz);
+  if (w.from != NULL) {
+    mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w);
+  }
+  for (i = 0; w.from == NULL && i < csr->nnz; i++) {
+    values[i] = 1;
+  }
+  mbi_release(context, csr->values);
+  csr->values = values;
+  return MERBIT_OK;
+}
+
+/* Sets level->a to the matrix of a view; level->borrowed says whose arrays these are. *host is
+ * the view with both triangles in host memory; the caller runs mbi_view_from_full. */
+static merbit_status mbi_amg_finest(merbit_context *context, const merbit_view *host,
+                                    mbi_amg_level *level) {
+  level->borrowed = mbi_amg_may_borrow(host);
+  if (!level->borrowed) {
+    return mbi_amg_copy(context, host, &level->a);
+  }
+  level->a.rows = host->rows;
+  level->a.cols = host->cols;
+  level->a.nnz = host->nnz;
+  level->a.row_ptr = (int32_t *)host->row_ptr;
+  level->a.col_ind = (int32_t *)host->col_ind;
+  level->a.values = (double *)host->values;
+  return MERBIT_OK;
+}
+
+/* Forgets the finest matrix, which the plan of p->view multiplies by. */
+static void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level) {
+  if (!level->borrowed) {
+    mbi_amg_csr_release(context, &level->a);
+  }
+  memset(&level->a, 0, sizeof level->a);
+}
+
+/* Fails if a diagonal entry of the finest matrix is zero: D^-1 does not exist. */
+static merbit_status mbi_amg_check_diagonal(merbit_context *context, const mbi_amg_csr *a) {
+  int64_t row, k;
+  for (row = 0; row < a->rows; row++) {
+    for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && a->col_ind[k] < row; k++) {
+    }
+    if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || a->values[k] == 0) {
+      return mbi_amg_fail_diagonal(context, row);
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Sets level->near: the vectors of the caller, or one constant vector for each unknown of a
+ * node. */
+static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
+  const merbit_preconditioner_desc *desc = &p->desc;
+  const int given = desc->near_nullspace_count > 0;
+  const int block = desc->block_size > 0 ? desc->block_size : 1;
+  const int k = given ? desc->near_nullspace_count : block;
+  int64_t i;
+  int j;
+  level->block = block;
+  level->vectors = k;
+  MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->near, "the near-null-space",
+                             (void **)&level->near));
+  for (i = 0; i < p->n; i++) {
+    for (j = 0; j < k; j++) {
+      const int64_t at = i + j * p->n;
+      const double value = !given                  ? i % block == j
+                           : p->type == MERBIT_F32 ? ((const float *)desc->near_nullspace)[at]
+                                                   : ((const double *)desc->near_nullspace)[at];
+      if (value - value != 0) {
+        return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+                        "element %" PRId64
+                        " of column %d of preconditioner_desc.near_nullspace is not finite",
+                        i, j);
+      }
+      level->near[i * k + j] = value;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Inverts the coarsest matrix if it is small enough. */
+static merbit_status mbi_amg_invert_last(merbit_preconditioner *p, const mbi_amg_level *last,
+                                         mbi_amg_csr *inverse) {
+  return last->a.rows > MBI_AMG_COARSEST
+             ? MERBIT_OK
+             : mbi_amg_invert(p->context, &last->a,
+                              p->type == MERBIT_F32 ? MBI_AMG_PIVOT_F32 : MBI_AMG_PIVOT_F64,
+                              inverse);
+}
+
+/* Sets the view that a plan takes of a CSR in host memory. */
+static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, float **single,
+                                  merbit_view *view) {
+  *view = mbi_amg_view(csr);
+  if (p->type == MERBIT_F32) {
+    MBI_TRY(mbi_amg_narrow(p->context, csr, single));
+    mbi_release(p->context, csr->values);
+    csr->values = NULL;
+    view->value_type = MERBIT_F32;
+    view->values = *single;
+  }
+  return MERBIT_OK;
+}
+
+/* Shows all matrices of the host's set-up to the cycle. */
+static merbit_status mbi_amg_show_all(merbit_preconditioner *p, mbi_amg *amg) {
+  int l;
+  for (l = 0; l < amg->count; l++) {
+    mbi_amg_level *level = &amg->levels[l];
+    mbi_amg_grid *g = &amg->grids[l];
+    if (l == 0) {
+      g->views[0] = p->view;
+    } else if (l + 1 < amg->count || amg->coarsest.rows == 0) {
+      MBI_TRY(mbi_amg_show(p, &level->a, &g->single[0], &g->views[0]));
+    }
+    if (l + 1 < amg->count) {
+      MBI_TRY(mbi_amg_show(p, &level->p, &g->single[1], &g->views[1]));
+      MBI_TRY(mbi_amg_show(p, &level->r, &g->single[2], &g->views[2]));
+    }
+  }
+  return amg->coarsest.rows > 0
+             ? mbi_amg_show(p, &amg->coarsest, &amg->coarsest_single, &amg->dense)
+             : MERBIT_OK;
+}
+
+/* Sets up all levels in host memory. `host` is A, with both triangles. */
+static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
+                                    const merbit_view *host) {
+  int l;
+  MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
+  MBI_TRY(mbi_amg_check_diagonal(p->context, &amg->levels[0].a));
+  MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
+  MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
+  for (l = 0; l < amg->count; l++) {
+    mbi_amg_level *level = &amg->levels[l];
+    amg->grids[l].rows = level->a.rows;
+    amg->entries[l] = level->a.nnz;
+    mbi_release(p->context, level->near);
+    level->near = NULL;
+  }
+  return mbi_amg_invert_last(p, &amg->levels[amg->count - 1], &amg->coarsest);
+}
+
+/* ---- The set-up on the GPU --------------------------------------------------------------- */
+
+/* Shows all matrices of the GPU's set-up to the cycle, and inverts the coarsest one into
+ * `coarsest`. The CUDA context must be current. */
+static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
+                                        mbi_amg_csr *coarsest) {
+  mbi_amg_level last;
+  merbit_status status;
+  int l, k;
+  memset(&last, 0, sizeof last);
+  for (l = 0; l < amg->count; l++) {
+    amg->levels[l].lambda = amg->gpu->levels[l].lambda;
+    for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
+      MBI_TRY(mbi_amg_gpu_show(amg->gpu, l, k, p->type, &amg->grids[l].views[k]));
+    }
+  }
+  if (amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST) {
+    return MERBIT_OK;
+  }
+  status = mbi_amg_gpu_coarsest(amg->gpu, &last.a);
+  if (status == MERBIT_OK) {
+    status = mbi_amg_invert_last(p, &last, coarsest);
+  }
+  mbi_amg_csr_release(p->context, &last.a);
+  return status;
+}
+
+/* Sets up all levels in GPU memory. The CUDA context must be current. */
+static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
+                                          const merbit_view *a) {
+  int l;
+  MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, a, amg->levels[0].near));
+  amg->count = amg->gpu->count;
+  for (l = 0; l < amg->count; l++) {
+    amg->grids[l].rows = amg->gpu->levels[l].a.rows;
+    amg->entries[l] = amg->gpu->levels[l].a.nnz;
+  }
+  MBI_TRY(mbi_amg_show_there(p, amg, &amg->coarsest));
+  return amg->coarsest.rows > 0
+             ? mbi_amg_show(p, &amg->coarsest, &amg->coarsest_single, &amg->dense)
+             : MERBIT_OK;
+}
+
+static void mbi_amg_leave_gpu(merbit_preconditioner *p, mbi_amg *amg) {
+  if (amg->gpu != NULL && mbi_device_enter_alive(p->context)) {
+    mbi_amg_gpu_destroy(amg->gpu);
+    mbi_device_leave(p->context);
+  }
+  mbi_release(p->context, amg->gpu);
+  amg->gpu = NULL;
+}
+
+/* Sets up all levels on the GPU, from a matrix that the plan of the first level checks. If the
+ * GPU has no memory for it, leaves amg->gpu NULL. */
+static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
+                                     const merbit_view *a) {
+  char reason[384];
+  merbit_status status;
+  amg->grids[0].views[0] = p->view;
+  MBI_TRY(mbi_cycle_plan(p, a, 1, 0, &amg->grids[0].plans[0]));
+  if (p->desc.near_nullspace_count > 0) {
+    MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
+  }
+  amg->levels[0].block = amg->levels[0].vectors = 1;
+  amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
+  if (amg->gpu == NULL) {
+    return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a multigrid's record");
+  }
+  memset(amg->gpu, 0, sizeof *amg->gpu);
+  amg->gpu->context = p->context;
+  MBI_TRY(mbi_precondition_enter(p));
+  status = mbi_amg_set_up_there(p, amg, a);
+  mbi_precondition_leave(p);
+  mbi_release(p->context, amg->levels[0].near);
+  amg->levels[0].near = NULL;
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+    mbi_error_clear(p->context, reason, sizeof reason);
+    mbi_log(p->context, "multigrid is set up by the host: %s", reason);
+    mbi_amg_leave_gpu(p, amg);
+    amg->count = 0;
+    status = MERBIT_OK;
+  }
+  return status;
+}
+
+static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view *a) {
+  mbi_amg *amg = (mbi_amg *)mbi_allocate(p->context, sizeof *amg);
+  merbit_view host;
+  merbit_status status;
+  if (amg == NULL) {
+    return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a multigrid's record");
+  }
+  memset(amg, 0, sizeof *amg);
+  p->state = amg;
+  if (mbi_precondition_on_gpu(p) && mbi_amg_gpu_takes(a) && p->desc.block_size <= 1 &&
+      p->desc.near_nullspace_count <= 1) {
+    MBI_TRY(mbi_amg_try_gpu(p, amg, a));
+    if (amg->gpu != NULL) {
+      return mbi_cycle_create(p, amg);
+    }
+  }
+  MBI_TRY(mbi_view_to_full(p->context, a, &host));
+  status = mbi_amg_set_up(p, amg, &host);
+  mbi_amg_forget_finest(p->context, &amg->levels[0]);
+  mbi_view_from_full(p->context, a, &host);
+  MBI_TRY(status);
+  MBI_TRY(mbi_amg_show_all(p, amg));
+  return mbi_cycle_create(p, amg);
+}
+
+static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void *z,
+                                   void *stream) {
+  return mbi_cycle_run((const mbi_amg *)p->state, 0, r, z, stream);
+}
+
+/* ---- New values -------------------------------------------------------------------------- */
+
+/* Gives new values to a plan. */
+static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *csr,
+                                        merbit_plan *plan) {
+  float *single = NULL;
+  merbit_status status;
+  if (p->type == MERBIT_F32) {
+    MBI_TRY(mbi_amg_narrow(p->context, csr, &single));
+  }
+  status = merbit_plan_update_values(
+      plan, single != NULL ? (const void *)single : (const void *)csr->values,
+      MERBIT_MEMORY_HOST);
+  mbi_release(p->context, single);
+  return status;
+}
+
+/* Gives the values of `fresh` and of the coarsest inverse to all plans. */
+static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
+                                   const mbi_amg_level *fresh, const mbi_amg_csr *coarsest,
+                                   const merbit_view *a) {
+  int l;
+  for (l = 0; l < amg->count; l++) {
+    merbit_plan *const *plans = amg->grids[l].plans;
+    if (l + 1 == amg->count && coarsest->rows > 0) {
+      MBI_TRY(mbi_amg_renew_plan(p, coarsest, plans[0]));
+    } else {
+      MBI_TRY(l == 0 ? merbit_plan_update_values(plans[0], a->values, a->memory)
+                     : mbi_amg_renew_plan(p, &fresh[l].a, plans[0]));
+    }
+    if (l + 1 < amg->count) {
+      MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, plans[1]));
+      MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, plans[2]));
+    }
+    mbi_release(p->context, amg->levels[l].inverse);
+    amg->levels[l].inverse = fresh[l].inverse;
+    amg->levels[l].lambda = fresh[l].lambda;
+  }
+  return mbi_cycle_refill(p, amg);
+}
+
+static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *amg,
+                                           mbi_amg_level *fresh, mbi_amg_csr *coarsest,
+                                           const merbit_view *host) {
+  MBI_TRY(mbi_amg_finest(p->context, host, &fresh[0]));
+  MBI_TRY(mbi_amg_check_diagonal(p->context, &fresh[0].a));
+  MBI_TRY(mbi_amg_recompute(p->context, fresh, amg->count));
+  return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
+}
+
+/* Gives the values of the GPU's set-up, and of `coarsest`, to all plans. */
+static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
+                                         const mbi_amg_csr *coarsest, const merbit_view *a) {
+  int l, k;
+  for (l = 0; l < amg->count; l++) {
+    const mbi_amg_grid *g = &amg->grids[l];
+    for (k = 0; k < (l + 1 < amg->count ? 3 : 1); k++) {
+      const merbit_view *view = l == 0 && k == 0 ? a : &g->views[k];
+      MBI_TRY(l + 1 == amg->count && coarsest->rows > 0
+                  ? mbi_amg_renew_plan(p, coarsest, g->plans[0])
+                  : merbit_plan_update_values(g->plans[k], view->values, view->memory));
+    }
+  }
+  return mbi_cycle_refill(p, amg);
+}
+
+/* Computes the numbers of all levels again on the GPU. */
+static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg,
+                                          const merbit_view *a) {
+  mbi_amg_csr coarsest;
+  merbit_status status;
+  memset(&coarsest, 0, sizeof coarsest);
+  MBI_TRY(mbi_precondition_enter(p));
+  status = mbi_amg_gpu_update(amg->gpu, a);
+  if (status == MERBIT_OK) {
+    status = mbi_amg_show_there(p, amg, &coarsest);
+  }
+  mbi_precondition_leave(p);
+  if (status == MERBIT_OK) {
+    status = mbi_amg_renew_there(p, amg, &coarsest, a);
+  }
+  mbi_amg_csr_release(p->context, &coarsest);
+  return status;
+}
+
+/* Keeps aggregates and all structure, and computes the numbers again. If the host's computation
+ * fails, the old values remain; the GPU's leaves them if the first level's D^-1 does not exist.
+ */
+static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view *a) {
+  mbi_amg *amg = (mbi_amg *)p->state;
+  mbi_amg_level *fresh;
+  mbi_amg_csr coarsest;
+  merbit_view host;
+  merbit_status status;
+  int l;
+  if (amg->gpu != NULL) {
+    return mbi_amg_update_there(p, amg, a);
+  }
+  memset(&coarsest, 0, sizeof coarsest);
+  MBI_TRY(mbi_allocate_array(p->context, MBI_AMG_LEVELS, sizeof *fresh, "multigrid levels",
+                             (void **)&fresh));
+  memset(fresh, 0, MBI_AMG_LEVELS * sizeof *fresh);
+  for (l = 0; l < amg->count; l++) {
+    const mbi_amg_level *old = &amg->levels[l];
+    fresh[l].block = old->block;
+    fresh[l].strong = old->strong;
+    fresh[l].aggregate = old->aggregate;
+    fresh[l].aggregates = old->aggregates;
+    fresh[l].vectors = old->vectors;
+    fresh[l].t = old->t;
+    fresh[l].plain = old->plain;
+  }
+  status = mbi_view_to_full(p->context, a, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_amg_recompute_all(p, amg, fresh, &coarsest, &host);
+    status = status == MERBIT_OK ? mbi_amg_renew(p, amg, fresh, &coarsest, a) : status;
+    mbi_view_from_full(p->context, a, &host);
+  }
+  for (l = 0; l < amg->count; l++) {
+    memset(&fresh[l].strong, 0, sizeof fresh[l].strong);
+    fresh[l].aggregate = NULL;
+    fresh[l].t = NULL;
+    fresh[l].inverse = fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse;
+    mbi_amg_level_release(p->context, &fresh[l]);
+  }
+  mbi_amg_csr_release(p->context, &coarsest);
+  mbi_release(p->context, fresh);
+  return status;
+}
+
+/* ---- What it is -------------------------------------------------------------------------- */
+
+static double mbi_amg_complexity(const mbi_amg *amg) {
+  double sum = 0;
+  int l;
+  for (l = 0; l < amg->count; l++) {
+    sum += (double)amg->entries[l];
+  }
+  return amg->entries[0] > 0 ? sum / (double)amg->entries[0] : 1;
+}
+
+static void mbi_amg_describe(const merbit_preconditioner *p, char *text, size_t size) {
+  const mbi_amg *amg = (const mbi_amg *)p->state;
+  size_t used =
+      (size_t)snprintf(text, size, " by smoothed aggregation (%d level%s:", amg->count,
+                       amg->count == 1 ? "" : "s");
+  int l;
+  for (l = 0; l < amg->count && used < size; l++) {
+    used += (size_t)snprintf(text + used, size - used, " %" PRId64, amg->grids[l].rows);
+  }
+  if (used < size) {
+    (void)snprintf(text + used, size - used,
+                   " rows; operator complexity %.2f; %d near-null-space vector%s; set up %s)",
+                   mbi_amg_complexity(amg), amg->levels[0].vectors,
+                   amg->levels[0].vectors == 1 ? "" : "s",
+                   amg->gpu != NULL ? "on the GPU" : "by the host");
+  }
+}
+
+/* Returns the bytes of a CSR in host memory. */
+static int64_t mbi_amg_csr_bytes(const mbi_amg_csr *csr) {
+  return (int64_t)(mbi_memory_bytes(csr->row_ptr) + mbi_memory_bytes(csr->col_ind) +
+                   mbi_memory_bytes(csr->values));
+}
+
+static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+  const mbi_amg *amg = (const mbi_amg *)p->state;
+  int l, k;
+  info->levels = amg->count;
+  info->operator_complexity = mbi_amg_complexity(amg);
+  for (l = 0; l < amg->count; l++) {
+    const mbi_amg_level *level = &amg->levels[l];
+    info->rows[l] = amg->grids[l].rows;
+    info->nonzeros[l] = amg->entries[l];
+    info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->strong) +
+                        mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
+    info->host_bytes +=
+        (int64_t)(mbi_memory_bytes(level->aggregate) + mbi_memory_bytes(level->t) +
+                  mbi_memory_bytes(level->inverse));
+    for (k = 0; k < 3; k++) {
+      mbi_precondition_count(NULL, amg->grids[l].plans[k], info);
+      info->host_bytes += (int64_t)mbi_memory_bytes(amg->grids[l].single[k]);
+    }
+  }
+  info->host_bytes += mbi_amg_csr_bytes(&amg->coarsest) +
+                      (int64_t)(mbi_memory_bytes(amg->coarsest_single) + sizeof *amg);
+  *(mbi_precondition_on_gpu(p) ? &info->device_bytes : &info->host_bytes) +=
+      (int64_t)amg->space_bytes;
+  if (amg->gpu != NULL) {
+    info->device_bytes += (int64_t)mbi_amg_gpu_bytes(amg->gpu);
+    info->host_bytes += (int64_t)sizeof *amg->gpu;
+  }
+}
+
+static void mbi_amg_destroy(merbit_preconditioner *p) {
+  mbi_amg *amg = (mbi_amg *)p->state;
+  int l, k;
+  if (amg == NULL) {
+    return;
+  }
+  mbi_cycle_destroy(p, amg);
+  mbi_amg_leave_gpu(p, amg);
+  for (l = 0; l < MBI_AMG_LEVELS; l++) {
+    mbi_amg_level_release(p->context, &amg->levels[l]);
+    for (k = 0; k < 3; k++) {
+      mbi_release(p->context, amg->grids[l].single[k]);
+    }
+  }
+  mbi_amg_csr_release(p->context, &amg->coarsest);
+  mbi_release(p->context, amg->coarsest_single);
+  mbi_release(p->context, amg);
+  p->state = NULL;
+}
+
+MBI_INTERNAL const mbi_precondition_method mbi_amg_method = {"AMG",
+                                                             0,
+                                                             0,
+                                                             0,
+                                                             mbi_amg_create,
+                                                             mbi_amg_apply,
+                                                             mbi_amg_update,
+                                                             mbi_amg_describe,
+                                                             mbi_amg_info,
+                                                             mbi_amg_destroy};

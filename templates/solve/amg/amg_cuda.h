@@ -1,0 +1,135 @@
+#ifndef MBI_AMG_CUDA_H
+#define MBI_AMG_CUDA_H
+#include "spmv/stages/stages.h"
+#include "solve/amg/amg.h"
+#include "solve/amg/multiply_arguments.cuh"
+#include "solve/amg/setup_arguments.cuh"
+
+/* The set-up of algebraic multigrid on the GPU: the steps of solve/amg/amg.h for matrices
+ * without blocks and one near-null-space vector. The matrix is not copied to the host, only
+ * counts are. */
+
+#define MBI_AMG_FILE "solve/amg/setup.cu"
+#define MBI_AMG_THREADS 256 /* MBK_MULTIPLY_THREADS */
+#define MBI_AMG_CHUNKS 32
+#define MBI_AMG_ROUNDS                                                                         \
+  4 /* rounds of aggregation before the host looks whether all is decided */
+
+/* GPU memory that is given in parts and taken back at once. */
+typedef struct mbi_amg_pool {
+  uint64_t grow; /* bytes of a chunk, if nothing asks for more */
+  mbi_devptr chunk[MBI_AMG_CHUNKS];
+  uint64_t bytes[MBI_AMG_CHUNKS], used; /* used: of chunk `at` */
+  int count, at;
+} mbi_amg_pool;
+
+/* A CSR in GPU memory: base 0, 32-bit offsets and columns ascending in each row, f64 values. */
+typedef struct mbi_amg_there {
+  int64_t rows, cols, nnz;
+  mbi_devptr row_ptr, col_ind, values;
+  uint32_t longest; /* entries of the longest row */
+} mbi_amg_there;
+
+/* Numbers that the kernels report to the host. */
+typedef struct mbi_amg_facts {
+  uint64_t total;               /* of a scan */
+  uint32_t most;                /* the largest count of a scan */
+  uint32_t long_rows;           /* of a product */
+  uint64_t products;            /* in A P */
+  uint32_t missing;             /* the complement of the first row without a diagonal, or 0 */
+  uint32_t unsorted;            /* 1: the columns of a row do not ascend */
+  uint32_t open;                /* nodes that the last round has left undecided */
+  double bound[MBI_AMG_LEVELS]; /* of the eigenvalues of D^-1 A on each level */
+  double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS]; /* of Lanczos's method */
+} mbi_amg_facts;
+
+enum {
+  MBI_AMG_SCAN_SUMS,
+  MBI_AMG_SCAN_TILES,
+  MBI_AMG_SCAN_COUNTS,
+  MBI_AMG_COLUMNS_PASS,
+  MBI_AMG_LONG_COLUMNS,
+  MBI_AMG_VALUES_PASS,
+  MBI_AMG_LONG_VALUES,
+  MBI_AMG_COPY,
+  MBI_AMG_MOVE,
+  MBI_AMG_ROWS,
+  MBI_AMG_LINKS,
+  MBI_AMG_LANCZOS_START,
+  MBI_AMG_LANCZOS_MULTIPLY,
+  MBI_AMG_LANCZOS_SUBTRACT,
+  MBI_AMG_PRODUCTS,
+  MBI_AMG_NEAR_KEYS,
+  MBI_AMG_DECIDE,
+  MBI_AMG_JOIN,
+  MBI_AMG_REST,
+  MBI_AMG_NORMS,
+  MBI_AMG_TENTATIVE,
+  MBI_AMG_KERNELS
+};
+
+/* A level in GPU memory: see mbi_amg_level. */
+typedef struct mbi_amg_gpu_level {
+  mbi_amg_there a, p, r;
+  mbi_amg_there ap; /* the structure of A P */
+  mbi_devptr links; /* per entry of A: its column, or the complement of it unless the entry is
+                     * strong */
+  mbi_devptr aggregate, near, t, inverse; /* per row; near: 0: ones */
+  mbi_devptr filtered, scale; /* per row: the diagonal of A_F, and the factor that smoothes P */
+  mbi_devptr places;          /* per entry of R: its place in P */
+  mbi_devptr single[3];       /* values of A, P and R in f32, or 0 */
+  int32_t aggregates;
+  mbi_devptr empty; /* if P = T: the offsets of a matrix without entries; else 0 */
+  double lambda;
+} mbi_amg_gpu_level;
+
+/* A hierarchy in GPU memory, with what makes it and renews its values. */
+typedef struct mbi_amg_gpu {
+  merbit_context *context;
+  mbi_program program;
+  void *kernels[MBI_AMG_KERNELS]; /* CUfunction */
+  mbi_transposing transpose;      /* its program and kernels */
+  mbi_amg_pool keep, scratch;     /* what the hierarchy keeps; what a step needs */
+  mbi_devptr facts;               /* a mbi_amg_facts */
+  mbi_devptr arrays[3]; /* of a matrix in host memory: row_ptr, col_ind, values; or 0 */
+  mbi_amg_there given;  /* the user's matrix if A is a sorted copy of it */
+  mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
+  int count; /* of levels */
+} mbi_amg_gpu;
+
+#ifdef MBI_SEPARATE
+/* solve/amg/pool_cuda.c */
+MBI_INTERNAL merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
+                                             uint64_t bytes, mbi_devptr *address);
+MBI_INTERNAL void mbi_amg_pool_reset(mbi_amg_pool *pool);
+MBI_INTERNAL void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool);
+/* solve/amg/multiply_cuda.c */
+MBI_INTERNAL merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu);
+MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t grid,
+                                          int threads, size_t shared, const void *arguments);
+MBI_INTERNAL merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts);
+MBI_INTERNAL merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int64_t count);
+MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_there *a,
+                                                   const mbi_amg_there *b, int smooths,
+                                                   mbi_amg_there *c);
+MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
+                                                  const mbi_amg_there *b,
+                                                  const mbi_amg_gpu_level *smooths,
+                                                  const mbi_amg_there *c);
+MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
+                                        mbi_amg_there *r, mbi_devptr *places);
+/* solve/amg/setup_cuda.c */
+MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view);
+MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
+                                              const merbit_view *view, const double *near);
+MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view);
+MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
+                                               mbi_devptr to);
+MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
+                                            merbit_type type, merbit_view *view);
+MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr);
+MBI_INTERNAL uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu);
+MBI_INTERNAL void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu);
+#endif /* MBI_SEPARATE */
+
+#endif

@@ -1,0 +1,262 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/plan/plan.h"
+#include "solve/precondition/precondition.h"
+#include "solve/amg/amg_cuda.h"
+
+/* Multigrid: the V-cycle, on either side. Every product is a plan's. The smoother is a
+ * Chebyshev polynomial in D^-1 A, written as sweeps x' = x + w D^-1 (b - A x) whose weights w
+ * are the inverse roots of the polynomial (Saad, Iterative Methods for Sparse Linear
+ * Systems, 12.3; Adams, Brezina, Hu, Tuminaro, J. Comput. Phys. 188, 2003). The sweeps before
+ * and after the coarse correction have the same weights, so that M is symmetric. */
+
+/* The epilogue of a product with A. Its vectors are x, D^-1 and b. Scalars of a sweep: 1, w, 1;
+ * of the residual: 0, 0, 1; of the first sweep, from x = 0 and without a product: 0, w, 0. */
+#define MBI_CYCLE_EPILOGUE "s0 * v0 + (s1 != 0 ? s1 * v1 : 1) * (v2 - s2 * ax)"
+enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
+
+#define MBI_CYCLE_ROWS(name, type)                                                             \
+  static void name(void *user, int64_t begin, int64_t end, void *y,                            \
+                   const void *const *vectors, const double *scalars, double sums[2]) {        \
+    const type *x = (const type *)vectors[0], *d = (const type *)vectors[1];                   \
+    const type *b = (const type *)vectors[2];                                                  \
+    const type w = (type)scalars[1];                                                           \
+    type *to = (type *)y;                                                                      \
+    int64_t i;                                                                                 \
+    (void)user;                                                                                \
+    (void)sums;                                                                                \
+    if (scalars[2] == 0) {                                                                     \
+      for (i = begin; i < end; i++) {                                                          \
+        to[i] = w * d[i] * b[i];                                                               \
+      }                                                                                        \
+    } else if (scalars[0] == 0) {                                                              \
+      for (i = begin; i < end; i++) {                                                          \
+        to[i] = b[i] - to[i];                                                                  \
+      }                                                                                        \
+    } else {                                                                                   \
+      for (i = begin; i < end; i++) {                                                          \
+        to[i] = x[i] + w * d[i] * (b[i] - to[i]);                                              \
+      }                                                                                        \
+    }                                                                                          \
+  }
+MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double)
+MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
+#undef MBI_CYCLE_ROWS
+
+/* ---- Making ------------------------------------------------------------------------------ */
+
+/* Makes a plan of a matrix of the cycle; `swept`: with the epilogue; `unchecked`: the arrays
+ * are known to be valid. */
+MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
+                                          int swept, int unchecked, merbit_plan **plan) {
+  merbit_plan_desc desc;
+  merbit_epilogue epilogue;
+  memset(&desc, 0, sizeof desc);
+  memset(&epilogue, 0, sizeof epilogue);
+  desc.side = p->side;
+  desc.deterministic = p->desc.deterministic;
+  desc.unchecked = unchecked;
+  if (swept) {
+    epilogue.result = MBI_CYCLE_EPILOGUE;
+    epilogue.vectors = epilogue.scalars = 3;
+    epilogue.cpu = p->type == MERBIT_F32 ? mbi_cycle_rows_f32 : mbi_cycle_rows_f64;
+    desc.epilogue = &epilogue;
+  }
+  return mbi_plan_create(p->context, view, &desc, NULL, plan);
+}
+
+/* Copies the inverse diagonal of a level to the object's side, in its type. */
+static merbit_status mbi_cycle_store(merbit_preconditioner *p, const double *from, int64_t rows,
+                                     void *to) {
+  const int device = p->side == MERBIT_SIDE_CUDA;
+  const size_t size = mbi_type_size(p->type);
+  void *scratch = NULL;
+  merbit_status status = MERBIT_OK;
+  int64_t i;
+  if (p->type == MERBIT_F32) {
+    if (device) {
+      MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
+    }
+    for (i = 0; i < rows; i++) {
+      ((float *)(device ? scratch : to))[i] = (float)from[i];
+    }
+  } else if (!device) {
+    memcpy(to, from, (size_t)rows * size);
+  }
+  if (device && rows > 0) {
+    status = mbi_device_upload(p->context, mbi_device_address(to),
+                               scratch != NULL ? scratch : from, (size_t)rows * size);
+  }
+  mbi_release(p->context, scratch);
+  return status;
+}
+
+/* Sets the scalars of a level: MBI_CYCLE_RESIDUAL, ..._FIRST, then a sweep for each root of the
+ * polynomial of `degree` on [1 / ratio, 1] lambda. */
+static void mbi_cycle_weights(double lambda, int degree, double ratio, double *scalars) {
+  const double middle = lambda * (1 + 1 / ratio) / 2, half = lambda * (1 - 1 / ratio) / 2;
+  int k;
+  memset(scalars, 0, MBI_CYCLE_SCALARS * sizeof *scalars);
+  scalars[3 * MBI_CYCLE_RESIDUAL + 2] = 1;
+  for (k = 0; k < degree; k++) {
+    double *s = scalars + 3 * (MBI_CYCLE_SWEEP + k);
+    s[0] = s[2] = 1;
+    s[1] =
+        middle > 0 ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree)) : 0;
+  }
+  scalars[3 * MBI_CYCLE_FIRST + 1] = scalars[3 * MBI_CYCLE_SWEEP + 1];
+}
+
+/* Divides amg->space among the vectors. Returns the bytes; with space 0 it only counts them. */
+static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, uint64_t space) {
+  uint64_t used = 0;
+  int l;
+  amg->scalars = (double *)mbi_device_pointer(
+      mbi_device_part(space, (uint64_t)amg->count * MBI_CYCLE_SCALARS * sizeof(double), &used));
+  for (l = 0; l < amg->count; l++) {
+    mbi_amg_grid *g = &amg->grids[l];
+    const uint64_t bytes = (uint64_t)g->rows * mbi_type_size(p->type);
+    g->inverse = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+    g->x = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+    if (l > 0) {
+      g->b = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+      g->y = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+    }
+  }
+  return used;
+}
+
+/* Stores inverse diagonals and weights of all levels. The CUDA context must be current. */
+static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
+  double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS];
+  int l;
+  for (l = 0; l < amg->count; l++) {
+    const int last = l + 1 == amg->count;
+    mbi_cycle_weights(amg->levels[l].lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE,
+                      last ? MBI_CYCLE_RATIO_LAST : MBI_CYCLE_RATIO,
+                      scalars + l * MBI_CYCLE_SCALARS);
+    MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type,
+                                                   mbi_device_address(amg->grids[l].inverse))
+                             : mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows,
+                                               amg->grids[l].inverse));
+  }
+  if (p->side != MERBIT_SIDE_CUDA) {
+    memcpy(amg->scalars, scalars, (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
+    return MERBIT_OK;
+  }
+  return mbi_device_upload(p->context, mbi_device_address(amg->scalars), scalars,
+                           (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
+}
+
+/* Stores inverse diagonals and weights again, after an update of values. */
+MBI_INTERNAL merbit_status mbi_cycle_refill(merbit_preconditioner *p, mbi_amg *amg) {
+  merbit_status status;
+  MBI_TRY(mbi_precondition_enter(p));
+  status = mbi_cycle_fill(p, amg);
+  mbi_precondition_leave(p);
+  return status;
+}
+
+/* Allocates the vectors. The CUDA context must be current. */
+static merbit_status mbi_cycle_allocate(merbit_preconditioner *p, mbi_amg *amg) {
+  mbi_devptr device = 0;
+  const uint64_t bytes = mbi_cycle_divide(p, amg, 0);
+  if (p->side == MERBIT_SIDE_CUDA) {
+    MBI_TRY(
+        mbi_device_allocate(p->context, bytes, "the vectors of a multigrid cycle", &device));
+    amg->space = mbi_device_pointer(device);
+  } else {
+    MBI_TRY(mbi_allocate_array(p->context, (int64_t)bytes, 1,
+                               "the vectors of a multigrid cycle", &amg->space));
+  }
+  amg->space_bytes = bytes;
+  (void)mbi_cycle_divide(p, amg, mbi_device_address(amg->space));
+  return mbi_cycle_fill(p, amg);
+}
+
+/* Makes the plans and vectors of a cycle. amg->grids[l] has the views of A (but for l = 0:
+ * p->view is taken), P and R, on the side of the plans or in host memory; amg->levels[l] has
+ * lambda and inverse; amg->dense is the view of the coarsest inverse, without rows if there is
+ * none. On failure the caller runs mbi_cycle_destroy. */
+MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
+  merbit_status status;
+  int l;
+  for (l = 0; l < amg->count; l++) {
+    mbi_amg_grid *g = &amg->grids[l];
+    if (l + 1 == amg->count && amg->dense.rows > 0) {
+      MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, &g->plans[0]));
+    } else if (g->plans[0] == NULL) {
+      MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, &g->plans[0]));
+    }
+    if (l + 1 < amg->count) {
+      MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, &g->plans[1]));
+      MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, &g->plans[2]));
+    }
+  }
+  MBI_TRY(mbi_precondition_enter(p));
+  status = mbi_cycle_allocate(p, amg);
+  mbi_precondition_leave(p);
+  return status;
+}
+
+MBI_INTERNAL void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg) {
+  int l, k;
+  for (l = 0; l < MBI_AMG_LEVELS; l++) {
+    for (k = 0; k < 3; k++) {
+      merbit_plan_destroy(amg->grids[l].plans[k]);
+    }
+  }
+  if (p->side != MERBIT_SIDE_CUDA) {
+    mbi_release(p->context, amg->space);
+  } else if (amg->space != NULL && mbi_device_enter_alive(p->context)) {
+    mbi_device_release(p->context, mbi_device_address(amg->space));
+    mbi_device_leave(p->context);
+  }
+}
+
+/* ---- The cycle --------------------------------------------------------------------------- */
+
+/* Computes to = x + w D^-1 (b - A x), or the residual, or the first sweep, as `what` says. */
+static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const void *b,
+                                     const void *x, void *to, void *stream) {
+  const mbi_amg_grid *g = &amg->grids[l];
+  const double *scalars = amg->scalars + l * MBI_CYCLE_SCALARS + 3 * what;
+  const void *vectors[3];
+  vectors[0] = x;
+  vectors[1] = g->inverse;
+  vectors[2] = b;
+  return what == MBI_CYCLE_FIRST
+             ? mbi_epilogue_alone(g->plans[0], b, to, vectors, scalars, stream)
+             : mbi_spmv_epilogue(g->plans[0], NULL, x, to, vectors, scalars, NULL, NULL,
+                                 stream);
+}
+
+/* Computes y = M^-1 b on the levels from l on. On CUDA enqueues the work on `stream`. */
+MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, void *y,
+                                         void *stream) {
+  const mbi_amg_grid *g = &amg->grids[l], *next = g + 1;
+  const int last = l + 1 == amg->count;
+  int k;
+  if (last && amg->dense.rows > 0) {
+    return merbit_spmv(g->plans[0], NULL, NULL, b, NULL, y, stream);
+  }
+  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_FIRST, b, b, g->x, stream));
+  for (k = 1; k < (last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE); k++) {
+    MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
+                            k % 2 != 0 ? y : g->x, stream));
+  }
+  if (last) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
+  MBI_TRY(merbit_spmv(g->plans[2], NULL, NULL, g->x, NULL, next->b, stream));
+  MBI_TRY(mbi_cycle_run(amg, l + 1, next->b, next->y, stream));
+  MBI_TRY(merbit_spmv(g->plans[1], NULL, NULL, next->y, mbi_epilogue_factor(g->plans[1], 1), y,
+                      stream));
+  for (k = MBI_CYCLE_DEGREE - 1; k >= 0; k--) {
+    MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,
+                            k % 2 != 0 ? g->x : y, stream));
+  }
+  return MERBIT_OK;
+}

@@ -1,0 +1,84 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "solve/amg/amg.h"
+
+/* Multigrid: the levels, each made from the last. */
+
+MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
+  if (!level->borrowed) {
+    mbi_amg_csr_release(context, &level->a);
+  }
+  mbi_amg_csr_release(context, &level->strong);
+  mbi_amg_csr_release(context, &level->p);
+  mbi_amg_csr_release(context, &level->r);
+  mbi_release(context, level->aggregate);
+  mbi_release(context, level->near);
+  mbi_release(context, level->t);
+  mbi_release(context, level->inverse);
+  memset(level, 0, sizeof *level);
+}
+
+/* Sets the matrix of the next level, R A P. */
+static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+                                      mbi_amg_csr *coarse) {
+  mbi_amg_csr ap;
+  merbit_status status;
+  MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
+  status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
+  mbi_amg_csr_release(context, &ap);
+  return status;
+}
+
+/* Makes the next level's matrix and near-null-space. */
+static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
+                                  mbi_amg_level *next) {
+  MBI_TRY(mbi_amg_tentative(context, level, &next->near));
+  MBI_TRY(mbi_amg_smooth(context, level));
+  MBI_TRY(mbi_amg_transpose(context, level));
+  MBI_TRY(mbi_amg_galerkin(context, level, &next->a));
+  next->block = next->vectors = level->vectors;
+  return MERBIT_OK;
+}
+
+/* Makes levels[1], levels[2], ... from levels[0], which has a, block, vectors and near. *count
+ * is their number. On failure the caller releases the levels. */
+MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
+                                           int *count) {
+  double theta = MBI_AMG_THETA;
+  int l;
+  for (l = 0;; l++, theta /= 2) {
+    mbi_amg_level *level = &levels[l];
+    const int64_t rows = level->a.rows;
+    *count = l + 1;
+    MBI_TRY(mbi_amg_diagonal(context, level));
+    if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) {
+      return MERBIT_OK;
+    }
+    MBI_TRY(mbi_amg_strength(context, &level->a, level->block, theta, &level->strong));
+    MBI_TRY(mbi_allocate_array(context, rows / level->block, sizeof *level->aggregate,
+                               "the aggregates of nodes", (void **)&level->aggregate));
+    MBI_TRY(mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates));
+    if (level->aggregates == 0 ||
+        (double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
+      level->aggregates = 0;
+      return MERBIT_OK;
+    }
+    MBI_TRY(mbi_amg_next(context, level, &levels[l + 1]));
+  }
+}
+
+/* Computes the numbers of all levels again for new values of levels[0].a. The levels have
+ * `strong`, `aggregate`, `plain` and `t` of an earlier set-up, and nothing else. */
+MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
+                                             int count) {
+  int l;
+  for (l = 0; l < count; l++) {
+    MBI_TRY(mbi_amg_diagonal(context, &levels[l]));
+    if (l + 1 < count) {
+      MBI_TRY(mbi_amg_smooth(context, &levels[l]));
+      MBI_TRY(mbi_amg_transpose(context, &levels[l]));
+      MBI_TRY(mbi_amg_galerkin(context, &levels[l], &levels[l + 1].a));
+    }
+  }
+  return MERBIT_OK;
+}

@@ -1,0 +1,199 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "solve/amg/amg.h"
+
+/* Multigrid: the inverse diagonal and the largest eigenvalue of D^-1 A. The largest row sum of
+ * |D^-1 A| bounds it. Where rows are not diagonally dominant, that bound is far too large, and
+ * some steps of Lanczos's method on D^-1/2 A D^-1/2 estimate it (Saad, Iterative Methods for
+ * Sparse Linear Systems, 6.6). */
+
+#define MBI_LAMBDA_CHUNK 8192 /* rows whose sums are added up together */
+
+typedef struct mbi_lambda {
+  mbi_amg_level *level;
+  double *v, *u, *w, *parts; /* this Lanczos vector, the last, the next; sums of chunks */
+  double alpha, beta;
+} mbi_lambda;
+
+static int64_t mbi_lambda_end(const mbi_lambda *e, int chunk) {
+  const int64_t end = ((int64_t)chunk + 1) * MBI_LAMBDA_CHUNK;
+  return end < e->level->a.rows ? end : e->level->a.rows;
+}
+
+static void mbi_lambda_diagonal(void *argument, int chunk) {
+  mbi_lambda *e = (mbi_lambda *)argument;
+  const mbi_amg_csr *a = &e->level->a;
+  const int64_t end = mbi_lambda_end(e, chunk);
+  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+  double most = 0;
+  for (; row < end; row++) {
+    double sum = 0, diagonal = 0;
+    for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+      sum += fabs(a->values[k]);
+      diagonal = a->col_ind[k] == row ? a->values[k] : diagonal;
+    }
+    e->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
+    sum *= fabs(e->level->inverse[row]);
+    most = sum > most || sum - sum != 0 ? sum : most;
+  }
+  e->parts[chunk] = most;
+}
+
+/* Fills v with numbers between -1 and 1 that depend on the row alone. */
+static void mbi_lambda_start(void *argument, int chunk) {
+  mbi_lambda *e = (mbi_lambda *)argument;
+  const int64_t end = mbi_lambda_end(e, chunk);
+  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+  double sum = 0;
+  for (; row < end; row++) {
+    e->v[row] = (double)(mbi_amg_hash((uint64_t)row) >> 11) * (1.0 / 4503599627370496.0) - 1;
+    e->u[row] = 0;
+    sum += e->v[row] * e->v[row];
+  }
+  e->parts[chunk] = sum;
+}
+
+/* Multiplies v by 1 / beta. */
+static void mbi_lambda_scale(void *argument, int chunk) {
+  mbi_lambda *e = (mbi_lambda *)argument;
+  const int64_t end = mbi_lambda_end(e, chunk);
+  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+  for (; row < end; row++) {
+    e->v[row] /= e->beta;
+  }
+}
+
+/* Computes w = D^-1/2 A D^-1/2 v - beta u, and v'w. */
+static void mbi_lambda_multiply(void *argument, int chunk) {
+  mbi_lambda *e = (mbi_lambda *)argument;
+  const mbi_amg_csr *a = &e->level->a;
+  const double *inverse = e->level->inverse;
+  const int64_t end = mbi_lambda_end(e, chunk);
+  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+  double dot = 0;
+  for (; row < end; row++) {
+    double sum = 0;
+    for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+      const int32_t column = a->col_ind[k];
+      sum += a->values[k] * (sqrt(fabs(inverse[column])) * e->v[column]);
+    }
+    e->w[row] = sqrt(fabs(inverse[row])) * sum - e->beta * e->u[row];
+    dot += e->w[row] * e->v[row];
+  }
+  e->parts[chunk] = dot;
+}
+
+/* Computes w -= alpha v, and its square. */
+static void mbi_lambda_subtract(void *argument, int chunk) {
+  mbi_lambda *e = (mbi_lambda *)argument;
+  const int64_t end = mbi_lambda_end(e, chunk);
+  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+  double sum = 0;
+  for (; row < end; row++) {
+    e->w[row] -= e->alpha * e->v[row];
+    sum += e->w[row] * e->w[row];
+  }
+  e->parts[chunk] = sum;
+}
+
+/* Runs `task` on all chunks and returns the sum of their parts. */
+static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
+  const int chunks = (int)mbi_block_count(e->level->a.rows, MBI_LAMBDA_CHUNK);
+  double sum = 0;
+  int i;
+  mbi_parallel(context, chunks, task, e);
+  for (i = 0; i < chunks; i++) {
+    sum += e->parts[i];
+  }
+  return sum;
+}
+
+/* Returns the largest eigenvalue, below `most`, of the symmetric tridiagonal matrix of `steps`
+ * rows by bisection: the pivots of T - x I are all negative above it. */
+MBI_INTERNAL double mbi_amg_largest(const double *alpha, const double *beta, int steps,
+                                    double most) {
+  double low = 0, high = most;
+  int i, j;
+  for (j = 0; j < 50; j++) {
+    const double middle = (low + high) / 2;
+    double pivot = 1;
+    int negative = 1;
+    for (i = 0; i < steps; i++) {
+      pivot = alpha[i] - middle - (i > 0 ? beta[i] * beta[i] / pivot : 0);
+      negative = negative && pivot < 0;
+    }
+    *(negative ? &high : &low) = middle;
+  }
+  return high;
+}
+
+static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
+  double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS + 1], *next;
+  int step = 0;
+  beta[0] = 0;
+  e->beta = sqrt(mbi_lambda_run(context, e, mbi_lambda_start));
+  while (step < MBI_LAMBDA_STEPS && e->beta > MBI_LAMBDA_LEAST * e->level->lambda) {
+    (void)mbi_lambda_run(context, e, mbi_lambda_scale);
+    e->beta = beta[step];
+    e->alpha = alpha[step] = mbi_lambda_run(context, e, mbi_lambda_multiply);
+    e->beta = beta[++step] = sqrt(mbi_lambda_run(context, e, mbi_lambda_subtract));
+    next = e->u;
+    e->u = e->v;
+    e->v = e->w;
+    e->w = next;
+  }
+  return mbi_amg_largest(alpha, beta, step, e->level->lambda);
+}
+
+/* Fails because the largest row sum of |D^-1 A| is no number. */
+MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context) {
+  return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                  "the matrix has entries that are Inf or NaN, or too large or small for their "
+                  "diagonal; multigrid cannot be set up: check the values");
+}
+
+/* Fails because D^-1 does not exist. */
+MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
+  return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                  "row %" PRId64
+                  " has no diagonal entry, or it is 0; multigrid divides by it: use "
+                  "MERBIT_PRECONDITIONER_NONE, or add the entry",
+                  row);
+}
+
+MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
+  const int64_t rows = level->a.rows, chunks = mbi_block_count(rows, MBI_LAMBDA_CHUNK);
+  mbi_lambda e;
+  double *vectors = NULL;
+  int64_t i;
+  e.level = level;
+  MBI_TRY(mbi_allocate_array(context, rows, sizeof(double), "the inverse diagonal",
+                             (void **)&level->inverse));
+  MBI_TRY(
+      mbi_allocate_array(context, chunks, sizeof(double), "sums of rows", (void **)&e.parts));
+  (void)mbi_lambda_run(context, &e, mbi_lambda_diagonal);
+  level->lambda = 0;
+  for (i = 0; i < chunks; i++) {
+    level->lambda =
+        e.parts[i] > level->lambda || e.parts[i] - e.parts[i] != 0 ? e.parts[i] : level->lambda;
+  }
+  if (level->lambda - level->lambda != 0) {
+    mbi_release(context, e.parts);
+    return mbi_amg_fail_bound(context);
+  }
+  if (level->lambda > MBI_LAMBDA_DOMINANT) {
+    const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),
+                                                    "Lanczos vectors", (void **)&vectors);
+    if (status != MERBIT_OK) {
+      mbi_release(context, e.parts);
+      return status;
+    }
+    e.v = vectors;
+    e.u = vectors + rows;
+    e.w = vectors + 2 * rows;
+    level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
+  }
+  mbi_release(context, vectors);
+  mbi_release(context, e.parts);
+  return MERBIT_OK;
+}

@@ -1,0 +1,435 @@
+// Products of sparse matrices, and the prefix sums that turn lengths of rows into offsets. A
+// product takes three passes: it counts the columns of each row, writes them in ascending
+// order, and adds up the values in a fixed order; new values need the third pass alone. A group
+// of lanes_a * lanes_b lanes takes a row: lanes_a entries of A's row at a time, and of B's row
+// for each of them lanes_b entries. Rows that are too long for a group's shared memory go to
+// thread blocks that use GPU memory.
+#include "solve/amg/multiply_arguments.cuh"
+
+#define MBK_MULTIPLY_THREADS 256 // the most
+#define MBK_MULTIPLY_EMPTY 0xffffffffu
+
+// A lane of a group: the group's lanes, its number in the block, the lane's number in it; the
+// masks of the group's lanes, and of those that take the same entry of A.
+struct mbk_multiply_lane {
+  mbk_u32 lanes, group, lane, mask, pair;
+
+  MBK_MEMBER mbk_multiply_lane(mbk_u32 lanes_a, mbk_u32 lanes_b)
+      : lanes(lanes_a * lanes_b), group(mbk_thread() / lanes), lane(mbk_thread() % lanes),
+        mask(of(lanes)), pair(of(lanes_b)) {
+  }
+  // Returns the mask of the `count` lanes, a power of two, that this one is among.
+  static MBK_MEMBER mbk_u32 of(mbk_u32 count) {
+    return count == 32 ? 0xffffffffu : ((1u << count) - 1) << mbk_lane() / count * count;
+  }
+};
+
+// Returns the sum of `value` over the threads of the block before this one, and the sum over
+// all in *all. The block has MBK_MULTIPLY_THREADS threads. Shared: mbk_u64[MBK_MULTIPLY_THREADS
+// / 32].
+MBK_DEVICE mbk_u64 mbk_multiply_before(mbk_u64 value, mbk_u64 *sums, mbk_u64 *all) {
+  mbk_u64 sum = value;
+  for (int d = 1; d < 32; d <<= 1) {
+    const mbk_u64 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);
+    sum += mbk_lane() >= (mbk_u32)d ? before : 0;
+  }
+  mbk_block_sync();
+  if (mbk_lane() == 31) {
+    sums[mbk_thread() / 32] = sum;
+  }
+  mbk_block_sync();
+  *all = 0;
+  for (mbk_u32 w = 0; w < MBK_MULTIPLY_THREADS / 32; w++) {
+    sum += w < mbk_thread() / 32 ? sums[w] : 0;
+    *all += sums[w];
+  }
+  return sum - value;
+}
+
+// ---- Prefix sums --------------------------------------------------------------------------
+
+#define MBK_SCAN_ITEMS 8 // of a thread
+#define MBK_SCAN_TILE (MBK_MULTIPLY_THREADS * MBK_SCAN_ITEMS)
+
+// Writes the sum of each tile of counts to sums[tile], and raises *most to the largest count.
+// Launch, for the scan's kernels: a block per tile, or one for mbk_scan_tiles, of
+// MBK_MULTIPLY_THREADS threads. Shared: mbk_u64[MBK_MULTIPLY_THREADS / 32].
+MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
+    mbk_scan_sums(MBK_GRID_CONSTANT mbk_scan_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_SCAN_TILE + mbk_thread();
+  mbk_u64 sum = 0, all = 0;
+  mbk_u32 most = 0;
+  for (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {
+    const mbk_u64 at = first + i * MBK_MULTIPLY_THREADS;
+    const mbk_u32 count = at < a.count ? (mbk_u32)a.counts[at] : 0;
+    sum += count;
+    most = count > most ? count : most;
+  }
+  (void)mbk_multiply_before(sum, (mbk_u64 *)shared, &all);
+  for (int d = 16; d > 0; d /= 2) {
+    const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, most, d, 32);
+    most = other > most ? other : most;
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_max(a.most, most);
+  }
+  if (mbk_thread() == 0) {
+    a.sums[mbk_block()] = all;
+  }
+}
+
+// Replaces the sums of tiles by their exclusive prefix sums, and writes *total.
+MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
+    mbk_scan_tiles(MBK_GRID_CONSTANT mbk_scan_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u64 base = 0;
+  for (mbk_u64 from = 0; from < a.tiles; from += MBK_MULTIPLY_THREADS) {
+    const mbk_u64 i = from + mbk_thread();
+    mbk_u64 all = 0;
+    const mbk_u64 before =
+        mbk_multiply_before(i < a.tiles ? a.sums[i] : 0, (mbk_u64 *)shared, &all);
+    if (i < a.tiles) {
+      a.sums[i] = base + before;
+    }
+    base += all;
+  }
+  if (mbk_thread() == 0) {
+    *a.total = base;
+  }
+}
+
+// Replaces the counts by their exclusive prefix sums, and writes their sum behind them.
+MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
+    mbk_scan_counts(MBK_GRID_CONSTANT mbk_scan_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  const mbk_u64 first =
+      (mbk_u64)mbk_block() * MBK_SCAN_TILE + (mbk_u64)mbk_thread() * MBK_SCAN_ITEMS;
+  mbk_u32 count[MBK_SCAN_ITEMS];
+  mbk_u64 sum = 0, all = 0;
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {
+    count[i] = first + i < a.count ? (mbk_u32)a.counts[first + i] : 0;
+    sum += count[i];
+  }
+  mbk_u64 at = a.sums[mbk_block()] + mbk_multiply_before(sum, (mbk_u64 *)shared, &all);
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {
+    if (first + i < a.count) {
+      a.counts[first + i] = (mbk_i32)at;
+    }
+    at += count[i];
+    if (first + i + 1 == a.count) {
+      a.counts[a.count] = (mbk_i32)at;
+    }
+  }
+}
+
+// ---- Columns ------------------------------------------------------------------------------
+
+// Calls take(column) for the columns of a row of C, some more than once: those of the entries
+// `first`, `first` + `step` and so on of A's row; of each row of B, those that are the share of
+// `lane` of `lanes`.
+template <class TAKE>
+MBK_DEVICE void mbk_multiply_visit(const mbk_multiply_columns_arguments &a, mbk_u64 row,
+                                   mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,
+                                   const TAKE &take) {
+  const mbk_i32 own = a.smooths ? mbk_load(a.b_col + row) : 0;
+  const mbk_u32 end = own >= 0 ? (mbk_u32)mbk_load(a.a_ptr + row + 1) : 0;
+  for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {
+    const mbk_i32 j = mbk_load(a.a_col + k);
+    if (j >= 0 && a.b_ptr != nullptr) {
+      const mbk_u32 stop = (mbk_u32)mbk_load(a.b_ptr + j + 1);
+      for (mbk_u32 l = (mbk_u32)mbk_load(a.b_ptr + j) + lane; l < stop; l += lanes) {
+        take((mbk_u32)mbk_load(a.b_col + l));
+      }
+    } else if (j >= 0 && lane == 0) {
+      const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + j) : j;
+      if (column >= 0) {
+        take((mbk_u32)column);
+      }
+    }
+  }
+  if (a.smooths && first == 0 && lane == 0 && own >= 0) {
+    take((mbk_u32)own);
+  }
+}
+
+// A set of columns in shared memory: a hash table, and a list of what it holds. It takes no
+// more when it holds more than `most`; the table has twice as many slots, at least 64.
+struct mbk_multiply_set {
+  mbk_u32 *table, *list, *count;
+  mbk_u32 slots, most;
+
+  MBK_MEMBER void operator()(mbk_u32 column) const {
+    for (mbk_u32 slot = column * 0x9e3779b1u >> 7 & (slots - 1); mbk_peek(count) <= most;
+         slot = (slot + 1) & (slots - 1)) {
+      mbk_u32 seen = mbk_peek(table + slot);
+      if (seen == MBK_MULTIPLY_EMPTY) {
+        seen = mbk_atomic_swap_if(table + slot, MBK_MULTIPLY_EMPTY, column);
+        if (seen == MBK_MULTIPLY_EMPTY) {
+          const mbk_u32 place = mbk_atomic_add(count, 1u);
+          if (place < most) {
+            list[place] = column;
+          }
+          return;
+        }
+      }
+      if (seen == column) {
+        return;
+      }
+    }
+  }
+};
+
+// Sorts list[0] to list[count - 1] by a group of lanes. The list has space for the next power
+// of two.
+MBK_DEVICE void mbk_multiply_sort(mbk_u32 *list, mbk_u32 count, const mbk_multiply_lane &me) {
+  mbk_u32 width = 1;
+  while (width < count) {
+    width *= 2;
+  }
+  for (mbk_u32 i = count + me.lane; i < width; i += me.lanes) {
+    list[i] = MBK_MULTIPLY_EMPTY;
+  }
+  mbk_warp_sync(me.mask);
+  for (mbk_u32 size = 2; size <= width; size *= 2) { // a bitonic sort
+    for (mbk_u32 gap = size / 2; gap > 0; gap /= 2) {
+      for (mbk_u32 i = me.lane; i < width / 2; i += me.lanes) {
+        const mbk_u32 low = 2 * i - (i & (gap - 1)), high = low + gap;
+        const mbk_u32 x = list[low], y = list[high];
+        if ((x > y) == ((low & size) == 0)) {
+          list[low] = y;
+          list[high] = x;
+        }
+      }
+      mbk_warp_sync(me.mask);
+    }
+  }
+}
+
+// Writes the number of columns of each row of C to c_ptr[row] if there is no c_col, and appends
+// rows of more than slots / 2 to long_rows. Otherwise writes the columns of the other rows from
+// c_ptr[row] on. Launch: any grid of up to MBK_MULTIPLY_THREADS threads, a multiple of 32.
+// Shared, for each group: mbk_u32[slots + slots / 2 + 1].
+MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
+    mbk_multiply_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  const mbk_multiply_lane me(a.lanes_a, a.lanes_b);
+  mbk_u32 *const own = (mbk_u32 *)shared + me.group * (a.slots + a.slots / 2 + 1);
+  const mbk_multiply_set set = {own, own + a.slots, own + a.slots + a.slots / 2, a.slots,
+                                a.slots / 2};
+  const mbk_u32 groups = mbk_threads() / me.lanes;
+  for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;
+       row += (mbk_u64)mbk_grid() * groups) {
+    const mbk_u32 at = a.c_col != nullptr ? (mbk_u32)a.c_ptr[row] : 0;
+    if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {
+      continue;
+    }
+    for (mbk_u32 s = me.lane; s < a.slots; s += me.lanes) {
+      set.table[s] = MBK_MULTIPLY_EMPTY;
+    }
+    if (me.lane == 0) {
+      *set.count = 0;
+    }
+    mbk_warp_sync(me.mask);
+    mbk_multiply_visit(a, row, me.lane / a.lanes_b, a.lanes_a, me.lane % a.lanes_b, a.lanes_b,
+                       set);
+    mbk_warp_sync(me.mask);
+    const mbk_u32 count = *set.count;
+    if (a.c_col != nullptr) {
+      mbk_multiply_sort(set.list, count, me);
+      for (mbk_u32 i = me.lane; i < count; i += me.lanes) {
+        a.c_col[at + i] = (mbk_i32)set.list[i];
+      }
+    } else if (me.lane == 0 && count <= set.most) {
+      a.c_ptr[row] = (mbk_i32)count;
+    } else if (me.lane == 0) {
+      a.long_rows[mbk_atomic_add(a.long_count, 1u)] = (mbk_i32)row;
+    }
+    mbk_warp_sync(me.mask);
+  }
+}
+
+// Marks columns in a bitmap.
+struct mbk_multiply_mark {
+  mbk_u32 *bits;
+
+  MBK_MEMBER void operator()(mbk_u32 column) const {
+    mbk_atomic_or(bits + column / 32, 1u << column % 32);
+  }
+};
+
+// Does for the long rows what mbk_multiply_columns does for the others. Each block has a bitmap
+// of the columns of C, `words` words in `bits`. Launch: any grid of MBK_MULTIPLY_THREADS
+// threads. Shared: mbk_u64[MBK_MULTIPLY_THREADS / 32].
+MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
+    mbk_multiply_long_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  const mbk_multiply_mark mark = {a.bits + mbk_block() * a.words};
+  const mbk_u64 share = (a.words + MBK_MULTIPLY_THREADS - 1) / MBK_MULTIPLY_THREADS;
+  const mbk_u64 first = mbk_thread() * share;
+  const mbk_u64 last = first + share < a.words ? first + share : a.words;
+  const mbk_u32 count = *a.long_count;
+  for (mbk_u32 i = mbk_block(); i < count; i += mbk_grid()) {
+    const mbk_u64 row = (mbk_u64)a.long_rows[i];
+    for (mbk_u64 w = mbk_thread(); w < a.words; w += MBK_MULTIPLY_THREADS) {
+      mark.bits[w] = 0;
+    }
+    mbk_block_sync();
+    mbk_multiply_visit(a, row, mbk_thread() / 32, MBK_MULTIPLY_THREADS / 32, mbk_lane(), 32,
+                       mark);
+    mbk_block_sync();
+    mbk_u64 found = 0, all = 0;
+    for (mbk_u64 w = first; w < last; w++) {
+      found += (mbk_u64)mbk_popcount(mbk_load_fresh(mark.bits + w));
+    }
+    const mbk_u64 before = mbk_multiply_before(found, (mbk_u64 *)shared, &all);
+    if (a.c_col == nullptr && mbk_thread() == 0) {
+      a.c_ptr[row] = (mbk_i32)all;
+    }
+    if (a.c_col != nullptr) {
+      mbk_i32 *to = a.c_col + a.c_ptr[row] + before;
+      for (mbk_u64 w = first; w < last; w++) {
+        for (mbk_u32 left = mbk_load_fresh(mark.bits + w); left != 0; left &= left - 1) {
+          *to++ = (mbk_i32)(w * 32) + 31 - mbk_leading_zeros(left & (0u - left));
+        }
+      }
+    }
+    mbk_block_sync();
+  }
+}
+
+// ---- Values -------------------------------------------------------------------------------
+
+// Returns the index of `column` among `count` ascending columns, one of which it is.
+MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {
+  mbk_u32 low = 0;
+  for (mbk_u32 high = count - 1; low < high;) {
+    const mbk_u32 middle = (low + high) / 2;
+    if (columns[middle] < column) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// Adds to `sums`, one for each of the `count` columns of a row of C, what the entries `first`,
+// `first` + `step` and so on of A's row give, in this order. The lanes of `mask` take an entry
+// of A together, and each of them other entries of B's row: no two add to the same sum.
+MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,
+                                 mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,
+                                 mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,
+                                 double *sums) {
+  const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);
+  double factor = 1;
+  if (a.scale != nullptr) {
+    factor = -a.omega * mbk_load(a.scale + row);
+    if (first == 0 && lane == 0) {
+      sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + row))] +=
+          (1 + factor * mbk_load(a.filtered + row)) * mbk_load(a.b_val + row);
+    }
+  }
+  for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {
+    const mbk_i32 j = mbk_load(a.a_col + k);
+    if (j >= 0) {
+      const double value = factor * mbk_load(a.a_val + k);
+      const bool one = a.b_ptr == nullptr; // entry in the row of B, at most
+      const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));
+      const mbk_u32 stop = one ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);
+      for (mbk_u32 l = begin + lane; l < stop; l += lanes) {
+        const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;
+        if (column >= 0) {
+          sums[mbk_multiply_find(columns, count, column)] +=
+              a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;
+        }
+      }
+    }
+    mbk_warp_sync(mask);
+  }
+}
+
+// Writes the values of the rows of C of up to `most` entries. Launch: as mbk_multiply_columns.
+// Shared, for each group: double[lanes_a * most], mbk_i32[most]; `most` is even.
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
+    mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  const mbk_multiply_lane me(a.lanes_a, a.lanes_b);
+  const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most;
+  double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));
+  mbk_i32 *const columns = (mbk_i32 *)(sums + kept);
+  for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;
+       row += (mbk_u64)mbk_grid() * groups) {
+    const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);
+    const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;
+    const mbk_u32 first = me.lane / a.lanes_b;
+    if (count == 0 || count > a.most) {
+      continue;
+    }
+    for (mbk_u32 i = me.lane; i < count; i += me.lanes) {
+      columns[i] = mbk_load(a.c_col + at + i);
+      for (mbk_u32 part = 0; part < a.lanes_a; part++) {
+        sums[part * count + i] = 0;
+      }
+    }
+    mbk_warp_sync(me.mask);
+    mbk_multiply_add(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair, columns,
+                     count, sums + first * count);
+    mbk_warp_sync(me.mask);
+    for (mbk_u32 i = me.lane; i < count; i += me.lanes) {
+      double sum = sums[i];
+      for (mbk_u32 part = 1; part < a.lanes_a; part++) {
+        sum += sums[part * count + i];
+      }
+      a.c_val[at + i] = sum;
+    }
+    mbk_warp_sync(me.mask);
+  }
+}
+
+// Writes the values of the rows of C of more than `most` entries. Each warp of a block has sums
+// of its own for a row, `longest` of them in `sums`. Launch: any grid of MBK_MULTIPLY_THREADS
+// threads. Shared: mbk_u32[1 + MBK_MULTIPLY_THREADS].
+MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
+    mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const found = (mbk_u32 *)shared;
+  const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;
+  double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest;
+  for (mbk_u64 first = (mbk_u64)mbk_block() * MBK_MULTIPLY_THREADS; first < a.rows;
+       first += (mbk_u64)mbk_grid() * MBK_MULTIPLY_THREADS) {
+    const mbk_u64 mine = first + mbk_thread();
+    if (mbk_thread() == 0) {
+      *found = 0;
+    }
+    mbk_block_sync();
+    if (mine < a.rows &&
+        (mbk_u32)(mbk_load(a.c_ptr + mine + 1) - mbk_load(a.c_ptr + mine)) > a.most) {
+      found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();
+    }
+    mbk_block_sync();
+    for (mbk_u32 f = 1; f <= *found; f++) {
+      const mbk_u64 row = first + found[f];
+      const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);
+      const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;
+      for (mbk_u64 i = mbk_thread(); i < (mbk_u64)warps * count; i += MBK_MULTIPLY_THREADS) {
+        sums[i] = 0;
+      }
+      mbk_block_sync();
+      mbk_multiply_add(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at, count,
+                       sums + (mbk_u64)warp * count);
+      mbk_block_sync();
+      for (mbk_u32 i = mbk_thread(); i < count; i += MBK_MULTIPLY_THREADS) {
+        double sum = sums[i];
+        for (mbk_u32 part = 1; part < warps; part++) {
+          sum += sums[(mbk_u64)part * count + i];
+        }
+        a.c_val[at + i] = sum;
+      }
+      mbk_block_sync();
+    }
+    mbk_block_sync();
+  }
+}

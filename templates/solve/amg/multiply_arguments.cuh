@@ -1,0 +1,42 @@
+// Arguments of the kernels in solve/amg/multiply.cuh, for host and device.
+// A product C = A B of CSR matrices with 32-bit offsets and columns from 0. A negative column
+// of A is left out. Without b_ptr, row j of B is one entry in column b_col[j], or empty if that
+// is negative; without b_col either, B is the unit matrix. With `smooths` or `scale`, C = (I -
+// omega S A) B for such a B, where rows of C are empty if B's row is: `scale` is the diagonal
+// matrix S, `filtered` the diagonal of A, which A's arrays leave out.
+typedef struct mbk_multiply_columns_arguments {
+  mbk_u64 rows;
+  MBK_POINTER(const mbk_i32) a_ptr, a_col, b_ptr, b_col;
+  mbk_u32 smooths;
+  mbk_u32 lanes_a, lanes_b;
+  mbk_u32 slots;
+  MBK_POINTER(mbk_i32) c_ptr, c_col;
+  MBK_POINTER(mbk_i32) long_rows;
+  MBK_POINTER(mbk_u32) long_count;
+  MBK_POINTER(mbk_u32) bits;
+  mbk_u64 words;
+} mbk_multiply_columns_arguments;
+
+typedef struct mbk_multiply_values_arguments {
+  mbk_u64 rows;
+  MBK_POINTER(const mbk_i32) a_ptr, a_col;
+  MBK_POINTER(const double) a_val;
+  MBK_POINTER(const mbk_i32) b_ptr, b_col;
+  MBK_POINTER(const double) b_val;
+  MBK_POINTER(const double) scale, filtered;
+  double omega;
+  mbk_u32 lanes_a, lanes_b;
+  mbk_u32 most, longest;
+  MBK_POINTER(const mbk_i32) c_ptr, c_col;
+  MBK_POINTER(double) c_val;
+  MBK_POINTER(double) sums;
+} mbk_multiply_values_arguments;
+
+typedef struct mbk_scan_arguments {
+  MBK_POINTER(mbk_i32) counts;
+  mbk_u64 count;
+  MBK_POINTER(mbk_u64) sums;
+  mbk_u64 tiles;
+  MBK_POINTER(mbk_u64) total;
+  MBK_POINTER(mbk_u32) most;
+} mbk_scan_arguments;

@@ -1,0 +1,312 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "spmv/stages/stages.h"
+#include "solve/amg/amg_cuda.h"
+
+/* Products and transposes of sparse matrices in GPU memory. The kernels are in
+ * solve/amg/multiply.cuh. All work is enqueued on the default stream. */
+
+#define MBI_AMG_SHARED 49152             /* bytes that a block may have on every GPU */
+#define MBI_AMG_TILE 2048                /* MBK_SCAN_TILE */
+#define MBI_AMG_LONG ((uint64_t)1 << 28) /* bytes for rows that thread blocks take, about */
+
+static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
+                                                                  "mbk_scan_tiles",
+                                                                  "mbk_scan_counts",
+                                                                  "mbk_multiply_columns",
+                                                                  "mbk_multiply_long_columns",
+                                                                  "mbk_multiply_values",
+                                                                  "mbk_multiply_long_values",
+                                                                  "mbk_amg_copy",
+                                                                  "mbk_amg_move",
+                                                                  "mbk_amg_rows",
+                                                                  "mbk_amg_links",
+                                                                  "mbk_amg_lanczos_start",
+                                                                  "mbk_amg_lanczos_multiply",
+                                                                  "mbk_amg_lanczos_subtract",
+                                                                  "mbk_amg_products",
+                                                                  "mbk_amg_near_keys",
+                                                                  "mbk_amg_decide",
+                                                                  "mbk_amg_join",
+                                                                  "mbk_amg_rest",
+                                                                  "mbk_amg_norms",
+                                                                  "mbk_amg_tentative"};
+
+/* ---- Programs and launches --------------------------------------------------------------- */
+
+/* Compiles or loads the two programs of the set-up. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
+  merbit_context *context = gpu->context;
+  mbi_device_csr none;
+  mbi_preamble empty, preamble;
+  mbi_program_wish wishes[2];
+  mbi_program_times times;
+  int i;
+  memset(&empty, 0, sizeof empty);
+  memset(&none, 0, sizeof none);
+  memset(&times, 0, sizeof times);
+  none.offset_type = MERBIT_INDEX_32;
+  gpu->transpose.from = &none;
+  gpu->transpose.place_type = MERBIT_INDEX_32;
+  mbi_transpose_preamble(&gpu->transpose, &preamble);
+  wishes[0].file = MBI_AMG_FILE;
+  wishes[0].preamble = &empty;
+  wishes[0].program = &gpu->program;
+  wishes[1].file = MBI_TRANSPOSE_FILE;
+  wishes[1].preamble = &preamble;
+  wishes[1].program = &gpu->transpose.program;
+  wishes[0].parts = wishes[1].parts = 1;
+  MBI_TRY(mbi_programs_create(context, wishes, 2, &times));
+  for (i = 0; i < MBI_AMG_KERNELS; i++) {
+    MBI_TRY(
+        mbi_program_kernel(context, &gpu->program, mbi_amg_kernel_names[i], &gpu->kernels[i]));
+  }
+  MBI_TRY(mbi_transpose_find(context, &gpu->transpose));
+  return mbi_amg_pool_take(context, &gpu->keep, sizeof(mbi_amg_facts), &gpu->facts);
+}
+
+MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t grid,
+                                          int threads, size_t shared, const void *arguments) {
+  return mbi_device_launch(gpu->context, gpu->kernels[kernel], mbi_amg_kernel_names[kernel],
+                           grid, threads, (unsigned)shared, NULL, arguments);
+}
+
+/* Waits for the work, and copies what the kernels have reported. */
+MBI_INTERNAL merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts) {
+  return mbi_device_download(gpu->context, facts, gpu->facts, sizeof *facts);
+}
+
+/* Enqueues the scan that replaces `count` counts by their exclusive prefix sums, with the sum
+ * of all behind them. */
+MBI_INTERNAL merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int64_t count) {
+  const size_t shared = MBI_AMG_THREADS / 32 * sizeof(uint64_t);
+  mbk_scan_arguments arguments;
+  arguments.counts = counts;
+  arguments.count = (uint64_t)count;
+  arguments.tiles = (uint64_t)mbi_block_count(count, MBI_AMG_TILE);
+  arguments.total = gpu->facts + offsetof(mbi_amg_facts, total);
+  arguments.most = gpu->facts + offsetof(mbi_amg_facts, most);
+  MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, arguments.tiles * sizeof(uint64_t),
+                            &arguments.sums));
+  MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_SCAN_SUMS, (int64_t)arguments.tiles, MBI_AMG_THREADS,
+                         shared, &arguments));
+  MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_SCAN_TILES, 1, MBI_AMG_THREADS, shared, &arguments));
+  return mbi_amg_launch(gpu, MBI_AMG_SCAN_COUNTS, (int64_t)arguments.tiles, MBI_AMG_THREADS,
+                        shared, &arguments);
+}
+
+/* ---- Products ---------------------------------------------------------------------------- */
+
+/* Returns the least power of two, between `least` and `most`, that is at least `count`. */
+static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
+  uint32_t power = least;
+  while (power < most && power < count) {
+    power *= 2;
+  }
+  return power;
+}
+
+/* How groups of lanes take the rows of a product. */
+typedef struct mbi_amg_lanes {
+  uint32_t a, b;   /* entries of A's row, and of each row of B, at a time */
+  double products; /* per row of C, about */
+} mbi_amg_lanes;
+
+static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
+  const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
+  const double of_b =
+      b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
+  mbi_amg_lanes lanes;
+  lanes.b = mbi_amg_power(of_b, 1, 16);
+  lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
+  lanes.products = of_a * of_b;
+  return lanes;
+}
+
+/* Returns the most bytes of shared memory that each group of a warp can have. */
+static size_t mbi_amg_shared(const mbi_amg_lanes *lanes) {
+  return (size_t)MBI_AMG_SHARED * lanes->a * lanes->b / 32;
+}
+
+/* Returns the threads of a block whose groups need `bytes` of shared memory each. */
+static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes) {
+  const size_t group = lanes->a * lanes->b;
+  int threads = MBI_AMG_THREADS;
+  while (threads > 32 && (size_t)threads / group * bytes > MBI_AMG_SHARED) {
+    threads /= 2;
+  }
+  return threads;
+}
+
+/* Returns the number of thread blocks for the long rows, each of which takes `bytes`. */
+static int64_t mbi_amg_long_grid(const mbi_amg_gpu *gpu, uint64_t bytes) {
+  const uint64_t most = 2 * (uint64_t)gpu->context->device.multiprocessors;
+  const uint64_t fit = MBI_AMG_LONG / (bytes + 1) + 1;
+  return (int64_t)(fit < most ? fit : most);
+}
+
+/* Returns the bytes of shared memory for a set of columns. */
+static size_t mbi_amg_set_bytes(uint32_t slots) {
+  return (slots + slots / 2 + 1) * sizeof(uint32_t);
+}
+
+/* Enqueues the pass that counts the columns of C, or writes them if there is c->col_ind. */
+static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu,
+                                     mbk_multiply_columns_arguments *arguments,
+                                     const mbi_amg_lanes *lanes, int64_t grid_long) {
+  const size_t bytes = mbi_amg_set_bytes(arguments->slots);
+  const int threads = mbi_amg_threads(lanes, bytes);
+  const int groups = threads / (int)(lanes->a * lanes->b);
+  MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
+                         mbi_block_count((int64_t)arguments->rows, groups), threads,
+                         (size_t)groups * bytes, arguments));
+  return mbi_amg_launch(gpu, MBI_AMG_LONG_COLUMNS, grid_long, MBI_AMG_THREADS,
+                        MBI_AMG_THREADS / 32 * sizeof(uint64_t), arguments);
+}
+
+/* Sets the structure of C = A B: c->row_ptr and c->col_ind, taken from gpu->keep. Without
+ * b->row_ptr, row j of B is an entry in column b->col_ind[j], or empty if that is negative;
+ * without b->col_ind either, B is the unit matrix. With `smooths`, A has a diagonal that its
+ * arrays do not hold. Waits once. */
+MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_there *a,
+                                                   const mbi_amg_there *b, int smooths,
+                                                   mbi_amg_there *c) {
+  merbit_context *context = gpu->context;
+  const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+  const uint64_t words = ((uint64_t)b->cols + 31) / 32;
+  const int64_t grid_long = mbi_amg_long_grid(gpu, words * sizeof(uint32_t));
+  mbk_multiply_columns_arguments arguments;
+  mbi_amg_facts facts;
+  c->rows = a->rows;
+  c->cols = b->cols;
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, ((uint64_t)c->rows + 1) * sizeof(int32_t),
+                            &c->row_ptr));
+  arguments.rows = (uint64_t)a->rows;
+  arguments.a_ptr = a->row_ptr;
+  arguments.a_col = a->col_ind;
+  arguments.b_ptr = b->row_ptr;
+  arguments.b_col = b->col_ind;
+  arguments.smooths = (uint32_t)smooths;
+  arguments.lanes_a = lanes.a;
+  arguments.lanes_b = lanes.b;
+  arguments.slots = mbi_amg_power(lanes.products / 2, 128, 2048);
+  while (mbi_amg_set_bytes(arguments.slots) > mbi_amg_shared(&lanes)) {
+    arguments.slots /= 2;
+  }
+  arguments.c_ptr = c->row_ptr;
+  arguments.c_col = 0;
+  arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
+  arguments.words = words;
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
+                            &arguments.long_rows));
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
+                            (uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
+  MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, unsorted), NULL));
+  MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes, grid_long));
+  MBI_TRY(mbi_amg_scan(gpu, c->row_ptr, c->rows));
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  if (facts.total > INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "a product of AMG's set-up has %" PRIu64
+                    " nonzeros; it takes at most 2147483647",
+                    facts.total);
+  }
+  c->nnz = (int64_t)facts.total;
+  c->longest = facts.most;
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
+  arguments.c_col = c->col_ind;
+  return mbi_amg_columns(gpu, &arguments, &lanes, facts.long_rows > 0 ? grid_long : 0);
+}
+
+/* Enqueues the pass that writes c->values. With `smooths`, the level of A, B is T, C is P, and
+ * the columns of A are its links. */
+MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
+                                                  const mbi_amg_there *b,
+                                                  const mbi_amg_gpu_level *smooths,
+                                                  const mbi_amg_there *c) {
+  const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+  const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
+  const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024); /* longer rows are rare */
+  const size_t entry = lanes.a * sizeof(double) + sizeof(int32_t);
+  const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
+  mbk_multiply_values_arguments arguments;
+  size_t bytes;
+  int threads, groups;
+  arguments.most = c->longest < usual ? c->longest : usual;
+  arguments.most = ((arguments.most < fit ? arguments.most : fit - 1) + 1) & ~1u;
+  bytes = arguments.most * entry;
+  threads = mbi_amg_threads(&lanes, bytes);
+  groups = threads / (int)(lanes.a * lanes.b);
+  arguments.rows = (uint64_t)a->rows;
+  arguments.a_ptr = a->row_ptr;
+  arguments.a_col = a->col_ind;
+  arguments.a_val = a->values;
+  arguments.b_ptr = b->row_ptr;
+  arguments.b_col = b->col_ind;
+  arguments.b_val = b->values;
+  arguments.scale = smooths != NULL ? smooths->scale : 0;
+  arguments.filtered = smooths != NULL ? smooths->filtered : 0;
+  arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
+                        ? MBI_AMG_OMEGA / smooths->lambda
+                        : 0;
+  arguments.lanes_a = lanes.a;
+  arguments.lanes_b = lanes.b;
+  arguments.longest = c->longest;
+  arguments.c_ptr = c->row_ptr;
+  arguments.c_col = c->col_ind;
+  arguments.c_val = c->values;
+  arguments.sums = 0;
+  MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_VALUES_PASS, mbi_block_count(a->rows, groups), threads,
+                         (size_t)groups * bytes, &arguments));
+  if (c->longest > arguments.most) {
+    const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * sizeof(double);
+    const int64_t grid = mbi_amg_long_grid(gpu, sums);
+    MBI_TRY(
+        mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums, &arguments.sums));
+    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS,
+                           (1 + MBI_AMG_THREADS) * sizeof(uint32_t), &arguments));
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Transposes -------------------------------------------------------------------------- */
+
+/* Sets the structure of R, the transpose of P, and the place in P of each of its entries; taken
+ * from gpu->keep. */
+MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
+                                        mbi_amg_there *r, mbi_devptr *places) {
+  merbit_context *context = gpu->context;
+  const uint64_t columns = (uint64_t)p->nnz * sizeof(int32_t);
+  mbi_transposing *t = &gpu->transpose;
+  mbi_device_csr from, to;
+  int i;
+  r->rows = p->cols;
+  r->cols = p->rows;
+  r->nnz = p->nnz;
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, ((uint64_t)r->rows + 1) * sizeof(int32_t),
+                            &r->row_ptr));
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, columns, &r->col_ind));
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, columns, places));
+  memset(&from, 0, sizeof from);
+  memset(&to, 0, sizeof to);
+  from.row_ptr = p->row_ptr;
+  from.col_ind = p->col_ind;
+  from.rows = to.cols = (uint64_t)p->rows;
+  from.cols = to.rows = (uint64_t)p->cols;
+  from.nnz = to.nnz = (uint64_t)p->nnz;
+  to.row_ptr = r->row_ptr;
+  t->from = &from;
+  t->to = &to;
+  mbi_transpose_size(context, t);
+  for (i = 0; i < 2; i++) {
+    MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, columns, &t->keys[i]));
+  }
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, columns, &t->rows[1 - t->last]));
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, columns, &t->places[1 - t->last]));
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (t->blocks * sizeof(int32_t)) << t->bits,
+                            &t->counts));
+  MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, sizeof(int32_t) << t->bits, &t->totals));
+  t->rows[t->last] = r->col_ind;
+  t->places[t->last] = *places;
+  return mbi_transpose_enqueue(context, t);
+}

@@ -1,0 +1,479 @@
+// The set-up of algebraic multigrid from a CSR in GPU memory: the steps of solve/amg/amg.h,
+// with 32-bit offsets and columns from 0 and f64 values.
+#include "jit/device.cuh"
+
+#include "solve/amg/multiply.cuh"
+
+#include "solve/amg/setup_arguments.cuh"
+
+#define MBK_AMG_THREADS 256   // of every block
+#define MBK_AMG_NEIGHBOURS 64 // MBI_AMG_NEIGHBOURS
+
+// Takes i from 0 to `count` - 1, each in one thread of the grid.
+#define MBK_AMG_EACH(i, count)                                                                 \
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count);         \
+       i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)
+// Takes the rows from 0 to `count` - 1, each in a group of lanes. The last turn has rows from
+// `count` on, so that all lanes of a warp can shuffle.
+#define MBK_AMG_ROWS(at, lanes, count)                                                         \
+  for (mbk_amg_row at(lanes); at.first < (count); at.next())
+// Takes the entries of a row, each in one lane of its group.
+#define MBK_AMG_ENTRIES(k, row_ptr, at)                                                        \
+  for (mbk_u32 k = (mbk_u32)mbk_load(row_ptr + at.row) + at.lane,                              \
+               end = (mbk_u32)mbk_load(row_ptr + at.row + 1);                                  \
+       k < end; k += at.lanes)
+
+// A row that a group of lanes takes.
+struct mbk_amg_row {
+  mbk_u32 lanes, lane;
+  mbk_u64 row, step, first; // first: of the block
+
+  MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes)
+      : lanes(lanes), lane(mbk_thread() % lanes), row(0),
+        step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),
+        first((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes)) {
+    row = first + mbk_thread() / lanes;
+  }
+  MBK_MEMBER void next() {
+    first += step;
+    row += step;
+  }
+};
+
+// Returns the sum over the lanes of a row, in every lane.
+MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {
+  for (int d = (int)lanes / 2; d > 0; d /= 2) {
+    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
+  }
+  return sum;
+}
+
+// ---- Copies -------------------------------------------------------------------------------
+
+// Copies arrays of any types: columns and offsets from 0, and values. Arrays without a target
+// are left out; value_bytes 0: all values are 1. Launch, for all kernels: any grid of
+// MBK_AMG_THREADS threads. Shared: none where nothing else is said.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {
+  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();
+  const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;
+  for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {
+    a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]
+                                            : ((const mbk_i32 *)a.row_ptr)[i]) -
+                                a.base);
+  }
+  for (mbk_u64 k = first; k < a.nnz; k += step) {
+    if (a.col_ind_to != nullptr) {
+      a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]
+                                              : ((const mbk_i32 *)a.col_ind)[k]) -
+                                  a.base);
+    }
+    if (a.values_to != nullptr) {
+      a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]
+                       : a.value_bytes == 4 ? ((const float *)a.values)[k]
+                                            : 1;
+    }
+  }
+}
+
+// Writes to[k] = from[k], or from[places[k]] if there are places; or the same to `rounded`.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {
+  MBK_AMG_EACH(k, a.count) {
+    const double value = mbk_load(a.from + (a.places != nullptr ? mbk_load(a.places + k) : k));
+    if (a.rounded != nullptr) {
+      a.rounded[k] = (float)value;
+    } else {
+      a.to[k] = value;
+    }
+  }
+}
+
+// States of a node: near a root or without strong neighbours, undecided, a root.
+enum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT };
+
+// ---- Strength of connection ---------------------------------------------------------------
+
+// Returns the larger of two numbers of at least 0, over the lanes of a row, in every lane.
+template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
+  for (int d = (int)lanes / 2; d > 0; d /= 2) {
+    const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);
+    most = other > most ? other : most;
+  }
+  return most;
+}
+
+// Writes to roots[row] the square root of the row's largest off-diagonal magnitude, and the
+// inverse diagonal, 0 where there is none. Raises *bound to the largest sum of magnitudes of a
+// row times that of its inverse diagonal, the bits of a double; those of infinity if a sum is
+// no number. Sets *unsorted if the columns of a row do not ascend. Raises *missing to the
+// complement of the first row without a diagonal.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  double bound = 0;
+  bool unsorted = false, finite = true;
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    double most = 0, sum = 0, diagonal = 0;
+    if (at.row < a.rows) {
+      const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
+        const mbk_i32 column = mbk_load(a.col_ind + k);
+        const bool own = (mbk_u64)column == at.row;
+        sum += size;
+        diagonal += own ? value : 0;
+        most = size > most && !own ? size : most;
+        unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;
+      }
+    }
+    most = mbk_amg_most(most, a.lanes);
+    sum = mbk_amg_sum(sum, a.lanes);
+    diagonal = mbk_amg_sum(diagonal, a.lanes);
+    const double inverse = diagonal != 0 ? 1 / diagonal : 0;
+    sum *= inverse < 0 ? -inverse : inverse;
+    bound = sum > bound ? sum : bound;
+    finite &= sum - sum == 0;
+    if (at.row < a.rows && at.lane == 0) {
+      a.roots[at.row] = sqrt(most);
+      a.inverse[at.row] = inverse;
+      if (diagonal == 0) {
+        mbk_atomic_max(a.missing, ~(mbk_u32)at.row);
+      }
+    }
+  }
+  if (unsorted) {
+    *a.unsorted = 1;
+  }
+  bound = mbk_amg_most(bound, 32);
+  if (mbk_lane() == 0) {
+    mbk_u64 bits;
+    memcpy(&bits, &bound, sizeof bits);
+    mbk_atomic_max(a.bound, bits);
+  }
+  if (!finite) {
+    mbk_atomic_max(a.bound, (mbk_u64)0x7ff0000000000000ull);
+  }
+}
+
+// Writes links[k], the column of entry k of A, or its complement if the entry is on the
+// diagonal or not strong, and `state`, whether the row has strong neighbours; `known`: both are
+// there already. Writes to `filtered` the diagonal plus the row's weak entries, and to `scale`
+// the inverse of it, but of no less than `least` times the diagonal.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    double filtered = 0;
+    mbk_u32 strong_ones = 0;
+    if (at.row < a.rows) {
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+      const double root = a.known ? 0 : mbk_load(a.roots + at.row);
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
+        const mbk_i32 column = mbk_load(a.col_ind + k);
+        const bool strong = a.known ? a.links[k] >= 0
+                                    : (mbk_u64)column != at.row &&
+                                          size > a.theta * (root * mbk_load(a.roots + column));
+        if (!a.known) {
+          a.links[k] = strong ? column : ~column;
+        }
+        filtered += strong ? 0 : value;
+        strong_ones |= strong;
+      }
+    }
+    filtered = mbk_amg_sum(filtered, a.lanes);
+    strong_ones = mbk_amg_most(strong_ones, a.lanes);
+    if (at.row < a.rows && at.lane == 0) {
+      const double inverse = a.inverse[at.row];
+      const double diagonal =
+          filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;
+      a.filtered[at.row] = filtered;
+      a.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;
+      if (!a.known) {
+        a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;
+      }
+    }
+  }
+}
+
+// ---- The largest eigenvalue ----------------------------------------------------------------
+
+// Returns mbi_amg_hash of solve/amg/aggregate.c.
+MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {
+  mbk_u64 h = number + 0x9e3779b97f4a7c15ull;
+  h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
+  h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
+  return h ^ h >> 33;
+}
+
+// Returns the sum over the block, in every thread.
+MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {
+  sum = mbk_amg_sum(sum, 32);
+  mbk_block_sync();
+  if (mbk_lane() == 0) {
+    shared[mbk_thread() / 32] = sum;
+  }
+  mbk_block_sync();
+  sum = 0;
+  for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {
+    sum += shared[w];
+  }
+  return sum;
+}
+
+// Returns the sum of what the blocks of the last kernel have written, in every thread.
+MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {
+  double sum = 0;
+  for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {
+    sum += parts[i];
+  }
+  return mbk_amg_block_sum(sum, shared);
+}
+
+// Fills v with numbers between -1 and 1 that depend on the row alone, clears u, and writes
+// squares[block], this block's part of v'v. Shared, for this kernel and the next two:
+// double[MBK_AMG_THREADS / 32]. All have the same grid.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  double sum = 0;
+  MBK_AMG_EACH(i, a.rows) {
+    const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;
+    a.v[i] = v;
+    a.u[i] = 0;
+    sum += v * v;
+  }
+  sum = mbk_amg_block_sum(sum, (double *)shared);
+  if (mbk_thread() == 0) {
+    a.squares[mbk_block()] = sum;
+  }
+}
+
+// Computes w = D^-1/2 A D^-1/2 v / beta - beta u and dots[block], this block's part of v'w /
+// beta. Writes beta[step], the norm of v.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));
+  const double factor = beta > 0 ? 1 / beta : 0;
+  double dot = 0;
+  if (mbk_block() == 0 && mbk_thread() == 0) {
+    a.beta[a.step] = beta;
+  }
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    double sum = 0;
+    if (at.row < a.rows) {
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const mbk_i32 j = mbk_load(a.col_ind + k);
+        const double inverse = mbk_load(a.inverse + j);
+        sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);
+      }
+    }
+    sum = mbk_amg_sum(sum, a.lanes);
+    if (at.row < a.rows && at.lane == 0) {
+      const double inverse = mbk_load(a.inverse + at.row);
+      sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];
+      a.w[at.row] = sum;
+      dot += sum * a.v[at.row] * factor;
+    }
+  }
+  dot = mbk_amg_block_sum(dot, (double *)shared);
+  if (mbk_thread() == 0) {
+    a.dots[mbk_block()] = dot;
+  }
+}
+
+// Computes u = v / beta, w -= alpha u and squares[block], this block's part of w'w. Writes
+// alpha[step].
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];
+  const double factor = beta > 0 ? 1 / beta : 0;
+  double sum = 0;
+  if (mbk_block() == 0 && mbk_thread() == 0) {
+    a.alpha[a.step] = alpha;
+  }
+  MBK_AMG_EACH(i, a.rows) {
+    const double u = a.v[i] * factor, w = a.w[i] - alpha * u;
+    a.u[i] = u;
+    a.w[i] = w;
+    sum += w * w;
+  }
+  sum = mbk_amg_block_sum(sum, (double *)shared);
+  if (mbk_thread() == 0) {
+    a.squares[mbk_block()] = sum;
+  }
+}
+
+// Adds to *products the number of products in A P: row_ptr is that of P.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {
+  mbk_u64 sum = 0;
+  MBK_AMG_EACH(k, a.nnz) {
+    const mbk_i32 j = mbk_load(a.col_ind + k);
+    sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));
+  }
+  for (int d = 16; d > 0; d /= 2) {
+    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
+  }
+  if (mbk_lane() == 0 && sum > 0) {
+    mbk_atomic_add(a.products, sum);
+  }
+}
+
+// ---- Aggregates ---------------------------------------------------------------------------
+
+#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)
+
+// Returns the key of a node in a round: mbi_aggregate_key of solve/amg/aggregate.c, the largest
+// number for a root, or 0 for a node that is decided.
+MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {
+  return state == MBK_AMG_ROOT ? MBK_AMG_ROOT_KEY
+         : state == MBK_AMG_OPEN
+             ? (mbk_u64)1 << 62 |
+                   (mbk_amg_hash((mbk_u64)round << 32 | (mbk_u64)node) >> 34) << 31 |
+                   (mbk_u64)node
+             : 0;
+}
+
+// Writes to near[node] the largest key within distance 1. A node that has a root there, or
+// nothing undecided, keeps its number from the `first` round on.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    bool asks = at.row < a.rows;
+    mbk_u64 most = 0;
+    if (asks && !a.first) {
+      const mbk_u64 near = a.near[at.row];
+      asks = near != 0 && near != MBK_AMG_ROOT_KEY;
+    }
+    if (asks) {
+      most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const mbk_i32 j = mbk_load(a.links + k);
+        const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;
+        most = key > most ? key : most;
+      }
+    }
+    most = mbk_amg_most(most, a.lanes);
+    if (asks && at.lane == 0) {
+      a.near[at.row] = most;
+    }
+  }
+}
+
+// Makes undecided nodes roots whose key is the largest within distance 2, and decides those
+// that have a root there. Adds the number of others to *open.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  mbk_u32 open = 0;
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;
+    mbk_u64 most = 0;
+    if (asks) {
+      most = a.near[at.row];
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const mbk_i32 j = mbk_load(a.links + k);
+        const mbk_u64 key = j >= 0 ? a.near[j] : 0;
+        most = key > most ? key : most;
+      }
+    }
+    most = mbk_amg_most(most, a.lanes);
+    if (asks && at.lane == 0) {
+      const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);
+      if (most == MBK_AMG_ROOT_KEY || most == own) {
+        a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;
+        a.counts[at.row] = most == own;
+      } else {
+        open++;
+      }
+    }
+  }
+  for (int d = 16; d > 0; d /= 2) {
+    open += mbk_shuffle_xor(0xffffffffu, open, d, 32);
+  }
+  if (open > 0 && mbk_lane() == 0) {
+    mbk_atomic_add(a.open, open);
+  }
+}
+
+// Numbers the roots by the prefix sums of their counts, and gives nodes the aggregate of the
+// first root beside them; -1 where there is none.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  MBK_AMG_EACH(i, a.rows) {
+    mbk_i32 found = a.state[i] == MBK_AMG_ROOT ? a.counts[i] : -1;
+    const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
+    for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {
+      const mbk_i32 j = mbk_load(a.links + k);
+      found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.counts[j] : -1;
+    }
+    a.aggregate[i] = found;
+  }
+}
+
+// Gives each node that is left over the aggregate of most of its strong neighbours; of several,
+// the lowest. Writes `joined`, the aggregates of all nodes.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  MBK_AMG_EACH(i, a.rows) {
+    mbk_i32 found = a.aggregate[i];
+    if (found < 0) {
+      const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);
+      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
+      mbk_u32 most = 0;
+      for (mbk_u32 k = begin; k < end; k++) {
+        const mbk_i32 j = mbk_load(a.links + k);
+        const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;
+        mbk_u32 count = 0, looked = 0;
+        for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {
+          const mbk_i32 other = mbk_load(a.links + l);
+          looked += other >= 0;
+          count += other >= 0 && a.aggregate[other] == candidate;
+        }
+        if (count > most || (count == most && count > 0 && candidate < found)) {
+          most = count;
+          found = candidate;
+        }
+      }
+    }
+    a.joined[i] = found;
+  }
+}
+
+// ---- Tentative prolongation ---------------------------------------------------------------
+
+// Returns row `i` of the near-null-space: 1 if none is given.
+MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {
+  return near != nullptr ? mbk_load(near + i) : 1;
+}
+
+// Writes to coarse[c] the norm of the near-null-space over aggregate c. The rows of the
+// aggregate are among the columns of row c of R.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
+  MBK_AMG_ROWS(at, a.lanes, a.aggregates) {
+    double sum = 0;
+    if (at.row < a.aggregates) {
+      MBK_AMG_ENTRIES(k, a.r_ptr, at) {
+        const mbk_i32 i = mbk_load(a.r_col + k);
+        const double near = mbk_amg_near(a.near, i);
+        sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? near * near : 0;
+      }
+    }
+    sum = mbk_amg_sum(sum, a.lanes);
+    if (at.row < a.aggregates && at.lane == 0) {
+      a.coarse[at.row] = sqrt(sum);
+    }
+  }
+}
+
+// Writes t[i], the near-null-space over the norm of it in its aggregate.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
+  MBK_AMG_EACH(i, a.rows) {
+    const mbk_i32 c = mbk_load(a.aggregate + i);
+    const double norm = c >= 0 ? a.coarse[c] : 0;
+    a.t[i] = norm > 0 ? mbk_amg_near(a.near, (mbk_i32)i) / norm : 0;
+  }
+}

@@ -1,0 +1,65 @@
+// Arguments of the kernels in solve/amg/setup.cu, for host and device.
+typedef struct mbk_amg_strength_arguments {
+  mbk_u64 rows;
+  MBK_POINTER(const mbk_i32) row_ptr, col_ind;
+  MBK_POINTER(const double) values;
+  mbk_u32 lanes;
+  mbk_u32 known;
+  double theta;
+  MBK_POINTER(double) roots;
+  MBK_POINTER(mbk_i32) links;
+  MBK_POINTER(mbk_u8) state;
+  MBK_POINTER(double) inverse, filtered, scale;
+  double least;
+  MBK_POINTER(mbk_u64) bound;
+  MBK_POINTER(mbk_u32) unsorted, missing;
+} mbk_amg_strength_arguments;
+
+typedef struct mbk_amg_lanczos_arguments {
+  mbk_u64 rows;
+  MBK_POINTER(const mbk_i32) row_ptr, col_ind;
+  MBK_POINTER(const double) values, inverse;
+  mbk_u32 lanes, step;
+  MBK_POINTER(double) v, u, w, dots, squares, alpha, beta;
+} mbk_amg_lanczos_arguments;
+
+typedef struct mbk_amg_products_arguments {
+  mbk_u64 nnz;
+  MBK_POINTER(const mbk_i32) col_ind, row_ptr;
+  MBK_POINTER(mbk_u64) products;
+} mbk_amg_products_arguments;
+
+typedef struct mbk_amg_aggregate_arguments {
+  mbk_u64 rows;
+  MBK_POINTER(const mbk_i32) row_ptr, links;
+  mbk_u32 lanes;
+  mbk_u32 round, first;
+  MBK_POINTER(mbk_u8) state;
+  MBK_POINTER(mbk_u64) near;
+  MBK_POINTER(mbk_u32) open;
+  MBK_POINTER(mbk_i32) counts, aggregate, joined;
+} mbk_amg_aggregate_arguments;
+
+typedef struct mbk_amg_tentative_arguments {
+  mbk_u64 rows, aggregates;
+  MBK_POINTER(const mbk_i32) r_ptr, r_col, aggregate;
+  MBK_POINTER(const double) near;
+  mbk_u32 lanes;
+  MBK_POINTER(double) coarse, t;
+} mbk_amg_tentative_arguments;
+
+typedef struct mbk_amg_move_arguments {
+  mbk_u64 count;
+  MBK_POINTER(const mbk_i32) places;
+  MBK_POINTER(const double) from;
+  MBK_POINTER(double) to;
+  MBK_POINTER(float) rounded;
+} mbk_amg_move_arguments;
+
+typedef struct mbk_amg_copy_arguments {
+  mbk_u64 rows, nnz;
+  MBK_POINTER(const void) row_ptr, col_ind, values;
+  mbk_u32 wide_ptr, wide_col, base, value_bytes;
+  MBK_POINTER(mbk_i32) row_ptr_to, col_ind_to;
+  MBK_POINTER(double) values_to;
+} mbk_amg_copy_arguments;

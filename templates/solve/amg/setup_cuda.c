@@ -1,0 +1,546 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "solve/amg/amg_cuda.h"
+
+/* The levels of algebraic multigrid on the GPU, each made from the last. The kernels are in
+ * solve/amg/setup.cu. */
+
+#define MBI_AMG_BLOCKS 8192 /* the most thread blocks of a kernel that takes any grid */
+#define MBI_AMG_PARTS 512   /* the most thread blocks whose sums are added up */
+
+/* Returns the number of thread blocks for `count` threads. */
+static int64_t mbi_amg_blocks(int64_t count) {
+  const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
+  return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
+}
+
+/* Returns the lanes for a row of `nnz` / `rows` entries, 1 to 32. */
+static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
+  uint32_t lanes = 1;
+  while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) {
+    lanes *= 2;
+  }
+  return lanes;
+}
+
+static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
+                                 const void *arguments) {
+  return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
+}
+
+static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                  mbi_devptr *address) {
+  return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
+}
+
+static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                    mbi_devptr *address) {
+  return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
+}
+
+/* Enqueues a copy of `count` numbers to `to`, or rounded to `rounded`: those of `from`, in
+ * their order or from `places`. */
+static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
+                                  int64_t count, mbi_devptr to, mbi_devptr rounded) {
+  mbk_amg_move_arguments arguments;
+  arguments.count = (uint64_t)count;
+  arguments.places = places;
+  arguments.from = from;
+  arguments.to = to;
+  arguments.rounded = rounded;
+  return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
+}
+
+/* ---- The matrix -------------------------------------------------------------------------- */
+
+/* Returns whether the set-up can run on the GPU: a whole CSR, not too large for 32-bit offsets.
+ */
+MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view) {
+  return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
+         view->rows < INT32_MAX;
+}
+
+/* Uploads an array of the view, unless it is in GPU memory; `there` keeps its address. */
+static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
+                                   mbi_devptr *there, const void **array) {
+  if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) {
+    return MERBIT_OK;
+  }
+  if (*there == 0) {
+    MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, there));
+  }
+  MBI_TRY(mbi_device_upload(gpu->context, *there, *array, bytes));
+  *array = mbi_device_pointer(*there);
+  return MERBIT_OK;
+}
+
+/* Sets `to` to the view's matrix: its own arrays where their types fit, copies of the others.
+ * With `values_only`, takes values alone. */
+static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
+                                     int values_only, mbi_amg_there *to) {
+  const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
+  merbit_view there = *given;
+  const merbit_view *view = &there;
+  mbk_amg_copy_arguments arguments;
+  if (!values_only) {
+    MBI_TRY(mbi_amg_array(gpu, given,
+                          ((size_t)given->rows + 1) * mbi_index_bytes(given->offset_type),
+                          &gpu->arrays[0], &there.row_ptr));
+    MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_index_bytes(given->index_type),
+                          &gpu->arrays[1], &there.col_ind));
+  }
+  MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_type_size(mbi_view_type(given)),
+                        &gpu->arrays[2], &there.values));
+  memset(&arguments, 0, sizeof arguments);
+  arguments.rows = (uint64_t)view->rows;
+  arguments.nnz = (uint64_t)view->nnz;
+  arguments.values = mbi_device_address(view->values);
+  arguments.wide_ptr = view->offset_type == MERBIT_INDEX_64;
+  arguments.wide_col = view->index_type == MERBIT_INDEX_64;
+  arguments.base = (uint32_t)view->base;
+  arguments.value_bytes =
+      view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
+  if (!values_only) {
+    arguments.row_ptr = mbi_device_address(view->row_ptr);
+    arguments.col_ind = mbi_device_address(view->col_ind);
+    to->rows = view->rows;
+    to->cols = view->cols;
+    to->nnz = view->nnz;
+    to->row_ptr = arguments.row_ptr;
+    to->col_ind = arguments.col_ind;
+    if (arguments.wide_ptr || view->base != 0) {
+      MBI_TRY(mbi_amg_keep(gpu, view->rows + 1, sizeof(int32_t), &to->row_ptr));
+      arguments.row_ptr_to = to->row_ptr;
+    }
+    if (arguments.wide_col || view->base != 0) {
+      MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(int32_t), &to->col_ind));
+      arguments.col_ind_to = to->col_ind;
+    }
+    if (!same_type) {
+      MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(double), &to->values));
+    }
+  }
+  if (same_type) {
+    to->values = arguments.values;
+  } else {
+    arguments.values_to = to->values;
+  }
+  if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
+    return MERBIT_OK;
+  }
+  return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
+}
+
+/* Enqueues the values of A, the sorted copy of gpu->given without duplicates: its product with
+ * the unit matrix. With `columns`, sets its structure first. */
+static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
+  mbi_amg_there unit;
+  memset(&unit, 0, sizeof unit);
+  unit.rows = unit.cols = gpu->given.cols;
+  if (columns) {
+    MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &unit, 0, a));
+    MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
+  }
+  return mbi_amg_product_values(gpu, &gpu->given, &unit, NULL, a);
+}
+
+/* ---- Strength and aggregates ------------------------------------------------------------- */
+
+/* Returns the address of a number that the kernels report. */
+#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
+
+static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+  return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
+}
+
+/* Enqueues what looks at the rows of A: the inverse diagonal and a bound of lambda; or, with
+ * `links`, the strong entries, unless they are known, and the diagonal of A_F. */
+static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, double theta,
+                                    int links, int known, mbi_devptr roots, mbi_devptr state) {
+  const mbi_amg_there *a = &level->a;
+  mbk_amg_strength_arguments arguments;
+  arguments.rows = (uint64_t)a->rows;
+  arguments.row_ptr = a->row_ptr;
+  arguments.col_ind = a->col_ind;
+  arguments.values = a->values;
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.known = (uint32_t)known;
+  arguments.theta = theta;
+  arguments.roots = roots;
+  arguments.links = level->links;
+  arguments.state = state;
+  arguments.inverse = level->inverse;
+  arguments.filtered = level->filtered;
+  arguments.scale = level->scale;
+  arguments.least = MBI_AMG_LEAST_DIAGONAL;
+  arguments.bound = mbi_amg_bound(gpu, level);
+  arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
+  arguments.missing = MBI_AMG_FACT(gpu, missing);
+  return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
+                     &arguments);
+}
+
+/* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */
+static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+  const mbi_amg_there *a = &level->a;
+  const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
+  mbk_amg_lanczos_arguments arguments;
+  mbi_devptr *const vectors[] = {&arguments.v, &arguments.u, &arguments.w, &arguments.dots,
+                                 &arguments.squares};
+  mbi_devptr swap;
+  int64_t grid;
+  int i;
+  arguments.rows = (uint64_t)a->rows;
+  arguments.row_ptr = a->row_ptr;
+  arguments.col_ind = a->col_ind;
+  arguments.values = a->values;
+  arguments.inverse = level->inverse;
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.alpha = MBI_AMG_FACT(gpu, alpha);
+  arguments.beta = MBI_AMG_FACT(gpu, beta);
+  grid = mbi_amg_blocks(a->rows * arguments.lanes);
+  grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
+  for (i = 0; i < 5; i++) {
+    MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
+  }
+  MBI_TRY(
+      mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));
+  for (i = 0; i < MBI_LAMBDA_STEPS; i++) {
+    arguments.step = (uint32_t)i;
+    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_MULTIPLY, grid, MBI_AMG_THREADS, shared,
+                           &arguments));
+    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_SUBTRACT, grid, MBI_AMG_THREADS, shared,
+                           &arguments));
+    swap = arguments.v;
+    arguments.v = arguments.w;
+    arguments.w = swap;
+  }
+  return MERBIT_OK;
+}
+
+/* Sets level->lambda as mbi_amg_diagonal does, from the bound that the GPU computes. Waits. */
+static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+  mbi_amg_facts facts;
+  int steps = 0;
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  level->lambda = facts.bound[level - gpu->levels];
+  if (level == gpu->levels && facts.missing != 0) {
+    return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
+  }
+  if (level->lambda - level->lambda != 0) {
+    return mbi_amg_fail_bound(gpu->context);
+  }
+  if (level->lambda > MBI_LAMBDA_DOMINANT) {
+    MBI_TRY(mbi_amg_lanczos(gpu, level));
+    MBI_TRY(mbi_amg_read(gpu, &facts));
+    while (steps < MBI_LAMBDA_STEPS && facts.beta[steps] > MBI_LAMBDA_LEAST * level->lambda) {
+      steps++;
+    }
+    level->lambda =
+        fmin(level->lambda, MBI_LAMBDA_SAFETY *
+                                mbi_amg_largest(facts.alpha, facts.beta, steps, level->lambda));
+  }
+  return MERBIT_OK;
+}
+
+/* Runs rounds until all nodes are decided. Waits. */
+static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
+  const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
+  mbi_amg_facts facts;
+  int i;
+  arguments->first = 1;
+  arguments->round = 0;
+  arguments->open = MBI_AMG_FACT(gpu, open);
+  do {
+    for (i = 0; i < MBI_AMG_ROUNDS; i++, arguments->first = 0) {
+      arguments->round++;
+      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NEAR_KEYS, threads, arguments));
+      MBI_TRY(mbi_device_zero(gpu->context, arguments->open, sizeof facts.open, NULL));
+      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_DECIDE, threads, arguments));
+    }
+    MBI_TRY(mbi_amg_read(gpu, &facts));
+  } while (facts.open > 0);
+  return MERBIT_OK;
+}
+
+/* Sets level->aggregate and level->aggregates. Waits. */
+static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                             mbi_devptr state) {
+  const mbi_amg_there *a = &level->a;
+  mbk_amg_aggregate_arguments arguments;
+  mbi_amg_facts facts;
+  arguments.rows = (uint64_t)a->rows;
+  arguments.row_ptr = a->row_ptr;
+  arguments.links = level->links;
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.state = state;
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
+  MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
+  arguments.joined = level->aggregate;
+  MBI_TRY(
+      mbi_device_zero(gpu->context, arguments.counts, (size_t)a->rows * sizeof(int32_t), NULL));
+  MBI_TRY(mbi_amg_rounds(gpu, &arguments));
+  MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  level->aggregates = (int32_t)facts.total;
+  return MERBIT_OK;
+}
+
+/* ---- Levels ------------------------------------------------------------------------------ */
+
+/* Returns T as a matrix that mbi_amg_product_columns takes. */
+static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
+  mbi_amg_there t;
+  memset(&t, 0, sizeof t);
+  t.rows = level->a.rows;
+  t.cols = level->aggregates;
+  t.col_ind = level->aggregate;
+  t.values = level->t;
+  return t;
+}
+
+/* Returns A with its links for columns: without weak entries and diagonal; without any entries
+ * if P = T. */
+static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
+  mbi_amg_there a = level->a;
+  a.col_ind = level->links;
+  a.row_ptr = level->empty != 0 ? level->empty : a.row_ptr;
+  return a;
+}
+
+/* Enqueues the tentative prolongation and the near-null-space of the next level. */
+static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                             mbi_devptr coarse) {
+  mbk_amg_tentative_arguments arguments;
+  arguments.rows = (uint64_t)level->a.rows;
+  arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
+  arguments.r_ptr = level->r.row_ptr;
+  arguments.r_col = level->r.col_ind;
+  arguments.aggregate = level->aggregate;
+  arguments.near = level->near;
+  arguments.lanes = mbi_amg_row_lanes(level->r.rows, level->r.nnz);
+  arguments.coarse = coarse;
+  arguments.t = level->t;
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NORMS, (int64_t)level->aggregates * arguments.lanes,
+                      &arguments));
+  return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, level->a.rows, &arguments);
+}
+
+/* Enqueues the values of P and R, and of the next level's matrix. */
+static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
+                                             const mbi_amg_there *coarse) {
+  const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
+  mbi_amg_there ap = level->ap;
+  MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
+  MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
+  MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
+  MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
+  return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
+}
+
+/* Sets the structure of P: that of T if A P would fill up, as mbi_amg_smooth decides. */
+static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+  const mbi_amg_there t = mbi_amg_tentative_of(level);
+  const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
+  mbi_amg_there a = mbi_amg_filtered(level);
+  mbk_amg_products_arguments arguments;
+  mbi_amg_facts facts;
+  MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
+  if (level->p.longest <= MBI_AMG_DENSE) {
+    return MERBIT_OK;
+  }
+  arguments.nnz = (uint64_t)level->a.nnz;
+  arguments.col_ind = level->a.col_ind;
+  arguments.row_ptr = level->p.row_ptr;
+  arguments.products = MBI_AMG_FACT(gpu, products);
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_PRODUCTS, level->a.nnz, &arguments));
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  if ((double)facts.products <= (double)MBI_AMG_DENSE * (double)level->a.nnz) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, &level->empty));
+  MBI_TRY(mbi_device_zero(gpu->context, level->empty, bytes, NULL));
+  a = mbi_amg_filtered(level);
+  return mbi_amg_product_columns(gpu, &a, &t, 1, &level->p);
+}
+
+/* Makes `next` from `level`, whose aggregates are known. */
+static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                      mbi_amg_gpu_level *next) {
+  MBI_TRY(mbi_amg_prolong(gpu, level));
+  MBI_TRY(mbi_amg_turn(gpu, &level->p, &level->r, &level->places));
+  MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
+  MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
+  MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
+  MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->near));
+  MBI_TRY(mbi_amg_tentative_there(gpu, level, next->near));
+  MBI_TRY(mbi_amg_product_columns(gpu, &level->a, &level->p, 0, &level->ap));
+  MBI_TRY(mbi_amg_product_columns(gpu, &level->r, &level->ap, 0, &next->a));
+  MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
+  return mbi_amg_galerkin_values(gpu, level, &next->a);
+}
+
+/* Makes levels[1], levels[2], ... from levels[0], which has `a` and `near`. */
+static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
+  double theta = MBI_AMG_THETA;
+  for (;; theta /= 2) {
+    mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
+    const int64_t rows = level->a.rows;
+    mbi_devptr roots, state;
+    mbi_amg_facts facts;
+    mbi_amg_pool_reset(&gpu->scratch);
+    MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
+    MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &roots));
+    MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &state));
+    MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+    if (gpu->count == 1) {
+      MBI_TRY(mbi_amg_read(gpu, &facts));
+      if (facts.unsorted) {
+        gpu->given = level->a;
+        MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
+        MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
+        MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+      }
+    }
+    MBI_TRY(mbi_amg_find_lambda(gpu, level));
+    if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) {
+      return MERBIT_OK;
+    }
+    MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
+    MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->filtered));
+    MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->scale));
+    MBI_TRY(mbi_amg_strong(gpu, level, theta, 1, 0, roots, state));
+    MBI_TRY(mbi_amg_find_aggregates(gpu, level, state));
+    if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
+      level->aggregates = 0;
+      return MERBIT_OK;
+    }
+    MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
+  }
+}
+
+/* Waits for the set-up. */
+static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
+  MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
+  mbi_amg_pool_release(gpu->context, &gpu->scratch);
+  return MERBIT_OK;
+}
+
+/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes. `near` is the near-null-space in host
+ * memory, or NULL for the constant. The hierarchy may use the view's arrays. On failure, and at
+ * the end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
+                                              const merbit_view *view, const double *near) {
+  const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
+  memset(gpu, 0, sizeof *gpu);
+  gpu->context = context;
+  gpu->keep.grow = gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
+  MBI_TRY(mbi_amg_gpu_open(gpu));
+  MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
+  MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
+  if (near != NULL) {
+    MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].near));
+    MBI_TRY(mbi_device_upload(context, gpu->levels[0].near, near,
+                              (size_t)view->rows * sizeof(double)));
+  }
+  MBI_TRY(mbi_amg_gpu_coarsen(gpu));
+  return mbi_amg_finish(gpu);
+}
+
+/* Renews the values of the hierarchy for new values of the matrix, which are in GPU memory. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
+  mbi_amg_there *a = &gpu->levels[0].a;
+  int l;
+  MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof(mbi_amg_facts), NULL));
+  if (gpu->given.row_ptr != 0) {
+    MBI_TRY(mbi_amg_convert(gpu, view, 1, &gpu->given));
+    MBI_TRY(mbi_amg_sort_rows(gpu, 0, a));
+  } else {
+    MBI_TRY(mbi_amg_convert(gpu, view, 1, a));
+  }
+  for (l = 0; l < gpu->count; l++) {
+    mbi_amg_gpu_level *level = &gpu->levels[l];
+    mbi_devptr roots;
+    mbi_amg_pool_reset(&gpu->scratch);
+    MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(double), &roots));
+    MBI_TRY(mbi_amg_strong(gpu, level, 0, 0, 0, roots, 0));
+    MBI_TRY(mbi_amg_find_lambda(gpu, level));
+    if (l + 1 < gpu->count) {
+      MBI_TRY(mbi_amg_strong(gpu, level, 0, 1, 1, 0, 0));
+      MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
+    }
+  }
+  return mbi_amg_finish(gpu);
+}
+
+/* ---- What the cycle takes ---------------------------------------------------------------- */
+
+/* Enqueues a copy of the inverse diagonal of level `l`, in the type of the cycle. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
+                                               mbi_devptr to) {
+  const mbi_amg_gpu_level *level = &gpu->levels[l];
+  return mbi_amg_move(gpu, level->inverse, 0, level->a.rows, type == MERBIT_F32 ? 0 : to,
+                      type == MERBIT_F32 ? to : 0);
+}
+
+/* Sets the view of a matrix of level `l`: 0: A, 1: P, 2: R, with values in the type of the
+ * cycle. Enqueues their conversion. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
+                                            merbit_type type, merbit_view *view) {
+  mbi_amg_gpu_level *level = &gpu->levels[l];
+  const mbi_amg_there *csr = which == 0 ? &level->a : which == 1 ? &level->p : &level->r;
+  mbi_devptr *single = &level->single[which];
+  *view = merbit_csr(csr->rows, csr->cols, csr->nnz, mbi_device_pointer(csr->row_ptr),
+                     mbi_device_pointer(csr->col_ind), mbi_device_pointer(csr->values));
+  view->memory = MERBIT_MEMORY_DEVICE;
+  view->value_type = type;
+  if (type == MERBIT_F32) {
+    if (*single == 0) {
+      MBI_TRY(mbi_amg_keep(gpu, csr->nnz, sizeof(float), single));
+    }
+    view->values = mbi_device_pointer(*single);
+    return mbi_amg_move(gpu, csr->values, 0, csr->nnz, 0, *single);
+  }
+  return MERBIT_OK;
+}
+
+/* Sets `csr` to a copy of the last level's matrix. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
+  const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
+  merbit_context *context = gpu->context;
+  csr->rows = csr->cols = a->rows;
+  csr->nnz = a->nnz;
+  MBI_TRY(mbi_allocate_array(context, a->rows + 1, sizeof(int32_t), "the coarsest matrix",
+                             (void **)&csr->row_ptr));
+  MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(int32_t), "the coarsest matrix",
+                             (void **)&csr->col_ind));
+  MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(double), "the coarsest matrix",
+                             (void **)&csr->values));
+  MBI_TRY(mbi_device_download(context, csr->row_ptr, a->row_ptr,
+                              ((size_t)a->rows + 1) * sizeof(int32_t)));
+  MBI_TRY(
+      mbi_device_download(context, csr->col_ind, a->col_ind, (size_t)a->nnz * sizeof(int32_t)));
+  return mbi_device_download(context, csr->values, a->values, (size_t)a->nnz * sizeof(double));
+}
+
+/* Returns the bytes of GPU memory that the hierarchy holds. */
+MBI_INTERNAL uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
+  uint64_t bytes = 0;
+  int i;
+  for (i = 0; i < gpu->keep.count; i++) {
+    bytes += gpu->keep.bytes[i];
+  }
+  return bytes;
+}
+
+MBI_INTERNAL void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
+  mbi_amg_pool_release(gpu->context, &gpu->keep);
+  mbi_amg_pool_release(gpu->context, &gpu->scratch);
+  mbi_program_destroy(gpu->context, &gpu->program);
+  mbi_program_destroy(gpu->context, &gpu->transpose.program);
+}

@@ -1,0 +1,157 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "solve/amg/amg.h"
+
+/* Multigrid: the prolongation, which is T after one step of a damped
+ * Jacobi iteration with the filtered matrix A_F (Vanek, Mandel, Brezina 1996, section 4). */
+
+typedef struct mbi_smooth {
+  mbi_amg_build build;
+  mbi_amg_level *level;
+  double factor;
+} mbi_smooth;
+
+/* Sets values[c], c < count, to the row of P for A's row, where marks[g] is the place of
+ * aggregate g. */
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks,
+                           int32_t start, double *values, int64_t count) {
+  const mbi_amg_level *level = s->level;
+  const mbi_amg_csr *a = &level->a, *strong = &level->strong;
+  const int block = level->block, vectors = level->vectors;
+  const int64_t node = row / block, first = node * block;
+  const double *t = level->t;
+  int64_t next = strong->row_ptr[node], end = strong->row_ptr[node + 1], k, c;
+  double diagonal = 0;
+  for (c = 0; c < count; c++) {
+    values[c] = 0;
+  }
+  for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+    int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
+    double *to;
+    while (next < end && strong->col_ind[next] < other) {
+      next++;
+    }
+    if (other != node && (next == end || strong->col_ind[next] != other)) {
+      column = first + (column - other * block); /* weak: it counts as one of the own block */
+      other = node;
+    }
+    diagonal += column == row ? a->values[k] : 0;
+    if (level->aggregate[other] >= 0) {
+      to = values + (int64_t)(marks[level->aggregate[other]] - start) * vectors;
+      for (c = 0; c < vectors; c++) {
+        to[c] += a->values[k] * t[column * vectors + c];
+      }
+    }
+  }
+  if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
+    diagonal =
+        MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
+  }
+  diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
+  for (c = 0; c < count; c++) {
+    values[c] *= diagonal;
+  }
+  for (c = 0; c < vectors; c++) {
+    values[(int64_t)(marks[level->aggregate[node]] - start) * vectors + c] +=
+        t[row * vectors + c];
+  }
+}
+
+/* Appends a task's rows of P. All rows of a node have the same columns: those of the aggregates
+ * of the node and its strong neighbours. */
+static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
+  const mbi_smooth *s = (const mbi_smooth *)build->self;
+  const mbi_amg_level *level = s->level;
+  const mbi_amg_csr *strong = &level->strong;
+  const int block = level->block, vectors = level->vectors;
+  const int64_t last = mbi_amg_share(strong, build->tasks, task + 1);
+  mbi_amg_part *part = &build->parts[task];
+  int64_t node = mbi_amg_share(strong, build->tasks, task), k;
+  int row, c;
+  for (; node < last; node++) {
+    const int64_t room = (strong->row_ptr[node + 1] - strong->row_ptr[node] + 1) * vectors;
+    const int32_t start = (int32_t)part->used;
+    int32_t *col_ind, found = 0;
+    if (level->aggregate[node] < 0) {
+      for (row = 0; row < block; row++) {
+        build->to->row_ptr[node * block + row + 1] = 0;
+      }
+      continue;
+    }
+    if (!mbi_amg_reserve(build, task, room * block)) {
+      return;
+    }
+    col_ind = part->col_ind + start;
+    marks[level->aggregate[node]] = start;
+    col_ind[found++] = level->aggregate[node];
+    for (k = strong->row_ptr[node]; !level->plain && k < strong->row_ptr[node + 1]; k++) {
+      const int32_t aggregate = level->aggregate[strong->col_ind[k]];
+      if (aggregate >= 0 && marks[aggregate] < start) {
+        marks[aggregate] = start;
+        col_ind[found++] = aggregate;
+      }
+    }
+    mbi_amg_sort(col_ind, found);
+    for (k = found - 1; k >= 0; k--) {
+      const int32_t aggregate = col_ind[k];
+      marks[aggregate] = start + (int32_t)k;
+      for (c = vectors - 1; c >= 0; c--) {
+        col_ind[k * vectors + c] = aggregate * vectors + c;
+      }
+    }
+    found *= vectors;
+    for (row = 0; row < block; row++) {
+      if (level->plain) {
+        memcpy(part->values + part->used, level->t + (node * block + row) * vectors,
+               (size_t)found * sizeof *part->values);
+      } else {
+        mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+      }
+      memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
+      part->used += found;
+      build->to->row_ptr[node * block + row + 1] = found;
+    }
+  }
+}
+
+/* Returns whether A P would have more than MBI_AMG_DENSE entries for each of A and vector:
+ * those of graphs with hubs, whose neighbours all become neighbours of each other. */
+static int mbi_smooth_dense(const mbi_amg_level *level) {
+  const mbi_amg_csr *a = &level->a;
+  const int32_t *row_ptr = level->p.row_ptr;
+  double products = 0;
+  int64_t k;
+  for (k = 0; k < a->nnz; k++) {
+    products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]];
+  }
+  return products > (double)MBI_AMG_DENSE * (double)a->nnz * level->vectors;
+}
+
+MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
+  mbi_smooth s;
+  memset(&s, 0, sizeof s);
+  s.level = level;
+  s.factor = level->lambda > 0 ? MBI_AMG_OMEGA / level->lambda : 0;
+  s.build.to = &level->p;
+  s.build.what = "the prolongation";
+  s.build.rows = mbi_smooth_rows;
+  s.build.self = &s;
+  s.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+  s.build.valued = 1;
+  s.build.columns = level->aggregates;
+  s.build.hint = 3 * level->a.rows * level->vectors;
+  MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
+                            (int64_t)level->aggregates * level->vectors));
+  if (level->plain || !mbi_smooth_dense(level)) {
+    return MERBIT_OK;
+  }
+  level->plain = 1;
+  mbi_amg_csr_release(context, &level->p);
+  return mbi_amg_build_run(context, &s.build, level->a.rows,
+                           (int64_t)level->aggregates * level->vectors);
+}
+
+MBI_INTERNAL merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
+  const merbit_view view = mbi_amg_view(&level->p);
+  return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
+}

@@ -1,0 +1,208 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "spmv/plan/plan.h"
+#include "solve/precondition/precondition.h"
+
+/* CHEBYSHEV: M^-1 = p(D^-1 A) D^-1, where p is the polynomial of degree desc.degree for which
+ * 1 - t p(t) is least on an interval: Golub, Varga, "Chebyshev Semi-Iterative Methods",
+ * Numerische Mathematik 3 (1961); Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed.
+ * (2003), section 12.3. The interval is that of the Ritz values of some steps of Lanczos, a
+ * little longer. With an even degree M is positive definite however far the eigenvalues reach
+ * beyond it. */
+#define MBI_LANCZOS_STEPS 16
+#define MBI_CHEBYSHEV_MARGIN 1.05 /* the interval's end, in largest Ritz values */
+#define MBI_CHEBYSHEV_RATIO                                                                    \
+  1e-4 /* the interval begins at no less than this part of its end                             \
+        */
+
+typedef struct mbi_chebyshev {
+  double low, high; /* the interval */
+} mbi_chebyshev;
+
+/* Returns how many eigenvalues of the symmetric tridiagonal matrix are below t: Golub, Van
+ * Loan, "Matrix Computations", 4th ed., section 8.4.1. Row k has t[3 k] on the diagonal and t[3
+ * k + 1] before it. */
+static int mbi_lanczos_below(const double *t, int size, double at) {
+  double pivot = 1;
+  int k, below = 0;
+  for (k = 0; k < size; k++) {
+    const double off = k > 0 ? t[3 * k + 1] : 0;
+    pivot = t[3 * k] - at - (off * off) / pivot;
+    pivot = pivot == 0 ? DBL_MIN : pivot;
+    below += pivot < 0;
+  }
+  return below;
+}
+
+/* Returns the smallest eigenvalue (index 0) or the largest (index size - 1) by bisection. */
+static double mbi_lanczos_value(const double *t, int size, int index) {
+  double most = 0, low, high;
+  int k;
+  for (k = 0; k < size; k++) {
+    const double row =
+        fabs(t[3 * k]) + (k > 0 ? t[3 * k + 1] : 0) + (k + 1 < size ? t[3 * k + 4] : 0);
+    most = row > most ? row : most;
+  }
+  low = -most;
+  high = most;
+  for (k = 0; k < 60; k++) {
+    const double middle = 0.5 * (low + high);
+    if (mbi_lanczos_below(t, size, middle) > index) {
+      high = middle;
+    } else {
+      low = middle;
+    }
+  }
+  return 0.5 * (low + high);
+}
+
+/* Computes A x of the vector in MBI_PRE_OWN. */
+static merbit_status mbi_chebyshev_product(merbit_solver *engine, void *stream) {
+  void *const *at = engine->v.at;
+  return merbit_spmv(engine->plan, NULL, NULL, at[MBI_PRE_OWN], NULL, at[MBI_PRE_OWN + 1],
+                     stream);
+}
+
+/* Makes the newest vector the one before the next. */
+static void mbi_chebyshev_swap(merbit_solver *engine) {
+  void *newest = engine->v.at[MBI_PRE_OWN + 2];
+  engine->v.at[MBI_PRE_OWN + 2] = engine->v.at[MBI_PRE_OWN];
+  engine->v.at[MBI_PRE_OWN] = newest;
+}
+
+/* Runs Lanczos and reads its numbers into engine->seen. */
+static merbit_status mbi_chebyshev_lanczos(merbit_preconditioner *p, int steps) {
+  merbit_solver *engine = p->engine;
+  int k;
+  MBI_TRY(mbi_precondition_step(p, MBI_PRE_START, NULL, NULL, NULL));
+  for (k = 0; k < steps; k++) {
+    MBI_TRY(mbi_chebyshev_product(engine, NULL));
+    MBI_TRY(mbi_precondition_step(p, MBI_PRE_ALPHA_STEP, NULL, NULL, NULL));
+    MBI_TRY(mbi_precondition_step(p, MBI_PRE_NEXT, NULL, NULL, NULL));
+    mbi_chebyshev_swap(engine);
+  }
+  return mbi_solve_download(engine, &engine->seen, engine->memory, sizeof engine->seen);
+}
+
+/* Sets the interval from the numbers of Lanczos. Fails if `a` cannot be symmetric positive
+ * definite. */
+static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merbit_view *a,
+                                            int steps, mbi_chebyshev *own) {
+  const double *t = p->engine->seen.ring;
+  const double epsilon = p->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+  double low, high, skew = 0;
+  int size = 0;
+  while (size < steps && (size == 0 || t[3 * size + 1] > 1e3 * epsilon * fabs(t[0]))) {
+    size++; /* a vector of length 0 ends Lanczos; one that is not finite too */
+  }
+  low = mbi_lanczos_value(t, size, 0);
+  high = mbi_lanczos_value(t, size, size - 1);
+  while (--size > 0) {
+    const double differ = fabs(t[3 * size + 2] - t[3 * size + 1]);
+    skew = differ > skew ? differ : skew;
+  }
+  if (p->engine->seen.state.scalar[MBI_PRE_NEGATIVE] > 0 || !(high > 0) || !(high <= DBL_MAX) ||
+      low < -1e3 * epsilon * high || skew > sqrt(epsilon) * high) {
+    MBI_TRY(mbi_precondition_examine(p, a));
+    return mbi_fail(
+        p->context, MERBIT_INVALID_MATRIX,
+        "Lanczos finds %g to %g for the eigenvalues of D^-1 A, with the diagonal D of "
+        "A: %s " MBI_PRE_NEEDS_SPD,
+        low, high, mbi_precondition_name(p->desc.kind));
+  }
+  own->high = MBI_CHEBYSHEV_MARGIN * high;
+  own->low = low > MBI_CHEBYSHEV_RATIO * own->high ? low : MBI_CHEBYSHEV_RATIO * own->high;
+  return MERBIT_OK;
+}
+
+/* Finds the interval and the factors of the steps: Saad, algorithm 12.1. */
+static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
+  mbi_chebyshev *own = (mbi_chebyshev *)p->state;
+  const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
+  double factors[2 * (MBI_PRE_DEGREE_MOST + 1)] = {0};
+  double theta, delta, rho;
+  merbit_status status;
+  int k;
+  if (p->n == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_precondition_enter(p));
+  status = mbi_chebyshev_lanczos(p, steps);
+  if (status == MERBIT_OK) {
+    status = mbi_chebyshev_interval(p, a, steps, own);
+  }
+  theta = 0.5 * (own->high + own->low);
+  delta = 0.5 * (own->high - own->low);
+  rho = delta / theta;
+  factors[0] = 1 / theta;
+  for (k = 1; k <= p->desc.degree; k++) {
+    const double last = rho;
+    rho = 1 / (2 * theta / delta - last);
+    factors[2 * k] = rho * last;
+    factors[2 * k + 1] = 2 * rho / delta;
+  }
+  if (status == MERBIT_OK) {
+    status =
+        mbi_solve_upload(p->engine, p->engine->v.at[MBI_PRE_TABLE], factors, sizeof factors);
+  }
+  mbi_precondition_leave(p);
+  return status;
+}
+
+static merbit_status mbi_chebyshev_create(merbit_preconditioner *p, const merbit_view *a) {
+  p->state = mbi_allocate(p->context, sizeof(mbi_chebyshev));
+  if (p->state == NULL) {
+    return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a polynomial's record");
+  }
+  memset(p->state, 0, sizeof(mbi_chebyshev));
+  return mbi_chebyshev_update(p, a);
+}
+
+static merbit_status mbi_chebyshev_apply(merbit_preconditioner *p, const void *r, void *z,
+                                         void *stream) {
+  merbit_solver *engine = p->engine;
+  void *const own = engine->v.at[MBI_PRE_OWN], *const other = engine->v.at[MBI_PRE_OWN + 2];
+  const int odd = p->desc.degree % 2;
+  merbit_status status;
+  int k;
+  engine->v.at[MBI_PRE_OWN + 2] = odd ? own : z; /* so that z is the last */
+  engine->v.at[MBI_PRE_OWN] = odd ? z : own;
+  status = mbi_precondition_step(p, MBI_PRE_FIRST, r, z, stream);
+  for (k = 1; k <= p->desc.degree && status == MERBIT_OK; k++) {
+    mbi_chebyshev_swap(engine);
+    engine->v.from = k;
+    status = mbi_chebyshev_product(engine, stream);
+    if (status == MERBIT_OK) {
+      status = mbi_precondition_step(p, MBI_PRE_ITERATE, r, z, stream);
+    }
+  }
+  engine->v.at[MBI_PRE_OWN] = own;
+  engine->v.at[MBI_PRE_OWN + 2] = other;
+  return status;
+}
+
+static void mbi_chebyshev_describe(const merbit_preconditioner *p, char *text, size_t size) {
+  const mbi_chebyshev *own = (const mbi_chebyshev *)p->state;
+  (void)snprintf(text, size, " of degree %d for eigenvalues from %.6g to %.6g", p->desc.degree,
+                 own->low, own->high);
+}
+
+static void mbi_chebyshev_info(const merbit_preconditioner *p,
+                               merbit_preconditioner_info *info) {
+  info->operator_complexity = p->desc.degree;
+}
+
+static void mbi_chebyshev_destroy(merbit_preconditioner *p) {
+  mbi_release(p->context, p->state);
+}
+
+MBI_INTERNAL const mbi_precondition_method mbi_chebyshev_method = {"Chebyshev",
+                                                                   1,
+                                                                   1,
+                                                                   3,
+                                                                   mbi_chebyshev_create,
+                                                                   mbi_chebyshev_apply,
+                                                                   mbi_chebyshev_update,
+                                                                   mbi_chebyshev_describe,
+                                                                   mbi_chebyshev_info,
+                                                                   mbi_chebyshev_destroy};

@@ -1,0 +1,110 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "solve/precondition/precondition.h"
+
+/* preconditioner_desc.single and singular: p->inner, of any kind, between two steps. z = P M^-1
+ * P r, where P subtracts the mean (Bochev, Lehoucq, "On the Finite Element Solution of the Pure
+ * Neumann Problem", SIAM Review 47, 2005, section 4) and M may compute in f32. */
+
+/* Returns 1 if the preconditioner inside computes in f32, r and z being f64. */
+static int mbi_wrapped_single(const merbit_preconditioner *p) {
+  return p->desc.single && p->type == MERBIT_F64;
+}
+
+/* Writes to *inside the matrix of the preconditioner inside. */
+static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_view *a,
+                                      merbit_view *inside) {
+  *inside = *a;
+  if (!mbi_wrapped_single(p)) {
+    return MERBIT_OK;
+  }
+  inside->value_type = MERBIT_F32;
+  return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
+}
+
+/* Sets *near to a copy in f32 of the near-null-space, for a preconditioner inside that computes
+ * so; else to NULL. */
+static merbit_status mbi_wrapped_near(const merbit_preconditioner *p, float **near) {
+  const int64_t count = mbi_wrapped_single(p) ? p->n * p->desc.near_nullspace_count : 0;
+  int64_t i;
+  *near = NULL;
+  if (count > 0) {
+    MBI_TRY(mbi_allocate_array(p->context, count, sizeof **near, "the near-null-space in f32",
+                               (void **)near));
+  }
+  for (i = 0; i < count; i++) {
+    (*near)[i] = (float)((const double *)p->desc.near_nullspace)[i];
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
+  merbit_preconditioner_desc desc = p->desc;
+  merbit_view inside;
+  merbit_status status;
+  float *near;
+  p->engine->v.from = p->desc.singular != 0;
+  p->engine->v.to = mbi_wrapped_single(p);
+  MBI_TRY(mbi_wrapped_view(p, a, &inside));
+  MBI_TRY(mbi_wrapped_near(p, &near));
+  desc.near_nullspace = near != NULL ? (const void *)near : desc.near_nullspace;
+  status = mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
+  mbi_release(p->context, near);
+  return status;
+}
+
+static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
+  merbit_view inside;
+  MBI_TRY(mbi_wrapped_view(p, a, &inside));
+  return mbi_precondition_renew(p->inner, &inside);
+}
+
+static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, void *z,
+                                       void *stream) {
+  void *const *at = p->engine->v.at;
+  MBI_TRY(mbi_precondition_step(p, MBI_PRE_MEASURE, r, z, stream));
+  MBI_TRY(mbi_precondition_step(p, MBI_PRE_IN, r, z, stream));
+  MBI_TRY(p->inner->method->apply(p->inner, at[MBI_PRE_OWN], at[MBI_PRE_OWN + 1], stream));
+  if (p->desc.singular) {
+    MBI_TRY(mbi_precondition_step(p, MBI_PRE_MEAN_OF_Z, r, z, stream));
+  }
+  return mbi_precondition_step(p, MBI_PRE_OUT, r, z, stream);
+}
+
+/* Subtracts the mean of a vector of a solver. */
+MBI_INTERNAL merbit_status mbi_precondition_project(merbit_preconditioner *p, void *vector,
+                                                    void *stream) {
+  merbit_solver *engine = p->engine;
+  const mbi_solve_vectors whole = engine->v;
+  merbit_status status = mbi_precondition_step(p, MBI_PRE_MEASURE, vector, NULL, stream);
+  engine->v.at[MBI_PRE_OWN] = vector;
+  engine->v.to = 0; /* the vector has the type of r */
+  if (status == MERBIT_OK) {
+    status = mbi_precondition_step(p, MBI_PRE_IN, vector, NULL, stream);
+  }
+  engine->v = whole;
+  return status;
+}
+
+static void mbi_wrapped_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
+  const merbit_preconditioner_info own = *info;
+  (void)merbit_preconditioner_get_info(p->inner, info);
+  info->host_bytes += own.host_bytes;
+  info->device_bytes += own.device_bytes;
+  info->setup_seconds = own.setup_seconds;
+}
+
+static void mbi_wrapped_destroy(merbit_preconditioner *p) {
+  merbit_preconditioner_destroy(p->inner);
+}
+
+MBI_INTERNAL const mbi_precondition_method mbi_wrapped_method = {"",
+                                                                 0,
+                                                                 0,
+                                                                 2,
+                                                                 mbi_wrapped_create,
+                                                                 mbi_wrapped_apply,
+                                                                 mbi_wrapped_update,
+                                                                 NULL,
+                                                                 mbi_wrapped_info,
+                                                                 mbi_wrapped_destroy};

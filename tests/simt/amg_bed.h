@@ -1,0 +1,159 @@
+// The set-up of AMG in the shim: the host's sources as they are, over a driver whose memory is
+// the host's and whose launches run in the shim. Each launch counts as a run of its kernel.
+// Include support/internal.h first.
+#ifndef SIMT_AMG_BED_H
+#define SIMT_AMG_BED_H
+#include "jit/device.cuh"
+#include "simt/runs.h"
+
+namespace amg_kernels {
+#include "solve/amg/setup.cu"
+}
+#define MBK_ROW_PTR mbk_i32
+#define MBK_PLACE mbk_i32
+namespace amg_transpose {
+#include "spmv/stages/transpose.cu"
+}
+#undef MBK_ROW_PTR
+#undef MBK_PLACE
+#undef MBK_POINTER
+#define MBK_POINTER(type) mbi_devptr
+
+namespace amg_bed {
+static const simt_kernel kernels[] = {
+    SIMT_KERNEL(amg_kernels::mbk_scan_sums),
+    SIMT_KERNEL(amg_kernels::mbk_scan_tiles),
+    SIMT_KERNEL(amg_kernels::mbk_scan_counts),
+    SIMT_KERNEL(amg_kernels::mbk_multiply_columns),
+    SIMT_KERNEL(amg_kernels::mbk_multiply_long_columns),
+    SIMT_KERNEL(amg_kernels::mbk_multiply_values),
+    SIMT_KERNEL(amg_kernels::mbk_multiply_long_values),
+    SIMT_KERNEL(amg_kernels::mbk_amg_copy),
+    SIMT_KERNEL(amg_kernels::mbk_amg_move),
+    SIMT_KERNEL(amg_kernels::mbk_amg_rows),
+    SIMT_KERNEL(amg_kernels::mbk_amg_links),
+    SIMT_KERNEL(amg_kernels::mbk_amg_lanczos_start),
+    SIMT_KERNEL(amg_kernels::mbk_amg_lanczos_multiply),
+    SIMT_KERNEL(amg_kernels::mbk_amg_lanczos_subtract),
+    SIMT_KERNEL(amg_kernels::mbk_amg_products),
+    SIMT_KERNEL(amg_kernels::mbk_amg_near_keys),
+    SIMT_KERNEL(amg_kernels::mbk_amg_decide),
+    SIMT_KERNEL(amg_kernels::mbk_amg_join),
+    SIMT_KERNEL(amg_kernels::mbk_amg_rest),
+    SIMT_KERNEL(amg_kernels::mbk_amg_norms),
+    SIMT_KERNEL(amg_kernels::mbk_amg_tentative),
+    SIMT_KERNEL(amg_transpose::mbk_transpose_rows),
+    SIMT_KERNEL(amg_transpose::mbk_transpose_count),
+    SIMT_KERNEL(amg_transpose::mbk_transpose_scan),
+    SIMT_KERNEL(amg_transpose::mbk_transpose_move),
+    SIMT_KERNEL(amg_transpose::mbk_transpose_starts),
+};
+
+static simt_case what; // that runs
+static std::map<mbi_amg_pool *, std::vector<std::unique_ptr<simt_array>>> memory;
+
+static merbit_status launch(merbit_context *, void *function, const char *name, int64_t grid,
+                            int threads, unsigned shared, void *, const void *arguments) {
+  const simt_kernel *kernel = (const simt_kernel *)function;
+  char error[4096];
+  assert_string_equal(kernel->name, name);
+  if (grid > 0) {
+    if (simt_launch_kernel(kernel, (unsigned)grid, (unsigned)threads, shared, what.seed,
+                           arguments, false, error, sizeof error) != 0) {
+      fail_msg("%s, seed %llu: %s", what.matrix, (unsigned long long)what.seed, error);
+    }
+    simt_counted.launches++;
+    simt_counted.runs[kernel->name].insert({what.form, what.matrix, what.seed});
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status program_kernel(merbit_context *, const mbi_program *, const char *name,
+                                    void **function) {
+  for (const simt_kernel &kernel : kernels) {
+    if (strcmp(kernel.name, name) == 0) {
+      *function = (void *)&kernel;
+      return MERBIT_OK;
+    }
+  }
+  fail_msg("no kernel %s", name);
+  return MERBIT_INVALID_ARGUMENT;
+}
+
+static merbit_status programs_create(merbit_context *, const mbi_program_wish *, int,
+                                     mbi_program_times *) {
+  return MERBIT_OK;
+}
+
+static merbit_status copy(merbit_context *, mbi_devptr to, const void *from, size_t bytes) {
+  memcpy((void *)(uintptr_t)to, from, bytes);
+  return MERBIT_OK;
+}
+
+static merbit_status download(merbit_context *, void *to, mbi_devptr from, size_t bytes) {
+  memcpy(to, (const void *)(uintptr_t)from, bytes);
+  return MERBIT_OK;
+}
+
+static merbit_status synchronize(merbit_context *, void *) {
+  return MERBIT_OK;
+}
+
+static merbit_status zero(merbit_context *, mbi_devptr to, size_t bytes, void *) {
+  memset((void *)(uintptr_t)to, 0, bytes);
+  return MERBIT_OK;
+}
+
+static void program_destroy(merbit_context *, mbi_program *) {
+}
+
+} // namespace amg_bed
+
+// In the place of the library's own.
+#define mbi_device_launch amg_bed::launch
+#define mbi_device_upload amg_bed::copy
+#define mbi_device_download amg_bed::download
+#define mbi_device_synchronize amg_bed::synchronize
+#define mbi_device_zero amg_bed::zero
+#define mbi_programs_create amg_bed::programs_create
+#define mbi_program_kernel amg_bed::program_kernel
+#define mbi_program_destroy amg_bed::program_destroy
+extern "C" {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+// Every part of a pool is an array of its own, so that AddressSanitizer sees the first byte
+// beyond.
+merbit_status mbi_amg_pool_take(merbit_context *, mbi_amg_pool *pool, uint64_t bytes,
+                                mbi_devptr *address) {
+  amg_bed::memory[pool].emplace_back(new simt_array(bytes, 1, 0xff));
+  *address = (mbi_devptr)(uintptr_t)amg_bed::memory[pool].back()->get();
+  return MERBIT_OK;
+}
+void mbi_amg_pool_reset(mbi_amg_pool *pool) {
+  amg_bed::memory.erase(pool);
+}
+void mbi_amg_pool_release(merbit_context *, mbi_amg_pool *pool) {
+  amg_bed::memory.erase(pool);
+}
+#include "spmv/stages/transpose_sort.c"
+
+#include "solve/amg/multiply_cuda.c"
+
+#include "solve/amg/setup_cuda.c"
+#pragma GCC diagnostic pop
+}
+#undef mbi_device_launch
+#undef mbi_device_upload
+#undef mbi_device_download
+#undef mbi_device_synchronize
+#undef mbi_device_zero
+#undef mbi_programs_create
+#undef mbi_program_kernel
+#undef mbi_program_destroy
+
+template <class T> static const T *amg_at(mbi_devptr address) {
+  return (const T *)(uintptr_t)address;
+}
+#endif // SIMT_AMG_BED_H

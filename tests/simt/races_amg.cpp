@@ -1,0 +1,70 @@
+// The set-up of AMG under the race detector (races.cpp), and a product with rows so long that
+// thread blocks take them.
+#include "simt/headers.h"
+
+extern "C" { // the library calls itself in what amg_bed.h includes
+#include "core/core.h"
+}
+#include "support/internal.h"
+
+#include "simt/amg_bed.h"
+#include "simt/races_list.h"
+
+// A mesh of 20 columns; with `hub`, node 0 is a neighbour of all others.
+struct mesh {
+  std::vector<int32_t> row_ptr{0}, col_ind;
+  std::vector<double> values;
+
+  mesh(int32_t n, bool hub) {
+    for (int32_t i = 0; i < n; i++) {
+      for (int32_t j = 0; j < n; j++) {
+        if (i == j || (hub && (i == 0 || j == 0)) || abs(i - j) == 1 || abs(i - j) == 20) {
+          col_ind.push_back(j);
+          values.push_back(i == j ? 5 : -1);
+        }
+      }
+      row_ptr.push_back((int32_t)col_ind.size());
+    }
+  }
+};
+
+static void test_amg(void **) {
+  const int32_t n = 400;
+  mesh plain(n, false), star(n, true);
+  merbit_context_desc desc = {};
+  merbit_context *host;
+  desc.side = MERBIT_SIDE_CPU;
+  desc.threads = 1;
+  assert_int_equal(merbit_context_create(&desc, &host, nullptr), MERBIT_OK);
+  host->device.multiprocessors = 3;
+  for (uint64_t seed : simt_few_seeds) {
+    mbi_amg_gpu gpu;
+    mbi_amg_there a = {}, unit = {}, c = {};
+    merbit_view view = merbit_csr(n, n, plain.row_ptr.back(), plain.row_ptr.data(),
+                                  plain.col_ind.data(), plain.values.data());
+    view.memory = MERBIT_MEMORY_DEVICE;
+    amg_bed::what = {"amg", "mesh", seed};
+    assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, nullptr), MERBIT_OK);
+    assert_true(gpu.count > 1);
+    a.rows = a.cols = n;
+    a.nnz = star.row_ptr.back();
+    a.row_ptr = (mbi_devptr)(uintptr_t)star.row_ptr.data();
+    a.col_ind = (mbi_devptr)(uintptr_t)star.col_ind.data();
+    a.values = (mbi_devptr)(uintptr_t)star.values.data();
+    unit.rows = unit.cols = n;
+    assert_int_equal(mbi_amg_product_columns(&gpu, &a, &unit, 0, &c), MERBIT_OK);
+    assert_int_equal(c.longest, n);
+    assert_int_equal(mbi_amg_pool_take(host, &gpu.keep, (uint64_t)c.nnz * 8, &c.values),
+                     MERBIT_OK);
+    assert_int_equal(mbi_amg_product_values(&gpu, &a, &unit, nullptr, &c), MERBIT_OK);
+    assert_memory_equal(amg_at<double>(c.values), star.values.data(), star.values.size() * 8);
+    std::vector<int32_t> counts(257 * 2048 + 1, 1); // more tiles than a turn of the scan takes
+    assert_int_equal(mbi_amg_scan(&gpu, (mbi_devptr)(uintptr_t)counts.data(), 257 * 2048),
+                     MERBIT_OK);
+    assert_int_equal(counts.back(), 257 * 2048);
+    mbi_amg_gpu_destroy(&gpu);
+  }
+  merbit_context_destroy(host);
+}
+
+const std::vector<CMUnitTest> races_of_amg = {cmocka_unit_test(test_amg)};

@@ -1,0 +1,516 @@
+// The set-up of AMG on the GPU against that of the CPU, step by step: strong entries,
+// aggregates and patterns are equal, values equal within a bound.
+#include "simt/headers.h"
+
+extern "C" { // the library calls itself in what amg_bed.h includes
+#include "core/core.h"
+}
+#include "support/internal.h"
+
+#include "simt/amg_bed.h"
+
+#include <math.h>
+
+#include "support/matrices.h"
+
+static merbit_context *host;
+
+static int set_up(void **) {
+  merbit_context_desc desc = {};
+  desc.side = MERBIT_SIDE_CPU;
+  desc.threads = 1;
+  if (merbit_context_create(&desc, &host, nullptr) != MERBIT_OK) {
+    return -1;
+  }
+  host->device.multiprocessors = 3;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  merbit_context_destroy(host);
+  return simt_runs_report(state);
+}
+
+// A symmetric matrix with sorted rows.
+struct input {
+  const char *name;
+  int64_t n;
+  std::vector<int32_t> row_ptr, col_ind;
+  std::vector<double> values;
+
+  input(const char *name, int64_t n,
+        const std::map<std::pair<int64_t, int64_t>, double> &entries)
+      : name(name), n(n), row_ptr((size_t)n + 1) {
+    for (const auto &[at, value] : entries) {
+      row_ptr[(size_t)at.first + 1]++;
+      col_ind.push_back((int32_t)at.second);
+      values.push_back(value);
+    }
+    for (size_t i = 0; i < (size_t)n; i++) {
+      row_ptr[i + 1] += row_ptr[i];
+    }
+  }
+};
+
+static int64_t nnz_of(const input &in) {
+  return in.row_ptr[(size_t)in.n];
+}
+
+static void expect_pattern(const mbi_amg_there &there, const mbi_amg_csr &csr,
+                           const char *what) {
+  if (there.rows != csr.rows || there.cols != csr.cols || there.nnz != csr.nnz ||
+      memcmp(amg_at<int32_t>(there.row_ptr), csr.row_ptr, ((size_t)csr.rows + 1) * 4) != 0 ||
+      (csr.nnz > 0 &&
+       memcmp(amg_at<int32_t>(there.col_ind), csr.col_ind, (size_t)csr.nnz * 4) != 0)) {
+    fail_msg("%s: the pattern of %s differs", amg_bed::what.matrix, what);
+  }
+}
+
+static void expect_near(mbi_devptr there, const double *here, int64_t count, double size,
+                        const char *what) {
+  for (int64_t i = 0; i < count; i++) {
+    const double difference = fabs(amg_at<double>(there)[i] - here[i]);
+    if (!(difference <= 1e-13 * size)) {
+      fail_msg("%s: %s of %lld is %.17g, not %.17g", amg_bed::what.matrix, what, (long long)i,
+               amg_at<double>(there)[i], here[i]);
+    }
+  }
+}
+
+static int plain_levels; // whose P is T
+
+static double largest(const double *values, int64_t count) {
+  double most = 0;
+  for (int64_t i = 0; i < count; i++) {
+    most = fabs(values[i]) > most ? fabs(values[i]) : most;
+  }
+  return most;
+}
+
+static void expect_level(const mbi_amg_gpu_level &there, const mbi_amg_level &level) {
+  const int64_t rows = level.a.rows;
+  expect_pattern(there.a, level.a, "A");
+  expect_near(there.a.values, level.a.values, level.a.nnz, largest(level.a.values, level.a.nnz),
+              "A");
+  expect_near(there.inverse, level.inverse, rows, largest(level.inverse, rows), "D^-1");
+  assert_true(fabs(there.lambda - level.lambda) <= 1e-13 * level.lambda);
+  assert_int_equal(there.aggregates, level.aggregates);
+  if (level.aggregates == 0) {
+    return;
+  }
+  assert_int_equal(there.empty != 0, level.plain);
+  plain_levels += level.plain;
+  const int32_t *links = amg_at<int32_t>(there.links);
+  for (int64_t i = 0, s = 0; i < rows; i++) {
+    for (int64_t k = level.a.row_ptr[i]; k < level.a.row_ptr[i + 1]; k++) {
+      const bool strong =
+          s < level.strong.row_ptr[i + 1] && level.strong.col_ind[s] == level.a.col_ind[k];
+      assert_int_equal(links[k], strong ? level.a.col_ind[k] : ~level.a.col_ind[k]);
+      s += strong;
+    }
+  }
+  assert_memory_equal(amg_at<int32_t>(there.aggregate), level.aggregate, (size_t)rows * 4);
+  expect_near(there.t, level.t, rows, 1, "T");
+  expect_pattern(there.p, level.p, "P");
+  expect_pattern(there.r, level.r, "R");
+  expect_near(there.p.values, level.p.values, level.p.nnz, 1, "P");
+  expect_near(there.r.values, level.r.values, level.r.nnz, 1, "R");
+}
+
+// The CPU's hierarchy of a matrix.
+struct levels {
+  mbi_amg_level at[MBI_AMG_LEVELS] = {};
+  int count = 0;
+  levels(input &in, const double *near) {
+    std::vector<double> ones((size_t)in.n, 1.0);
+    at[0].a.rows = at[0].a.cols = in.n;
+    at[0].a.nnz = nnz_of(in);
+    at[0].a.row_ptr = in.row_ptr.data();
+    at[0].a.col_ind = in.col_ind.data();
+    at[0].a.values = in.values.data();
+    at[0].borrowed = 1;
+    at[0].block = at[0].vectors = 1;
+    void *copy = nullptr;
+    assert_int_equal(mbi_allocate_array(host, in.n, 8, "near", &copy), MERBIT_OK);
+    memcpy(copy, near != nullptr ? near : ones.data(), (size_t)in.n * 8);
+    at[0].near = (double *)copy;
+    assert_int_equal(mbi_amg_coarsen(host, at, &count), MERBIT_OK);
+  }
+  ~levels() {
+    for (int l = 0; l < MBI_AMG_LEVELS; l++) {
+      mbi_amg_level_release(host, &at[l]);
+    }
+  }
+};
+
+typedef std::map<std::pair<int64_t, int64_t>, double> entries;
+
+// The arrays of a matrix as a user may have them: 64-bit, from 1, in f32, rows in any order,
+// some entries in two parts.
+struct rough {
+  std::vector<int64_t> row_ptr, col_ind;
+  std::vector<float> values;
+
+  explicit rough(const input &in) : row_ptr{1} {
+    uint64_t random = 5;
+    for (size_t i = 0; i < (size_t)in.n; i++) {
+      std::vector<std::pair<int64_t, float>> row;
+      for (size_t k = (size_t)in.row_ptr[i]; k < (size_t)in.row_ptr[i + 1]; k++) {
+        const float value = (float)in.values[k], part = k % 5 == 0 ? value / 2 : 0;
+        row.push_back({in.col_ind[k] + 1, value - part});
+        if (part != 0) {
+          row.push_back({in.col_ind[k] + 1, part});
+        }
+      }
+      for (size_t k = row.size(); k > 1; k--) {
+        std::swap(row[k - 1], row[(size_t)test_below(&random, (int64_t)k)]);
+      }
+      for (const auto &[column, value] : row) {
+        col_ind.push_back(column);
+        values.push_back(value);
+      }
+      row_ptr.push_back((int64_t)col_ind.size() + 1);
+    }
+  }
+  merbit_view view(int64_t n) const {
+    merbit_view view = merbit_csr(n, n, (int64_t)col_ind.size(), row_ptr.data(), col_ind.data(),
+                                  values.data());
+    view.offset_type = view.index_type = MERBIT_INDEX_64;
+    view.value_type = MERBIT_F32;
+    view.base = 1;
+    view.memory = MERBIT_MEMORY_DEVICE;
+    return view;
+  }
+};
+
+static merbit_view view_of(const input &in) {
+  merbit_view view = merbit_csr(in.n, in.n, nnz_of(in), in.row_ptr.data(), in.col_ind.data(),
+                                in.values.data());
+  view.memory = MERBIT_MEMORY_DEVICE;
+  return view;
+}
+
+static void expect_same(const mbi_amg_gpu &gpu, const levels &cpu) {
+  assert_int_equal(gpu.count, cpu.count);
+  for (int l = 0; l < cpu.count; l++) {
+    expect_level(gpu.levels[l], cpu.at[l]);
+  }
+}
+
+// Views for a cycle in f32 and in f64.
+static void expect_views(mbi_amg_gpu &gpu) {
+  for (int which = 0; which < 3 && (which == 0 || gpu.count > 1); which++) {
+    const mbi_amg_gpu_level &level = gpu.levels[0];
+    const mbi_amg_there &csr = which == 0 ? level.a : which == 1 ? level.p : level.r;
+    merbit_view wide, narrow;
+    assert_int_equal(mbi_amg_gpu_show(&gpu, 0, which, MERBIT_F64, &wide), MERBIT_OK);
+    assert_int_equal(mbi_amg_gpu_show(&gpu, 0, which, MERBIT_F32, &narrow), MERBIT_OK);
+    assert_ptr_equal(wide.values, amg_at<double>(csr.values));
+    assert_true(wide.memory == MERBIT_MEMORY_DEVICE && wide.nnz == csr.nnz &&
+                wide.rows == csr.rows && wide.cols == csr.cols && narrow.nnz == csr.nnz);
+    assert_true(narrow.value_type == MERBIT_F32);
+    for (int64_t k = 0; k < csr.nnz; k++) {
+      assert_true(((const float *)narrow.values)[k] == (float)amg_at<double>(csr.values)[k]);
+    }
+  }
+  std::vector<double> wide((size_t)gpu.levels[0].a.rows);
+  std::vector<float> narrow(wide.size());
+  assert_int_equal(mbi_amg_gpu_inverse(&gpu, 0, MERBIT_F64, (mbi_devptr)(uintptr_t)wide.data()),
+                   MERBIT_OK);
+  assert_int_equal(
+      mbi_amg_gpu_inverse(&gpu, 0, MERBIT_F32, (mbi_devptr)(uintptr_t)narrow.data()),
+      MERBIT_OK);
+  for (size_t i = 0; i < wide.size(); i++) {
+    assert_true(wide[i] == amg_at<double>(gpu.levels[0].inverse)[i]);
+    assert_true(narrow[i] == (float)wide[i]);
+  }
+}
+
+// Makes the hierarchy on both sides, from the arrays as they are and from rough ones; renews it
+// for values that are 4 times as large; and makes it again under another schedule: equal bits.
+static void check(input in, const double *near = nullptr) {
+  const std::string name = in.name;
+  for (float value : std::vector<float>(in.values.begin(), in.values.end())) {
+    assert_true(value == value); // f32 holds them
+  }
+  for (const bool roughly : {false, true}) {
+    mbi_amg_gpu gpu, again;
+    input fourfold = in;
+    if (roughly) {
+      for (double &value : in.values) {
+        value = (double)(float)value;
+      }
+    }
+    for (size_t k = 0; k < in.values.size(); k++) {
+      fourfold.values[k] = 4 * in.values[k];
+    }
+    const rough arrays(in), arrays_fourfold(fourfold);
+    const merbit_view view = roughly ? arrays.view(in.n) : view_of(in);
+    const merbit_view view_fourfold = roughly ? arrays_fourfold.view(in.n) : view_of(fourfold);
+    {
+      const levels cpu(in, near);
+      amg_bed::what = {roughly ? "rough" : "plain", name.c_str(), simt_seeds[2]};
+      assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, near), MERBIT_OK);
+      expect_same(gpu, cpu);
+      expect_views(gpu);
+    }
+    amg_bed::what.seed = simt_seeds[3];
+    assert_int_equal(mbi_amg_gpu_create(&again, host, &view, near), MERBIT_OK);
+    for (int l = 0; l < gpu.count; l++) {
+      const mbi_amg_there &a = gpu.levels[l].a, &b = again.levels[l].a;
+      assert_int_equal(a.nnz, b.nnz);
+      assert_memory_equal(amg_at<double>(a.values), amg_at<double>(b.values),
+                          (size_t)a.nnz * 8);
+    }
+    mbi_amg_gpu_destroy(&again);
+    {
+      const levels cpu(fourfold, near);
+      assert_int_equal(mbi_amg_gpu_update(&gpu, &view_fourfold), MERBIT_OK);
+      expect_same(gpu, cpu);
+    }
+    mbi_amg_gpu_destroy(&gpu);
+    assert_int_equal(amg_bed::memory.size(), 0);
+  }
+}
+
+static void put(entries &e, int64_t i, int64_t j, double value) {
+  e[{i, j}] = e[{j, i}] = value;
+}
+
+// Adds what makes each row's sum `extra`.
+static void close(entries &e, int64_t n, double extra) {
+  std::vector<double> sums((size_t)n, 0.0);
+  for (const auto &[at, value] : e) {
+    sums[(size_t)at.first] += at.first != at.second ? value : 0;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    e[{i, i}] = extra - sums[(size_t)i];
+  }
+}
+
+// A mesh of nx x ny, with couplings of `cy` in the second direction; with couplings of the
+// diagonals if `full`, and jumping if `jumps`.
+static input mesh(const char *name, int64_t nx, int64_t ny, double cy, bool full, bool jumps) {
+  entries e;
+  for (int64_t y = 0; y < ny; y++) {
+    for (int64_t x = 0; x < nx; x++) {
+      const int64_t i = y * nx + x;
+      const double c = jumps && (x / 5 + y / 3) % 2 ? 1024 : 1;
+      if (x + 1 < nx) {
+        put(e, i, i + 1, -c);
+      }
+      if (y + 1 < ny) {
+        put(e, i, i + nx, -c * cy);
+        if (full && x + 1 < nx) {
+          put(e, i, i + nx + 1, -c);
+          put(e, i + 1, i + nx, -c);
+        }
+      }
+    }
+  }
+  close(e, nx * ny, 0.125);
+  return input(name, nx * ny, e);
+}
+
+// A graph with `hubs` nodes that have `degree` neighbours, among others of few; some nodes have
+// none.
+static input graph(const char *name, int64_t n, int64_t hubs, int64_t degree, uint64_t seed) {
+  entries e;
+  for (int64_t i = 0; i < n; i++) {
+    for (int64_t k = 0; k < (i < hubs ? degree : i % 17 == 0 ? 0 : 2); k++) {
+      const int64_t j = test_below(&seed, n);
+      if (j != i && (j % 17 != 0 || j < hubs)) {
+        put(e, i, j, -(double)(1 + test_below(&seed, 64)) / 16);
+      }
+    }
+  }
+  close(e, n, 1);
+  for (int64_t i = 0; i < n && seed % 8 != 0; i++) {
+    e[{i, i}] *= 0.75; // no bound of the eigenvalues by sums of rows
+  }
+  return input(name, n, e);
+}
+
+static void meshes_are_coarsened(void **) {
+  check(mesh("5 points", 30, 20, 1, false, false));
+  check(mesh("9 points", 25, 20, 1, true, false));
+  check(mesh("anisotropic", 30, 20, 1.0 / 1024, false, false));
+  check(mesh("jumping", 30, 20, 1, false, true));
+  check(mesh("a path", 700, 1, 1, false, false));
+  check(mesh("weak diagonals", 30, 20, 0.125, true, true));
+}
+
+// The near-null-space is not the constant; a node has none of it.
+static void a_vector_is_interpolated(void **) {
+  std::vector<double> near(600);
+  for (size_t i = 0; i < near.size(); i++) {
+    near[i] = i == 77 ? 0 : cos((double)i);
+  }
+  check(mesh("a vector", 30, 20, 1, false, false), near.data());
+}
+
+// Entries that are not of one sign, a matrix that is not symmetric, a matrix of few rows, and
+// matrices without couplings.
+static void odd_matrices_are_coarsened(void **) {
+  entries e, diagonal;
+  uint64_t random = 3;
+  for (int64_t i = 0; i < 500; i++) {
+    for (int64_t k = 0; k < 4; k++) {
+      e[{i, test_below(&random, 500)}] = (double)(test_below(&random, 64) - 20) / 8;
+    }
+    e[{i, i}] = 16;
+    diagonal[{i, i}] = (double)(i + 1);
+  }
+  check(input("not symmetric", 500, e));
+  check(input("diagonal", 500, diagonal));
+  check(mesh("few rows", 10, 10, 1, false, false));
+}
+
+static void expect_failure(input &in, const char *sentence) {
+  char message[MERBIT_MESSAGE_SIZE];
+  mbi_amg_gpu gpu;
+  const merbit_view view = view_of(in);
+  amg_bed::what = {"amg", in.name, simt_seeds[2]};
+  assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, nullptr), MERBIT_INVALID_MATRIX);
+  assert_int_equal(merbit_last_error(host, message, sizeof message), MERBIT_INVALID_MATRIX);
+  if (strstr(message, sentence) == nullptr) {
+    fail_msg("%s: %s", in.name, message);
+  }
+  mbi_amg_gpu_destroy(&gpu);
+}
+
+// The first row without a diagonal is named; entries must be finite.
+static void unfit_matrices_are_refused(void **) {
+  input in = mesh("no diagonal", 30, 20, 1, false, false);
+  for (const size_t row : {177, 450}) {
+    for (size_t k = (size_t)in.row_ptr[row]; k < (size_t)in.row_ptr[row + 1]; k++) {
+      in.values[k] = in.col_ind[k] == (int32_t)row ? 0 : in.values[k];
+    }
+  }
+  expect_failure(in, "row 177 has no diagonal entry");
+  for (const double value : {(double)INFINITY, (double)NAN, -(double)NAN}) {
+    in = mesh("not finite", 30, 20, 1, false, false);
+    in.values[100] = value;
+    expect_failure(in, "Inf or NaN");
+  }
+}
+
+// Shares the names of test cases, which outlive their inputs.
+static const char *name_of(const char *what, int i) {
+  static std::set<std::string> names;
+  return names.insert(what + (" " + std::to_string(i))).first->c_str();
+}
+
+static void graphs_are_coarsened(void **) {
+  for (int i = 0; i < 54; i++) {
+    const int64_t n = 270 + 7 * i;
+    check(graph(name_of("graph", i), n, i % 4, 20 + 40 * (i % 5), (uint64_t)i + 1));
+  }
+  assert_true(plain_levels > 0);
+}
+
+// A product of random matrices, A with rows so long that thread blocks take them, against plain
+// sums.
+static void products_are_those_of_plain_loops(void **) {
+  for (int i = 0; i < 50; i++) {
+    uint64_t random = (uint64_t)i + 1;
+    const int64_t rows = 40 + i, middle = 30 + 20 * i, cols = 200 + 9 * i;
+    entries first, second;
+    for (int64_t row = 0; row < rows; row++) {
+      for (int64_t k = row % 13 == 0 ? middle : row % 5; k > 0; k--) {
+        first[{row, test_below(&random, middle)}] = test_uniform(&random);
+      }
+    }
+    for (int64_t row = 0; row < middle; row++) {
+      for (int64_t k = row % 19 == 0 ? 70 : row % 4; k > 0; k--) {
+        second[{row, test_below(&random, cols)}] = test_uniform(&random);
+      }
+    }
+    const int64_t inner = std::max(rows, middle);
+    input a("A", inner, first), b("B", inner, second);
+    std::vector<std::map<int32_t, std::pair<long double, long double>>> sums((size_t)inner);
+    for (size_t row = 0; row < (size_t)inner; row++) {
+      for (size_t k = (size_t)a.row_ptr[row]; k < (size_t)a.row_ptr[row + 1]; k++) {
+        const size_t j = (size_t)a.col_ind[k];
+        for (size_t l = (size_t)b.row_ptr[j]; l < (size_t)b.row_ptr[j + 1]; l++) {
+          const long double product = (long double)a.values[k] * b.values[l];
+          auto &[sum, size] = sums[row][b.col_ind[l]];
+          sum += product;
+          size += fabsl(product);
+        }
+      }
+    }
+    const auto there = [](input &in, int64_t columns) {
+      mbi_amg_there t = {};
+      t.rows = in.n;
+      t.cols = columns;
+      t.nnz = nnz_of(in);
+      t.row_ptr = (mbi_devptr)(uintptr_t)in.row_ptr.data();
+      t.col_ind = (mbi_devptr)(uintptr_t)in.col_ind.data();
+      t.values = (mbi_devptr)(uintptr_t)in.values.data();
+      return t;
+    };
+    for (const uint64_t seed : simt_few_seeds) {
+      mbi_amg_gpu gpu = {};
+      mbi_amg_there c = {};
+      const mbi_amg_there at = there(a, inner), bt = there(b, cols);
+      amg_bed::what = {"product", name_of("product", i), seed};
+      gpu.context = host;
+      assert_int_equal(mbi_amg_gpu_open(&gpu), MERBIT_OK);
+      assert_int_equal(mbi_amg_product_columns(&gpu, &at, &bt, 0, &c), MERBIT_OK);
+      assert_int_equal(mbi_amg_pool_take(host, &gpu.keep, (uint64_t)c.nnz * 8, &c.values),
+                       MERBIT_OK);
+      assert_int_equal(mbi_amg_product_values(&gpu, &at, &bt, nullptr, &c), MERBIT_OK);
+      size_t k = 0;
+      for (size_t row = 0; row < (size_t)inner; row++) {
+        assert_int_equal(amg_at<int32_t>(c.row_ptr)[row], k);
+        for (const auto &[column, pair] : sums[row]) {
+          assert_int_equal(amg_at<int32_t>(c.col_ind)[k], column);
+          const long double error = fabsl(amg_at<double>(c.values)[k] - pair.first);
+          assert_true(error <= ((long double)middle + 2) * 1.2e-16L * pair.second);
+          k++;
+        }
+      }
+      assert_int_equal(c.nnz, k);
+      mbi_amg_gpu_destroy(&gpu);
+    }
+  }
+}
+
+// More tiles of a scan than its one block has threads.
+static void long_arrays_are_summed(void **) {
+  const int64_t count = 2048 * 300 + 5;
+  std::vector<int32_t> counts((size_t)count + 1);
+  mbi_amg_gpu gpu = {};
+  mbi_amg_facts facts;
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count; i++) {
+    counts[(size_t)i] = (int32_t)(i % 7);
+  }
+  amg_bed::what = {"scan", "long", simt_seeds[2]};
+  gpu.context = host;
+  assert_int_equal(mbi_amg_gpu_open(&gpu), MERBIT_OK);
+  memset((void *)(uintptr_t)gpu.facts, 0, sizeof facts);
+  assert_int_equal(mbi_amg_scan(&gpu, (mbi_devptr)(uintptr_t)counts.data(), count), MERBIT_OK);
+  assert_int_equal(mbi_amg_read(&gpu, &facts), MERBIT_OK);
+  for (int64_t i = 0; i <= count; i++) {
+    assert_int_equal(counts[(size_t)i], sum);
+    sum += i < count ? i % 7 : 0;
+  }
+  assert_int_equal(facts.total, sum);
+  assert_int_equal(facts.most, 6);
+  mbi_amg_gpu_destroy(&gpu);
+}
+
+int main() {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(long_arrays_are_summed),
+      cmocka_unit_test(products_are_those_of_plain_loops),
+      cmocka_unit_test(meshes_are_coarsened),
+      cmocka_unit_test(a_vector_is_interpolated),
+      cmocka_unit_test(odd_matrices_are_coarsened),
+      cmocka_unit_test(unfit_matrices_are_refused),
+      cmocka_unit_test(graphs_are_coarsened),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,218 @@
+/* Matrices for the tests of multigrid, and naive references in long double. Include
+ * support/internal.h and cmocka.h first. */
+#ifndef TEST_AMG_BED_H
+#define TEST_AMG_BED_H
+#include "solve/amg/amg.h"
+#include "support/cpu.h"
+
+/* A CSR in the form that the steps of the set-up take, of memory of the context. */
+typedef struct bed_entry {
+  int32_t row, column;
+  double value;
+} bed_entry;
+
+static int bed_before(const void *a, const void *b) {
+  const bed_entry *x = (const bed_entry *)a, *y = (const bed_entry *)b;
+  return x->row != y->row ? (x->row > y->row) - (x->row < y->row)
+                          : (x->column > y->column) - (x->column < y->column);
+}
+
+/* Entries in any order; those at one place add up. */
+TEST_UNUSED static mbi_amg_csr bed_csr(merbit_context *context, int rows, int cols,
+                                       bed_entry *entries, int count) {
+  mbi_amg_csr csr;
+  int i;
+  memset(&csr, 0, sizeof csr);
+  qsort(entries, (size_t)count, sizeof *entries, bed_before);
+  csr.rows = rows;
+  csr.cols = cols;
+  csr.row_ptr = (int32_t *)mbi_allocate(context, ((size_t)rows + 1) * sizeof(int32_t));
+  csr.col_ind = (int32_t *)mbi_allocate(context, (size_t)count * sizeof(int32_t));
+  csr.values = (double *)mbi_allocate(context, (size_t)count * sizeof(double));
+  memset(csr.row_ptr, 0, ((size_t)rows + 1) * sizeof(int32_t));
+  for (i = 0; i < count; i++) {
+    if (i > 0 && bed_before(&entries[i - 1], &entries[i]) == 0) {
+      csr.values[csr.nnz - 1] += entries[i].value;
+      continue;
+    }
+    csr.col_ind[csr.nnz] = entries[i].column;
+    csr.values[csr.nnz++] = entries[i].value;
+    csr.row_ptr[entries[i].row + 1]++;
+  }
+  for (i = 0; i < rows; i++) {
+    csr.row_ptr[i + 1] += csr.row_ptr[i];
+  }
+  return csr;
+}
+
+/* A number between 0 and 1 that depends on `number` alone. */
+static double bed_random(uint64_t number) {
+  return (double)(mbi_amg_hash(number) >> 11) * (1.0 / 9007199254740992.0);
+}
+
+/* The Laplacian of a grid of side^3 points (flat: side^2). Edges along z have the weight
+ * `weak`, and all are multiplied by a number between 1 and `jump`. `shift` is added to the
+ * diagonal; with `fixed` 1 the faces are Dirichlet boundaries. `only`: the share of edges that
+ * exist. */
+typedef struct bed_grid {
+  int side, flat, fixed;
+  double weak, jump, shift, only;
+} bed_grid;
+
+TEST_UNUSED static mbi_amg_csr bed_laplacian(merbit_context *context, const bed_grid *g) {
+  const int n = g->side, layers = g->flat ? 1 : n, rows = n * n * layers;
+  bed_entry *entries = (bed_entry *)malloc((size_t)rows * 16 * sizeof *entries);
+  mbi_amg_csr csr;
+  int count = 0, i, d;
+  for (i = 0; i < rows; i++) {
+    const int at[3] = {i % n, i / n % n, i / n / n}, steps[3] = {1, n, n * n};
+    entries[count].row = entries[count].column = i;
+    entries[count++].value = g->shift;
+    for (d = 0; d < (g->flat ? 2 : 3); d++) {
+      const double weight = (d == 2 - g->flat ? g->weak : 1) *
+                            pow(g->jump, bed_random((uint64_t)i * 3 + (uint64_t)d));
+      const int j = i + steps[d];
+      if (g->fixed) { /* the boundary's part of the diagonal */
+        entries[count].row = entries[count].column = i;
+        entries[count++].value = weight * ((at[d] == 0) + (at[d] == n - 1));
+      }
+      if (at[d] == n - 1 || bed_random(77 + (uint64_t)i * 3 + (uint64_t)d) >= g->only) {
+        continue;
+      }
+      entries[count].row = entries[count].column = i;
+      entries[count++].value = weight;
+      entries[count].row = entries[count].column = j;
+      entries[count++].value = weight;
+      entries[count].row = i;
+      entries[count].column = j;
+      entries[count++].value = -weight;
+      entries[count].row = j;
+      entries[count].column = i;
+      entries[count++].value = -weight;
+    }
+  }
+  csr = bed_csr(context, rows, rows, entries, count);
+  free(entries);
+  return csr;
+}
+
+TEST_UNUSED static mbi_amg_csr bed_poisson(merbit_context *context, int side, int flat) {
+  const bed_grid g = {side, flat, 1, 1, 1, 0, 1};
+  return bed_laplacian(context, &g);
+}
+
+/* The Kronecker product of a matrix with a symmetric block of 3 x 3 that is positive definite:
+ * three unknowns to a node. */
+TEST_UNUSED static mbi_amg_csr bed_blocks(merbit_context *context, const mbi_amg_csr *a) {
+  static const double block[3][3] = {{2, 0.5, 0.25}, {0.5, 1, -0.25}, {0.25, -0.25, 1.5}};
+  bed_entry *entries = (bed_entry *)malloc((size_t)a->nnz * 9 * sizeof *entries);
+  mbi_amg_csr csr;
+  int count = 0, i, j, row, k;
+  for (row = 0; row < a->rows; row++) {
+    for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+      for (i = 0; i < 3; i++) {
+        for (j = 0; j < 3; j++) {
+          entries[count].row = 3 * row + i;
+          entries[count].column = 3 * a->col_ind[k] + j;
+          entries[count++].value = block[i][j] * a->values[k];
+        }
+      }
+    }
+  }
+  csr = bed_csr(context, 3 * (int)a->rows, 3 * (int)a->cols, entries, count);
+  free(entries);
+  return csr;
+}
+
+/* The entry in a row and column; 0: there is none. */
+TEST_UNUSED static double bed_at(const mbi_amg_csr *csr, int64_t row, int64_t column) {
+  int64_t k;
+  for (k = csr->row_ptr[row]; k < csr->row_ptr[row + 1]; k++) {
+    if (csr->col_ind[k] == column) {
+      return csr->values[k];
+    }
+  }
+  return 0;
+}
+
+/* A dense copy in long double, row by row; magnitudes with `sizes` 1. */
+TEST_UNUSED static long double *bed_dense(const mbi_amg_csr *csr, int sizes) {
+  long double *dense =
+      (long double *)calloc((size_t)(csr->rows * csr->cols) + 1, sizeof *dense);
+  int64_t row, k;
+  for (row = 0; row < csr->rows; row++) {
+    for (k = csr->row_ptr[row]; k < csr->row_ptr[row + 1]; k++) {
+      dense[row * csr->cols + csr->col_ind[k]] +=
+          sizes ? fabsl((long double)csr->values[k]) : (long double)csr->values[k];
+    }
+  }
+  return dense;
+}
+
+/* The product of an m x k and a k x n matrix. */
+TEST_UNUSED static long double *bed_times(const long double *a, const long double *b, int64_t m,
+                                          int64_t k, int64_t n) {
+  long double *c = (long double *)calloc((size_t)(m * n) + 1, sizeof *c);
+  int64_t i, j, l;
+  for (i = 0; i < m; i++) {
+    for (l = 0; l < k; l++) {
+      for (j = 0; a[i * k + l] != 0 && j < n; j++) {
+        c[i * n + j] += a[i * k + l] * b[l * n + j];
+      }
+    }
+  }
+  return c;
+}
+
+/* Rows are sorted, without duplicates, and inside. */
+TEST_UNUSED static void bed_check_form(const mbi_amg_csr *csr) {
+  int64_t row, k;
+  assert_int_equal(csr->row_ptr[0], 0);
+  assert_int_equal(csr->row_ptr[csr->rows], csr->nnz);
+  for (row = 0; row < csr->rows; row++) {
+    for (k = csr->row_ptr[row]; k < csr->row_ptr[row + 1]; k++) {
+      assert_in_range(csr->col_ind[k], 0, csr->cols - 1);
+      assert_true(k == csr->row_ptr[row] || csr->col_ind[k] > csr->col_ind[k - 1]);
+    }
+  }
+}
+
+TEST_UNUSED static void bed_check_equal(const mbi_amg_csr *a, const mbi_amg_csr *b) {
+  assert_int_equal(a->rows, b->rows);
+  assert_int_equal(a->cols, b->cols);
+  assert_int_equal(a->nnz, b->nnz);
+  assert_memory_equal(a->row_ptr, b->row_ptr, ((size_t)a->rows + 1) * sizeof *a->row_ptr);
+  assert_memory_equal(a->col_ind, b->col_ind, (size_t)a->nnz * sizeof *a->col_ind);
+  if (a->values != NULL) {
+    assert_memory_equal(a->values, b->values, (size_t)a->nnz * sizeof *a->values);
+  }
+}
+
+/* A level whose aggregates are known. `near` is NULL for constants, one for each unknown of a
+ * node. Takes over `a`. */
+TEST_UNUSED static void bed_level(merbit_context *context, mbi_amg_csr a, int block,
+                                  int vectors, double theta, mbi_amg_level *level) {
+  int64_t i;
+  int j;
+  memset(level, 0, sizeof *level);
+  level->a = a;
+  level->block = block;
+  level->vectors = vectors;
+  level->near =
+      (double *)mbi_allocate(context, (size_t)(a.rows * vectors + 1) * sizeof(double));
+  for (i = 0; i < a.rows; i++) {
+    for (j = 0; j < vectors; j++) {
+      level->near[i * vectors + j] =
+          j < block ? i % block == j : bed_random((uint64_t)(i * vectors + j));
+    }
+  }
+  assert_int_equal(mbi_amg_diagonal(context, level), MERBIT_OK);
+  assert_int_equal(mbi_amg_strength(context, &level->a, block, theta, &level->strong),
+                   MERBIT_OK);
+  level->aggregate =
+      (int32_t *)mbi_allocate(context, (size_t)(a.rows / block + 1) * sizeof(int32_t));
+  assert_int_equal(
+      mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates),
+      MERBIT_OK);
+}
+#endif

@@ -1,0 +1,396 @@
+/* The multigrid preconditioner on both sides: M equals a reference of the cycle, is symmetric,
+ * solves every kind of system in few iterations, takes new values. Include after amg_bed.h;
+ * `context` is the test's. */
+#ifndef TEST_AMG_CASES_H
+#define TEST_AMG_CASES_H
+#include "solve/amg/amg_bed.h"
+#include "support/gpu_context.h"
+
+static merbit_context *context;
+
+static merbit_preconditioner_desc amg_desc(void) {
+  merbit_preconditioner_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.kind = MERBIT_PRECONDITIONER_AMG;
+  desc.side = context->side;
+  return desc;
+}
+
+static merbit_preconditioner *amg_make(const mbi_amg_csr *a,
+                                       const merbit_preconditioner_desc *desc) {
+  const merbit_view view = mbi_amg_view(a);
+  merbit_preconditioner *p;
+  char message[MERBIT_MESSAGE_SIZE];
+  if (merbit_preconditioner_create(context, &view, desc, &p) != MERBIT_OK) {
+    (void)merbit_last_error(context, message, sizeof message);
+    fail_msg("%s", message);
+  }
+  return p;
+}
+
+/* Applies M^-1 to a host vector of the object's type. */
+static void amg_apply(merbit_preconditioner *p, const void *r, void *z) {
+  const size_t bytes = (size_t)p->n * mbi_type_size(p->type);
+  merbit_buffer *buffers[2];
+  if (p->side == MERBIT_SIDE_CPU) {
+    assert_int_equal(merbit_preconditioner_apply(p, r, z, NULL), MERBIT_OK);
+    return;
+  }
+  assert_int_equal(merbit_buffer_create(context, bytes, &buffers[0]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, bytes, &buffers[1]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(buffers[0], 0, r, bytes), MERBIT_OK);
+  assert_int_equal(merbit_preconditioner_apply(p, merbit_buffer_pointer(buffers[0]),
+                                               merbit_buffer_pointer(buffers[1]), NULL),
+                   MERBIT_OK);
+  assert_int_equal(merbit_buffer_download(buffers[1], 0, z, bytes), MERBIT_OK);
+  merbit_buffer_destroy(buffers[0]);
+  merbit_buffer_destroy(buffers[1]);
+}
+
+/* ---- The cycle --------------------------------------------------------------------------- */
+
+static void reference_multiply(const mbi_amg_csr *a, const long double *x, long double *y) {
+  int64_t row, k;
+  for (row = 0; row < a->rows; row++) {
+    y[row] = 0;
+    for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+      y[row] += (long double)a->values[k] * x[a->col_ind[k]];
+    }
+  }
+}
+
+/* Chebyshev's polynomial by sweeps from x. */
+static void reference_smooth(const mbi_amg_level *level, int degree, double ratio,
+                             const long double *b, long double *x) {
+  const double high = level->lambda, low = high / ratio;
+  long double *ax = (long double *)malloc((size_t)level->a.rows * sizeof *ax);
+  int64_t i;
+  int k;
+  for (k = 0; k < degree; k++) {
+    const double root =
+        (high + low) / 2 + (high - low) / 2 * cos(acos(-1.0) * (2 * k + 1) / (2 * degree));
+    reference_multiply(&level->a, x, ax);
+    for (i = 0; i < level->a.rows; i++) {
+      x[i] += (long double)level->inverse[i] * (b[i] - ax[i]) / root;
+    }
+  }
+  free(ax);
+}
+
+/* x = M^-1 b on the levels from l on, all in long double. */
+static void reference_cycle(const mbi_amg_level *levels, int count, int l,
+                            const mbi_amg_csr *coarsest, const long double *b, long double *x) {
+  const mbi_amg_level *level = &levels[l];
+  const int64_t n = level->a.rows;
+  long double *r, *coarse_b, *coarse_x, *add;
+  int64_t i;
+  for (i = 0; i < n; i++) {
+    x[i] = 0;
+  }
+  if (l + 1 == count) {
+    if (coarsest->rows > 0) {
+      reference_multiply(coarsest, b, x);
+    } else {
+      reference_smooth(level, MBI_CYCLE_MOST, MBI_CYCLE_RATIO_LAST, b, x);
+    }
+    return;
+  }
+  r = (long double *)malloc((size_t)(2 * n + 2 * level->p.cols + 1) * sizeof *r);
+  add = r + n;
+  coarse_b = add + n;
+  coarse_x = coarse_b + level->p.cols;
+  reference_smooth(level, MBI_CYCLE_DEGREE, MBI_CYCLE_RATIO, b, x);
+  reference_multiply(&level->a, x, r);
+  for (i = 0; i < n; i++) {
+    r[i] = b[i] - r[i];
+  }
+  reference_multiply(&level->r, r, coarse_b);
+  reference_cycle(levels, count, l + 1, coarsest, coarse_b, coarse_x);
+  reference_multiply(&level->p, coarse_x, add);
+  for (i = 0; i < n; i++) {
+    x[i] += add[i];
+  }
+  reference_smooth(level, MBI_CYCLE_DEGREE, MBI_CYCLE_RATIO, b, x);
+  free(r);
+}
+
+/* The largest difference from the reference, relative to its largest element. */
+static double cycle_error(const mbi_amg_csr *a, int block, int single) {
+  merbit_preconditioner_desc desc = amg_desc();
+  merbit_preconditioner *p;
+  mbi_amg_level levels[MBI_AMG_LEVELS];
+  mbi_amg_csr coarsest;
+  long double *b = (long double *)malloc((size_t)a->rows * 2 * sizeof *b), *x = b + a->rows;
+  double *r = (double *)malloc((size_t)a->rows * 2 * sizeof *r), *z = r + a->rows;
+  double error = 0, size = 0;
+  int64_t i;
+  int count, l;
+  memset(levels, 0, sizeof levels);
+  memset(&coarsest, 0, sizeof coarsest);
+  levels[0].a = *a;
+  levels[0].borrowed = 1;
+  levels[0].block = levels[0].vectors = block;
+  levels[0].near = (double *)mbi_allocate(context, (size_t)(a->rows * block) * sizeof(double));
+  for (i = 0; i < a->rows * block; i++) {
+    levels[0].near[i] = i / block % block == i % block;
+  }
+  assert_int_equal(mbi_amg_coarsen(context, levels, &count), MERBIT_OK);
+  if (levels[count - 1].a.rows <= MBI_AMG_COARSEST) {
+    assert_int_equal(mbi_amg_invert(context, &levels[count - 1].a, 1e-12, &coarsest),
+                     MERBIT_OK);
+  }
+  desc.block_size = block;
+  desc.single = single;
+  p = amg_make(a, &desc);
+  for (i = 0; i < a->rows; i++) {
+    b[i] = r[i] = bed_random((uint64_t)i + 999) - 0.5;
+  }
+  reference_cycle(levels, count, 0, &coarsest, b, x);
+  amg_apply(p, r, z);
+  for (i = 0; i < a->rows; i++) {
+    error = fmax(error, fabs(z[i] - (double)x[i]));
+    size = fmax(size, fabs((double)x[i]));
+  }
+  merbit_preconditioner_destroy(p);
+  for (l = 0; l < count; l++) {
+    mbi_amg_level_release(context, &levels[l]);
+  }
+  mbi_amg_csr_release(context, &coarsest);
+  free(b);
+  free(r);
+  return error / size;
+}
+
+static void test_cycle(void **state) {
+  const bed_grid weak = {9, 0, 1, 0.001, 1, 0, 1}, jump = {24, 1, 0, 1, 1e3, 0.5, 0.8};
+  const bed_grid apart = {18, 1, 0, 1, 1, 1, 0}; /* a diagonal matrix of 324 rows */
+  const bed_grid small = {11, 1, 1, 1, 1, 0, 1};
+  mbi_amg_csr a, blocks;
+  (void)state;
+  a = bed_laplacian(context, &weak);
+  assert_true(cycle_error(&a, 1, 0) < 1e-12);
+  assert_true(cycle_error(&a, 1, 1) < 1e-5);
+  mbi_amg_csr_release(context, &a);
+  a = bed_laplacian(context, &jump);
+  assert_true(cycle_error(&a, 1, 0) < 1e-12);
+  mbi_amg_csr_release(context, &a);
+  a = bed_laplacian(context, &apart);
+  assert_true(cycle_error(&a, 1, 0) < 1e-12);
+  mbi_amg_csr_release(context, &a);
+  a = bed_laplacian(context, &small);
+  blocks = bed_blocks(context, &a);
+  assert_true(cycle_error(&blocks, 3, 0) < 1e-12);
+  mbi_amg_csr_release(context, &blocks);
+  mbi_amg_csr_release(context, &a);
+}
+
+/* x'M^-1 y = y'M^-1 x, and x'M^-1 x > 0. */
+static void test_symmetric(void **state) {
+  const bed_grid g = {9, 0, 0, 0.1, 100, 0.01, 0.9};
+  mbi_amg_csr a = bed_laplacian(context, &g);
+  merbit_preconditioner_desc desc = amg_desc();
+  merbit_preconditioner *p = amg_make(&a, &desc);
+  double *v = (double *)malloc((size_t)a.rows * 4 * sizeof *v);
+  double sums[4] = {0, 0, 0, 0};
+  int64_t i, n = a.rows;
+  (void)state;
+  for (i = 0; i < 2 * n; i++) {
+    v[i] = bed_random((uint64_t)i) - 0.5;
+  }
+  amg_apply(p, v, v + 2 * n);
+  amg_apply(p, v + n, v + 3 * n);
+  for (i = 0; i < n; i++) {
+    sums[0] += v[n + i] * v[2 * n + i];
+    sums[1] += v[i] * v[3 * n + i];
+    sums[2] += v[i] * v[2 * n + i];
+    sums[3] += v[n + i] * v[3 * n + i];
+  }
+  assert_true(sums[2] > 0 && sums[3] > 0);
+  assert_true(fabs(sums[0] - sums[1]) < 1e-13 * sqrt(sums[2] * sums[3]));
+  free(v);
+  merbit_preconditioner_destroy(p);
+  mbi_amg_csr_release(context, &a);
+}
+
+/* ---- Solves ------------------------------------------------------------------------------ */
+
+/* CG on A x = b with b = A times numbers that are not smooth, to 1e-8. */
+static merbit_solver_result
+amg_solve(const mbi_amg_csr *a, const merbit_preconditioner_desc *options, merbit_type type) {
+  merbit_view view = mbi_amg_view(a);
+  merbit_solver_desc desc;
+  merbit_solver_result result;
+  merbit_solver *solver;
+  float *single = (float *)malloc((size_t)a->nnz * sizeof *single + 1);
+  float *b_single = (float *)malloc((size_t)a->rows * 2 * sizeof *single);
+  double *b = (double *)calloc((size_t)a->rows * 2, sizeof *b);
+  const int f32 = type == MERBIT_F32;
+  int64_t i, k;
+  for (i = 0; i < a->rows; i++) {
+    for (k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++) {
+      b[i] += a->values[k] * (bed_random((uint64_t)a->col_ind[k]) - 0.5);
+      single[k] = (float)a->values[k];
+    }
+    b_single[i] = (float)b[i];
+  }
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_CG;
+  desc.side = context->side;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.tolerance = f32 ? 1e-4 : 1e-8;
+  desc.max_iterations = 300;
+  desc.preconditioner = MERBIT_PRECONDITIONER_AMG;
+  desc.precondition = options;
+  if (f32) {
+    view.value_type = MERBIT_F32;
+    view.values = single;
+  }
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(
+      merbit_solver_solve(solver, f32 ? (void *)b_single : (void *)b,
+                          f32 ? (void *)(b_single + a->rows) : (void *)(b + a->rows), 0, NULL,
+                          0, &result),
+      MERBIT_OK);
+  merbit_solver_destroy(solver);
+  free(b);
+  free(single);
+  free(b_single);
+  return result;
+}
+
+static void test_solves(void **state) {
+  static const struct {
+    bed_grid grid;
+    int most; /* iterations */
+  } systems[] = {
+      {{18, 0, 1, 1, 1, 0, 1}, 12},      {{40, 1, 1, 1, 1, 0, 1}, 13},
+      {{18, 0, 1, 0.001, 1, 0, 1}, 14},  {{40, 1, 1, 0.001, 1, 0, 1}, 18},
+      {{18, 0, 1, 1, 1e6, 0, 1}, 32},    {{40, 1, 0, 1, 1, 1e-6, 0.9}, 18},
+      {{40, 1, 0, 1, 1, 1e-6, 0.5}, 18}, /* many parts */
+      {{20, 1, 0, 1, 1, 1, 0}, 12},      /* a diagonal matrix */
+      {{16, 1, 1, 1, 1, 0, 1}, 1},       /* solved by the coarsest level alone */
+      {{1, 1, 1, 1, 1, 0, 1}, 1},
+  };
+  merbit_preconditioner_desc desc = amg_desc();
+  const size_t count = context->side == MERBIT_SIDE_CUDA ? 2 : sizeof systems / sizeof *systems;
+  size_t i;
+  (void)state;
+  for (i = 0; i < count; i++) {
+    mbi_amg_csr a = bed_laplacian(context, &systems[i].grid);
+    merbit_solver_result result;
+    desc.single = 0;
+    result = amg_solve(&a, &desc, MERBIT_F64);
+    if (result.stop != MERBIT_STOP_CONVERGED || result.iterations > systems[i].most) {
+      fail_msg("system %d: %d iterations, %s", (int)i, result.iterations, result.description);
+    }
+    if (i % 2 == 0) {
+      desc.single = 1;
+      result = amg_solve(&a, &desc, MERBIT_F64);
+      assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+      assert_in_range(result.iterations, 0, systems[i].most + 3);
+      desc.single = 0;
+      result = amg_solve(&a, &desc, MERBIT_F32);
+      assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+      assert_in_range(result.iterations, 0, systems[i].most);
+    }
+    mbi_amg_csr_release(context, &a);
+  }
+}
+
+/* The Laplacian of a graph whose null space is the constant vector: `singular`. */
+static void test_singular(void **state) {
+  const bed_grid g = {24, 1, 0, 1, 100, 0, 1};
+  mbi_amg_csr a = bed_laplacian(context, &g);
+  merbit_preconditioner_desc desc = amg_desc();
+  merbit_solver_result result;
+  (void)state;
+  desc.singular = 1;
+  result = amg_solve(&a, &desc, MERBIT_F64);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+  assert_in_range(result.iterations, 3, 20);
+  mbi_amg_csr_release(context, &a);
+}
+
+/* ---- New values -------------------------------------------------------------------------- */
+
+/* Values that are multiplied by one number keep what is strong: an update then equals a fresh
+ * set-up bit for bit. */
+static void test_update(void **state) {
+  const bed_grid g = {20, 1, 1, 1, 10, 0, 1};
+  int single;
+  (void)state;
+  for (single = 0; single < 2; single++) {
+    mbi_amg_csr a = bed_laplacian(context, &g), b = bed_laplacian(context, &g);
+    merbit_preconditioner_desc desc = amg_desc();
+    merbit_preconditioner *old, *fresh;
+    double *v = (double *)malloc((size_t)a.rows * 4 * sizeof *v);
+    int64_t i, n = a.rows;
+    desc.single = single;
+    for (i = 0; i < n; i++) {
+      v[i] = bed_random((uint64_t)i) - 0.5;
+    }
+    for (i = 0; i < b.nnz; i++) {
+      b.values[i] *= 0.375;
+    }
+    old = amg_make(&a, &desc);
+    fresh = amg_make(&b, &desc);
+    amg_apply(old, v, v + n);
+    assert_int_equal(merbit_preconditioner_update_values(old, b.values, MERBIT_MEMORY_HOST),
+                     MERBIT_OK);
+    amg_apply(old, v, v + 2 * n);
+    amg_apply(fresh, v, v + 3 * n);
+    assert_memory_equal(v + 2 * n, v + 3 * n, (size_t)n * sizeof *v);
+    assert_memory_not_equal(v + n, v + 2 * n, (size_t)n * sizeof *v);
+    b.values[0] = NAN; /* refused; the values before remain */
+    assert_int_equal(merbit_preconditioner_update_values(old, b.values, MERBIT_MEMORY_HOST),
+                     MERBIT_INVALID_MATRIX);
+    if (!single) { /* whose finest values have been rounded in place */
+      amg_apply(old, v, v + n);
+      assert_memory_equal(v + n, v + 3 * n, (size_t)n * sizeof *v);
+    }
+    merbit_preconditioner_destroy(old);
+    merbit_preconditioner_destroy(fresh);
+    mbi_amg_csr_release(context, &a);
+    mbi_amg_csr_release(context, &b);
+    free(v);
+  }
+}
+
+/* ---- Descriptions ------------------------------------------------------------------------ */
+
+static void test_info(void **state) {
+  mbi_amg_csr a = bed_poisson(context, 20, 1);
+  merbit_preconditioner_desc desc = amg_desc();
+  merbit_preconditioner *p = amg_make(&a, &desc);
+  merbit_preconditioner_info info;
+  char text[512], piece[64];
+  double sum = 0;
+  int l;
+  (void)state;
+  assert_int_equal(merbit_preconditioner_get_info(p, &info), MERBIT_OK);
+  assert_int_equal(info.kind, MERBIT_PRECONDITIONER_AMG);
+  assert_int_equal(info.levels, 2);
+  assert_int_equal(info.rows[0], 400);
+  assert_int_equal(info.nonzeros[0], a.nnz);
+  assert_in_range(info.rows[1], 20, 100);
+  for (l = 0; l < info.levels; l++) {
+    sum += (double)info.nonzeros[l] / (double)a.nnz;
+  }
+  assert_true(fabs(info.operator_complexity - sum) < 1e-12);
+  assert_true(info.host_bytes > 0);
+  assert_int_equal(info.device_bytes > 0, context->side == MERBIT_SIDE_CUDA);
+  (void)merbit_preconditioner_describe(p, text, sizeof text);
+  (void)snprintf(piece, sizeof piece, "(2 levels: 400 %d rows; operator complexity",
+                 (int)info.rows[1]);
+  assert_non_null(strstr(text, "AMG by smoothed aggregation"));
+  assert_non_null(strstr(text, piece));
+  assert_non_null(strstr(text, "1 near-null-space vector;"));
+  merbit_preconditioner_destroy(p);
+  mbi_amg_csr_release(context, &a);
+}
+
+#define AMG_CASES                                                                              \
+  cmocka_unit_test(test_cycle), cmocka_unit_test(test_symmetric),                              \
+      cmocka_unit_test(test_solves), cmocka_unit_test(test_singular),                          \
+      cmocka_unit_test(test_update), cmocka_unit_test(test_info)
+#endif

@@ -1,0 +1,179 @@
+/* Aggregates: a disjoint cover of the nodes that have strong neighbours, around roots that are
+ * a maximal independent set of distance 2, whatever the number of threads. */
+#include "support/internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "solve/amg/amg_bed.h"
+
+/* Returns whether j is a strong neighbour of i, or of one of them. */
+static int within(const mbi_amg_csr *strong, int64_t i, int64_t j) {
+  int64_t k, l;
+  for (k = strong->row_ptr[i]; k < strong->row_ptr[i + 1]; k++) {
+    const int32_t between = strong->col_ind[k];
+    if (between == j) {
+      return 1;
+    }
+    for (l = strong->row_ptr[between]; l < strong->row_ptr[between + 1]; l++) {
+      if (strong->col_ind[l] == j) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+/* Returns whether every strong neighbour of i is in its aggregate: a root takes all of them. */
+static int takes_all(const mbi_amg_csr *strong, const int32_t *aggregate, int64_t i) {
+  int64_t k;
+  for (k = strong->row_ptr[i]; k < strong->row_ptr[i + 1]; k++) {
+    if (aggregate[strong->col_ind[k]] != aggregate[i]) {
+      return 0;
+    }
+  }
+  return strong->row_ptr[i + 1] > strong->row_ptr[i];
+}
+
+/* Every aggregate has a node that takes all its neighbours; every node is within distance 2 of
+ * such a one of its own aggregate. Roots of two aggregates are further apart, because both own
+ * the node between them otherwise. */
+static void check(const mbi_amg_csr *strong, const int32_t *aggregate, int32_t count) {
+  int64_t i, j;
+  char *rooted = (char *)calloc((size_t)count + 1, 1);
+  for (i = 0; i < strong->rows; i++) {
+    const int isolated = strong->row_ptr[i + 1] == strong->row_ptr[i];
+    int held = isolated;
+    assert_in_range(aggregate[i] + 1, isolated ? 0 : 1, isolated ? 0 : count);
+    for (j = 0; j < strong->rows && !held; j++) {
+      held = aggregate[j] == aggregate[i] && takes_all(strong, aggregate, j) &&
+             (i == j || within(strong, i, j));
+    }
+    assert_true(held);
+    if (!isolated && takes_all(strong, aggregate, i)) {
+      rooted[aggregate[i]] = 1;
+    }
+  }
+  for (i = 0; i < count; i++) {
+    assert_true(rooted[i]);
+  }
+  free(rooted);
+}
+
+static void test_cover(void **state) {
+  const bed_grid grids[] = {{8, 0, 1, 1, 1, 0, 1},      {20, 1, 1, 0.001, 1, 0, 1},
+                            {20, 1, 0, 1, 1e4, 1, 0.6}, {20, 1, 0, 1, 1, 1, 0.3},
+                            {3, 1, 0, 1, 1, 1, 0},      {1, 1, 1, 1, 1, 0, 1}};
+  merbit_context *context = cpu_open(NULL, 2);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof grids / sizeof grids[0]; i++) {
+    mbi_amg_level level;
+    bed_level(context, bed_laplacian(context, &grids[i]), 1, 1, 0.25, &level);
+    check(&level.strong, level.aggregate, level.aggregates);
+    assert_true(i < 4 ? level.aggregates > 0 && 2 * level.aggregates < level.a.rows
+                      : level.aggregates == 0);
+    mbi_amg_level_release(context, &level);
+  }
+  merbit_context_destroy(context);
+}
+
+/* On a ring the roots are known to be three to five nodes apart. */
+static void test_ring(void **state) {
+  enum { NODES = 300 };
+  merbit_context *context = cpu_open(NULL, 1);
+  bed_entry entries[3 * NODES];
+  mbi_amg_level level;
+  int i;
+  (void)state;
+  for (i = 0; i < NODES; i++) {
+    const bed_entry three[] = {
+        {i, i, 2}, {i, (i + 1) % NODES, -1}, {i, (i + NODES - 1) % NODES, -1}};
+    memcpy(entries + 3 * i, three, sizeof three);
+  }
+  bed_level(context, bed_csr(context, NODES, NODES, entries, 3 * NODES), 1, 1, 0.25, &level);
+  check(&level.strong, level.aggregate, level.aggregates);
+  assert_in_range(level.aggregates, NODES / 5, NODES / 3);
+  mbi_amg_level_release(context, &level);
+  merbit_context_destroy(context);
+}
+
+/* A node that is strong for others, but has no strong neighbour itself; a matrix that is not
+ * symmetric: the rounds end, and whoever has strong neighbours gets an aggregate or none within
+ * reach. */
+static void test_unsymmetric(void **state) {
+  enum { NODES = 400 };
+  merbit_context *context = cpu_open(NULL, 1);
+  bed_entry entries[4 * NODES];
+  mbi_amg_csr a, strong;
+  int32_t aggregate[NODES], count, i;
+  (void)state;
+  for (i = 0; i < 4 * NODES; i++) {
+    entries[i].row = i / 4;
+    entries[i].column = i % 4 == 0 ? i / 4 : (int32_t)(mbi_amg_hash((uint64_t)i) % NODES);
+    entries[i].value = 1;
+    if (i / 4 % 50 == 0) { /* an empty row of the graph */
+      entries[i].column = i / 4;
+    }
+  }
+  a = bed_csr(context, NODES, NODES, entries, 4 * NODES);
+  assert_int_equal(mbi_amg_strength(context, &a, 1, 0.25, &strong), MERBIT_OK);
+  assert_int_equal(strong.row_ptr[1], 0);
+  assert_int_equal(mbi_amg_aggregate(context, &strong, aggregate, &count), MERBIT_OK);
+  mbi_amg_csr_release(context, &strong);
+  assert_true(count > 0 && count < NODES);
+  for (i = 0; i < NODES; i++) {
+    assert_in_range(aggregate[i] + 1, 0, count);
+  }
+  mbi_amg_csr_release(context, &a);
+  merbit_context_destroy(context);
+}
+
+/* A hub of 3,000 neighbours: one aggregate. */
+static void test_hub(void **state) {
+  enum { NODES = 3000 };
+  merbit_context *context = cpu_open(NULL, 1);
+  bed_entry *entries = (bed_entry *)malloc(3 * NODES * sizeof *entries);
+  mbi_amg_level level;
+  int32_t i;
+  (void)state;
+  for (i = 0; i < NODES; i++) {
+    const bed_entry three[] = {{i, i, NODES}, {i, 0, -1}, {0, i, -1}};
+    memcpy(entries + 3 * i, three, sizeof three);
+  }
+  bed_level(context, bed_csr(context, NODES, NODES, entries, 3 * NODES), 1, 1, 0.25, &level);
+  assert_int_equal(level.aggregates, 1);
+  for (i = 0; i < NODES; i++) {
+    assert_int_equal(level.aggregate[i], 0);
+  }
+  mbi_amg_level_release(context, &level);
+  free(entries);
+  merbit_context_destroy(context);
+}
+
+static void test_threads(void **state) {
+  merbit_context *one = cpu_open(NULL, 1), *four = cpu_open(NULL, 4);
+  const bed_grid g = {30, 0, 0, 0.5, 100, 1, 0.9};
+  mbi_amg_level first, second;
+  (void)state;
+  bed_level(one, bed_laplacian(one, &g), 1, 1, 0.25, &first);
+  bed_level(four, bed_laplacian(four, &g), 1, 1, 0.25, &second);
+  assert_int_equal(first.aggregates, second.aggregates);
+  assert_memory_equal(first.aggregate, second.aggregate,
+                      (size_t)first.a.rows * sizeof *first.aggregate);
+  mbi_amg_level_release(one, &first);
+  mbi_amg_level_release(four, &second);
+  merbit_context_destroy(one);
+  merbit_context_destroy(four);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cover), cmocka_unit_test(test_ring),
+                                     cmocka_unit_test(test_unsymmetric),
+                                     cmocka_unit_test(test_hub),
+                                     cmocka_unit_test(test_threads)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

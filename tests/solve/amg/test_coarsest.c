@@ -1,0 +1,60 @@
+/* The dense inverse of the coarsest matrix, and the generalised inverse of a singular one. */
+#include "support/internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "solve/amg/amg_bed.h"
+
+/* A B A = A and B = B', where B A = I if the matrix is regular. */
+static void check(merbit_context *context, mbi_amg_csr a, int rank) {
+  mbi_amg_csr inverse;
+  long double *x = bed_dense(&a, 0), *y, *xy, *xyx;
+  const int64_t n = a.rows;
+  int64_t i, j;
+  int found = 0;
+  assert_int_equal(mbi_amg_invert(context, &a, 1e-12, &inverse), MERBIT_OK);
+  bed_check_form(&inverse);
+  assert_int_equal(inverse.nnz, n * n);
+  y = bed_dense(&inverse, 0);
+  xy = bed_times(x, y, n, n, n);
+  xyx = bed_times(xy, x, n, n, n);
+  for (i = 0; i < n; i++) {
+    found += y[i * n + i] != 0;
+    for (j = 0; j < n; j++) {
+      assert_true(fabsl(xyx[i * n + j] - x[i * n + j]) < 1e-9L * fabsl(x[i * n + i]) + 1e-12L);
+      assert_true(fabsl(y[i * n + j] - y[j * n + i]) < 1e-9L * fabsl(y[i * n + i]) + 1e-12L);
+      assert_true(rank < n || fabsl(xy[i * n + j] - (i == j)) < 1e-7L);
+    }
+  }
+  assert_int_equal(found, rank);
+  free(x);
+  free(y);
+  free(xy);
+  free(xyx);
+  mbi_amg_csr_release(context, &inverse);
+  mbi_amg_csr_release(context, &a);
+}
+
+static void test_inverse(void **state) {
+  const bed_grid jump = {7, 1, 1, 1, 1e6, 0, 1}, singular = {7, 1, 0, 1, 1e6, 0, 1};
+  bed_entry zeros[] = {{0, 0, 2}, {1, 1, 0}, {2, 2, 4}, {0, 2, 1}, {2, 0, 1}};
+  bed_entry indefinite[] = {{0, 0, 1}, {0, 1, 3}, {1, 0, 3}, {1, 1, 1}};
+  merbit_context *context = cpu_open(NULL, 1);
+  (void)state;
+  check(context, bed_poisson(context, 8, 1), 64);
+  check(context, bed_laplacian(context, &jump), 49);
+  check(context, bed_laplacian(context, &singular), 48);
+  check(context, bed_csr(context, 3, 3, zeros, 5), 2);
+  check(context, bed_csr(context, 2, 2, indefinite, 4), 2);
+  check(context, bed_csr(context, 0, 0, zeros, 0), 0);
+  merbit_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_inverse)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* Products of sparse matrices, and the coarse matrix P^T A P, against a naive product in long
+ * double. */
+#include "support/internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "solve/amg/amg_bed.h"
+
+static mbi_amg_csr random_csr(merbit_context *context, int rows, int cols, int count,
+                              uint64_t seed) {
+  bed_entry *entries = (bed_entry *)malloc((size_t)count * sizeof *entries);
+  mbi_amg_csr csr;
+  int i;
+  for (i = 0; i < count; i++) {
+    const uint64_t h = mbi_amg_hash(seed * 100000 + (uint64_t)i);
+    entries[i].row = (int32_t)(h % (uint64_t)rows);
+    entries[i].column = (int32_t)(h / 1000003 % (uint64_t)cols);
+    entries[i].value = bed_random(h) - 0.5;
+  }
+  csr = bed_csr(context, rows, cols, entries, count);
+  free(entries);
+  return csr;
+}
+
+/* Compares with the product of dense copies; an entry is a sum of at most k products. */
+static void compare(const mbi_amg_csr *found, const long double *expected,
+                    const long double *sizes, int64_t terms) {
+  long double *dense = bed_dense(found, 0);
+  int64_t i;
+  for (i = 0; i < found->rows * found->cols; i++) {
+    assert_true(fabsl(dense[i] - expected[i]) <=
+                (long double)(terms + 2) * DBL_EPSILON * sizes[i]);
+  }
+  free(dense);
+}
+
+static void check(merbit_context *context, const mbi_amg_csr *a, const mbi_amg_csr *b) {
+  long double *x = bed_dense(a, 0), *y = bed_dense(b, 0), *xs = bed_dense(a, 1);
+  long double *ys = bed_dense(b, 1), *expected, *sizes;
+  mbi_amg_csr c;
+  int sorted;
+  expected = bed_times(x, y, a->rows, a->cols, b->cols);
+  sizes = bed_times(xs, ys, a->rows, a->cols, b->cols);
+  for (sorted = 0; sorted < 2; sorted++) {
+    assert_int_equal(mbi_amg_multiply(context, a, b, sorted, &c), MERBIT_OK);
+    if (sorted) {
+      bed_check_form(&c);
+    }
+    compare(&c, expected, sizes, a->cols);
+    mbi_amg_csr_release(context, &c);
+  }
+  free(x);
+  free(y);
+  free(xs);
+  free(ys);
+  free(expected);
+  free(sizes);
+}
+
+static void test_products(void **state) {
+  static const int sizes[][5] = {{30, 40, 20, 200, 150},
+                                 {1, 1, 1, 1, 1},
+                                 {5, 300, 300, 40, 4000},
+                                 {64, 3, 90, 100, 200},
+                                 {50, 60, 70, 1, 1}};
+  merbit_context *context = cpu_open(NULL, 2);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    const int *s = sizes[i];
+    mbi_amg_csr a = random_csr(context, s[0], s[1], s[3], i);
+    mbi_amg_csr b = random_csr(context, s[1], s[2], s[4], i + 50);
+    check(context, &a, &b);
+    mbi_amg_csr_release(context, &a);
+    mbi_amg_csr_release(context, &b);
+  }
+  merbit_context_destroy(context);
+}
+
+/* Rows of up to 2,500 columns, for every gap of the sort. */
+static void test_sort(void **state) {
+  int32_t columns[2500];
+  int length, i;
+  (void)state;
+  for (length = 0; length <= 2500; length += length < 40 ? 1 : 205) {
+    for (i = 0; i < length; i++) {
+      columns[i] = (int32_t)(mbi_amg_hash((uint64_t)(length * 10000 + i)) % 1000000);
+    }
+    mbi_amg_sort(columns, length);
+    for (i = 1; i < length; i++) {
+      assert_true(columns[i - 1] <= columns[i]);
+    }
+  }
+}
+
+/* All coarse matrices equal P^T A P, and are symmetric, to rounding. */
+static void check_galerkin(merbit_context *context, mbi_amg_csr a, int block, int vectors) {
+  mbi_amg_level levels[MBI_AMG_LEVELS];
+  int count, l;
+  memset(levels, 0, sizeof levels);
+  bed_level(context, a, block, vectors, 0.1, &levels[0]);
+  mbi_amg_csr_release(context, &levels[0].strong); /* the hierarchy makes them again */
+  mbi_release(context, levels[0].aggregate);
+  mbi_release(context, levels[0].inverse);
+  levels[0].aggregate = NULL;
+  levels[0].inverse = NULL;
+  assert_int_equal(mbi_amg_coarsen(context, levels, &count), MERBIT_OK);
+  assert_true(count > 1);
+  for (l = 0; l + 1 < count; l++) {
+    const mbi_amg_csr *fine = &levels[l].a, *p = &levels[l].p, *coarse = &levels[l + 1].a;
+    long double *m[2], *ap[2], *pt[2], *expected[2];
+    int64_t i, j;
+    int sizes;
+    bed_check_form(coarse);
+    for (sizes = 0; sizes < 2; sizes++) {
+      long double *dense = bed_dense(p, sizes);
+      m[sizes] = bed_dense(fine, sizes);
+      pt[sizes] = (long double *)calloc((size_t)(p->rows * p->cols), sizeof *dense);
+      for (i = 0; i < p->rows; i++) {
+        for (j = 0; j < p->cols; j++) {
+          pt[sizes][j * p->rows + i] = dense[i * p->cols + j];
+        }
+      }
+      ap[sizes] = bed_times(m[sizes], dense, fine->rows, fine->rows, p->cols);
+      expected[sizes] = bed_times(pt[sizes], ap[sizes], p->cols, p->rows, p->cols);
+      free(dense);
+    }
+    compare(coarse, expected[0], expected[1], 200);
+    for (i = 0; i < coarse->rows; i++) {
+      for (j = 0; j < i; j++) {
+        assert_true(fabs(bed_at(coarse, i, j) - bed_at(coarse, j, i)) <=
+                    (double)(200 * DBL_EPSILON * expected[1][i * coarse->cols + j]));
+      }
+    }
+    for (sizes = 0; sizes < 2; sizes++) {
+      free(m[sizes]);
+      free(ap[sizes]);
+      free(pt[sizes]);
+      free(expected[sizes]);
+    }
+  }
+  for (l = 0; l < count; l++) {
+    mbi_amg_level_release(context, &levels[l]);
+  }
+}
+
+static void test_galerkin(void **state) {
+  const bed_grid weak = {9, 0, 1, 0.001, 1, 0, 1}, jump = {26, 1, 0, 1, 1e4, 0.5, 0.8};
+  const bed_grid small = {10, 1, 1, 1, 1, 0, 1};
+  merbit_context *context = cpu_open(NULL, 2);
+  mbi_amg_csr a;
+  (void)state;
+  check_galerkin(context, bed_laplacian(context, &weak), 1, 1);
+  check_galerkin(context, bed_laplacian(context, &jump), 1, 1);
+  check_galerkin(context, bed_laplacian(context, &jump), 1, 2);
+  a = bed_laplacian(context, &small);
+  check_galerkin(context, bed_blocks(context, &a), 3, 3);
+  check_galerkin(context, bed_blocks(context, &a), 3, 5);
+  mbi_amg_csr_release(context, &a);
+  merbit_context_destroy(context);
+}
+
+/* The same levels, bit for bit, with any number of threads. */
+static void test_threads(void **state) {
+  merbit_context *one = cpu_open(NULL, 1), *four = cpu_open(NULL, 4);
+  const bed_grid g = {30, 0, 0, 0.5, 100, 1, 0.9};
+  mbi_amg_level first[MBI_AMG_LEVELS], second[MBI_AMG_LEVELS];
+  int count, other, l;
+  (void)state;
+  memset(first, 0, sizeof first);
+  memset(second, 0, sizeof second);
+  bed_level(one, bed_laplacian(one, &g), 1, 1, 0.1, &first[0]);
+  bed_level(four, bed_laplacian(four, &g), 1, 1, 0.1, &second[0]);
+  mbi_amg_csr_release(one, &first[0].strong);
+  mbi_amg_csr_release(four, &second[0].strong);
+  mbi_release(one, first[0].aggregate);
+  mbi_release(four, second[0].aggregate);
+  mbi_release(one, first[0].inverse);
+  mbi_release(four, second[0].inverse);
+  assert_int_equal(mbi_amg_coarsen(one, first, &count), MERBIT_OK);
+  assert_int_equal(mbi_amg_coarsen(four, second, &other), MERBIT_OK);
+  assert_int_equal(count, other);
+  assert_true(count > 2);
+  for (l = 0; l < count; l++) {
+    bed_check_equal(&first[l].a, &second[l].a);
+    if (l + 1 < count) {
+      bed_check_equal(&first[l].p, &second[l].p);
+      bed_check_equal(&first[l].r, &second[l].r);
+    }
+    mbi_amg_level_release(one, &first[l]);
+    mbi_amg_level_release(four, &second[l]);
+  }
+  merbit_context_destroy(one);
+  merbit_context_destroy(four);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_products), cmocka_unit_test(test_sort),
+      cmocka_unit_test(test_galerkin), cmocka_unit_test(test_threads)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

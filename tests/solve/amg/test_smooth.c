@@ -1,0 +1,196 @@
+/* The smoothed prolongation equals a naive reading of its definition in long double; it
+ * interpolates the near-null-space exactly where no boundary is near; R is its transpose. */
+#include "support/internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "solve/amg/amg_bed.h"
+
+static int strong_is(const mbi_amg_csr *strong, int64_t i, int64_t j) {
+  int64_t k;
+  for (k = strong->row_ptr[i]; k < strong->row_ptr[i + 1]; k++) {
+    if (strong->col_ind[k] == j) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* (I - omega / lambda D_F^-1 A_F) T by its definition; bounds on the rounding errors in *sizes.
+ */
+static long double *reference(const mbi_amg_level *level, long double **sizes) {
+  const int64_t n = level->a.rows, block = level->block, k = level->vectors;
+  const int64_t cols = level->aggregates * k;
+  long double *a = bed_dense(&level->a, 0), *p, *f;
+  const double factor = level->plain ? 0 : MBI_AMG_OMEGA / level->lambda;
+  int64_t i, j, c;
+  f = (long double *)calloc((size_t)(n * n), sizeof *f);
+  for (i = 0; i < n; i++) {
+    for (j = 0; j < n; j++) {
+      const int strong =
+          i / block == j / block || strong_is(&level->strong, i / block, j / block);
+      f[i * n + (strong ? j : i / block * block + j % block)] += a[i * n + j];
+    }
+  }
+  p = (long double *)calloc((size_t)(n * cols) + 1, sizeof *p);
+  *sizes = (long double *)calloc((size_t)(n * cols) + 1, sizeof *p);
+  for (i = 0; i < n; i++) {
+    long double least = MBI_AMG_LEAST_DIAGONAL / level->inverse[i];
+    long double d =
+        f[i * n + i] * level->inverse[i] < MBI_AMG_LEAST_DIAGONAL ? least : f[i * n + i];
+    for (j = 0; j < n; j++) {
+      const int32_t aggregate = level->aggregate[j / block];
+      for (c = 0; c < k && aggregate >= 0 && level->aggregate[i / block] >= 0; c++) {
+        const long double t = level->t[j * k + c];
+        p[i * cols + aggregate * k + c] += ((i == j) - factor / d * f[i * n + j]) * t;
+        (*sizes)[i * cols + aggregate * k + c] +=
+            fabsl((i == j) * t) + fabsl(factor / d * a[i * n + j]) * 2 + fabsl(t);
+      }
+    }
+  }
+  free(a);
+  free(f);
+  return p;
+}
+
+static void check(merbit_context *context, mbi_amg_level *level) {
+  long double *sizes, *expected, *found, *transposed;
+  double *coarse;
+  int64_t i, j, cols;
+  assert_int_equal(mbi_amg_tentative(context, level, &coarse), MERBIT_OK);
+  mbi_release(context, coarse);
+  assert_int_equal(mbi_amg_smooth(context, level), MERBIT_OK);
+  assert_int_equal(mbi_amg_transpose(context, level), MERBIT_OK);
+  bed_check_form(&level->p);
+  bed_check_form(&level->r);
+  cols = level->p.cols;
+  assert_int_equal(cols, level->aggregates * level->vectors);
+  assert_int_equal(level->r.rows, cols);
+  expected = reference(level, &sizes);
+  found = bed_dense(&level->p, 0);
+  transposed = bed_dense(&level->r, 0);
+  for (i = 0; i < level->a.rows; i++) {
+    for (j = 0; j < cols; j++) {
+      assert_true(fabsl(found[i * cols + j] - expected[i * cols + j]) <=
+                  64 * DBL_EPSILON * sizes[i * cols + j]);
+      assert_true(found[i * cols + j] == transposed[j * level->a.rows + i]);
+    }
+  }
+  free(sizes);
+  free(expected);
+  free(found);
+  free(transposed);
+}
+
+static void test_definition(void **state) {
+  const bed_grid grids[] = {
+      {6, 0, 1, 1, 1, 0, 1}, {12, 1, 1, 0.001, 1, 0, 1}, {12, 1, 0, 1, 1e4, 0.5, 0.6}};
+  merbit_context *context = cpu_open(NULL, 2);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof grids / sizeof grids[0]; i++) {
+    mbi_amg_csr a = bed_laplacian(context, &grids[i]);
+    mbi_amg_level level;
+    bed_level(context, bed_blocks(context, &a), 3, 4, 0.25, &level);
+    check(context, &level);
+    assert_int_equal(level.plain, 0);
+    mbi_amg_level_release(context, &level);
+    bed_level(context, a, 1, 1, 0.25, &level);
+    check(context, &level);
+    mbi_amg_level_release(context, &level);
+  }
+  merbit_context_destroy(context);
+}
+
+/* A weak positive entry is lumped into a diagonal that it would make too small. */
+static void test_least_diagonal(void **state) {
+  bed_entry entries[] = {{0, 0, 1},   {1, 1, 1},    {2, 2, 1},    {0, 1, -1},
+                         {1, 0, -1},  {0, 2, -0.2}, {2, 0, -0.2}, {3, 3, 1},
+                         {2, 3, -40}, {3, 2, -40},  {1, 3, -0.5}, {3, 1, -0.5}};
+  merbit_context *context = cpu_open(NULL, 1);
+  mbi_amg_level level;
+  (void)state;
+  bed_level(context, bed_csr(context, 4, 4, entries, 12), 1, 1, 0.9, &level);
+  assert_int_equal(level.strong.nnz, 4);
+  entries[0].value = 0;
+  check(context, &level);
+  mbi_amg_level_release(context, &level);
+  merbit_context_destroy(context);
+}
+
+/* A graph with a hub in each corner of which all nodes are neighbours: A P would be dense. */
+static void test_plain(void **state) {
+  enum { NODES = 400 };
+  bed_entry entries[9 * NODES];
+  merbit_context *context = cpu_open(NULL, 1);
+  mbi_amg_level level;
+  int i, k, count = 0;
+  (void)state;
+  for (i = 0; i < NODES; i++) {
+    entries[count].row = entries[count].column = i;
+    entries[count++].value = 100;
+    for (k = 0; k < 4; k++) {
+      const int j =
+          k == 0 ? (i + 1) % NODES : (int)(mbi_amg_hash((uint64_t)(4 * i + k)) % NODES);
+      entries[count].row = i;
+      entries[count].column = j;
+      entries[count++].value = -1;
+      entries[count].row = j;
+      entries[count].column = i;
+      entries[count++].value = -1;
+    }
+  }
+  bed_level(context, bed_csr(context, NODES, NODES, entries, count), 1, 1, 0.05, &level);
+  check(context, &level);
+  assert_int_equal(level.plain, 1);
+  for (i = 0; i < NODES; i++) {
+    assert_int_equal(level.p.row_ptr[i + 1] - level.p.row_ptr[i], 1);
+  }
+  mbi_amg_level_release(context, &level);
+  merbit_context_destroy(context);
+}
+
+/* P times the next level's constants is the constant vector, where rows of A add up to zero. */
+static void test_constants(void **state) {
+  const bed_grid g = {14, 1, 0, 1, 1e3, 0, 1};
+  merbit_context *context = cpu_open(NULL, 2);
+  mbi_amg_csr a = bed_laplacian(context, &g);
+  int block, c;
+  (void)state;
+  for (block = 1; block <= 3; block += 2) {
+    mbi_amg_level level;
+    double *coarse;
+    int64_t i, k;
+    bed_level(context, block == 1 ? a : bed_blocks(context, &a), block, block, 0.25, &level);
+    assert_int_equal(mbi_amg_tentative(context, &level, &coarse), MERBIT_OK);
+    assert_int_equal(mbi_amg_smooth(context, &level), MERBIT_OK);
+    for (i = 0; i < level.a.rows; i++) {
+      for (c = 0; c < block; c++) {
+        double sum = 0;
+        for (k = level.p.row_ptr[i]; k < level.p.row_ptr[i + 1]; k++) {
+          sum += level.p.values[k] * coarse[level.p.col_ind[k] * block + c];
+        }
+        assert_true(level.aggregate[i / block] < 0 ||
+                    fabs(sum - level.near[i * block + c]) < 1e-12);
+      }
+    }
+    mbi_release(context, coarse);
+    if (block == 1) {
+      level.borrowed = 1; /* `a` is needed once more */
+    }
+    mbi_amg_level_release(context, &level);
+  }
+  mbi_amg_csr_release(context, &a);
+  merbit_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_definition), cmocka_unit_test(test_least_diagonal),
+      cmocka_unit_test(test_plain), cmocka_unit_test(test_constants)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

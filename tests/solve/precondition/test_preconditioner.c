@@ -1,0 +1,47 @@
+/* Preconditioners on the CPU: preconditioner_cases.h with one thread and with three. */
+#include "support/internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "support/cpu.h"
+#include "solve/precondition/preconditioner_cases.h"
+
+static int open_one(void **state) {
+  (void)state;
+  context = cpu_open(NULL, 1);
+  return 0;
+}
+
+static int open_three(void **state) {
+  (void)state;
+  context = cpu_open(NULL, 3);
+  return 0;
+}
+
+static int close_it(void **state) {
+  (void)state;
+  merbit_context_destroy(context);
+  return 0;
+}
+
+/* A context without a GPU cannot make one there. */
+static void test_no_device(void **state) {
+  static sparse a;
+  static typed t;
+  merbit_preconditioner_desc desc = kind_desc(MERBIT_PRECONDITIONER_FSAI);
+  (void)state;
+  a = sparse_mesh(3, 3, 3, 0);
+  desc.side = MERBIT_SIDE_CUDA;
+  expect_refused(typed_view(&t, &a, MERBIT_F64), &desc, MERBIT_NO_DEVICE,
+                 "preconditioner_desc.side is MERBIT_SIDE_CUDA");
+}
+
+int main(void) {
+  const struct CMUnitTest own[] = {cmocka_unit_test(test_no_device)};
+  int failed = cmocka_run_group_tests(preconditioner_cases, open_one, close_it);
+  failed += cmocka_run_group_tests(preconditioner_cases, open_three, close_it);
+  return failed + cmocka_run_group_tests(own, open_one, close_it);
+}
