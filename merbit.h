@@ -1766,6 +1766,8 @@ typedef struct mbi_replacement {
 	char temporary[MBI_LONG_PATH];
 } mbi_replacement;
 
+#define MBI_MEMORY_HEAD 16
+
 #endif
 
 typedef uint64_t mbi_devptr;
@@ -3031,8 +3033,6 @@ static void mbi_default_release(void *user, void *memory) {
 	free(memory);
 }
 
-#define MBI_MEMORY_HEAD 16
-
 static void *mbi_allocate(merbit_context *context, size_t bytes) {
 	const size_t all = bytes + MBI_MEMORY_HEAD;
 	char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
@@ -3511,7 +3511,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 
 typedef struct mbi_source {
 	const char *name;
-	const char *pieces[16 + 1];
+	const char *pieces[32 + 1];
 } mbi_source;
 
 #endif
@@ -19300,8 +19300,9 @@ static int mbi_choose_fills(const merbit_plan *plan, double launches) {
 }
 
 static double mbi_walk_load(const merbit_plan *plan) {
-	return mbi_choose_small(plan) ? plan->profile->l2_load_seconds
-			: plan->profile->memory_load_seconds;
+	const double kept = mbi_choose_small(plan) ? 1.0 : (16 - mbi_choose_passing(plan)) / 16.0;
+	return plan->profile->memory_load_seconds +
+			kept * (plan->profile->l2_load_seconds - plan->profile->memory_load_seconds);
 }
 
 static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
@@ -21167,9 +21168,10 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 	const double slots = (double)mbi_sliced_slots(plan);
 	const double bytes = (slots + pad * t.rows) * (4.0 - 2.0 * plan->nonempty.narrow + t.values) +
 			t.rows * (longest < 256 ? 3.25 : 6.25) + t.rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
+	const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 100.0;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(
-			1.08 * mbi_choose_overlap(0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), t.gathers) +
+	return mbi_choose_longer(1.08 * in_l2 *
+			mbi_choose_overlap(0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), t.gathers) +
 			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 
@@ -29473,7 +29475,7 @@ static void mbi_recorded_destroy(merbit_solver *solver) {
 	merbit_context *context = solver->context;
 	const mbi_driver *driver = &context->device.driver;
 	mbi_recorded_release(solver);
-	if (solver->gpu.stream != solver->desc.stream && solver->inner == NULL) {
+	if (solver->gpu.stream != NULL && solver->gpu.stream != solver->desc.stream) {
 		(void)mbi_device_mark_lost(context, driver->stream_destroy(solver->gpu.stream));
 	}
 }

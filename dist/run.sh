@@ -1,7 +1,7 @@
 #!/bin/sh
 # Shows distributed operators at work: sh dist/run.sh
-# Installs Open MPI and hypre if they are missing, builds the examples in build/dist/, and solves a 3D problem over MPI on 1 to 4
-# processes. Where nvidia-smi finds GPUs and NCCL is there, it does the same on 1, 2, 4, ... GPUs. Then runs the tests of
+# Installs Open MPI, hypre and Trilinos if they are missing, builds the examples in build/dist/, and solves a 3D problem over MPI on
+# 1 to 4 processes. Where nvidia-smi finds GPUs and NCCL is there, it does the same on 1, 2, 4, ... GPUs. Then runs the tests of
 # merbit_dist.h.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,13 +16,15 @@ printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include 
   cc -E - >/dev/null 2>&1 || missing=cmocka
 python3 -c 'import jinja2' 2>/dev/null || missing=jinja2
 [ -e /usr/include/hypre/HYPRE.h ] || missing=hypre
+[ -e /usr/include/trilinos/BelosTpetraAdapter.hpp ] || missing=Trilinos
 if [ -n "$missing" ] && command -v apt-get >/dev/null 2>&1; then
   echo "== installing Open MPI and the tools of the tests with apt-get"
   sudo=""
   [ "$(id -u)" -eq 0 ] || sudo=sudo
   $sudo apt-get update -qq
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc g++ libc6-dev make cmake \
-    pkg-config python3 python3-jinja2 libcmocka-dev libopenmpi-dev openmpi-bin libhypre-dev
+    pkg-config python3 python3-jinja2 libcmocka-dev libopenmpi-dev openmpi-bin libhypre-dev \
+    libtrilinos-tpetra-dev libtrilinos-belos-dev libtrilinos-teuchos-dev libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev
 fi
 mkdir -p "$build"
 if command -v mpicc >/dev/null 2>&1 && command -v mpirun >/dev/null 2>&1; then
@@ -35,6 +37,11 @@ if command -v mpicc >/dev/null 2>&1 && command -v mpirun >/dev/null 2>&1; then
     mpicc -O2 -I"$root" -I/usr/include/hypre "$root/dist/examples/hypre.c" -o "$build/hypre" -lHYPRE -lm -ldl -pthread
     echo "== mpirun -n 4 build/dist/hypre"
     mpirun -n 4 "$build/hypre" "${N-40}"
+  fi
+  if [ -e /usr/include/trilinos/BelosTpetraAdapter.hpp ]; then
+    sh "$root/dist/examples/trilinos.sh" "$build/trilinos"
+    echo "== mpirun -n 4 build/dist/trilinos"
+    mpirun -n 4 "$build/trilinos" "${N-40}"
   fi
 else
   echo "== no MPI here: the example over MPI is left out"

@@ -129,7 +129,7 @@ def narrow(text, columns=COLUMNS):
 
 
 class Generator:
-    pieces = 16  # of a kernel's text at most
+    pieces = 32  # of a kernel's text at most
 
     def __init__(self, study=False):
         self.study = study

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import sys
 from typing import Any, Callable, ContextManager, Optional
 
@@ -83,6 +84,16 @@ class _DeviceMemory:
         }
 
 
+class _Stream:
+    """A stream of the caller's, for libraries that take __cuda_stream__."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.address)
+
+
 class CuPy(Library):
     name = "CuPy"
 
@@ -126,6 +137,8 @@ class CuPy(Library):
         return self.cupy.asarray(_DeviceMemory(address, length, kind))
 
     def in_stream(self, stream: int, device: int) -> ContextManager[Any]:
+        if hasattr(self.cupy.cuda.Stream, "from_external"):  # CuPy 14 and later
+            return self.cupy.cuda.Stream.from_external(_Stream(stream))
         return self.cupy.cuda.ExternalStream(stream, device)
 
 
@@ -155,8 +168,8 @@ class Torch(Library):
         return array.T if column_major else array
 
     def maker(self, length: int, kind: int, device: int) -> Callable[[], Any]:
-        empty, dtype, place = self.torch.empty, getattr(self.torch, NAMES[kind]), self.place(device)
-        return lambda: empty(length, dtype=dtype, device=place)
+        dtype = getattr(self.torch, NAMES[kind])
+        return functools.partial(self.torch.empty, length, dtype=dtype, device=self.place(device))
 
     def doubles(self, numbers: Any, device: int) -> Any:
         return self.torch.tensor(numbers, dtype=self.torch.float64, device=self.place(device))
@@ -176,6 +189,9 @@ class Torch(Library):
     def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
         if device == HOST:
             return None
+        address = getattr(self.torch._C, "_cuda_getCurrentRawStream", None)  # without an object for each call
+        if address is not None:
+            return functools.partial(address, device)
         current = self.torch.cuda.current_stream
         return lambda: current(device).cuda_stream
 

@@ -58,6 +58,9 @@ typedef struct mbi_replacement { /* a file that replaces its target when it is c
   char temporary[MBI_LONG_PATH];
 } mbi_replacement;
 
+/* Before each allocation lies its size, in as many bytes as keep it aligned for every type. */
+#define MBI_MEMORY_HEAD 16
+
 #ifdef MBI_SEPARATE
 /* core/status.c */
 MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status status,

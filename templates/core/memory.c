@@ -12,9 +12,6 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   free(memory);
 }
 
-/* Before each allocation lies its size, in as many bytes as keep it aligned for every type. */
-#define MBI_MEMORY_HEAD 16
-
 /* Allocates heap memory through the user's allocator; all of the library does so. Returns NULL
  * if there is none, which the caller reports. */
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {

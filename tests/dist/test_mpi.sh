@@ -1,7 +1,8 @@
 #!/bin/sh
-# The program dist/examples/mpi.c on 1 to 4 processes, and hypre.c where hypre is: sh tests/dist/test_mpi.sh FOLDER
+# The program dist/examples/mpi.c on 1 to 4 processes, and hypre.c and trilinos.cpp where these libraries are:
+# sh tests/dist/test_mpi.sh FOLDER
 # Built in FOLDER, mpi.c as C99 without warnings. The numbers of rows and iterations must not depend on the number of processes;
-# hypre must need as many iterations.
+# hypre and Trilinos must need as many iterations.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1
@@ -24,10 +25,23 @@ for ranks in 1 2 3 4; do
   }
   iterations=$(sed -n 2p "$build/out.txt" | cut -d' ' -f3)
 done
+# other NAME TEXT: the program of another library needs as many iterations.
+other() {
+  for ranks in 1 3; do
+    mpirun -n $ranks "$build/$1" 16 | tee "$build/out.txt"
+    grep -q "^$2 on $ranks ranks: $iterations iterations" "$build/out.txt" || { echo "FAILED: not $iterations iterations"; exit 1; }
+  done
+}
 hypre=/usr/include/hypre
-[ -e $hypre/_hypre_parcsr_ls.h ] || { echo "left out: hypre.c; no $hypre (Debian: libhypre-dev)"; exit 0; }
-mpicc -std=c99 -O1 -Wall -Wextra -I"$root" -isystem $hypre "$root/dist/examples/hypre.c" -o "$build/hypre" -lHYPRE -lm -ldl -pthread
-for ranks in 1 3; do
-  mpirun -n $ranks "$build/hypre" 16 | tee "$build/out.txt"
-  grep -q "^hypre on $ranks ranks: $iterations iterations" "$build/out.txt" || { echo "FAILED: not $iterations iterations"; exit 1; }
-done
+if [ -e $hypre/_hypre_parcsr_ls.h ]; then
+  mpicc -std=c99 -O1 -Wall -Wextra -I"$root" -isystem $hypre "$root/dist/examples/hypre.c" -o "$build/hypre" -lHYPRE -lm -ldl -pthread
+  other hypre hypre
+else
+  echo "left out: hypre.c; no $hypre (Debian: libhypre-dev)"
+fi
+if [ -e /usr/include/trilinos/BelosTpetraAdapter.hpp ]; then
+  sh "$root/dist/examples/trilinos.sh" "$build/trilinos" -Wall -Wextra
+  other trilinos Trilinos
+else
+  echo "left out: trilinos.cpp (Debian: libtrilinos-tpetra-dev libtrilinos-belos-dev)"
+fi

@@ -4,6 +4,7 @@
 #define FAKE_DRIVER_H
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -149,6 +150,7 @@ bool deadly(int code) {
   return codes.count(code) != 0;
 }
 
+// Ends a program for a real GPU, which sets FAKE_CUDA_STRICT and cannot ask for the faults.
 __attribute__((format(printf, 1, 2))) void fault(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -156,6 +158,10 @@ __attribute__((format(printf, 1, 2))) void fault(const char *format, ...) {
     vsnprintf(state.fault, sizeof state.fault, format, arguments);
   }
   va_end(arguments);
+  if (getenv("FAKE_CUDA_STRICT") != nullptr) {
+    fprintf(stderr, "the fake driver: %s\n", state.fault);
+    abort();
+  }
 }
 
 int die(int code) { // of the first deadly error

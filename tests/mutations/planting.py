@@ -16,7 +16,8 @@ import sys
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PARTS = ["CMakeLists.txt", "bench", "cmake", "examples", "gen", "templates", "tests"]  # of the tree, which the tests need
+# What the tests need of the tree.
+PARTS = ["CMakeLists.txt", "bench", "cmake", "dist", "examples", "gen", "merbit_dist.h", "templates", "tests"]
 
 SWITCH = """
 #ifndef MBM
@@ -92,9 +93,9 @@ def planted(sources, rows):
     for file, functions in bodies.items():
         text = sources.text[file]
         for (begin, finish), mutations in sorted(functions.items(), reverse=True):
-            branches = "".join(f"if (MBM({n})) {{{text[begin:start]}{new}{text[end:finish]}\n}} else "
+            branches = "".join(f"if (MBM({n})) {{{text[begin:start]}{new}{text[end:finish]}\n  }} else "
                                for n, start, end, new in mutations)
-            original = "\n" + branches + ORIGINAL.removeprefix("} else ") + text[begin:finish] + "\n}\n"
+            original = "\n" + branches + ORIGINAL.removeprefix("} else ") + text[begin:finish] + "\n  }\n"
             text = text[:begin] + original + text[finish:]
         changed[file] = text
     return changed

@@ -134,7 +134,7 @@ class Build:
         listed = run(["cmake", "--build", self.folder, "--target", "help"])[1]
         known = set(re.findall(r"^(?:\.\.\. )?([\w.-]+)", listed, re.M))
         for file in self.folder.rglob("CTestTestfile.cmake"):
-            for test in re.finditer(r"^add_test\((?:\[=\[)?([^\s\]]+)(?:\]=\])? (.*)\)$", file.read_text(), re.M):
+            for test in re.finditer(r'^add_test\((?:\[=\[|")?([^\s\]"]+)(?:\]=\]|")? (.*)\)$', file.read_text(), re.M):
                 words = [pathlib.Path(word) for word in re.findall(r'"([^"]*)"', test.group(2))]
                 self.targets[test.group(1)] = [w.name for w in words if self.folder in w.parents and w.name in known]
 

@@ -29,18 +29,19 @@ extern "C" {
 }
 #endif
 
-/* The state of the one plan that a test fills by hand: zero, and large enough for each method's. */
+/* The state of the one plan that a test fills by hand: zero, and large enough for each method's,
+ * behind a size as before all memory that the library allocates. */
 static inline void *test_plan_state(void) {
-  static uint64_t state[512];
+  static uint64_t state[MBI_MEMORY_HEAD / sizeof(uint64_t) + 512];
   const mbi_method *row;
   size_t i;
   for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
-    if (row->cuda != NULL && row->cuda->state_bytes > sizeof state) {
+    if (row->cuda != NULL && row->cuda->state_bytes > sizeof state - MBI_MEMORY_HEAD) {
       abort();
     }
   }
   memset(state, 0, sizeof state);
-  return state;
+  return (char *)state + MBI_MEMORY_HEAD;
 }
 
 /* A plan of which nothing is known. */

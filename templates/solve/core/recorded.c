@@ -240,7 +240,7 @@ MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_recorded_release(solver);
-  if (solver->gpu.stream != solver->desc.stream && solver->inner == NULL) {
+  if (solver->gpu.stream != NULL && solver->gpu.stream != solver->desc.stream) {
     (void)mbi_device_mark_lost(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
