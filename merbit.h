@@ -3588,7 +3588,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "2abb4a70c3e6dc274c26bf7e013126df21855261eb8dba7f41db3c971093ca3f"
+#define MBI_KERNEL_HASH "c003bdcdf5717222f6584161fe625539ea5420fc2008f7fac0dfc1c2bf8cf241"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7671,8 +7671,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, mbk_many_product_parameters)) { "
 "MBK_JOIN(mbk_many_product_arguments, a, mbk_many_product_fields)\nMBK_SCALARS_OF(a);\n"
 "mbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x,\n"
-"MBK_X_STEP(a), a.y, MBK_Y_STEP(a), a.firsts, a.tails, a.nnz, a.tiles,\nalpha, beta);\n}\n\n"
+"mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, MBK_X_STEP(a),\n"
+"a.y, MBK_Y_STEP(a), a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n\n"
 "#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, mbk_many_product_parameters)) { "
 "MBK_JOIN(mbk_many_product_arguments, a, mbk_many_product_fields)\nMBK_SCALARS_OF(a);\n"
@@ -8214,7 +8214,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_rows_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 "
 "rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\nmbk_rows_product(const mbk_rows_product_arguments a) {\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
 "MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
@@ -8328,8 +8328,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
-"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\n"
-"old = adds ? mbk_scan_old(rows, row) : (MBK_VECTOR)0;\n}\n\n\n\ntemplate <bool adds>\n"
+"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\nold =\n"
+"adds ? mbk_scan_old(rows, row) : (MBK_VECTOR)0;\n}\n\n\n\ntemplate <bool adds>\n"
 "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
 "MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\nconst mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
 "MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\nMBK_VECTOR old;\nif (MBK_VANISHES(alpha)) {\n"
@@ -8505,9 +8505,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 ": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
 "template <bool adds>\n"
 "MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-"const mbk_u32 *row_id,\nconst mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\nMBK_SCALAR beta, char *shared) {\n\n"
+"const mbk_u32 *row_id, const mbk_u64 *block_start,\n"
+"const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+"const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles,\n"
+"MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {\n\n"
 "MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
 "MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
 "MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
@@ -8568,9 +8569,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, factor, MBK_ABSENT,\n"
-"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
+"a.y, a.nnz, a.tiles, factor, MBK_ABSENT,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
 "mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
@@ -8578,8 +8578,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
-"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
+"a.y, a.nnz, a.tiles, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
 "mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
@@ -9025,7 +9025,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\nif (MBK_LEADING) {\n"
 "MBK_COMMIT(row * rows + part, sum);\n} else if (MBK_PARTS == 1) {\nMBK_COMMIT(row, sum);\n"
 "} else if (row * MBK_PARTS + part < rows) {\nMBK_COMMIT(row * MBK_PARTS + part, sum);\n}\n"
-"}\n\n\n\n\n\n\n\n"
+"}\n\n\n\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_u32 *row_bits,\n"
 "const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n",
@@ -9040,7 +9040,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n}\n"
 "const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);\n"
 "if (mbk_lane() == 0) {\nvery_long[warp] = ballot;\n}\nmbk_block_sync();\n#if MBK_EMPTY_ROWS\n"
-"for (mbk_u64 i = item; i < filled * MBK_PARTS;\ni += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
+"for (mbk_u64 i = item; i < filled * MBK_PARTS; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
 "if (!mbk_nonempty_has(row_bits, i / MBK_PARTS)) {\n"
 "mbk_fixup_commit(y, i / MBK_PARTS, (mbk_u32)(i % MBK_PARTS), rows, MBK_ZERO, alpha, beta);\n}\n"
 "}\n#endif\nif (back <= MBK_FIXUP_LONG) {\n"
@@ -22149,8 +22149,8 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 static double mbi_binned_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double bytes = 1.1 * (4.5 + t.values + 2.0 * t.size);
-	return t.vectors + t.lists + t.shared + (t.lists > 0 ? t.vectors : 0) + plan->profile->launch_seconds +
-			t.nnz * (0.7 * bytes * mbi_choose_stream(plan) +
+	return t.vectors + t.lists + t.shared + (t.lists > 0 ? t.vectors : 0) +
+			plan->profile->launch_seconds + t.nnz * (0.7 * bytes * mbi_choose_stream(plan) +
 			0.35 * t.size / 4.0 * mbi_choose_gather(plan, plan->profile->l2_bytes / 4)) +
 			mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }

@@ -264,8 +264,8 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *addre
 }
 
 // Loads a pack of read-only data that a launch reads once: a streaming load. If MBK_KEPT is not
-// 0, so many sixteenths of the lines stay in L2 for the next launch as far as there is room, and
-// the others, which L2 evicts first, take no room from them.
+// 0, so many sixteenths of the lines stay in L2 for the next launch as far as there is room,
+// and the others, which L2 evicts first, take no room from them.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {
   mbk_pack_bits<T, N> bits;
 #if MBK_KEPT && __CUDA_ARCH__ >= 800 &&                                                        \
@@ -385,8 +385,8 @@ template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
 }
 
-// Starts to load the line of `address` into L2 if `wanted`. The instruction has a predicate: with
-// a branch SCAN's kernel for beta would spill a register.
+// Starts to load the line of `address` into L2 if `wanted`. The instruction has a predicate:
+// with a branch SCAN's kernel for beta would spill a register.
 template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }"
                :

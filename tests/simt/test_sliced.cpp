@@ -8,7 +8,8 @@
 
 #define SIMT_FORM f32_p32_b0_host_sorted_u2_t256, float, 32, 0, 0, 0, 1, 2, 0, 256, 4, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p64_b1_dev_sorted_u8_once_t128, float, 64, 1, 0, 1, 1, 8, 1, 128, 2, mbk_u32
+#define SIMT_FORM                                                                              \
+  f32_p64_b1_dev_sorted_u8_once_t128, float, 64, 1, 0, 1, 1, 8, 1, 128, 2, mbk_u32
 #include "simt/sliced_form.h"
 #define SIMT_FORM f32_p32_b1_ones_host_u1_once_t64, float, 32, 1, 1, 0, 0, 1, 1, 64, 4, mbk_u8
 #include "simt/sliced_form.h"
@@ -16,23 +17,28 @@
 #include "simt/sliced_form.h"
 #define SIMT_FORM f32_p32_b0_equal_dev_u5_t1024, float, 32, 0, 2, 1, 0, 5, 0, 1024, 4, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b0_host_sorted_u2_once_t256, double, 32, 0, 0, 0, 1, 2, 1, 256, 1, mbk_u8
+#define SIMT_FORM                                                                              \
+  f64_p32_b0_host_sorted_u2_once_t256, double, 32, 0, 0, 0, 1, 2, 1, 256, 1, mbk_u8
 #include "simt/sliced_form.h"
 #define SIMT_FORM f64_p64_b1_dev_u4_t128, double, 64, 1, 0, 1, 0, 4, 0, 128, 2, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b1_ones_host_sorted_u8_t512, double, 32, 1, 1, 0, 1, 8, 0, 512, 1, mbk_u32
+#define SIMT_FORM                                                                              \
+  f64_p32_b1_ones_host_sorted_u8_t512, double, 32, 1, 1, 0, 1, 8, 0, 512, 1, mbk_u32
 #include "simt/sliced_form.h"
 #define SIMT_FORM f64_p64_b0_ones_dev_u16_once_t32, double, 64, 0, 1, 1, 0, 16, 1, 32, 2, mbk_u8
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b1_single_host_sorted_u1_t96, double, 64, 1, 3, 0, 1, 1, 0, 96, 1, mbk_u32
+#define SIMT_FORM                                                                              \
+  f64_p64_b1_single_host_sorted_u1_t96, double, 64, 1, 3, 0, 1, 1, 0, 96, 1, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p64_b0_half_dev_sorted_u2_once_t128, float, 64, 0, 4, 1, 1, 2, 1, 128, 4, mbk_u32
+#define SIMT_FORM                                                                              \
+  f32_p64_b0_half_dev_sorted_u2_once_t128, float, 64, 0, 4, 1, 1, 2, 1, 128, 4, mbk_u32
 #include "simt/sliced_form.h"
 #define SIMT_FORM f64_p32_b1_half_host_u3_t64, double, 32, 1, 4, 0, 0, 3, 0, 64, 1, mbk_u8
 #include "simt/sliced_form.h"
 #define SIMT_FORM f32_p32_b1_table_host_u4_t256, float, 32, 1, 5, 0, 0, 4, 0, 256, 4, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b0_table_dev_sorted_u2_once_t512, double, 64, 0, 5, 1, 1, 2, 1, 512, 2, mbk_u32
+#define SIMT_FORM                                                                              \
+  f64_p64_b0_table_dev_sorted_u2_once_t512, double, 64, 0, 5, 1, 1, 2, 1, 512, 2, mbk_u32
 #include "simt/sliced_form.h"
 #define SIMT_FORM f32_p32_b0_row_host_sorted_u1_t96, float, 32, 0, 6, 0, 1, 1, 0, 96, 4, mbk_u8
 #include "simt/sliced_form.h"
@@ -40,7 +46,8 @@
 #include "simt/sliced_form.h"
 #define SIMT_FORM f32_p64_b1_column_dev_u2_once_t32, float, 64, 1, 7, 1, 0, 2, 1, 32, 4, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256, 1, mbk_u8
+#define SIMT_FORM                                                                              \
+  f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256, 1, mbk_u8
 #include "simt/sliced_form.h"
 
 // The form of solvers: a flag in place of alpha and beta, so that it is on no list.

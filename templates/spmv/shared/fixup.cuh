@@ -68,9 +68,10 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u
 
 // Completes the first row of each tile if it ends there: adds up the carry-outs of the tiles
 // before, in their order, then the tile's own part. Also writes the empty ones of the first
-// `filled` rows, whose bits are row_bits (mbk_nonempty_compact). `rows` is used if MBK_PARTS is not 1, or with MBK_LEADING. The loads of row numbers do not wait for the
-// product, and the loads of carries do not depend on them, so a launch takes little more than
-// two dependent loads. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
+// `filled` rows, whose bits are row_bits (mbk_nonempty_compact). `rows` is used if MBK_PARTS is
+// not 1, or with MBK_LEADING. The loads of row numbers do not wait for the product, and the
+// loads of carries do not depend on them, so a launch takes little more than two dependent
+// loads. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
 MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,
                           const mbk_u32 *row_id, const mbk_u32 *row_bits,
@@ -104,8 +105,7 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
   }
   mbk_block_sync(); // all warps wait for their loads here anyway
 #if MBK_EMPTY_ROWS
-  for (mbk_u64 i = item; i < filled * MBK_PARTS;
-       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
+  for (mbk_u64 i = item; i < filled * MBK_PARTS; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
     if (!mbk_nonempty_has(row_bits, i / MBK_PARTS)) {
       mbk_fixup_commit(y, i / MBK_PARTS, (mbk_u32)(i % MBK_PARTS), rows, MBK_ZERO, alpha, beta);
     }

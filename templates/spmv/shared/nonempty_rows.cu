@@ -144,8 +144,8 @@ MBK_KERNEL MBK_BOUNDS(1024)
 }
 
 // Lists the non-empty rows in row_id, in order, and their offsets in row_start; the last offset
-// is the end of the last row. Bit i of row_bits[w] is 0 if row 32 w + i is empty. `offsets` comes
-// from mbk_nonempty_offsets. Launch: as mbk_nonempty_count. Shared: mbk_u32[8].
+// is the end of the last row. Bit i of row_bits[w] is 0 if row 32 w + i is empty. `offsets`
+// comes from mbk_nonempty_offsets. Launch: as mbk_nonempty_count. Shared: mbk_u32[8].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_nonempty_compact(MBK_GRID_CONSTANT mbk_nonempty_compact_arguments a) {
   MBK_SHARED_MEMORY(shared);

@@ -137,8 +137,8 @@ static void full_blocks(void **state) {
   }
 }
 
-/* A thread block adds up the carry-outs of a row of blocks, one row of y after the other. With 16
- * rows of half a million nonzeros that takes longer than all else. */
+/* A thread block adds up the carry-outs of a row of blocks, one row of y after the other. With
+ * 16 rows of half a million nonzeros that takes longer than all else. */
 static void few_rows_of_full_blocks(void **state) {
   const merbit_device_profile h100 = profile_of("H100");
   merbit_plan plan;
@@ -363,7 +363,8 @@ static void rows_that_fill_warps(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
-/* 19 of 20 rows are empty: SCAN has a bit for each, but ROWS a lane. MERGE is never forecast. */
+/* 19 of 20 rows are empty: SCAN has a bit for each, but ROWS a lane. MERGE is never forecast.
+ */
 static void mostly_empty_rows(void **state) {
   merbit_plan plan;
   (void)state;

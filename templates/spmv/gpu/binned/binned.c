@@ -286,13 +286,15 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double bytes = 1.1 * (4.5 + t.values + 2.0 * t.size);
-  return t.vectors + t.lists + t.shared + (t.lists > 0 ? t.vectors : 0) + plan->profile->launch_seconds +
+  return t.vectors + t.lists + t.shared + (t.lists > 0 ? t.vectors : 0) +
+         plan->profile->launch_seconds +
          t.nnz * (0.7 * bytes * mbi_choose_stream(plan) +
                   0.35 * t.size / 4.0 * mbi_choose_gather(plan, plan->profile->l2_bytes / 4)) +
          mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }
 
-/* Bounds the groups. Each run of a strip and a part may leave one unfilled, and none is empty. */
+/* Bounds the groups. Each run of a strip and a part may leave one unfilled, and none is empty.
+ */
 static merbit_status mbi_binned_bound(merbit_plan *plan, mbi_bound *bound) {
   const mbi_binned *b = mbi_binned_of(plan);
   const uint64_t nnz = plan->device.nnz, group = mbi_binned_group(plan);

@@ -146,9 +146,9 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 
 #include "spmv/gpu/many/many_arguments.cuh"
 
-// Steps from row to row: of Y in elements, of X in bytes. Those of a copy are known, which saves
-// registers. (A lane that takes whole rows of X needs more if it knows their step: ptxas would
-// spill with four vectors of floats.)
+// Steps from row to row: of Y in elements, of X in bytes. Those of a copy are known, which
+// saves registers. (A lane that takes whole rows of X needs more if it knows their step: ptxas
+// would spill with four vectors of floats.)
 #define MBK_Y_STEP(a) (MBK_COLUMNS ? (mbk_u64)MBK_WIDTH : (a).ldy)
 #define MBK_X_STEP(a)                                                                          \
   (MBK_COLUMNS && MBK_TEAM > 1 ? MBK_WIDTH * (mbk_u32)sizeof(MBK_VECTOR) : (a).x_step)
@@ -161,9 +161,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x,
-                      MBK_X_STEP(a), a.y, MBK_Y_STEP(a), a.firsts, a.tails, a.nnz, a.tiles,
-                      alpha, beta);
+  mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, MBK_X_STEP(a),
+                      a.y, MBK_Y_STEP(a), a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS

@@ -12,9 +12,9 @@
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
 /* The most lanes per row with which a part of the matrix is kept in L2. With more, loads are
- * better as they are. (f64 on an H100, 3M nonzeros, us: 7-point stencil with 2 lanes 12.9 to 11.7,
- * three diagonals with 1 lane 20.1 to 13.1; with 8 lanes mesh 14.9 to 15.5, 27-point stencil 11.5
- * to 13.0.) */
+ * better as they are. (f64 on an H100, 3M nonzeros, us: 7-point stencil with 2 lanes 12.9
+ * to 11.7, three diagonals with 1 lane 20.1 to 13.1; with 8 lanes mesh 14.9 to 15.5, 27-point
+ * stencil 11.5 to 13.0.) */
 #define MBI_ROWS_KEPT 2
 
 /* Returns the state of a plan by this method. */

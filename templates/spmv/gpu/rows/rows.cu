@@ -30,8 +30,7 @@
 
 // Computes the product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
 // The struct is copied: by field, or as a grid constant, ptxas would gather x one by one.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
-    mbk_rows_product(const mbk_rows_product_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();

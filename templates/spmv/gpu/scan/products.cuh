@@ -140,7 +140,8 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
       }
     }
   }
-  old = adds ? mbk_scan_old(rows, row) : (MBK_VECTOR)0; // behind the gathers, as it waits longer
+  old =
+      adds ? mbk_scan_old(rows, row) : (MBK_VECTOR)0; // behind the gathers, as it waits longer
 }
 
 // Multiplies the tile that begins at nonzero `start` of `nnz`. If alpha is 0, reads neither the

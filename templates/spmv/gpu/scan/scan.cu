@@ -7,9 +7,9 @@
 // before tile t in which its first row began, or MBK_OPEN.
 //
 // Work: a warp owns a tile. Each lane loads MBK_PACK neighbouring nonzeros at a time and keeps
-// their products in registers. The warp adds them up by a segmented scan of shuffles. Each block
-// writes the empty ones of an equal share of the rows. The fix-up kernel completes rows that
-// cross tiles.
+// their products in registers. The warp adds them up by a segmented scan of shuffles. Each
+// block writes the empty ones of an equal share of the rows. The fix-up kernel completes rows
+// that cross tiles.
 //
 // Source: a bit per nonzero is from CSR5 (Liu, Vinter, ICS 2015) and yaSpMV. Tiles in coalesced
 // order whose sums stay in registers, so that L1 is left to x, are new here.

@@ -160,8 +160,8 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
 }
 
 // Writes the empty rows among the block's share of all rows. Blocks have equal shares, in their
-// order, so that most sectors of y are written by blocks that run at the same time. Every thread
-// of every block of a product calls it, at its end.
+// order, so that most sectors of y are written by blocks that run at the same time. Every
+// thread of every block of a product calls it, at its end.
 MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
                               MBK_SCALAR alpha, MBK_SCALAR beta) {
 #if MBK_EMPTY_ROWS

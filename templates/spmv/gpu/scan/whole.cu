@@ -55,11 +55,10 @@ MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {
 // together with the nonzeros. Without `adds`, beta must be zero.
 template <bool adds>
 MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
-                             const mbk_u32 *row_id,
-                             const mbk_u64 *block_start, const mbk_i32 *col_ind,
-                             const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                             mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,
-                             MBK_SCALAR beta, char *shared) {
+                             const mbk_u32 *row_id, const mbk_u64 *block_start,
+                             const mbk_i32 *col_ind, const MBK_VALUE *values,
+                             const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles,
+                             MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {
   // Two of each, used in turn: a warp may be one round ahead of warps that still read.
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
@@ -159,8 +158,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_STOP_HERE
   const MBK_SCALAR factor = MBK_ALPHA;
   mbk_table_take(a.table, factor, MBK_THREADS);
-  mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,
-                      a.values, a.x, a.y, a.nnz, a.tiles, factor, MBK_ABSENT,
+  mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,
+                      a.y, a.nnz, a.tiles, factor, MBK_ABSENT,
                       (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
   mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
@@ -177,8 +176,8 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
   mbk_release();
   MBK_SCALARS_LOAD;
   mbk_table_take(a.table, alpha, MBK_THREADS);
-  mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,
-                     a.values, a.x, a.y, a.nnz, a.tiles, alpha, beta,
+  mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,
+                     a.y, a.nnz, a.tiles, alpha, beta,
                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
   mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);
 }
