@@ -5,10 +5,11 @@
 #include "fake/scenario_bed.h"
 
 /* Lets bytes and gathers decide between methods, as they do for large matrices: in forecasts of
- * little ones launches and single steps hide them. */
+ * little ones launches, single steps and L2 hide them. */
 static void forget_latencies(merbit_context *context) {
   merbit_device_profile *const profile = &context->device.estimate;
   profile->launch_seconds = profile->l2_load_seconds = profile->memory_load_seconds = 0;
+  profile->l2_bytes = 1;
 }
 
 static merbit_method even_method; /* what AUTO took for even rows */

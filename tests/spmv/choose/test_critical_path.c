@@ -160,8 +160,8 @@ static void forecasts_without_gathers(void **state) {
            1.08 * streamed(8 * 20e6 + 4e6 + 16e6 / 8 + 12 * 1e6 + 3 * 64e6) + 3e-6);
 }
 
-/* What of a matrix stays in L2, of which vectors take their part first: as many sixteenths as
- * an H100 has room for, few different numbers, and none of blocks. */
+/* Tests which part of a matrix stays in L2, of which vectors take their part first: as many
+ * sixteenths as an H100 has room for, few different numbers, and none of blocks. */
 static void nonzeros_that_stay_in_l2(void **state) {
   static const struct {
     uint64_t rows, nnz;
@@ -215,7 +215,8 @@ static void rows_past_the_caches(void **state) {
   }
 }
 
-/* What of it a kernel is told. Lanes per row keep a part of the matrix if they are one or two.
+/* Tests what a kernel is told of it. Lanes per row keep a part of the matrix if they are one or
+ * two.
  */
 static void loads_that_keep(void **state) {
   static const struct {
