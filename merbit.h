@@ -1677,8 +1677,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #else
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #endif
-#define MBI_NOINLINE \
-	__attribute__((noinline))
+#define MBI_NOINLINE __attribute__((noinline))
 #define MBI_UNUSED __attribute__((unused))
 #define MBI_PREFETCH(address) __builtin_prefetch(address)
 #define MBI_SCALAR_LOOP __asm__ volatile("")
@@ -2026,7 +2025,7 @@ struct merbit_context {
 
 #ifndef _WIN32
 
-static double mbi_seconds(void) {
+MBI_NOINLINE static double mbi_seconds(void) {
 	struct timespec now;
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
@@ -3123,7 +3122,7 @@ static void *mbi_allocate(merbit_context *context, size_t bytes) {
 	return memory + MBI_MEMORY_HEAD;
 }
 
-static void mbi_release(merbit_context *context, void *memory) {
+MBI_NOINLINE static void mbi_release(merbit_context *context, void *memory) {
 	if (memory != NULL) {
 		context->allocator.release(context->allocator.user, (char *)memory - MBI_MEMORY_HEAD);
 	}
@@ -3589,7 +3588,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "28ec5d4571de0ebf3638f1e259c06eb53d6cb6dff4caf103ed488eafc23e6fb8"
+#define MBI_KERNEL_HASH "2abb4a70c3e6dc274c26bf7e013126df21855261eb8dba7f41db3c971093ca3f"
 
 typedef struct mbi_source {
 	const char *name;
@@ -4701,7 +4700,7 @@ static mbi_curesult mbi_device_lost(const merbit_context *context) {
 	return MBI_ATOMIC_LOAD(&context->device.lost);
 }
 
-static merbit_status mbi_device_alive(merbit_context *context) {
+MBI_NOINLINE static merbit_status mbi_device_alive(merbit_context *context) {
 	const mbi_curesult lost = mbi_device_lost(context);
 	if (lost == 0) { return MERBIT_OK; }
 	return mbi_fail(context, MERBIT_DEVICE_LOST,
@@ -4841,7 +4840,7 @@ static int mbi_device_enter_alive(merbit_context *context) {
 	return result == 0;
 }
 
-static void mbi_device_leave(merbit_context *context) {
+MBI_NOINLINE static void mbi_device_leave(merbit_context *context) {
 	void *popped = NULL;
 	(void)mbi_device_mark_lost(context, context->device.driver.ctx_pop(&popped));
 }
@@ -4913,7 +4912,7 @@ static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes
 	return status;
 }
 
-static void mbi_device_release(merbit_context *context, mbi_devptr address) {
+MBI_NOINLINE static void mbi_device_release(merbit_context *context, mbi_devptr address) {
 	if (address != 0 && mbi_device_lost(context) == 0) {
 		(void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
 	}
@@ -5148,7 +5147,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return mbk_load_pack_streaming<mbk_complex<T>, 1>(address).at[0];\n}\n\n#endif\n"}},
 {"jit/device.cuh", {
 "\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n\n"
-"#define MBK_PLAIN_LAUNCH 0\n#endif\n\n\n\n\n\n"
+"#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#ifndef MBK_KEPT\n\n#define MBK_KEPT 0\n#endif\n\n\n\n\n\n"
 "#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 0\n"
 "#define MBK_KERNEL extern \"C\" __global__ void\n#else\n"
 "#define MBK_KERNEL template <int> __global__ void\n#endif\n"
@@ -5171,8 +5170,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#include \"jit/types.cuh\"\ntypedef unsigned char mbk_u8;\n"
 "typedef unsigned short mbk_u16;\n\n\n\n"
 "template <class T> struct mbk_pointer_to { typedef T *type; };\n"
-"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n\n"
-"template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {\nT value;\n",
+"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n\n",
+"template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {\nT value;\n"
 "if (alignof(T) <= alignof(mbk_scalar)) {\nreturn *(const T *)&scalar;\n}\n"
 "memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\nMBK_DEVICE mbk_u32 mbk_thread() {\n"
 "return threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\nreturn blockIdx.x;\n}\n"
@@ -5193,8 +5192,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE double mbk_multiply(double a, double b) {\nreturn __dmul_rn(a, b);\n}\n\n"
 "MBK_DEVICE float mbk_fused(float a, float b, float c) {\nreturn __fmaf_rn(a, b, c);\n}\n"
 "MBK_DEVICE double mbk_fused(double a, double b, double c) {\nreturn __fma_rn(a, b, c);\n}\n\n\n"
-"MBK_DEVICE mbk_u16 mbk_half_of(float value) {\nmbk_u16 bits;\n"
-"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\nreturn bits;\n}\n",
+"MBK_DEVICE mbk_u16 mbk_half_of(float value) {\nmbk_u16 bits;\n",
+"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\nreturn bits;\n}\n"
 "MBK_DEVICE float mbk_half_value(mbk_u16 bits) {\nfloat value;\n"
 "asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\nreturn value;\n}\n\n\n"
 "MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\nreturn __uint_as_float((mbk_u32)bits << 16);\n"
@@ -5211,10 +5210,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class T> MBK_DEVICE void mbk_atomic_max(T *address, T value) {\n"
 "atomicMax(address, value);\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
 "return *(const volatile mbk_u32 *)address;\n}\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load(const T *address) {\nreturn __ldg(address);\n}\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\nreturn __ldcs(address);\n"
-"}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\n"
-"return __ldcg(address);\n}\n\nMBK_DEVICE void mbk_fence() {\n__threadfence();\n}\n\n\n\n\n"
+"template <class T> MBK_DEVICE T mbk_load(const T *address) {\nreturn __ldg(address);\n}\n\n\n\n"
+"template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\nreturn __ldcg(address);\n"
+"}\n\nMBK_DEVICE void mbk_fence() {\n__threadfence();\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {\n"
 "const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);\n"
 "const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;\n",
@@ -5239,16 +5237,32 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "bits.four = __ldg((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
 "bits.two = __ldg((const uint2 *)address);\n} else if (sizeof(T) * N == 2) {\n"
 "bits.half = __ldg((const unsigned short *)address);\n} else {\n"
-"bits.one = __ldg((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n\n"
+"bits.one = __ldg((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n\n\n\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {\n"
-"mbk_pack_bits<T, N> bits;\nif (sizeof(T) * N == 16) {\n",
-"bits.four = __ldcs((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
-"bits.two = __ldcs((const uint2 *)address);\n} else if (sizeof(T) * N == 2) {\n"
-"bits.half = __ldcs((const unsigned short *)address);\n} else {\n"
-"bits.one = __ldcs((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n"
+"mbk_pack_bits<T, N> bits;\n#if MBK_KEPT && __CUDA_ARCH__ >= 800 && \\\n",
+"__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1104\n"
+"#define MBK_STREAM(form, kept, ...) \\\n"
+"asm volatile(\"{ .reg .b64 policy; createpolicy.fractional.L2::evict_normal.L2::evict_first.\" \\\n"
+"\"b64 policy, \" kept \"; ld.global.L1::evict_first.L2::cache_hint.\" form \\\n"
+"\", policy; }\" \\\n: __VA_ARGS__ \\\n: \"l\"(address), \"f\"(MBK_KEPT / 16.0f))\n"
+"if (sizeof(T) * N == 16) {\n"
+"MBK_STREAM(\"v4.b32 {%0, %1, %2, %3}, [%4]\", \"%5\", \"=r\"(bits.four.x), \"=r\"(bits.four.y),\n"
+"\"=r\"(bits.four.z), \"=r\"(bits.four.w));\n} else if (sizeof(T) * N == 8) {\n"
+"MBK_STREAM(\"v2.b32 {%0, %1}, [%2]\", \"%3\", \"=r\"(bits.two.x), \"=r\"(bits.two.y));\n"
+"} else if (sizeof(T) * N == 4) {\nMBK_STREAM(\"b32 %0, [%1]\", \"%2\", \"=r\"(bits.one));\n"
+"} else if (sizeof(T) * N == 2) {\nMBK_STREAM(\"u16 %0, [%1]\", \"%2\", \"=r\"(bits.one));\n"
+"} else {\nMBK_STREAM(\"u8 %0, [%1]\", \"%2\", \"=r\"(bits.one));\n}\n#else\n"
+"if (sizeof(T) * N == 16) {\nbits.four = __ldcs((const uint4 *)address);\n"
+"} else if (sizeof(T) * N == 8) {\nbits.two = __ldcs((const uint2 *)address);\n"
+"} else if (sizeof(T) * N == 4) {\nbits.one = __ldcs((const unsigned *)address);\n"
+"} else if (sizeof(T) * N == 2) {\nbits.half = __ldcs((const unsigned short *)address);\n"
+"} else {\nbits.one = __ldcs((const unsigned char *)address);\n}\n#endif\nreturn bits.pack;\n}\n"
+"template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n#if MBK_KEPT\n"
+"return mbk_load_pack_streaming<T, 1>(address).at[0];\n#else\nreturn __ldcs(address);\n#endif\n"
+"}\n\n"
 "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
 "*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
-"MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
+"MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n",
 "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
 ": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
@@ -5263,7 +5277,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\nreturn mbk_load(address);\n"
 "}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
-"extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n",
+"extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
@@ -7082,7 +7096,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_i32 *columns; const MBK_VALUE *values; const MBK_MASK *masks; const MBK_VECTOR *x; "
 "MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 rows, cols, tiles; mbk_scalar alpha, beta; } "
 "mbk_bsr_product_arguments; typedef struct mbk_bsr_fixup_arguments { const mbk_u32 *slot_row, "
-"*row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, empty_rows, "
+"*row_id, *row_bits; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, filled, "
 "rows; mbk_scalar alpha, beta; } mbk_bsr_fixup_arguments;\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_bsr_product(MBK_PARAMETERS(mbk_bsr_product_arguments, a, const mbk_u32 *a_row_ends, const "
@@ -7103,8 +7117,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
 "mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,\n"
-"a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n}\n"}},
+"mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.row_bits, a.firsts,\n"
+"a.tails, a.y, a.tiles, a.filled, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n}\n"}},
 {"spmv/gpu/bsr/build.cuh", {
 "\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
 "#define MBK_BUILD_THREADS 256\n\n"
@@ -7455,11 +7469,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\nmbk_await();\n"
 "const mbk_hubs_source source = {x, shared};\nif (!MBK_VANISHES(alpha)) {\n"
 "for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
-"shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n"
-"for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-"tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
+"shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n\n\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * (MBK_THREADS / 32);\n"
+"mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+"mbk_u32 from = adds && tile + step < tiles ? mbk_load(tile_row + tile + step) : 0;\n"
+"mbk_u32 to = adds && tile + step < tiles ? mbk_load(tile_row + tile + step + 1) : 0;\n"
+"for (; tile < tiles; tile += step) {\nmbk_scan_no_dot none;\n",
+"const bool wanted = mbk_lane() < to - from;\n"
+"const mbk_u32 row = wanted ? MBK_ROW_OF(from + mbk_lane()) : 0;\nif (adds) {\n"
+"const mbk_u64 later = tile + 2 * step;\nfrom = later < tiles ? mbk_load(tile_row + later) : 0;\n"
+"to = later < tiles ? mbk_load(tile_row + later + 1) : 0;\n}\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n"
-"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n",
+"tails, nnz, tile, alpha, beta, old, none);\nif (adds) {\nmbk_prefetch_if(wanted, y + row);\n}\n"
+"mbk_warp_sync(MBK_ALL);\n}\n}\n\n"
 "typedef struct mbk_hubs_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
 "mbk_i32 *codes; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 *hub_col; "
 "mbk_u32 hub_count; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, "
@@ -7474,14 +7496,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, mbk_hubs_product_parameters)) { "
 "MBK_JOIN(mbk_hubs_product_arguments, a, mbk_hubs_product_fields)\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n",
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
 "MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, mbk_hubs_product_parameters)) { "
-"MBK_JOIN(mbk_hubs_product_arguments, a, mbk_hubs_product_fields)\nMBK_SCALARS_OF(a);\n",
+"MBK_JOIN(mbk_hubs_product_arguments, a, mbk_hubs_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
@@ -7635,8 +7657,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; MBK_VECTOR *y; "
 "mbk_u64 ldy; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
 "mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { const mbk_u32 *tile_row, "
-"*row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 ldy, tiles, "
-"empty_rows; mbk_scalar alpha, beta; } mbk_many_fixup_arguments;\n"
+"*row_id, *row_bits; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 ldy, tiles, "
+"filled; mbk_scalar alpha, beta; } mbk_many_fixup_arguments;\n"
 "#define mbk_many_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
 "mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, ",
 "mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, "
@@ -7662,8 +7684,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n",
 "mbk_many_fixup(MBK_GRID_CONSTANT mbk_many_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
-"a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
+"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.row_bits, a.firsts, a.tails, a.y,\n"
+"a.tiles, a.filled, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
 {"spmv/gpu/many/rows.cu", {
 "\n\n\n\n\n\n\n\n\n#ifndef MBK_STAGED\n#error MBK_STAGED\n#endif\n"
 "#include \"spmv/gpu/many/lane.cuh\"\n\n#define MBK_ALL 0xffffffffu\n#if MBK_STREAMING\n"
@@ -8196,7 +8218,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
 "MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
-"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n#if !MBK_SEMIRING\n"
+"mbk_prefetch_if(beta != (MBK_COMPUTE)0 && lane == 0 && row < a.rows, y + row);\n#endif\n"
 "if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
 "const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
@@ -8204,8 +8227,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
 "mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n"
 "MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
-"if (u * MBK_LANES < left) {\n"
-"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
+"if (u * MBK_LANES < left) {\n",
+"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
 "value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
 "factor[u] = mbk_load_after_wait(a.x + column[u]);\n}\n}\n\n\n#pragma unroll\n"
@@ -8244,13 +8267,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
 "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n"
-"typedef struct mbk_scan_fixup_arguments { const mbk_u32 *tile_row, *row_id, *empty_id; const "
-"MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, empty_rows; mbk_scalar alpha, beta; } "
+"typedef struct mbk_scan_fixup_arguments { const mbk_u32 *tile_row, *row_id, *row_bits; const "
+"MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, filled; mbk_scalar alpha, beta; } "
 "mbk_scan_fixup_arguments;\n\n\n\nMBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
-"a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
+"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.row_bits, a.firsts, a.tails, a.y,\n"
+"a.tiles, a.filled, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
 {"spmv/gpu/scan/products.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ALIGNED\n#error MBK_ALIGNED\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
@@ -8281,13 +8304,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nif (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
 "value[g][j] = value[g][j - 1];\n} else {\nrow_number += j > 0;\n"
 "value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
-"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n"
-"MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
+"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {\n"
 "const mbk_u32 *const row_id = rows.row_id;\n"
 "const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
 "const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
 "mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\n(void)row_id;\n#endif\n"
-"return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n}\n\n\n\n"
+"return lane < count ? MBK_ROW_OF(rows.from + lane) : 0;\n}\n\n\n"
+"MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {\n"
+"return mbk_lane() < rows.to - rows.from ? rows.y[row] : (MBK_VECTOR)0;\n}\n\n\n\n"
 "template <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
@@ -8297,20 +8322,21 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
 "mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
-"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
-"#endif\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n",
+"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n",
+"#endif\nconst mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
-"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\n}\n\n\n\n"
-"template <bool adds>\n"
+"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\n"
+"old = adds ? mbk_scan_old(rows, row) : (MBK_VECTOR)0;\n}\n\n\n\ntemplate <bool adds>\n"
 "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
 "MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\nconst mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
 "MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\nMBK_VECTOR old;\nif (MBK_VANISHES(alpha)) {\n"
-"mbk_await();\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"product[g][j] = MBK_ZERO;\n}\n}\n} else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
+"mbk_await();\nold = adds ? mbk_scan_old(rows, mbk_scan_old_row(rows)) : (MBK_VECTOR)0;\n"
+"#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n"
+"} else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
 "mbk_scan_products<adds, true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
 "rows, product, old);\n} else {\n"
 "mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
@@ -8319,12 +8345,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n",
 "mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\nMBK_VECTOR *old, DOT &dot) {\n"
 "const mbk_u32 lane = mbk_lane();\n"
 "const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
 "const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
-"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n",
+"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
 "const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
 "ends};\n"
 "const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
@@ -8332,7 +8358,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
 "old, adds ? 32 : 0, dot);\n}\n"}},
 {"spmv/gpu/scan/scan.cu", {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n#include \"spmv/gpu/scan/fixup.cuh\"\n\n\n"
@@ -8358,26 +8384,28 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
 "for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
-"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
-"mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; "
-"MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
-"mbk_scan_product_arguments;\n"
+"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
+"*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
+"MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
+"rows, nnz, tiles; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
 "#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
-"mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE "
-"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, "
-"mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
-"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_col_ind, a_values, a_table, "
-"a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
+"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
+"MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
+"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
+"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_alpha, "
+"a_beta\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
-"#define MBK_SUM_BLOCKS \\\n",
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
+"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n"
+"mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
+"#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
 "MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
@@ -8386,16 +8414,18 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n"}},
+"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
+"mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/scan/tile.cuh", {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
 "#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#ifndef MBK_BLOCKS\n#error MBK_BLOCKS\n"
 "#endif\n\n#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
-"#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n"
-"#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n"
-"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n"
-"#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\nstruct mbk_scan_no_dot {};\n"
+"#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n#define MBK_FILL 8\n"
+"#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
+"#define MBK_MATRIX_LOAD mbk_load_streaming\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
+"#else\n#define MBK_MATRIX_LOAD mbk_load\n#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\n"
+"struct mbk_scan_no_dot {};\n"
 "MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {\n}\n#if MBK_DOTS\n"
 "struct mbk_scan_dot {\nconst MBK_VECTOR *x;\ndouble sum;\n};\n"
 "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
@@ -8410,8 +8440,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_meet(dot, row, final);\n}\n\n\nMBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {\n"
 "mbk_u32 before = (mbk_u32)mbk_popcount(ends);\n#pragma unroll\n"
 "for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
-"before += (int)mbk_lane() >= d ? other : 0;\n}\nreturn before - (mbk_u32)mbk_popcount(ends);\n",
+"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n",
+"before += (int)mbk_lane() >= d ? other : 0;\n}\nreturn before - (mbk_u32)mbk_popcount(ends);\n"
 "}\n\n\n\n\n\n\n\n\n\n\ntemplate <class DOT>\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,\nconst mbk_u32 *row_id, MBK_VECTOR *y,\n"
@@ -8434,8 +8464,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\nif (own >> j & 1) {\n"
 "if (ended == first) {\nhead = sum;\n} else {\n"
 "mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);\n}\n"
-"ended++;\nsum = MBK_ZERO;\n}\n}\n\nconst mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
-"const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n",
+"ended++;\nsum = MBK_ZERO;\n}\n}\n\nconst mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n",
+"const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
 "#pragma unroll\nfor (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
 "const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\nif (distance >= d) {\n"
 "sum = MBK_ADD(other, sum);\n}\n}\n"
@@ -8445,44 +8475,43 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n}\n}\n"
 "spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
-"}\n"}},
+"}\n\n\n\n\nMBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
+"MBK_SCALAR alpha, MBK_SCALAR beta) {\n#if MBK_EMPTY_ROWS\n"
+"const mbk_u64 words = (rows + 31) / 32, share = (words + mbk_grid() - 1) / mbk_grid();\n"
+"const mbk_u64 first = mbk_block() * share;\n"
+"const mbk_u64 end = first + share < words ? first + share : words;\nmbk_await();\n"
+"for (mbk_u64 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
+"at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u64 own = at + mbk_lane();\n"
+"const mbk_u32 word =\nmbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;\n"
+"#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
+"if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {\n"
+"MBK_COMMIT((at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
+"(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_WARPS (MBK_THREADS / 32)\n\n"
 "typedef struct mbk_scan_cut_arguments { const MBK_ROW_PTR *row_start; const mbk_u32 *tile_row; "
-"mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments; typedef struct "
-"mbk_scan_whole_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, *empty_id; const mbk_u64 "
-"*block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const "
-"MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 nnz, tiles, empty_rows; mbk_scalar alpha, beta; } "
-"mbk_scan_whole_arguments;\n"
-"#define mbk_scan_whole_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
-"mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 *a_block_start, const mbk_i32 "
-"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
-"MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, mbk_scalar a_alpha, "
-"mbk_scalar a_beta\n"
-"#define mbk_scan_whole_fields a_row_ends, a_tile_row, a_row_id, a_empty_id, a_block_start, "
-"a_col_ind, a_values, a_table, a_x, a_y, a_nnz, a_tiles, a_empty_rows, a_alpha, a_beta\n"
+"mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
 "const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\nreturn;\n"
 "}\nif (tile < a.tiles) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
 "cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
-"if (cut < tile * MBK_TILE_NONZEROS) {\n",
+"if (cut < tile * MBK_TILE_NONZEROS) {\n"
 "cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n}\n}\n"
 "a.block_start[at] = cut;\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
 "const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
 ": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
 "template <bool adds>\n"
 "MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
-"const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
+"const mbk_u32 *row_id,\nconst mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,\n"
-"MBK_SCALAR beta, char *shared) {\n\nMBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
+"mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\nMBK_SCALAR beta, char *shared) {\n\n"
+"MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
 "MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
 "MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
-"MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n"
+"MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n",
 "mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n"
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
@@ -8493,7 +8522,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 slot = turn + warp;\nmbk_u32 ends = 0, row_number = 0;\n\n"
 "if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
 "MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-"ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n",
+"ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
 "row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
 "adds ? mbk_load(tile_row + tile + 1) : 0, ends};\nmbk_u32 skipped_rows = 0;\n"
 "const MBK_VECTOR held =\n"
@@ -8506,7 +8535,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
 "ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
-"mbk_scan_no_dot none;\n"
+"mbk_scan_no_dot none;\n",
 "(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n"
 "beta, old + skipped_rows,\nadds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
 "} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
@@ -8517,42 +8546,53 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (closing) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
 "const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
 "const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
-"if (lane == 0) {\n",
+"if (lane == 0) {\n"
 "MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
 "block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\nbreak;\n"
 "}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
-"turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
-"#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_whole_arguments, a, mbk_scan_whole_parameters)) { "
-"MBK_JOIN(mbk_scan_whole_arguments, a, mbk_scan_whole_fields)\nMBK_SCALARS_OF(a);\n"
+"turn = MBK_WARPS - turn;\n}\n}\n\n"
+"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
+"*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
+"MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
+"rows, nnz, tiles; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
+"#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 ",
+"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
+"MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
+"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
+"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_alpha, "
+"a_beta\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
+"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n"
-"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,\n"
+"a.values, a.x, a.y, a.nnz, a.tiles, factor, MBK_ABSENT,\n"
+"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+"mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, mbk_scan_whole_parameters)) { "
-"MBK_JOIN(mbk_scan_whole_arguments, a, mbk_scan_whole_fields)\nMBK_SCALARS_OF(a);\n"
+"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
+"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
-"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n",
-"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n"}},
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,\n"
+"a.values, a.x, a.y, a.nnz, a.tiles, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+"mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
 "#define MBK_AHEAD 4\n\n"
-"typedef struct mbk_sliced_order_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; mbk_u32 "
-"*length, *row_id; } mbk_sliced_order_arguments; typedef struct mbk_sliced_width_arguments { "
-"const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const mbk_u32 *length, *row_id; mbk_u64 "
-"slices; mbk_u32 *width; mbk_u16 *pages; mbk_u32 *column_width; } mbk_sliced_width_arguments; "
-"typedef struct mbk_sliced_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
-"const MBK_VALUE *values; const mbk_u32 *slice_start, *column_start; const mbk_u16 *pages; const "
-"mbk_u32 *length, *row_id; mbk_u64 slices; mbk_u16 *columns; MBK_VALUE *sliced_values; } "
+"typedef struct mbk_sliced_order_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; MBK_LENGTH "
+"*length; mbk_u32 *row_id; } mbk_sliced_order_arguments; typedef struct "
+"mbk_sliced_width_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
+"MBK_LENGTH *length; const mbk_u32 *row_id; mbk_u64 slices; mbk_u32 *width; mbk_u16 *pages; "
+"mbk_u32 *column_width; } mbk_sliced_width_arguments; typedef struct mbk_sliced_fill_arguments { "
+"const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const MBK_VALUE *values; const mbk_u32 "
+"*slice_start, *column_start; const mbk_u16 *pages; const MBK_LENGTH *length; const mbk_u32 "
+"*row_id; mbk_u64 slices; mbk_u16 *columns; MBK_VALUE *sliced_values; } "
 "mbk_sliced_fill_arguments;\n\n\n\n\n\nMBK_KERNEL_1 MBK_BOUNDS(512)\n"
 "mbk_sliced_order(MBK_GRID_CONSTANT mbk_sliced_order_arguments given) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
@@ -8565,10 +8605,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 step = run / 2; step > 0; step /= 2) {\n"
 "const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n"
 "const mbk_u64 a = keys[low], b = keys[low + step];\nif ((a > b) == ((low & run) == 0)) {\n"
-"keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n",
+"keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n",
+"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
 "if (first + i < (given.rows + 31) / 32 * 32) {\n"
-"given.length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n#if MBK_SORTED\n"
+"given.length[first + i] = (MBK_LENGTH)(0xffffffffull - (keys[i] >> 32));\n#if MBK_SORTED\n"
 "const mbk_u64 row = first + (mbk_u32)keys[i];\n"
 "given.row_id[first + i] = row < given.rows ? (mbk_u32)row : 0xffffffffu;\n#endif\n}\n}\n"
 "}\n\n\n\n\n"
@@ -8590,8 +8630,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "most = other > most ? other : most;\n}\nconst mbk_u32 page = mbk_page_list(set);\n"
 "a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n"
 "most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\na.width[slice] = most;\n"
-"a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
-"MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n",
+"a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n",
+"MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n"
 "const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {\n"
 "if (list[0] == MBK_NO_PAGE) {\nmbk_store_pack((mbk_u32 *)columns + slot, column);\nreturn;\n}\n"
 "mbk_pack<mbk_u16, MBK_PACK> codes;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
@@ -8612,8 +8652,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_FILL];\n#endif\n#pragma unroll\n"
 "for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nconst mbk_u32 k = at + u * MBK_PACK + j;\n"
-"column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n"
-"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n",
+"column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n",
+"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n"
 "#endif\n}\n}\n#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_FILL; u++) {\n"
 "const mbk_u32 k = at + u * MBK_PACK;\n"
 "const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\nif (k >= count) {\n"
@@ -8621,13 +8661,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n"}},
 {"spmv/gpu/sliced/sliced.cu", {
 "\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n#error MBK_SORTED\n#endif\n#ifndef MBK_UNROLL\n"
-"#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
+"#error MBK_UNROLL\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n#ifndef MBK_LENGTH\n"
+"#error MBK_LENGTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
 "#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
 "#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_PACK_LOAD mbk_load_pack\n"
-"#endif\n#define MBK_ALL 0xffffffffu\n#define MBK_WINDOW 1024\n"
-"#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n#include \"spmv/shared/pages.cuh\"\n"
-"#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
+"#endif\n#define MBK_ALL 0xffffffffu\n#define MBK_WINDOW 1024\n\n"
+"#include \"spmv/shared/pages.cuh\"\n#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {\n"
 "return mbk_page_column(base, code);\n}\n"
 "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {\nreturn column;\n}\n\n\n\n\n"
@@ -8650,11 +8690,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\nreturn sum;\n"
 "}\n\n"
 "typedef struct mbk_sliced_product_arguments { const mbk_u32 *slice_start, *column_start; const "
-"mbk_u16 *pages; const mbk_u32 *length, *row_id; const mbk_u16 *columns; const MBK_VALUE *values; "
-"const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; mbk_scalar alpha, "
-"beta; } mbk_sliced_product_arguments;\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+"mbk_u16 *pages; const MBK_LENGTH *length; const mbk_u32 *row_id; const mbk_u16 *columns; const "
+"MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; "
+"mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
 "mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, const mbk_u32 *a_slice_start, "
-"const mbk_u32 *a_column_start, const mbk_u16 *a_pages, const mbk_u32 *a_length, const mbk_u32 "
+"const mbk_u32 *a_column_start, const mbk_u16 *a_pages, const MBK_LENGTH *a_length, const mbk_u32 "
 "*a_row_id, const mbk_u16 *a_columns, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, "
 "const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) "
 "{ MBK_JOIN(mbk_sliced_product_arguments, a, a_slice_start, a_column_start, a_pages, a_length, "
@@ -8663,22 +8704,23 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
 "const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
-"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
-"const mbk_u32 page = mbk_load(a.pages + thread);\n",
+"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n",
+"const mbk_u32 page = mbk_load(a.pages + thread);\n"
 "const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
 "factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
 "const mbk_u16 *const columns = a.columns + (mbk_u64)start * 32;\n"
 "const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
 "values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
 "#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
-"mbk_await();\nMBK_STOP_HERE\n"
+"#if MBK_SORTED\nconst mbk_u32 row = mbk_load(a.row_id + thread);\n#else\n"
+"const mbk_u64 row = thread;\n#endif\nmbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\n"
+"const MBK_VECTOR old =\n"
+"beta != (MBK_COMPUTE)0 && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;\n"
 "const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
 "? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
 "values, a.x, 0, count, width / 2)\n"
 ": mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,\n"
-"mbk_page_base(page), count, width);\n#if MBK_SORTED\n"
-"const mbk_u32 row = mbk_load(a.row_id + thread);\n#else\nconst mbk_u64 row = thread;\n#endif\n"
-"if (row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n"}},
+"mbk_page_base(page), count, width);\nif (row < a.rows) {\ny[row] = MBK_RESULT(sum, old);\n}\n}\n"}},
 {"spmv/shared/algebra.cuh", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n"
@@ -8985,10 +9027,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "} else if (row * MBK_PARTS + part < rows) {\nMBK_COMMIT(row * MBK_PARTS + part, sum);\n}\n"
 "}\n\n\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+"const mbk_u32 *row_id, const mbk_u32 *row_bits,\n"
 "const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n",
-"mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
-"MBK_SCALAR_PARAMETERS) {\n"
+"mbk_u64 tiles, mbk_u64 filled, mbk_u64 rows, MBK_COMPUTE *partial,\nMBK_SCALAR_PARAMETERS) {\n"
 "mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
 "const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
 "const mbk_u64 item = block_first + mbk_thread();\nconst mbk_u64 at = item / MBK_PARTS;\n"
@@ -8999,10 +9040,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n}\n"
 "const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);\n"
 "if (mbk_lane() == 0) {\nvery_long[warp] = ballot;\n}\nmbk_block_sync();\n#if MBK_EMPTY_ROWS\n"
-"for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
-"i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
-"mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
-"MBK_ZERO, alpha, beta);\n}\n#endif\nif (back <= MBK_FIXUP_LONG) {\n"
+"for (mbk_u64 i = item; i < filled * MBK_PARTS;\ni += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
+"if (!mbk_nonempty_has(row_bits, i / MBK_PARTS)) {\n"
+"mbk_fixup_commit(y, i / MBK_PARTS, (mbk_u32)(i % MBK_PARTS), rows, MBK_ZERO, alpha, beta);\n}\n"
+"}\n#endif\nif (back <= MBK_FIXUP_LONG) {\n"
 "const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
 ": MBK_ADD(MBK_ZERO, before);\n"
 "mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\n"
@@ -9034,8 +9075,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*counts, *longest; mbk_u64 *widths, *sorted; } mbk_nonempty_count_arguments; typedef struct "
 "mbk_nonempty_offsets_arguments { mbk_u32 *counts; mbk_u64 blocks; mbk_u32 *total; } "
 "mbk_nonempty_offsets_arguments; typedef struct mbk_nonempty_compact_arguments { const "
-"MBK_ROW_PTR *row_ptr; mbk_u64 rows; const mbk_u32 *offsets; mbk_u32 *row_id; MBK_ROW_PTR "
-"*row_start; mbk_u32 *empty_id; } mbk_nonempty_compact_arguments;\n\n\n"
+"MBK_ROW_PTR *row_ptr; mbk_u64 rows; const mbk_u32 *offsets; mbk_u32 *row_id, *row_bits; "
+"MBK_ROW_PTR *row_start; } mbk_nonempty_compact_arguments;\n\n\n"
 "#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n#define MBK_LENGTH_BINS 512\n\n"
 "MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {\n"
 "const mbk_u32 power = 31 - (mbk_u32)mbk_leading_zeros(length | 32);\n"
@@ -9097,20 +9138,23 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 row =\n"
 "(mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
 "const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];\n"
-"const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\nif (mbk_lane() == 0) {\n"
-"warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n",
+"const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\n"
+"const mbk_u32 bits = ballot | mbk_ballot(0xffffffffu, row >= a.rows);\nif (mbk_lane() == 0) {\n"
+"if (row < a.rows) {\na.row_bits[row / 32] = bits;\n}\n",
+"warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n"
 "mbk_u32 before = row_number, all = 0;\nfor (mbk_u32 w = 0; w < 8; w++) {\n"
 "before += w < mbk_thread() / 32 ? warps[w] : 0;\nall += warps[w];\n}\n"
 "before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));\nif (holds) {\n"
-"a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
-"} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
+"a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n}\n"
 "if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
 "row_number += all;\nmbk_block_sync();\n}\n}\n"}},
 {"spmv/shared/nonempty_rows.cuh", {
 "\n\n#ifndef MBK_EMPTY_ROWS\n#error MBK_EMPTY_ROWS\n#endif\n#define MBK_ALL 0xffffffffu\n\n\n\n"
 "#define MBK_OPEN 0xffffffffu\n\n#if MBK_EMPTY_ROWS\n"
 "#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n#else\n"
-"#define MBK_ROW_OF(row_number) (row_number)\n#endif\n\n\n\n"
+"#define MBK_ROW_OF(row_number) (row_number)\n#endif\n\n\n"
+"MBK_DEVICE bool mbk_nonempty_has(const mbk_u32 *row_bits, mbk_u64 row) {\n"
+"return (mbk_load(row_bits + row / 32) >> row % 32 & 1) != 0;\n}\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,\n"
 "mbk_u64 item) {\nmbk_u32 low = 0, high = count;\nwhile (high - low > 1) {\n"
 "const mbk_u32 middle = low + (high - low) / 2;\n"
@@ -9826,7 +9870,8 @@ static void mbi_loaded_close(merbit_context *context) {
 }
 
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ==== */
-static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
+MBI_NOINLINE static void mbi_preamble_define(mbi_preamble *preamble, const char *name,
+		const char *value) {
 	const size_t room = sizeof preamble->text - preamble->length;
 	const int written =
 			snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
@@ -9836,7 +9881,8 @@ static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const 
 	} else { preamble->length += (size_t)written; }
 }
 
-static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, int64_t value) {
+MBI_NOINLINE static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
+		int64_t value) {
 	char text[32];
 	(void)snprintf(text, sizeof text, "%" PRId64, value);
 	mbi_preamble_define(preamble, name, text);
@@ -10795,7 +10841,7 @@ static const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME]) {
 	return text;
 }
 
-static size_t mbi_type_size(merbit_type type) {
+MBI_NOINLINE static size_t mbi_type_size(merbit_type type) {
 	switch (type) {
 	case MERBIT_F16:
 	case MERBIT_BF16:
@@ -10884,7 +10930,7 @@ static size_t mbi_index_bytes(merbit_index_type type) {
 	return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-static merbit_type mbi_view_type(const merbit_view *view) {
+MBI_NOINLINE static merbit_type mbi_view_type(const merbit_view *view) {
 	return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
@@ -10933,7 +10979,7 @@ static int64_t mbi_share(int64_t count, int tasks, int task) {
 	return count / tasks * task + (task < rest ? task : rest);
 }
 
-static int mbi_share_tasks(const merbit_context *context, int64_t count) {
+MBI_NOINLINE static int mbi_share_tasks(const merbit_context *context, int64_t count) {
 	int64_t useful = count / 32768;
 	return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
@@ -10947,7 +10993,7 @@ static int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
 	return low;
 }
 
-static int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
+MBI_NOINLINE static int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
 	return task == 0 ? 0 : task == tasks ? csr->rows
 			: mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
 }
@@ -10966,7 +11012,7 @@ static merbit_view mbi_block_frame(const merbit_view *bsr) {
 }
 
 /* ==== >>matrix/download.c  host copies of device arrays ==== */
-static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+MBI_NOINLINE static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
 	mbi_release(context, (void *)(uintptr_t)view->row_ptr);
 	mbi_release(context, (void *)(uintptr_t)view->row_ind);
 	mbi_release(context, (void *)(uintptr_t)view->col_ind);
@@ -14033,8 +14079,8 @@ typedef struct mbk_nonempty_offsets_arguments {
 typedef struct mbk_nonempty_compact_arguments {
 	mbi_devptr row_ptr;
 	mbk_u64 rows;
-	mbi_devptr offsets, row_id;
-	mbi_devptr row_start, empty_id;
+	mbi_devptr offsets;
+	mbi_devptr row_id, row_bits, row_start;
 } mbk_nonempty_compact_arguments;
 typedef struct mbk_values_scale_arguments {
 	mbi_devptr by_column, x;
@@ -14083,7 +14129,7 @@ typedef struct mbi_nonempty_rows {
 	uint64_t sorted_slots;
 	uint32_t longest;
 	mbi_devptr row_start;
-	mbi_devptr row_id, empty_id;
+	mbi_devptr row_id, row_bits;
 	int start_apart;
 	uint64_t bytes;
 	mbi_devptr column_counts;
@@ -14245,7 +14291,7 @@ static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
 			token, (size_t)(e->at - e->source) + 1, why);
 }
 
-static int mbi_expression_is(const mbi_expression *e, const char *token) {
+MBI_NOINLINE static int mbi_expression_is(const mbi_expression *e, const char *token) {
 	return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
@@ -16064,6 +16110,7 @@ struct merbit_plan {
 	int stops;
 	mbi_epilogue *epilogue;
 	int streaming;
+	int passing;
 	merbit_workspace *workspace;
 };
 
@@ -16098,7 +16145,7 @@ static merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what
 	return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts, bytes);
 }
 
-static void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
+MBI_NOINLINE static void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
 	mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
 }
 
@@ -16123,7 +16170,7 @@ static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const ch
 			stream, arguments, bytes, mbi_plan_start(plan, 0));
 }
 
-static size_t mbi_value_bytes(const merbit_plan *plan) {
+MBI_NOINLINE static size_t mbi_value_bytes(const merbit_plan *plan) {
 	const mbi_device_csr *csr = &plan->device;
 	switch (csr->form) {
 	case MBI_VALUES_GENERAL:
@@ -16193,7 +16240,7 @@ static merbit_type mbi_type_accumulator(merbit_type type) {
 	return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
-static merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
+MBI_NOINLINE static merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
 	return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
 			: mbi_type_accumulator(plan->type);
 }
@@ -17036,7 +17083,7 @@ static void mbi_path_vanish_task(void *argument, int task) {
 	}
 }
 
-static void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) {
+MBI_NOINLINE static void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) {
 	if (vanishes) {
 		mbi_parallel(context, path->tasks, mbi_path_vanish_task, path);
 		return;
@@ -19671,11 +19718,11 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 	mbi_nonempty_rows *nonempty = &plan->nonempty;
 	const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
 	const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t);
-	const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
+	const uint64_t words = (csr->rows + 31) / 32 * sizeof(uint32_t);
 	const int apart = starts > MBI_NONEMPTY_SMALL;
-	mbi_devptr row_id = 0, row_start = 0, empty_id = 0;
-	mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
-	const uint64_t bytes[] = {ids, empties, starts};
+	mbi_devptr row_id = 0, row_start = 0, row_bits = 0;
+	mbi_devptr *const parts[] = {&row_id, &row_bits, &row_start};
+	const uint64_t bytes[] = {ids, words, starts};
 	void *compact = NULL;
 	mbk_nonempty_compact_arguments arguments;
 	merbit_status status = MERBIT_OK;
@@ -19687,8 +19734,8 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 		arguments.rows = csr->rows;
 		arguments.offsets = nonempty->offsets;
 		arguments.row_id = row_id;
+		arguments.row_bits = row_bits;
 		arguments.row_start = row_start;
-		arguments.empty_id = empty_id;
 		status = mbi_device_launch(context, compact, "mbk_nonempty_compact", (int64_t)nonempty->blocks,
 				256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
 	}
@@ -19699,9 +19746,9 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 	}
 	nonempty->row_id = row_id;
 	nonempty->row_start = row_start;
-	nonempty->empty_id = empty_id;
+	nonempty->row_bits = row_bits;
 	nonempty->start_apart = apart;
-	nonempty->bytes = ids + empties + (apart ? 0 : starts);
+	nonempty->bytes = ids + words + (apart ? 0 : starts);
 	return MERBIT_OK;
 }
 
@@ -19712,7 +19759,7 @@ static void mbi_nonempty_bound_one(uint64_t bytes, mbi_bound *bound) {
 }
 
 static void mbi_nonempty_bound(const merbit_plan *plan, mbi_bound *bound) {
-	bound->kept += (plan->device.rows + 1) * sizeof(uint32_t);
+	bound->kept += (plan->device.rows + plan->device.rows / 32 + 2) * sizeof(uint32_t);
 	mbi_nonempty_bound_one(
 			(plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type), bound);
 }
@@ -19759,6 +19806,7 @@ typedef struct mbi_traffic {
 	double values;
 	double vectors, stream, gathers;
 	double lists;
+	double shared;
 } mbi_traffic;
 
 #endif
@@ -19771,8 +19819,33 @@ static int mbi_choose_small(const merbit_plan *plan) {
 			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
+#define MBI_CHOOSE_KEPT 0.45
+
+static int mbi_choose_passing(const merbit_plan *plan) {
+	const double vectors = (double)(plan->device.rows + plan->device.cols) *
+			(double)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan);
+	const double room = MBI_CHOOSE_KEPT * plan->profile->l2_bytes - vectors;
+	const double kept = 16 * room / ((double)mbi_device_csr_stream_bytes(plan) + 1);
+	const int k = kept < 1 ? 0 : kept < 16 ? (int)kept : 16;
+	return plan->view.format == MERBIT_BSR ? 16 : 16 - (k >= 8 ? k & ~3 : k >= 4 ? k & ~1 : k);
+}
+
+static int mbi_choose_streams(const merbit_plan *plan) {
+	const double x = (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan));
+	return plan->streaming ||
+			(plan->passing > 0 && (plan->passing < 16 || x <= plan->profile->l2_bytes));
+}
+
+static void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble, int keeps) {
+	mbi_preamble_define_int(preamble, "MBK_STREAMING",
+			keeps ? mbi_choose_streams(plan) : plan->streaming);
+	if (keeps && plan->passing < 16) {
+		mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - plan->passing);
+	}
+}
+
 static double mbi_choose_stream(const merbit_plan *plan) {
-	return 1 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
+	return (16 + mbi_choose_passing(plan)) / 32.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 
 static double mbi_choose_launch_bytes(const merbit_plan *plan, double launches) {
@@ -19784,8 +19857,9 @@ static int mbi_choose_fills(const merbit_plan *plan, double launches) {
 }
 
 static double mbi_walk_load(const merbit_plan *plan) {
-	return mbi_choose_small(plan) ? plan->profile->l2_load_seconds
-			: plan->profile->memory_load_seconds;
+	const double kept = mbi_choose_small(plan) ? 1.0 : (16 - mbi_choose_passing(plan)) / 16.0;
+	return plan->profile->memory_load_seconds +
+			kept * (plan->profile->l2_load_seconds - plan->profile->memory_load_seconds);
 }
 
 static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
@@ -19821,7 +19895,7 @@ static double mbi_choose_longer(double seconds, double walk) {
 	return walk > seconds ? walk : seconds;
 }
 
-static double mbi_choose_overlap(double streaming, double gathering) {
+MBI_NOINLINE static double mbi_choose_overlap(double streaming, double gathering) {
 	return pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0);
 }
 
@@ -19845,7 +19919,8 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	shared = count < t.rows - count ? count : t.rows - count;
 	shared = t.rows * t.size <= plan->profile->l2_bytes ? 0 : shared < t.rows * t.size / 32 ? shared
 			: t.rows * t.size / 32;
-	t.lists = count < t.rows ? (4.0 * t.rows + 64.0 * shared) * stream : 0;
+	t.lists = count < t.rows ? (4.0 * count + t.rows / 8.0) * stream : 0;
+	t.shared = count < t.rows ? 64.0 * shared * stream : 0;
 	return t;
 }
 
@@ -20469,17 +20544,17 @@ typedef struct mbk_scan_build_arguments {
 	mbi_devptr row_ends, tile_row;
 } mbk_scan_build_arguments;
 typedef struct mbk_scan_fixup_arguments {
-	mbi_devptr tile_row, row_id, empty_id;
+	mbi_devptr tile_row, row_id, row_bits;
 	mbi_devptr firsts, tails, y;
-	mbk_u64 tiles, empty_rows;
+	mbk_u64 tiles, filled;
 	mbk_scalar alpha, beta;
 } mbk_scan_fixup_arguments;
 typedef struct mbk_scan_product_arguments {
-	mbi_devptr row_ends, tile_row, row_id, col_ind;
-	mbi_devptr values, table;
-	mbi_devptr x, y;
+	mbi_devptr row_ends, tile_row, row_id, row_bits, block_start;
+	mbi_devptr col_ind, values;
+	mbi_devptr table, x, y;
 	mbi_devptr firsts, tails;
-	mbk_u64 nnz, tiles;
+	mbk_u64 rows, nnz, tiles;
 	mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;
 typedef struct mbk_scan_cut_arguments {
@@ -20488,19 +20563,12 @@ typedef struct mbk_scan_cut_arguments {
 	mbi_devptr block_start;
 } mbk_scan_cut_arguments;
 
-typedef struct mbk_scan_whole_arguments {
-	mbi_devptr row_ends, tile_row, row_id, empty_id, block_start;
-	mbi_devptr col_ind, values;
-	mbi_devptr table, x, y;
-	mbk_u64 nnz, tiles, empty_rows;
-	mbk_scalar alpha, beta;
-} mbk_scan_whole_arguments;
-
 typedef struct mbi_scan_schedule {
 	int steps, threads, resident, depth;
 	int pack;
 	int whole;
 	int dots;
+	int fills;
 	uint64_t tiles, blocks, fixup_blocks, empty_rows;
 	mbi_devptr row_ends, block_start;
 	mbi_devptr tile_row;
@@ -20509,6 +20577,8 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
+#define MBI_SCAN_FILL \
+	8
 #define MBI_SCAN_TILE 256.0
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u
@@ -20539,7 +20609,8 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 	const int packs_fit = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
 			mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
 			!mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
-			plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+			plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+			!(mbi_scan_of(plan)->dots && plan->passing < 16);
 	const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
 	const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
 			plan->device.form == MBI_VALUES_ROW;
@@ -20550,19 +20621,24 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 	return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
+static uint64_t mbi_scan_fill_blocks(const merbit_plan *plan, uint64_t blocks, uint64_t share) {
+	const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
+	const uint64_t wanted = plan->device.rows / share + 1;
+	const uint64_t useful = wanted < most ? wanted : most;
+	return mbi_scan_of(plan)->empty_rows > 0 && blocks < useful ? useful : blocks;
+}
+
 static void mbi_scan_size_rows(merbit_plan *plan) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	const uint64_t pack = (uint64_t)s->pack;
 	const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
 	s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
-	s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
+	s->fixup_blocks =
+			s->whole ? 0 : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
 	s->empty_rows = plan->device.rows - plan->nonempty.count;
-	if (s->empty_rows > 0) {
-		const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
-		const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
-		const uint64_t useful = wanted < most ? wanted : most;
-		s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
-	}
+	if (s->fills) {
+		s->blocks = mbi_scan_fill_blocks(plan, s->blocks, (uint64_t)s->threads * MBI_SCAN_FILL);
+	} else { s->fixup_blocks = mbi_scan_fill_blocks(plan, s->fixup_blocks, MBI_SCAN_FIXUP_THREADS); }
 }
 
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
@@ -20672,6 +20748,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 	s->resident = mbi_scan_resident(plan);
 	warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
 	s->blocks = (s->tiles + warps - 1) / warps;
+	s->fills = 1;
 	mbi_scan_size_rows(plan);
 	return MERBIT_OK;
 }
@@ -20693,7 +20770,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
 	mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_choose_loads(plan, preamble, s->fills);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 	if (s->dots) { mbi_preamble_define_int(preamble, "MBK_DOTS", 1); }
 }
@@ -20761,8 +20838,8 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 	MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
 	plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
 	plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-			4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-			(s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+			4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) + (s->empty_rows > 0
+			? (plan->nonempty.count + (plan->device.rows + 31) / 32) * sizeof(uint32_t) : 0);
 	MBI_TRY(mbi_scan_build(plan));
 	return MERBIT_OK;
 }
@@ -20820,12 +20897,12 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
 	if (s->fixup_blocks == 0) { return MERBIT_OK; }
 	arguments.tile_row = s->tile_row;
 	arguments.row_id = plan->nonempty.row_id;
-	arguments.empty_id = plan->nonempty.empty_id;
+	arguments.row_bits = plan->nonempty.row_bits;
 	arguments.firsts = carries;
 	arguments.tails = tails;
 	arguments.y = y;
 	arguments.tiles = s->tiles;
-	arguments.empty_rows = s->empty_rows;
+	arguments.filled = s->empty_rows > 0 && !s->fills ? plan->device.rows : 0;
 	arguments.alpha = mbi_plan_scalar(plan, alpha);
 	arguments.beta = mbi_plan_scalar(plan, beta);
 	return mbi_device_launch_some(
@@ -20840,43 +20917,19 @@ static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
 			: !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
-static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
-		const void *beta, mbi_devptr y, void *stream) {
-	mbi_scan_schedule *s = mbi_scan_of(plan);
-	const int adds = mbi_scan_adds(plan, beta);
-	mbk_scan_whole_arguments arguments;
-	arguments.row_ends = s->row_ends;
-	arguments.tile_row = s->tile_row;
-	arguments.row_id = plan->nonempty.row_id;
-	arguments.empty_id = plan->nonempty.empty_id;
-	arguments.block_start = s->block_start;
-	arguments.col_ind = plan->device.col_ind;
-	arguments.values = plan->device.values;
-	arguments.table = plan->device.table;
-	arguments.x = x;
-	arguments.y = y;
-	arguments.nnz = plan->device.nnz;
-	arguments.tiles = s->tiles;
-	arguments.empty_rows = s->empty_rows;
-	arguments.alpha = mbi_plan_scalar(plan, alpha);
-	arguments.beta = mbi_plan_scalar(plan, beta);
-	return mbi_plan_launch(plan, adds ? s->sum : s->product,
-			adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-			s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments, sizeof arguments);
-}
-
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
 		mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
 	const int adds = mbi_scan_adds(plan, beta);
-	mbi_devptr tails = carries + s->tiles * size;
+	mbi_devptr tails = s->whole ? 0 : carries + s->tiles * size;
 	mbk_scan_product_arguments arguments;
-	if (s->whole) { return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream); }
 	if (s->blocks > 0) {
 		arguments.row_ends = s->row_ends;
 		arguments.tile_row = s->tile_row;
 		arguments.row_id = plan->nonempty.row_id;
+		arguments.row_bits = plan->nonempty.row_bits;
+		arguments.block_start = s->block_start;
 		arguments.col_ind = plan->device.col_ind;
 		arguments.values = plan->device.values;
 		arguments.table = plan->device.table;
@@ -20884,14 +20937,16 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 		arguments.y = y;
 		arguments.firsts = carries;
 		arguments.tails = tails;
+		arguments.rows = plan->device.rows;
 		arguments.nnz = plan->device.nnz;
 		arguments.tiles = s->tiles;
 		arguments.alpha = mbi_plan_scalar(plan, alpha);
 		arguments.beta = mbi_plan_scalar(plan, beta);
 		MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
-				adds ? "mbk_scan_sum" : "mbk_scan_product", (int64_t)s->blocks, s->threads,
-				mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0),
-				stream, &arguments, sizeof arguments));
+				s->whole ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole" : adds   ? "mbk_scan_sum"
+				: "mbk_scan_product", (int64_t)s->blocks, s->threads,
+				s->whole ? mbi_scan_whole_shared(plan, adds) : mbi_value_shared(plan) +
+				(adds ? (unsigned)s->threads * size : 0), stream, &arguments, sizeof arguments));
 	}
 	return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
 			mbi_plan_start(plan, s->blocks > 0));
@@ -20905,15 +20960,15 @@ static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
 	const mbi_scan_schedule *s = mbi_scan_of(plan);
-	return snprintf(text, size,
-			"%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
-			s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-			s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
+	return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
+			" empty rows, %d threads%s%s", s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
+			s->whole ? " with whole rows" : "", plan->passing == 16 ? ", matrix past the caches" : "");
 }
 
 static double mbi_scan_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	double seconds = 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream, t.gathers) +
+	double seconds =
+			1.08 * mbi_choose_overlap(t.vectors + t.lists + 3 * t.shared + t.stream, t.gathers) +
 			plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
 	if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
 		seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
@@ -21160,13 +21215,6 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
 			p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
 }
 
-static double mbi_merge_path_cost(const merbit_plan *plan) {
-	const mbi_traffic t = mbi_traffic_of(plan);
-	return plan->device.nnz < plan->device.rows / 2
-			? mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan), t.gathers) +
-			plan->profile->launch_seconds + mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
-}
-
 static merbit_status mbi_merge_path_bound(merbit_plan *plan, mbi_bound *bound) {
 	MBI_TRY(mbi_merge_size(plan));
 	bound->scratch += mbi_merge_carry_bytes(plan);
@@ -21175,7 +21223,7 @@ static merbit_status mbi_merge_path_bound(merbit_plan *plan, mbi_bound *bound) {
 
 static const mbi_cuda_method mbi_merge_path_method = {
 		sizeof(mbi_merge_path), mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
-		mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost,
+		mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL,
 		mbi_merge_path_bound, 0, NULL, "steps rounds", };
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ==== */
@@ -21199,6 +21247,8 @@ typedef struct mbi_rows {
 enum { MBI_KNOB_ROWS_UNROLL, MBI_KNOB_ROWS_LANES };
 
 #endif
+
+#define MBI_ROWS_KEPT 2
 
 static mbi_rows *mbi_rows_of(const merbit_plan *plan) { return (mbi_rows *)plan->state; }
 
@@ -21266,7 +21316,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_choose_loads(plan, preamble, r->lanes <= MBI_ROWS_KEPT);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
@@ -21344,12 +21394,14 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
 	const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
+	const double turns = t.nnz < t.rows
+			? t.rows / (MBI_ROWS_RESIDENT * plan->context->device.multiprocessors) * 1.5 : 0;
 	if (uneven > 1) { return HUGE_VAL; }
 	return mbi_choose_longer(
 			((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) * mbi_rows_thin(plan) *
 			mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan),
-			mbi_rows_gathers(plan, &t)) + mbi_walk_end(plan, t.nnz / t.rows, mbi_rows_at_once(plan)),
-			mbi_rows_walk(plan));
+			mbi_rows_gathers(plan, &t)) +
+			mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1), mbi_rows_walk(plan));
 }
 
 static merbit_status mbi_rows_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -21388,15 +21440,17 @@ typedef struct mbk_sliced_fill_arguments {
 } mbk_sliced_fill_arguments;
 typedef struct mbk_sliced_product_arguments {
 	mbi_devptr slice_start, column_start, pages;
-	mbi_devptr length, row_id, columns;
-	mbi_devptr values, table;
-	mbi_devptr x, y;
+	mbi_devptr length, row_id;
+	mbi_devptr columns, values;
+	mbi_devptr table, x, y;
 	mbk_u64 rows;
 	mbk_scalar alpha, beta;
 } mbk_sliced_product_arguments;
 
 typedef struct mbi_sliced {
 	int unroll, threads;
+	int pack;
+	int length_bytes;
 	int sorted;
 	uint64_t slices, blocks;
 	uint64_t slots, column_slots;
@@ -21414,9 +21468,18 @@ enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
 
 static mbi_sliced *mbi_sliced_of(const merbit_plan *plan) { return (mbi_sliced *)plan->state; }
 
+static int mbi_sliced_pack(const merbit_plan *plan) {
+	const uint64_t most = 16 / mbi_type_size(mbi_plan_accumulator(plan));
+	const uint64_t last = (plan->nonempty.longest + most - 1) % most + 1;
+	const uint64_t saves = !mbi_nonempty_equal(plan) ? most / 2 : 2 * last <= most ? most : 0;
+	return most > 1 && plan->device.form != MBI_VALUES_TABLE &&
+			saves * plan->device.rows >= plan->device.nnz / 8 ? (int)most / 2 : (int)most;
+}
+
 static int mbi_sliced_unroll(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_SLICED_UNROLL);
-	return wish != 0 ? wish : 2;
+	const int bytes = mbi_sliced_pack(plan) * (int)mbi_type_size(mbi_plan_accumulator(plan));
+	return wish != 0 ? wish : 32 / bytes;
 }
 
 static int mbi_sliced_sorts(const merbit_plan *plan) {
@@ -21429,7 +21492,7 @@ static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
 }
 
 static double mbi_sliced_at_once(const merbit_plan *plan) {
-	return mbi_sliced_unroll(plan) * 16.0 / (double)mbi_type_size(plan->type);
+	return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
 }
 
 static double mbi_sliced_walk(const merbit_plan *plan) {
@@ -21440,6 +21503,8 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 	mbi_sliced *s = mbi_sliced_of(plan);
 	merbit_context *context = plan->context;
 	s->sorted = mbi_sliced_sorts(plan);
+	s->pack = mbi_sliced_pack(plan);
+	s->length_bytes = plan->nonempty.longest < 256 ? 1 : 4;
 	s->unroll = mbi_sliced_unroll(plan);
 	s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
 	if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
@@ -21473,8 +21538,10 @@ static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble)
 	const mbi_sliced *s = mbi_sliced_of(plan);
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
+	mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
+	mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
 	mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_choose_loads(plan, preamble, 1);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
@@ -21546,7 +21613,8 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
 	const uint64_t starts = (s->slices + 1) * sizeof(uint32_t);
 	mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
 			&s->pages};
-	const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
+	const uint64_t bytes[] = {places / 4 * (uint64_t)s->length_bytes, s->sorted ? places : 0,
+			starts, starts, places / 2};
 	MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
 	MBI_TRY(mbi_sliced_order(plan));
 	MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
@@ -21585,7 +21653,9 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 	MBI_TRY(mbi_sliced_specialise(plan));
 	MBI_TRY(mbi_sliced_build(plan));
 	{
-		const uint64_t order = (s->slices * (s->sorted ? 82 : 50) + 2) * sizeof(uint32_t);
+		const uint64_t order =
+				(s->slices * (uint64_t)((s->sorted ? 50 : 18) + 8 * s->length_bytes) + 2) *
+				sizeof(uint32_t);
 		const uint64_t columns = s->column_slots * sizeof(uint16_t);
 		mbi_devptr *const parts[] = {&s->columns, &s->values};
 		const uint64_t bytes[] = {columns, s->slots * values};
@@ -21649,10 +21719,16 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
 
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
+	const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
+	const double pad = mbi_nonempty_equal(plan)
+			? (double)((longest + pack - 1) / pack * pack - longest) : (double)(pack - 1) / 2;
 	const double slots = (double)mbi_sliced_slots(plan);
+	const double bytes = (slots + pad * t.rows) * (4.0 - 2.0 * plan->nonempty.narrow + t.values) +
+			t.rows * (longest < 256 ? 3.25 : 6.25) + t.rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
+	const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 100.0;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(1.08 * mbi_choose_overlap(t.vectors + slots *
-			(4.0 - 2.0 * plan->nonempty.narrow + t.values) * mbi_choose_stream(plan), t.gathers) +
+	return mbi_choose_longer(1.08 * in_l2 *
+			mbi_choose_overlap(0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), t.gathers) +
 			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 
@@ -22073,7 +22149,7 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 static double mbi_binned_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double bytes = 1.1 * (4.5 + t.values + 2.0 * t.size);
-	return t.vectors + t.lists + (t.lists > 0 ? t.vectors : 0) + plan->profile->launch_seconds +
+	return t.vectors + t.lists + t.shared + (t.lists > 0 ? t.vectors : 0) + plan->profile->launch_seconds +
 			t.nnz * (0.7 * bytes * mbi_choose_stream(plan) +
 			0.35 * t.size / 4.0 * mbi_choose_gather(plan, plan->profile->l2_bytes / 4)) +
 			mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
@@ -22116,9 +22192,9 @@ typedef struct mbk_bsr_product_arguments {
 } mbk_bsr_product_arguments;
 
 typedef struct mbk_bsr_fixup_arguments {
-	mbi_devptr slot_row, row_id, empty_id;
+	mbi_devptr slot_row, row_id, row_bits;
 	mbi_devptr firsts, tails, y;
-	mbk_u64 tiles, empty_rows, rows;
+	mbk_u64 tiles, filled, rows;
 	mbk_scalar alpha, beta;
 } mbk_bsr_fixup_arguments;
 typedef struct mbk_bsr_schedule_arguments {
@@ -22492,12 +22568,12 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 	mbk_bsr_fixup_arguments arguments;
 	arguments.slot_row = t->slot_row;
 	arguments.row_id = plan->nonempty.row_id;
-	arguments.empty_id = plan->nonempty.empty_id;
+	arguments.row_bits = plan->nonempty.row_bits;
 	arguments.firsts = carries;
 	arguments.tails = tails;
 	arguments.y = y;
 	arguments.tiles = t->tiles;
-	arguments.empty_rows = t->empty_rows;
+	arguments.filled = t->empty_rows > 0 ? plan->device.rows : 0;
 	arguments.rows = (uint64_t)plan->bsr.view.rows;
 	arguments.alpha = mbi_plan_scalar(plan, alpha);
 	arguments.beta = mbi_plan_scalar(plan, beta);
@@ -23199,8 +23275,8 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 	return status;
 }
 
-static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
-		const char *what, mbi_devptr *target) {
+MBI_NOINLINE static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source,
+		uint64_t bytes, const char *what, mbi_devptr *target) {
 	const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
 	MBI_TRY(mbi_plan_allocate(plan, padded, what, target));
 	plan->schedule_bytes += padded;
@@ -23584,7 +23660,7 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-			? 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream,
+			? 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.shared + t.stream,
 			t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors) +
 			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE)
 			: HUGE_VAL;
@@ -23634,9 +23710,9 @@ typedef struct mbk_many_product_arguments {
 } mbk_many_product_arguments;
 
 typedef struct mbk_many_fixup_arguments {
-	mbi_devptr tile_row, row_id, empty_id;
+	mbi_devptr tile_row, row_id, row_bits;
 	mbi_devptr firsts, tails, y;
-	mbk_u64 ldy, tiles, empty_rows;
+	mbk_u64 ldy, tiles, filled;
 	mbk_scalar alpha, beta;
 } mbk_many_fixup_arguments;
 typedef struct mbk_rows_many_arguments {
@@ -24007,13 +24083,13 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
 	}
 	fixup_arguments.tile_row = s->tile_row;
 	fixup_arguments.row_id = plan->nonempty.row_id;
-	fixup_arguments.empty_id = plan->nonempty.empty_id;
+	fixup_arguments.row_bits = plan->nonempty.row_bits;
 	fixup_arguments.firsts = carries;
 	fixup_arguments.tails = tails;
 	fixup_arguments.y = y;
 	fixup_arguments.ldy = ldy;
 	fixup_arguments.tiles = s->tiles;
-	fixup_arguments.empty_rows = s->empty_rows;
+	fixup_arguments.filled = s->empty_rows > 0 ? plan->device.rows : 0;
 	fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
 	fixup_arguments.beta = mbi_plan_scalar(plan, beta);
 	return mbi_device_launch_some(
@@ -24836,11 +24912,11 @@ static const mbi_method mbi_methods[] = {
 		 MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
 };
 
-static const mbi_method *mbi_method_row(size_t i) {
+MBI_NOINLINE static const mbi_method *mbi_method_row(size_t i) {
 	return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
 }
 
-static const mbi_method *mbi_method_find(merbit_method number) {
+MBI_NOINLINE static const mbi_method *mbi_method_find(merbit_method number) {
 	size_t i = 0;
 	while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) { i++; }
 	return mbi_method_row(i);
@@ -25362,11 +25438,8 @@ static uint32_t mbi_choose_inspects(const merbit_plan *plan) {
 }
 
 static merbit_method mbi_choose_safe(const merbit_plan *plan) {
-	const int merge = plan->device.form == MBI_VALUES_GENERAL &&
-			(plan->method == MERBIT_METHOD_SCAN ||
-			(mbi_plan_plain(plan) && plan->nonempty.row_start != 0 &&
-			mbi_merge_path_method.cost(plan) < mbi_scan_cost(plan)));
-	return merge ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
+	return plan->device.form == MBI_VALUES_GENERAL && plan->method == MERBIT_METHOD_SCAN
+			? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
 }
 
 static merbit_status mbi_choose(merbit_plan *plan) {
@@ -25375,9 +25448,11 @@ static merbit_status mbi_choose(merbit_plan *plan) {
 	char reason[384];
 	merbit_status status;
 	plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
+	plan->passing = mbi_choose_passing(plan);
 	if (mbi_plan_vectors(plan) > 1) { return mbi_choose_many(plan); }
 	if (any) { plan->profile = mbi_choose_profile(plan); }
 	MBI_TRY(mbi_choose_values(plan));
+	plan->passing = mbi_choose_passing(plan);
 	if (any) { MBI_TRY(mbi_choose_auto(plan)); }
 	mbi_method_take_cuda(plan, plan->method);
 	status = mbi_method_create(plan);
@@ -28704,7 +28779,7 @@ static size_t mbi_solve_bytes(const merbit_solver *solver) {
 	return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
+MBI_NOINLINE static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
 		const void *source, size_t bytes) {
 	if (mbi_solve_on_gpu(solver)) {
 		return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
@@ -30119,7 +30194,7 @@ static const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
 	return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
-static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
+MBI_NOINLINE static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
 	return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 

@@ -24,7 +24,7 @@ MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   return memory + MBI_MEMORY_HEAD;
 }
 
-MBI_INTERNAL void mbi_release(merbit_context *context, void *memory) {
+MBI_NOINLINE MBI_INTERNAL void mbi_release(merbit_context *context, void *memory) {
   if (memory != NULL) {
     context->allocator.release(context->allocator.user, (char *)memory - MBI_MEMORY_HEAD);
   }

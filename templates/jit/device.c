@@ -55,7 +55,7 @@ MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
 }
 
 /* Returns MERBIT_DEVICE_LOST, without a driver call, if the device has been lost. */
-MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
     return MERBIT_OK;
@@ -225,7 +225,7 @@ MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   return result == 0;
 }
 
-MBI_INTERNAL void mbi_device_leave(merbit_context *context) {
+MBI_NOINLINE MBI_INTERNAL void mbi_device_leave(merbit_context *context) {
   void *popped = NULL;
   (void)mbi_device_mark_lost(context, context->device.driver.ctx_pop(&popped));
 }

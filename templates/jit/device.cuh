@@ -11,6 +11,11 @@
 #define MBK_PLAIN_LAUNCH 0
 #endif
 
+#ifndef MBK_KEPT
+// Sixteenths of the lines loaded by mbk_load_streaming that stay in L2 (mbi_choose_passing).
+#define MBK_KEPT 0
+#endif
+
 // A kernel file may be compiled in parts, side by side: part 0 has the kernels declared with
 // MBK_KERNEL, part 1 those with MBK_KERNEL_1, part 2 those with MBK_KERNEL_2. MBK_PROGRAM_PART
 // names the part; without it, all kernels are compiled. A kernel of another part becomes a
@@ -179,11 +184,6 @@ template <class T> MBK_DEVICE T mbk_load(const T *address) {
   return __ldg(address);
 }
 
-// Loads read-only data that is read once: a streaming load.
-template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {
-  return __ldcs(address);
-}
-
 // Loads a value that another block of the same launch has stored. Bypasses L1, which may hold
 // an older value.
 template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
@@ -263,19 +263,52 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *addre
   return bits.pack;
 }
 
-// Loads a pack that is read only once, as mbk_load_streaming does.
+// Loads a pack of read-only data that a launch reads once: a streaming load. If MBK_KEPT is not
+// 0, so many sixteenths of the lines stay in L2 for the next launch as far as there is room, and
+// the others, which L2 evicts first, take no room from them.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {
   mbk_pack_bits<T, N> bits;
+#if MBK_KEPT && __CUDA_ARCH__ >= 800 &&                                                        \
+    __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1104
+#define MBK_STREAM(form, kept, ...)                                                            \
+  asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_normal.L2::evict_first." \
+               "b64 policy, " kept "; ld.global.L1::evict_first.L2::cache_hint." form          \
+               ", policy; }"                                                                   \
+               : __VA_ARGS__                                                                   \
+               : "l"(address), "f"(MBK_KEPT / 16.0f))
+  if (sizeof(T) * N == 16) {
+    MBK_STREAM("v4.b32 {%0, %1, %2, %3}, [%4]", "%5", "=r"(bits.four.x), "=r"(bits.four.y),
+               "=r"(bits.four.z), "=r"(bits.four.w));
+  } else if (sizeof(T) * N == 8) {
+    MBK_STREAM("v2.b32 {%0, %1}, [%2]", "%3", "=r"(bits.two.x), "=r"(bits.two.y));
+  } else if (sizeof(T) * N == 4) {
+    MBK_STREAM("b32 %0, [%1]", "%2", "=r"(bits.one));
+  } else if (sizeof(T) * N == 2) {
+    MBK_STREAM("u16 %0, [%1]", "%2", "=r"(bits.one));
+  } else {
+    MBK_STREAM("u8 %0, [%1]", "%2", "=r"(bits.one));
+  }
+#else
   if (sizeof(T) * N == 16) {
     bits.four = __ldcs((const uint4 *)address);
   } else if (sizeof(T) * N == 8) {
     bits.two = __ldcs((const uint2 *)address);
+  } else if (sizeof(T) * N == 4) {
+    bits.one = __ldcs((const unsigned *)address);
   } else if (sizeof(T) * N == 2) {
     bits.half = __ldcs((const unsigned short *)address);
-  } else {
-    bits.one = __ldcs((const unsigned *)address);
+  } else { // a byte alone
+    bits.one = __ldcs((const unsigned char *)address);
   }
+#endif
   return bits.pack;
+}
+template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {
+#if MBK_KEPT
+  return mbk_load_pack_streaming<T, 1>(address).at[0];
+#else
+  return __ldcs(address);
+#endif
 }
 
 template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {

@@ -40,7 +40,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
 }
 
 /* Releases GPU memory. Memory of a lost device does not exist any more. */
-MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
+MBI_NOINLINE MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0) {
     (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
   }

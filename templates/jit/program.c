@@ -9,8 +9,8 @@
 
 /* ---- Preamble: the #defines of one specialisation ---------------------------------------- */
 
-MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
-                                      const char *value) {
+MBI_NOINLINE MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
+                                                   const char *value) {
   const size_t room = sizeof preamble->text - preamble->length;
   const int written =
       snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
@@ -22,8 +22,8 @@ MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
   }
 }
 
-MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
-                                          int64_t value) {
+MBI_NOINLINE MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
+                                                       int64_t value) {
   char text[32];
   (void)snprintf(text, sizeof text, "%" PRId64, value);
   mbi_preamble_define(preamble, name, text);

@@ -4,7 +4,7 @@
 
 /* Host copies of a view's device arrays. */
 
-MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+MBI_NOINLINE MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
   mbi_release(context, (void *)(uintptr_t)view->col_ind);

@@ -8,7 +8,7 @@ MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type) {
 }
 
 /* Returns a view's value type; DEFAULT means F64. */
-MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view) {
+MBI_NOINLINE MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
@@ -71,7 +71,7 @@ MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
 }
 
 /* Returns the number of tasks that `count` cheap steps are worth. */
-MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
+MBI_NOINLINE MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
@@ -92,7 +92,7 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
 
 /* Returns the first row of `task` if the rows of a valid CSR view are divided among `tasks` by
  * their entries. */
-MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
+MBI_NOINLINE MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0
          : task == tasks ? csr->rows
                          : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));

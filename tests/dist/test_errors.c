@@ -1,8 +1,7 @@
 /* Failures of distributed calls: each mistake on one rank is told to all with that
  * rank's sentence; each function of the exchange fails in turn, or its rank dies in it, and the
  * others come back; each allocation of a rank fails once. Nothing hangs and nothing leaks. */
-#define MERBIT_DIST_IMPLEMENTATION
-#include "merbit_dist.h"
+#include "dist/separate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

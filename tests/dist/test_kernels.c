@@ -1,8 +1,7 @@
 /* The kernels of merbit_dist.h compile with the real NVRTC, which needs no GPU, for every
  * architecture that it knows, in both types, without a spilled register. Skipped where there is
  * no NVRTC. */
-#define MERBIT_DIST_IMPLEMENTATION
-#include "merbit_dist.h"
+#include "dist/separate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

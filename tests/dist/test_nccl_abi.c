@@ -1,7 +1,6 @@
 /* merbit_dist.h declares NCCL's functions and numbers without nccl.h. Where that header is,
  * both are compared when this file is compiled: nothing is left to do when it runs. */
-#define MERBIT_DIST_IMPLEMENTATION
-#include "merbit_dist.h"
+#include "dist/separate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,7 @@
 /* Distributed products: every generated square matrix, 1 to 4 ranks, both types, held to the
  * bound of one process; new values; whole_rows with the same bits for any number of ranks;
  * dots; the info and the forecast. */
-#define MERBIT_DIST_IMPLEMENTATION
-#include "merbit_dist.h"
+#include "dist/separate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

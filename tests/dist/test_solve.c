@@ -1,8 +1,7 @@
 /* CG, BiCGSTAB and PageRank on 1 to 4 ranks: the true residual is as small as asked for,
  * iterations are as many as merbit's own solver needs on one process, give or take few, and
  * every stop happens where it should. */
-#define MERBIT_DIST_IMPLEMENTATION
-#include "merbit_dist.h"
+#include "dist/separate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

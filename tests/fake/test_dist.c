@@ -1,8 +1,7 @@
 /* The life of a distributed operator on the fake driver while each of its calls fails, once and
  * for good, and each allocation of host memory: a clean error, nothing leaked, no fault. One
  * process is the first of two ranks; the other one is played. */
-#define MERBIT_DIST_IMPLEMENTATION
-#include "merbit_dist.h"
+#include "dist/separate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

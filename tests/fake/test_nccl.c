@@ -1,8 +1,7 @@
 /* The exchange over NCCL on the fake NCCL and the fake driver: what travels arrives, and
  * whatever fails, dies or hangs ends every rank's call in time with a sentence, and leaks
  * nothing. */
-#define MERBIT_DIST_IMPLEMENTATION
-#include "merbit_dist.h"
+#include "dist/separate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

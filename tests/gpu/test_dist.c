@@ -1,8 +1,7 @@
 /* Distributed products on one GPU: several processes share it and exchange through the host.
  * Each is held to the bound of one process; whole_rows has the same bits for any number of
  * ranks. */
-#define MERBIT_DIST_IMPLEMENTATION
-#include "merbit_dist.h"
+#include "dist/separate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,7 @@
  * (NCCL_MULTI_RANK_GPU_ENABLE=1), several ranks on one. Products are held to the bound of one
  * process, and are the same from a graph; solves check convergence once in several iterations;
  * a rank that dies ends the others' calls. */
-#define MERBIT_DIST_IMPLEMENTATION
-#include "merbit_dist.h"
+#include "dist/separate.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>

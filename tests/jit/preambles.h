@@ -16,6 +16,7 @@ static mbi_operators plan_operators = {
 /* A plan of this form, with the first two of its method's knobs. */
 static void plan_make(merbit_type type, int form, int first, int second, int threads,
                       merbit_plan *plan) {
+  static const int passing[] = {16, 0, 5, 0};
   test_plan_clear(plan);
   plan->context = host;
   plan->profile = &host->device.estimate;
@@ -31,6 +32,7 @@ static void plan_make(merbit_type type, int form, int first, int second, int thr
   plan->device.nnz = 1000;
   plan->device.rows = 1000;
   plan->streaming = form >> 3 & 1;
+  plan->passing = passing[form >> 1 & 3];
   plan->desc.semiring = plan_semiring;
   plan->operators = plan_semiring == MERBIT_SEMIRING_CUSTOM ? &plan_operators : NULL;
   plan->desc.scalar_memory = form & 16 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;

@@ -311,7 +311,7 @@ void binned_multiply(binned_bed<V> &b, double alpha, double beta, simt_array &y,
                b.row_ends.get(), b.tile_row.get(), b.row_id.get(), y.get(), firsts.get(),
                tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
     }
-    scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
+    scan_fixup(b, b.empty > 0 ? b.rows : 0, firsts, tails, y, at_alpha, at_beta, seed);
   });
   b.allow();
   b.allow_strips();

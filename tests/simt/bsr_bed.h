@@ -1,5 +1,5 @@
-// Blocks as a form of spmv/gpu/bsr/bsr.cu takes them: tiles built and compared with a plain walk,
-// products on them.
+// Blocks as a form of spmv/gpu/bsr/bsr.cu takes them: tiles built and compared with a plain
+// walk, products on them.
 #ifndef SIMT_BSR_BED_H
 #define SIMT_BSR_BED_H
 #include "jit/device.cuh"
@@ -52,7 +52,7 @@ template <class V> struct bsr_bed : csr_bed<V> {
         active(f.slots() * f.lanes()), group_entries(f.together * f.lane_cols()),
         ranks(scan_bed<V>::count(from.places)), empty(block_rows - ranks),
         row_start(ranks + 1, f.row_ptr_bytes), row_id(f.empty ? ranks : 0, 4),
-        empty_id(f.empty ? empty : 0, 4), block_cols(blocks, 4),
+        row_bits(f.empty ? (block_rows + 31) / 32 : 0, 4), block_cols(blocks, 4),
         block_values(f.pattern ? 0 : blocks * entries, sizeof(V)),
         mask_words(f.masked ? from.masks.size() : 0, 8), row_ends(words, 4, 0xff),
         slot_row(tiles * (f.slots() + 1) + 1, 4, 0xff), columns(tiles * tile_blocks, 4, 0xff),
@@ -60,9 +60,11 @@ template <class V> struct bsr_bed : csr_bed<V> {
         packs(f.pattern ? 0 : groups * active * group_entries, sizeof(V), 0xff) {
     uint64_t rank = 0;
     assert_true(f.empty || empty == 0);
+    if (f.empty) {
+      scan_fill_bits(from.places, row_bits);
+    }
     for (uint64_t row = 0; row < block_rows; row++) {
       if (from.places.row_ptr[row] == from.places.row_ptr[row + 1]) {
-        empty_id.store(row - rank, row);
         continue;
       }
       row_start.store(rank, (uint64_t)from.places.row_ptr[row] + f.base);
@@ -103,7 +105,7 @@ template <class V> struct bsr_bed : csr_bed<V> {
   bsr_matrix &from;
   uint64_t blocks, block_rows, entries, tile_blocks, tiles, words, groups, active,
       group_entries, ranks, empty;
-  simt_array row_start, row_id, empty_id, block_cols, block_values, mask_words, row_ends,
+  simt_array row_start, row_id, row_bits, block_cols, block_values, mask_words, row_ends,
       slot_row, columns, masks, packs;
 };
 
@@ -279,8 +281,8 @@ void bsr_multiply(bsr_bed<V> &b, double alpha, double beta, simt_array &y, uint6
     const unsigned blocks = std::max(csr_divide_up(carries, BSR_FIXUP_THREADS),
                                      b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
     simt_run(b.f.fixup, b.run(seed), {blocks, BSR_FIXUP_THREADS, scan_fixup_shared(sizeof(V))},
-             b.slot_row.get(), b.row_id.get(), b.empty_id.get(), firsts.get(), tails.get(),
-             y.get(), b.tiles, b.empty, b.rows, at_alpha, at_beta);
+             b.slot_row.get(), b.row_id.get(), b.row_bits.get(), firsts.get(), tails.get(),
+             y.get(), b.tiles, b.empty > 0 ? b.block_rows : 0, b.rows, at_alpha, at_beta);
   });
   b.allow();
   b.columns.allow();

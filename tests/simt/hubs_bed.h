@@ -152,7 +152,7 @@ void hubs_multiply(hubs_bed<V> &b, double alpha, double beta, simt_array &y, uin
                b.values.get(), b.table.get(), b.hub_col.get(), b.count, b.factors().get(),
                y.get(), firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
     }
-    scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
+    scan_fixup(b, b.empty > 0 ? b.rows : 0, firsts, tails, y, at_alpha, at_beta, seed);
   });
   b.allow();
   b.codes.allow();

@@ -127,8 +127,8 @@ void many_multiply(many_bed<V> &b, double alpha, double beta, const std::vector<
       late.scalar(one);
       late.scalar(none);
       simt_run(f.fixup, b.run(seed), {blocks, SCAN_FIXUP_THREADS, scan_fixup_shared(sizeof(V))},
-               b.tile_row.get(), b.row_id.get(), b.empty_id.get(), firsts.get(), tails.get(),
-               y_rows.get(), ldy, b.tiles, b.empty, one, none);
+               b.tile_row.get(), b.row_id.get(), b.row_bits.get(), firsts.get(), tails.get(),
+               y_rows.get(), ldy, b.tiles, b.empty > 0 ? b.rows : 0, one, none);
     }
     if (f.columns) {
       simt_late_guard late({&y_copy, &y.array});

@@ -73,7 +73,7 @@ extern "C" {
 #include "simt/split_study_form.h"
 
 #include "simt/sliced_pages.h"
-#define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64
+#define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64, 4, mbk_u32
 #include "simt/sliced_form.h"
 
 #include "simt/bsr_bed.h"
@@ -358,7 +358,7 @@ static void test_many(void **) {
 static void test_nonempty_rows(void **) {
   const uint64_t rows = 5000, blocks = 5;
   std::vector<mbk_i32> row_ptr(rows + 1), row_start(rows + 1);
-  std::vector<mbk_u32> counts(blocks), row_id(rows), empty_id(rows);
+  std::vector<mbk_u32> counts(blocks), row_id(rows), row_bits(rows);
   for (uint64_t row = 0; row < rows; row++) {
     row_ptr[row + 1] = row_ptr[row] + (mbk_i32)(row * 7 % 3);
   }
@@ -372,7 +372,7 @@ static void test_nonempty_rows(void **) {
              {1, 1024, 132}, counts.data(), blocks, at_total);
     simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_compact), {"nonempty_rows", "5000", seed},
              {blocks, 256, 32}, row_ptr.data(), rows, counts.data(), row_id.data(),
-             row_start.data(), empty_id.data());
+             row_bits.data(), row_start.data());
     simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_offsets),
              {"nonempty_rows", "many blocks", seed}, {1, 1024, 132}, row_id.data(), rows,
              at_total); // any numbers will do

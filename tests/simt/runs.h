@@ -63,7 +63,7 @@ struct simt_array {
     return data.get() + shift;
   }
   uint64_t load(uint64_t i) const {
-    return width == 4 ? as<uint32_t>()[i] : as<uint64_t>()[i];
+    return width == 1 ? as<uint8_t>()[i] : width == 4 ? as<uint32_t>()[i] : as<uint64_t>()[i];
   }
   void store(uint64_t i, uint64_t value) {
     if (width == 4) {

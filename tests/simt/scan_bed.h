@@ -55,18 +55,32 @@ inline unsigned scan_depth(const test_matrix &m, int64_t pack) {
   return depth;
 }
 
+// Sets the bits of rows with a nonzero, and those behind the last row.
+inline void scan_fill_bits(const test_matrix &m, simt_array &row_bits) {
+  for (uint64_t w = 0; 32 * w < (uint64_t)m.rows; w++) {
+    uint32_t word = 0;
+    for (int64_t row = 32 * (int64_t)w; row < 32 * (int64_t)w + 32; row++) {
+      const bool has = row >= m.rows || m.row_ptr[row] < m.row_ptr[row + 1];
+      word |= (uint32_t)has << row % 32;
+    }
+    row_bits.store(w, word);
+  }
+}
+
 template <class V> struct scan_bed : csr_bed<V> {
   scan_bed(const scan_form &f, int index, test_matrix &m)
       : csr_bed<V>(f, index, m, f.aligned ? 0 : 1), f(f), tile_nonzeros(32 * f.steps),
         tiles((this->nnz + tile_nonzeros - 1) / tile_nonzeros), ranks(count(m)),
         empty(this->rows - ranks), row_start(ranks + 1, f.row_ptr_bytes),
-        row_id(f.empty ? ranks : 0, 4), empty_id(f.empty ? empty : 0, 4),
+        row_id(f.empty ? ranks : 0, 4), row_bits(f.empty ? (this->rows + 31) / 32 : 0, 4),
         row_ends(tiles * f.steps, 4, 0xff), tile_row(2 * tiles + 1, 4, 0xff) {
     uint64_t rank = 0;
     assert_true(f.empty || empty == 0);
+    if (f.empty) {
+      scan_fill_bits(m, row_bits);
+    }
     for (uint64_t row = 0; row < this->rows; row++) {
       if (m.row_ptr[row] == m.row_ptr[row + 1]) {
-        empty_id.store(row - rank, row);
         continue;
       }
       row_start.store(rank, this->row_ptr.load(row));
@@ -88,7 +102,7 @@ template <class V> struct scan_bed : csr_bed<V> {
 
   const scan_form &f;
   uint64_t tile_nonzeros, tiles, ranks, empty;
-  simt_array row_start, row_id, empty_id, row_ends, tile_row;
+  simt_array row_start, row_id, row_bits, row_ends, tile_row;
 };
 
 // ---- The schedule ---------------------------------------------------------------------------
@@ -143,19 +157,30 @@ template <class V> void scan_build(scan_bed<V> &b, uint64_t seed) {
 
 // ---- Products -------------------------------------------------------------------------------
 
-// Runs the kernel with which every product over tiles ends; it reads neither A nor x.
+// Returns the blocks of a kernel that writes the empty rows: those that the rest of its work
+// takes, or a few.
+template <class V> unsigned scan_blocks(const scan_bed<V> &b, unsigned blocks, uint64_t seed) {
+  return std::max(blocks, b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
+}
+
+// Runs the kernel with which every product over tiles ends; it reads neither A nor x. It writes
+// the empty ones of the first `filled` rows.
 template <class V, class S>
-void scan_fixup(scan_bed<V> &b, const simt_array &firsts, const simt_array &tails,
-                simt_array &y, const S &at_alpha, const S &at_beta, uint64_t seed) {
-  const unsigned blocks = std::max(csr_divide_up(b.tiles, SCAN_FIXUP_THREADS),
-                                   b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
+void scan_fixup(scan_bed<V> &b, uint64_t filled, const simt_array &firsts,
+                const simt_array &tails, simt_array &y, const S &at_alpha, const S &at_beta,
+                uint64_t seed) {
+  const unsigned tiles = csr_divide_up(b.tiles, SCAN_FIXUP_THREADS);
+  const unsigned blocks = filled > 0 ? scan_blocks(b, tiles, seed) : tiles;
+  if (blocks == 0) {
+    return;
+  }
   b.forbid(true);
   simt_late_guard late({&firsts, &tails, &y});
   late.scalar(at_alpha);
   late.scalar(at_beta);
   simt_run(b.f.fixup, b.run(seed), {blocks, SCAN_FIXUP_THREADS, scan_fixup_shared(sizeof(V))},
-           b.tile_row.get(), b.row_id.get(), b.empty_id.get(), firsts.get(), tails.get(),
-           y.get(), b.tiles, b.empty, at_alpha, at_beta);
+           b.tile_row.get(), b.row_id.get(), b.row_bits.get(), firsts.get(), tails.get(),
+           y.get(), b.tiles, filled, at_alpha, at_beta);
 }
 
 // Cuts of whole rows: the first row start at or behind each even one, by a plain walk.
@@ -184,12 +209,14 @@ void scan_cut(scan_bed<V> &b, uint64_t blocks, simt_array &block_start, uint64_t
 template <class V>
 void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &y,
                          uint64_t seed) {
-  const uint64_t blocks = (b.tiles + b.f.threads / 32 - 2) / (b.f.threads / 32 - 1);
-  if (blocks == 0) { // the plan takes the other kernels
+  const uint64_t tiled = (b.tiles + b.f.threads / 32 - 2) / (b.f.threads / 32 - 1);
+  const uint64_t blocks = scan_blocks(b, (unsigned)tiled, seed);
+  if (tiled == 0) { // the plan takes the other kernels
     return;
   }
   const bool adds = b.f.adds(beta, seed);
   simt_array block_start(blocks + 1, 8, 0xff);
+  const simt_array nobody(0, 8);
   scan_cut(b, blocks, block_start, seed);
   if (b.f.vanishes(alpha)) {
     b.forbid(true);
@@ -202,9 +229,10 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
              {(unsigned)blocks, b.f.threads,
               b.f.table_bytes() + b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
                   (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
-             b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(),
+             b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(),
              block_start.get(), b.col_ind.get(), b.values.get(), b.table.get(),
-             b.factors().get(), y.get(), b.nnz, b.tiles, b.empty, at_alpha, at_beta);
+             b.factors().get(), y.get(), nobody.get(), nobody.get(), b.rows, b.nnz, b.tiles,
+             at_alpha, at_beta);
   });
   b.allow();
 }
@@ -244,27 +272,29 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
     return;
   }
   const bool adds = b.f.adds(beta, seed);
+  const simt_array nobody(0, 8);
   if (b.f.vanishes(alpha) && !b.f.dots) { // neither A nor x may be read
     b.forbid(true);
   }
   csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    if (b.tiles > 0) {
+    const unsigned blocks = scan_blocks(b, csr_divide_up(b.tiles * 32, b.f.threads), seed);
+    if (blocks > 0) {
       simt_late_guard late({&b.factors(), &y, &firsts, &tails});
       late.scalar(at_alpha);
       late.scalar(at_beta);
       simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
-               {csr_divide_up(b.tiles * 32, b.f.threads), b.f.threads,
+               {blocks, b.f.threads,
                 b.f.table_bytes() + (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
-               b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.col_ind.get(),
-               b.values.get(), b.table.get(), b.factors().get(), y.get(), firsts.get(),
-               tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
+               b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(),
+               nobody.get(), b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(),
+               y.get(), firsts.get(), tails.get(), b.rows, b.nnz, b.tiles, at_alpha, at_beta);
       if constexpr (std::is_floating_point<V>::value) {
         if (b.f.dots && !adds && !b.f.vanishes(alpha)) {
           scan_check_dots(b, firsts);
         }
       }
     }
-    scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
+    scan_fixup(b, 0, firsts, tails, y, at_alpha, at_beta, seed);
   });
   b.allow();
 }

@@ -1,11 +1,12 @@
 // One specialisation of spmv/gpu/sliced/sliced.cu. No include guard:
 //
-//   #define SIMT_FORM name, value, offset, base, ones, device, sorted, unroll, once, threads
+//   #define SIMT_FORM name, value, offset, base, ones, device, sorted, unroll, once, threads, pack,
+//           length
 //   #include "simt/sliced_form.h"
 //
 // puts it into namespace `name` and on the list sliced_forms. `value` is a type, `offset` the
 // bits of row_ptr; `ones` says that no values are stored, `device` that alpha and beta are on
-// the device, `sorted` that rows are sorted by length.
+// the device, `sorted` that rows are sorted by length; `length` is the type of their lengths.
 #include "simt/plan_form.h"
 #include "simt/sliced_bed.h"
 
@@ -13,6 +14,8 @@
 #define MBK_UNROLL SIMT_ARG(7, SIMT_FORM)
 #define MBK_STREAMING SIMT_ARG(8, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(9, SIMT_FORM)
+#define MBK_PACK SIMT_ARG(10, SIMT_FORM)
+#define MBK_LENGTH SIMT_ARG(11, SIMT_FORM)
 
 #pragma GCC diagnostic push // parameters of other forms; slots beyond the row's end
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -28,6 +31,8 @@ static const sliced_form form = {
   MBK_SORTED,
   MBK_UNROLL,
   MBK_THREADS,
+  MBK_PACK,
+  sizeof(MBK_LENGTH),
   SIMT_KERNEL(mbk_sliced_order),
   SIMT_KERNEL(mbk_sliced_width),
   SIMT_KERNEL(mbk_sliced_fill),

@@ -111,14 +111,14 @@ struct ranks_bed {
 
   void compact() {
     const uint64_t ranks = holding(0, rows);
-    const simt_array row_id(ranks, 4, 0xff), empty_id(rows - ranks, 4, 0xff),
+    const simt_array row_id(ranks, 4, 0xff), row_bits((rows + 31) / 32, 4, 0x55),
         row_start(ranks + 1, f.row_ptr_bytes, 0xff);
     uint64_t rank = 0;
     simt_run(f.compact, what, {blocks, THREADS, COMPACT_SHARED}, row_ptr.get(), rows,
-             counts.get(), row_id.get(), row_start.get(), empty_id.get());
+             counts.get(), row_id.get(), row_bits.get(), row_start.get());
     for (uint64_t row = 0; row < rows; row++) {
+      assert_int_equal(row_bits.load(row / 32) >> row % 32 & 1, lengths[row] > 0);
       if (lengths[row] == 0) {
-        assert_int_equal(empty_id.load(row - rank), row);
         continue;
       }
       assert_int_equal(row_id.load(rank), row);
@@ -126,6 +126,9 @@ struct ranks_bed {
       rank++;
     }
     assert_true(row_start.load(ranks) == row_ptr.load(rows));
+    for (uint64_t row = rows; row % 32 != 0; row++) { // no row, and none to be written
+      assert_int_equal(row_bits.load(row / 32) >> row % 32 & 1, 1);
+    }
   }
 
   // The sum may stand behind the counts, or elsewhere.

@@ -6,46 +6,46 @@
 #include "simt/sliced_bed.h"
 #include "simt/sliced_pages.h"
 
-#define SIMT_FORM f32_p32_b0_host_sorted_u2_t256, float, 32, 0, 0, 0, 1, 2, 0, 256
+#define SIMT_FORM f32_p32_b0_host_sorted_u2_t256, float, 32, 0, 0, 0, 1, 2, 0, 256, 4, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p64_b1_dev_sorted_u8_once_t128, float, 64, 1, 0, 1, 1, 8, 1, 128
+#define SIMT_FORM f32_p64_b1_dev_sorted_u8_once_t128, float, 64, 1, 0, 1, 1, 8, 1, 128, 2, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p32_b1_ones_host_u1_once_t64, float, 32, 1, 1, 0, 0, 1, 1, 64
+#define SIMT_FORM f32_p32_b1_ones_host_u1_once_t64, float, 32, 1, 1, 0, 0, 1, 1, 64, 4, mbk_u8
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p64_b0_ones_dev_sorted_u2_t32, float, 64, 0, 1, 1, 1, 2, 0, 32
+#define SIMT_FORM f32_p64_b0_ones_dev_sorted_u2_t32, float, 64, 0, 1, 1, 1, 2, 0, 32, 2, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p32_b0_equal_dev_u5_t1024, float, 32, 0, 2, 1, 0, 5, 0, 1024
+#define SIMT_FORM f32_p32_b0_equal_dev_u5_t1024, float, 32, 0, 2, 1, 0, 5, 0, 1024, 4, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b0_host_sorted_u2_once_t256, double, 32, 0, 0, 0, 1, 2, 1, 256
+#define SIMT_FORM f64_p32_b0_host_sorted_u2_once_t256, double, 32, 0, 0, 0, 1, 2, 1, 256, 1, mbk_u8
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b1_dev_u4_t128, double, 64, 1, 0, 1, 0, 4, 0, 128
+#define SIMT_FORM f64_p64_b1_dev_u4_t128, double, 64, 1, 0, 1, 0, 4, 0, 128, 2, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b1_ones_host_sorted_u8_t512, double, 32, 1, 1, 0, 1, 8, 0, 512
+#define SIMT_FORM f64_p32_b1_ones_host_sorted_u8_t512, double, 32, 1, 1, 0, 1, 8, 0, 512, 1, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b0_ones_dev_u16_once_t32, double, 64, 0, 1, 1, 0, 16, 1, 32
+#define SIMT_FORM f64_p64_b0_ones_dev_u16_once_t32, double, 64, 0, 1, 1, 0, 16, 1, 32, 2, mbk_u8
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b1_single_host_sorted_u1_t96, double, 64, 1, 3, 0, 1, 1, 0, 96
+#define SIMT_FORM f64_p64_b1_single_host_sorted_u1_t96, double, 64, 1, 3, 0, 1, 1, 0, 96, 1, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p64_b0_half_dev_sorted_u2_once_t128, float, 64, 0, 4, 1, 1, 2, 1, 128
+#define SIMT_FORM f32_p64_b0_half_dev_sorted_u2_once_t128, float, 64, 0, 4, 1, 1, 2, 1, 128, 4, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b1_half_host_u3_t64, double, 32, 1, 4, 0, 0, 3, 0, 64
+#define SIMT_FORM f64_p32_b1_half_host_u3_t64, double, 32, 1, 4, 0, 0, 3, 0, 64, 1, mbk_u8
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p32_b1_table_host_u4_t256, float, 32, 1, 5, 0, 0, 4, 0, 256
+#define SIMT_FORM f32_p32_b1_table_host_u4_t256, float, 32, 1, 5, 0, 0, 4, 0, 256, 4, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b0_table_dev_sorted_u2_once_t512, double, 64, 0, 5, 1, 1, 2, 1, 512
+#define SIMT_FORM f64_p64_b0_table_dev_sorted_u2_once_t512, double, 64, 0, 5, 1, 1, 2, 1, 512, 2, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p32_b0_row_host_sorted_u1_t96, float, 32, 0, 6, 0, 1, 1, 0, 96
+#define SIMT_FORM f32_p32_b0_row_host_sorted_u1_t96, float, 32, 0, 6, 0, 1, 1, 0, 96, 4, mbk_u8
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b1_row_dev_u2_once_t128, double, 64, 1, 6, 1, 0, 2, 1, 128
+#define SIMT_FORM f64_p64_b1_row_dev_u2_once_t128, double, 64, 1, 6, 1, 0, 2, 1, 128, 1, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p64_b1_column_dev_u2_once_t32, float, 64, 1, 7, 1, 0, 2, 1, 32
+#define SIMT_FORM f32_p64_b1_column_dev_u2_once_t32, float, 64, 1, 7, 1, 0, 2, 1, 32, 4, mbk_u32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256
+#define SIMT_FORM f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256, 1, mbk_u8
 #include "simt/sliced_form.h"
 
 // The form of solvers: a flag in place of alpha and beta, so that it is on no list.
 #define MBK_STOPS 1
-#define SIMT_FORM f64_p32_b0_ones_stops_t64, double, 32, 0, 1, 0, 0, 2, 1, 64
+#define SIMT_FORM f64_p32_b0_ones_stops_t64, double, 32, 0, 1, 0, 0, 2, 1, 64, 2, mbk_u32
 #include "simt/sliced_form.h"
 static const sliced_form &stopping = *sliced_forms.back();
 static const bool unlisted = (sliced_forms.pop_back(), true);
@@ -146,8 +146,6 @@ static void test_sizes(void **) {
   assert_int_equal(MBI_SLICED_WINDOW, SLICED_WINDOW);
   assert_int_equal(MBI_SLICED_BUILD_THREADS, SLICED_BUILD_THREADS);
   assert_int_equal(MBI_PAGE_SET, SLICED_SET);
-  assert_int_equal(16 / mbi_type_size(MERBIT_F32), sliced_bed<float>::PACK);
-  assert_int_equal(16 / mbi_type_size(MERBIT_F64), sliced_bed<double>::PACK);
   for (const uint64_t rows : {1, 31, 32, 33, 127, 128, 129, 5000}) {
     plan.device.rows = rows;
     assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);

@@ -10,9 +10,9 @@
 #else
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #endif
-#define MBI_NOINLINE                                                                           \
-  __attribute__((noinline)) /* for loops that need the registers of others                     \
-                             */
+/* For loops that need the registers of others, and for short functions with many callers: their
+ * copies would take compile time. */
+#define MBI_NOINLINE __attribute__((noinline))
 #define MBI_UNUSED __attribute__((unused))
 #define MBI_PREFETCH(address) __builtin_prefetch(address)
 /* Keeps the compiler from vectorising a loop: most rows are too short for the vector code of a

@@ -3,7 +3,7 @@
 /* Linux and macOS: clock, environment, processors, threads and dynamic libraries. */
 #ifndef _WIN32
 
-MBI_INTERNAL double mbi_seconds(void) {
+MBI_NOINLINE MBI_INTERNAL double mbi_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;

@@ -17,7 +17,7 @@ MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solv
 }
 
 /* Returns ||r|| / ||b||, given ||r||^2. */
-MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
+MBI_NOINLINE MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 

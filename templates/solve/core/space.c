@@ -55,8 +55,8 @@ MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
 }
 
 /* Copies from host memory to the solver's side. The copy is complete on return. */
-MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
-                                            const void *source, size_t bytes) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
+                                                         const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
   }

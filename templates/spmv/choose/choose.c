@@ -327,14 +327,12 @@ MBI_INTERNAL uint32_t mbi_choose_inspects(const merbit_plan *plan) {
          (blocks ? 1u << MBI_CSR_BLOCKS : 0);
 }
 
-/* Returns the method that AUTO falls back to: SCAN, or MERGE where SCAN has failed or where the
- * forecast says that its lists of rows cost more. MERGE keeps general values. */
+/* Returns the method that AUTO falls back to: SCAN, or MERGE where SCAN has failed. MERGE keeps
+ * general values. */
 static merbit_method mbi_choose_safe(const merbit_plan *plan) {
-  const int merge = plan->device.form == MBI_VALUES_GENERAL &&
-                    (plan->method == MERBIT_METHOD_SCAN ||
-                     (mbi_plan_plain(plan) && plan->nonempty.row_start != 0 &&
-                      mbi_merge_path_method.cost(plan) < mbi_scan_cost(plan)));
-  return merge ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
+  return plan->device.form == MBI_VALUES_GENERAL && plan->method == MERBIT_METHOD_SCAN
+             ? MERBIT_METHOD_MERGE
+             : MERBIT_METHOD_SCAN;
 }
 
 /* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO falls back
@@ -345,6 +343,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status;
   plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
+  plan->passing = mbi_choose_passing(plan);
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
@@ -352,6 +351,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
     plan->profile = mbi_choose_profile(plan);
   }
   MBI_TRY(mbi_choose_values(plan));
+  plan->passing = mbi_choose_passing(plan);
   if (any) {
     MBI_TRY(mbi_choose_auto(plan));
   }

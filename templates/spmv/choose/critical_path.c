@@ -22,9 +22,47 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
                                       MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
-/* Returns the seconds per byte that is streamed. */
+/* The part of L2 for vectors and kept nonzeros. A line that is read from its far half takes a
+ * place in either. (f64 on an H100, 3M nonzeros, us for kept sixteenths: three diagonals, 16 MB
+ * of vectors, 3: 13.1, 6: 14.9, 10: 18.1, 16: 19.3; a web crawl, 5 MB, 20.8, 20.4, 21.5, 26.0.)
+ */
+#define MBI_CHOOSE_KEPT 0.45
+
+/* Returns how many sixteenths of the columns and values products load so that L2 evicts them
+ * first. The others, and the vectors, then stay there from one product to the next. The more
+ * stay, the fewer numbers there are, so that programs are few. */
+MBI_INTERNAL int mbi_choose_passing(const merbit_plan *plan) {
+  const double vectors = (double)(plan->device.rows + plan->device.cols) *
+                         (double)mbi_type_size(mbi_plan_accumulator(plan)) *
+                         mbi_plan_vectors(plan);
+  const double room = MBI_CHOOSE_KEPT * plan->profile->l2_bytes - vectors;
+  const double kept = 16 * room / ((double)mbi_device_csr_stream_bytes(plan) + 1);
+  const int k = kept < 1 ? 0 : kept < 16 ? (int)kept : 16;
+  return plan->view.format == MERBIT_BSR ? 16 : 16 - (k >= 8 ? k & ~3 : k >= 4 ? k & ~1 : k);
+}
+
+/* Returns whether products load the matrix past the caches. With short rows that pays if L2
+ * then keeps a part of the matrix, or x. (f64 on an H100: x of 39 MB, 132 to 119 us; of 66 MB,
+ * 145 to 149.) */
+MBI_INTERNAL int mbi_choose_streams(const merbit_plan *plan) {
+  const double x =
+      (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan));
+  return plan->streaming ||
+         (plan->passing > 0 && (plan->passing < 16 || x <= plan->profile->l2_bytes));
+}
+
+/* Defines how a product loads the matrix. Without `keeps`, nothing is kept in L2 on purpose. */
+MBI_INTERNAL void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble, int keeps) {
+  mbi_preamble_define_int(preamble, "MBK_STREAMING",
+                          keeps ? mbi_choose_streams(plan) : plan->streaming);
+  if (keeps && plan->passing < 16) {
+    mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - plan->passing);
+  }
+}
+
+/* Returns the seconds per byte that is streamed. Bytes that stay in L2 take half as long. */
 MBI_INTERNAL double mbi_choose_stream(const merbit_plan *plan) {
-  return 1 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
+  return (16 + mbi_choose_passing(plan)) / 32.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 
 /* Returns the bytes that are copied in the time of so many launches. */
@@ -37,10 +75,12 @@ MBI_INTERNAL int mbi_choose_fills(const merbit_plan *plan, double launches) {
   return (double)mbi_device_csr_stream_bytes(plan) >= mbi_choose_launch_bytes(plan, launches);
 }
 
-/* Returns the seconds of a load on which the next load waits. */
+/* Returns the seconds of a load on which the next load waits, on average of those from L2 and
+ * from memory. */
 static double mbi_walk_load(const merbit_plan *plan) {
-  return mbi_choose_small(plan) ? plan->profile->l2_load_seconds
-                                : plan->profile->memory_load_seconds;
+  const double kept = mbi_choose_small(plan) ? 1.0 : (16 - mbi_choose_passing(plan)) / 16.0;
+  return plan->profile->memory_load_seconds +
+         kept * (plan->profile->l2_load_seconds - plan->profile->memory_load_seconds);
 }
 
 /* Returns the seconds for walking the plan's longest row, minus those of the shortest product
@@ -99,7 +139,7 @@ MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
 /* Returns the seconds for streaming and gathering at once, from those that each takes alone.
  * Each hides a part of the other: the result is at least the longer one, and at most the sum.
  */
-MBI_INTERNAL double mbi_choose_overlap(double streaming, double gathering) {
+MBI_NOINLINE MBI_INTERNAL double mbi_choose_overlap(double streaming, double gathering) {
   return pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0);
 }
 
@@ -128,6 +168,7 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   shared = t.rows * t.size <= plan->profile->l2_bytes ? 0
            : shared < t.rows * t.size / 32            ? shared
                                                       : t.rows * t.size / 32;
-  t.lists = count < t.rows ? (4.0 * t.rows + 64.0 * shared) * stream : 0;
+  t.lists = count < t.rows ? (4.0 * count + t.rows / 8.0) * stream : 0;
+  t.shared = count < t.rows ? 64.0 * shared * stream : 0;
   return t;
 }

@@ -123,7 +123,7 @@ static void mbi_path_vanish_task(void *argument, int task) {
 
 /* Multiplies. The same number of tasks gives the same bits, whatever the threads do. With
  * `vanishes` every sum is an empty one: neither A nor x is read. */
-MBI_INTERNAL void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) {
+MBI_NOINLINE MBI_INTERNAL void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) {
   if (vanishes) {
     mbi_parallel(context, path->tasks, mbi_path_vanish_task, path);
     return;

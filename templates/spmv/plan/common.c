@@ -35,7 +35,7 @@ MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char
 }
 
 /* Releases an array of the plan. */
-MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
+MBI_NOINLINE MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
   mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
 }
 
@@ -74,7 +74,7 @@ MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, co
 }
 
 /* Returns the bytes that a product reads of each nonzero's value. */
-MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
+MBI_NOINLINE MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   switch (csr->form) {
   case MBI_VALUES_GENERAL:

@@ -75,7 +75,8 @@ struct merbit_plan {
   int stops; /* CUDA, 1: products take no scalars, only the skip flag of their epilogue; once it
               * is set, their iterations need no results */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
-  int streaming;               /* 1: the matrix is loaded past the caches */
+  int streaming;               /* 1: the matrix is loaded past the caches: rows are long enough */
+  int passing; /* sixteenths of the matrix that leave L2 first: mbi_choose_passing */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 

@@ -12,7 +12,7 @@ static merbit_type mbi_type_accumulator(merbit_type type) {
 }
 
 /* Returns the type of x, y, sums, alpha and beta. */
-MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
+MBI_NOINLINE MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
                                                        : mbi_type_accumulator(plan->type);
 }

@@ -31,7 +31,7 @@ MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *
                   token, (size_t)(e->at - e->source) + 1, why);
 }
 
-MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const char *token) {
+MBI_NOINLINE MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const char *token) {
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 

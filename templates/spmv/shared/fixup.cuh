@@ -67,15 +67,15 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u
 }
 
 // Completes the first row of each tile if it ends there: adds up the carry-outs of the tiles
-// before, in their order, then the tile's own part. Also writes the empty rows. `rows` is used
-// if MBK_PARTS is not 1, or with MBK_LEADING. The loads of row numbers do not wait for the
+// before, in their order, then the tile's own part. Also writes the empty ones of the first
+// `filled` rows, whose bits are row_bits (mbk_nonempty_compact). `rows` is used if MBK_PARTS is not 1, or with MBK_LEADING. The loads of row numbers do not wait for the
 // product, and the loads of carries do not depend on them, so a launch takes little more than
 // two dependent loads. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
 MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,
-                          const mbk_u32 *row_id, const mbk_u32 *empty_id,
+                          const mbk_u32 *row_id, const mbk_u32 *row_bits,
                           const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
-                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,
+                          mbk_u64 tiles, mbk_u64 filled, mbk_u64 rows, MBK_COMPUTE *partial,
                           MBK_SCALAR_PARAMETERS) {
   mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);
   const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;
@@ -104,10 +104,11 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
   }
   mbk_block_sync(); // all warps wait for their loads here anyway
 #if MBK_EMPTY_ROWS
-  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;
+  for (mbk_u64 i = item; i < filled * MBK_PARTS;
        i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
-    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,
-                     MBK_ZERO, alpha, beta);
+    if (!mbk_nonempty_has(row_bits, i / MBK_PARTS)) {
+      mbk_fixup_commit(y, i / MBK_PARTS, (mbk_u32)(i % MBK_PARTS), rows, MBK_ZERO, alpha, beta);
+    }
   }
 #endif
   if (back <= MBK_FIXUP_LONG) {

@@ -322,11 +322,11 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
-  const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
+  const uint64_t words = (csr->rows + 31) / 32 * sizeof(uint32_t);
   const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
-  mbi_devptr row_id = 0, row_start = 0, empty_id = 0;
-  mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
-  const uint64_t bytes[] = {ids, empties, starts};
+  mbi_devptr row_id = 0, row_start = 0, row_bits = 0;
+  mbi_devptr *const parts[] = {&row_id, &row_bits, &row_start};
+  const uint64_t bytes[] = {ids, words, starts};
   void *compact = NULL;
   mbk_nonempty_compact_arguments arguments;
   merbit_status status = MERBIT_OK;
@@ -340,8 +340,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
     arguments.rows = csr->rows;
     arguments.offsets = nonempty->offsets;
     arguments.row_id = row_id;
+    arguments.row_bits = row_bits;
     arguments.row_start = row_start;
-    arguments.empty_id = empty_id;
     status =
         mbi_device_launch(context, compact, "mbk_nonempty_compact", (int64_t)nonempty->blocks,
                           256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
@@ -355,9 +355,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   }
   nonempty->row_id = row_id;
   nonempty->row_start = row_start;
-  nonempty->empty_id = empty_id;
+  nonempty->row_bits = row_bits;
   nonempty->start_apart = apart;
-  nonempty->bytes = ids + empties + (apart ? 0 : starts);
+  nonempty->bytes = ids + words + (apart ? 0 : starts);
   return MERBIT_OK;
 }
 
@@ -370,7 +370,7 @@ static void mbi_nonempty_bound_one(uint64_t bytes, mbi_bound *bound) {
 
 /* Adds the lists of mbi_nonempty_compact. */
 MBI_INTERNAL void mbi_nonempty_bound(const merbit_plan *plan, mbi_bound *bound) {
-  bound->kept += (plan->device.rows + 1) * sizeof(uint32_t);
+  bound->kept += (plan->device.rows + plan->device.rows / 32 + 2) * sizeof(uint32_t);
   mbi_nonempty_bound_one(
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type), bound);
 }

@@ -144,8 +144,8 @@ MBK_KERNEL MBK_BOUNDS(1024)
 }
 
 // Lists the non-empty rows in row_id, in order, and their offsets in row_start; the last offset
-// is the end of the last row. Lists the empty rows in empty_id. `offsets` comes from
-// mbk_nonempty_offsets. Launch: as mbk_nonempty_count. Shared: mbk_u32[8].
+// is the end of the last row. Bit i of row_bits[w] is 0 if row 32 w + i is empty. `offsets` comes
+// from mbk_nonempty_offsets. Launch: as mbk_nonempty_count. Shared: mbk_u32[8].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_nonempty_compact(MBK_GRID_CONSTANT mbk_nonempty_compact_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -156,7 +156,11 @@ MBK_KERNEL MBK_BOUNDS(256)
         (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();
     const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];
     const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);
+    const mbk_u32 bits = ballot | mbk_ballot(0xffffffffu, row >= a.rows);
     if (mbk_lane() == 0) {
+      if (row < a.rows) {
+        a.row_bits[row / 32] = bits;
+      }
       warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);
     }
     mbk_block_sync();
@@ -169,8 +173,6 @@ MBK_KERNEL MBK_BOUNDS(256)
     if (holds) {
       a.row_id[before] = (mbk_u32)row;
       a.row_start[before] = a.row_ptr[row];
-    } else if (row < a.rows) {
-      a.empty_id[row - before] = (mbk_u32)row;
     }
     if (row + 1 == a.rows) {
       a.row_start[before + holds] = a.row_ptr[a.rows];

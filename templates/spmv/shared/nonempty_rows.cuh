@@ -15,6 +15,11 @@
 #define MBK_ROW_OF(row_number) (row_number)
 #endif
 
+// Returns whether a row has a nonzero.
+MBK_DEVICE bool mbk_nonempty_has(const mbk_u32 *row_bits, mbk_u64 row) {
+  return (mbk_load(row_bits + row / 32) >> row % 32 & 1) != 0;
+}
+
 // Returns the number, among the non-empty rows, of the row that holds nonzero (or block)
 // `item`.
 MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,

@@ -16,7 +16,6 @@ typedef struct mbk_nonempty_compact_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;
   MBK_POINTER(const mbk_u32) offsets;
-  MBK_POINTER(mbk_u32) row_id;
+  MBK_POINTER(mbk_u32) row_id, row_bits;
   MBK_POINTER(MBK_ROW_PTR) row_start;
-  MBK_POINTER(mbk_u32) empty_id;
 } mbk_nonempty_compact_arguments;

@@ -76,7 +76,8 @@ typedef struct mbi_nonempty_rows {
   uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
   mbi_devptr row_start;        /* count + 1 offsets, valid until mbi_nonempty_finish; the plan's
                                 * row_ptr if no row is empty */
-  mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 if no row is empty */
+  mbi_devptr row_id, row_bits; /* rows with a nonzero, and a bit for each row, 0 if it has
+                                * none; both addresses are 0 if no row is empty */
   int start_apart;             /* 1: row_start has an allocation of its own, released earlier */
   uint64_t bytes;              /* of the owned arrays that are kept */
   mbi_devptr column_counts;    /* counts in a sample of the nonzeros: mbi_nonempty_columns */

@@ -58,7 +58,7 @@ static void walks_that_do_not_show(void **state) {
       double even;
       plan.nonempty.longest = 8;
       even = row->cuda->cost(&plan);
-      plan.nonempty.longest = 400;
+      plan.nonempty.longest = 248; /* whose length has one byte too */
       assert_true(row->cuda->cost(&plan) == even);
       costs++;
     }
@@ -126,7 +126,7 @@ static void forecasts_without_gathers(void **state) {
   is_about("rows", mbi_rows_cost(&plan),
            0.97 * streamed(vectors + offsets + 4 * 64e6 + values) + 16 / 20.0 * 1e-6);
   is_about("sliced", mbi_sliced_cost(&plan),
-           1.08 * streamed(vectors + 4 * 64e6 + values) + 16 / 4.0 * 1e-6);
+           0.972 * streamed(vectors + 4 * 64e6 + values + 3.25 * 4e6) + 16 / 4.0 * 1e-6);
   is_about("binned", mbi_binned_cost(&plan),
            streamed(vectors + 0.77 * (4.5 * 64e6 + 3 * values)) + 0.7 * 64e6 / 160e9 + 6e-6);
   plan.nonempty.count--; /* one row is empty: y is written twice, and its list is read */
@@ -136,7 +136,7 @@ static void forecasts_without_gathers(void **state) {
   plan.nonempty.count++;
   plan.nonempty.narrow = 1;
   is_about("narrow", mbi_sliced_cost(&plan),
-           1.08 * streamed(vectors + 2 * 64e6 + values) + 16 / 4.0 * 1e-6);
+           0.972 * streamed(vectors + 2 * 64e6 + values + 3.25 * 4e6) + 16 / 4.0 * 1e-6);
   plan.nonempty.block_rows = plan.nonempty.block_cols = 4;
   is_about("bsr", mbi_extracted_cost(&plan), streamed(vectors + 0.25 * 64e6 + values));
   plan.nonempty.slots = plan.nonempty.sorted_slots = 96000000;
@@ -147,9 +147,102 @@ static void forecasts_without_gathers(void **state) {
   plan.nonempty.slots = plan.device.nnz;
   is_about("floats", mbi_rows_cost(&plan),
            streamed(vectors / 2 + offsets + 4 * 64e6 + values / 2) + 16 / 18.0 * 1e-6);
-  square_of(&plan, MERBIT_F64, 4000000, 1000000);
-  is_about("merge", mbi_method_find(MERBIT_METHOD_MERGE)->cuda->cost(&plan),
-           streamed(vectors + offsets + 12 * 1e6) + 6e-6);
+  square_of(&plan, MERBIT_F64, 4000000, 1000000); /* 14.8 times the lanes of the GPU */
+  plan.nonempty.longest = 5;
+  is_about("mostly empty rows", mbi_rows_cost(&plan),
+           0.97 * streamed(vectors + offsets + 12 * 1e6) +
+               (4e6 / 270336 * 3 + 2 / 8.0) * 0.5e-6);
+  plan.nonempty.count = 1000000; /* in as many sectors of y, which L2 holds, or does not */
+  is_about("y in L2", mbi_scan_cost(&plan),
+           1.08 * streamed(vectors + 4e6 + 4e6 / 8 + 12 * 1e6) + 3e-6);
+  plan.device.rows = 16000000;
+  is_about("y past L2", mbi_scan_cost(&plan),
+           1.08 * streamed(8 * 20e6 + 4e6 + 16e6 / 8 + 12 * 1e6 + 3 * 64e6) + 3e-6);
+}
+
+/* What of a matrix stays in L2, of which vectors take their part first: as many sixteenths as
+ * an H100 has room for, few different numbers, and none of blocks. */
+static void nonzeros_that_stay_in_l2(void **state) {
+  static const struct {
+    uint64_t rows, nnz;
+    int passing;
+  } cases[] = {{1000000, 3000000, 13}, /* 7.6 MB of 36 MB */
+               {100000, 3000000, 8},   /* 22 MB of 36 MB: 9, less one */
+               {100000, 3900000, 10},  /* 22 MB of 47 MB: 7, less one */
+               {100000, 1833000, 4},   /* 22 MB of 22 MB, nearly: 15, less three */
+               {100000, 1832000, 0},   /* all of it */
+               {1500000, 100, 16},     /* vectors alone take more */
+               {100000, 29400000, 16}, /* less than a sixteenth */
+               {100000, 29200000, 15}, {0, 0, 0}};
+  const merbit_device_profile h100 = profile_of("H100");
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    square_of(&plan, MERBIT_F64, cases[i].rows, cases[i].nnz);
+    plan.profile = &h100;
+    assert_int_equal(mbi_choose_passing(&plan), cases[i].passing);
+    is_about("bytes", mbi_choose_stream(&plan) * 0.98 * h100.copy_rate,
+             0.5 + cases[i].passing / 32.0);
+  }
+  square_of(&plan, MERBIT_F64, 100000, 1800000);
+  plan.profile = &h100;
+  plan.view.format = MERBIT_BSR;
+  assert_int_equal(mbi_choose_passing(&plan), 16);
+  plan.view.format = MERBIT_CSR;
+  plan.desc.vectors = 20; /* whose vectors have 32 MB */
+  assert_int_equal(mbi_choose_passing(&plan), 16);
+}
+
+/* Rows of four nonzeros are loaded past the caches, shorter ones if L2 then keeps something. */
+static void rows_past_the_caches(void **state) {
+  static const struct {
+    uint64_t rows, nnz;
+    int streams;
+  } cases[] = {{1000000, 1000000, 0},     /* all of it stays */
+               {1000000, 1500000, 1},     /* a part */
+               {6000000, 18000000, 1},    /* x */
+               {7900000, 23000000, 0},    /* nothing */
+               {7900000, 4 * 7900000, 1}, /* nothing, but rows are long */
+               {10000, 40000, 1}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    square_of(&plan, MERBIT_F64, cases[i].rows, cases[i].nnz);
+    plan.passing = mbi_choose_passing(&plan);
+    assert_int_equal(mbi_choose_streams(&plan), cases[i].streams);
+  }
+}
+
+/* What of it a kernel is told. Lanes per row keep a part of the matrix if they are one or two.
+ */
+static void loads_that_keep(void **state) {
+  static const struct {
+    int passing, lanes;
+    const char *kept, *streams; /* NULL: nothing is kept */
+  } cases[] = {{16, 1, NULL, "MBK_STREAMING 1"},
+               {12, 1, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
+               {12, 2, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
+               {12, 4, NULL, "MBK_STREAMING 0"},
+               {0, 2, "MBK_KEPT 16\n", "MBK_STREAMING 0"}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    mbi_preamble preamble;
+    merbit_plan plan;
+    square_of(&plan, MERBIT_F64, 1000000, 3000000);
+    plan.passing = cases[i].passing;
+    plan.tuning[MBI_KNOB_ROWS_LANES] = cases[i].lanes;
+    assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+    mbi_rows_preamble(&plan, &preamble);
+    assert_non_null(strstr(preamble.text, cases[i].streams));
+    if (cases[i].kept != NULL) {
+      assert_non_null(strstr(preamble.text, cases[i].kept));
+    } else {
+      assert_null(strstr(preamble.text, "MBK_KEPT"));
+    }
+  }
 }
 
 /* Streaming and gathering hide a part of each other: never less than the longer of them, and
@@ -242,8 +335,7 @@ static void long_rows_elsewhere(void **state) {
  * that cuts rows into tiles. */
 static void rows_that_the_fixup_walks(void **state) {
   static const merbit_method cut[] = {MERBIT_METHOD_SCAN, MERBIT_METHOD_BINNED,
-                                      MERBIT_METHOD_HUBS, MERBIT_METHOD_BSR,
-                                      MERBIT_METHOD_MERGE};
+                                      MERBIT_METHOD_HUBS, MERBIT_METHOD_BSR};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cut / sizeof cut[0]; i++) {
@@ -252,9 +344,6 @@ static void rows_that_the_fixup_walks(void **state) {
     double before;
     with_hubs(&plan);
     plan.nonempty.block_rows = plan.nonempty.block_cols = 4;
-    if (cut[i] == MERBIT_METHOD_MERGE) {
-      plan.device.rows = 3 * plan.device.nnz;
-    }
     before = method->cost(&plan);
     assert_true(before < HUGE_VAL);
     plan.nonempty.longest = 30000;
@@ -270,6 +359,8 @@ int main(void) {
       cmocka_unit_test(long_rows_by_lanes),        cmocka_unit_test(long_rows_elsewhere),
       cmocka_unit_test(rows_that_the_fixup_walks), cmocka_unit_test(forecasts_without_gathers),
       cmocka_unit_test(forecasts_with_gathers),    cmocka_unit_test(forecasts_of_few_rows),
+      cmocka_unit_test(nonzeros_that_stay_in_l2),  cmocka_unit_test(rows_past_the_caches),
+      cmocka_unit_test(loads_that_keep),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

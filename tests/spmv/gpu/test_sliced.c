@@ -77,11 +77,50 @@ static void slices_that_are_sorted(void **state) {
   }
 }
 
+/* A load takes 8 bytes instead of 16 if rows, which are padded to whole loads, then save a
+ * sixteenth of the slots: some equal lengths, or short rows of different ones. */
+static void loads_that_are_shorter(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, nnz, slots;
+    uint32_t longest;
+    int pack, unroll;
+  } cases[] = {{MERBIT_F64, 1000, 3000, 3000, 3, 1, 4}, /* 3 slots, not 4 */
+               {MERBIT_F64, 1000, 2000, 2000, 2, 2, 2}, /* 2 either way */
+               {MERBIT_F64, 1000, 15000, 15000, 15, 1, 4},
+               {MERBIT_F64, 1000, 17000, 17000, 17, 2, 2}, /* saves less */
+               {MERBIT_F32, 1000, 2000, 2000, 2, 2, 4},
+               {MERBIT_F32, 1000, 3000, 3000, 3, 4, 2},
+               {MERBIT_F32, 1000, 4000, 4000, 4, 4, 2},
+               {MERBIT_F32, 1000, 5000, 5000, 5, 2, 4},
+               {MERBIT_F64, 1000, 8000, 16000, 40, 1, 4}, /* half a slot a row on average */
+               {MERBIT_F64, 1000, 8008, 16000, 40, 2, 2},
+               {MERBIT_F32, 1000, 16000, 32000, 300, 2, 4},
+               {MERBIT_F32, 1000, 16008, 32000, 300, 4, 2},
+               {MERBIT_C128, 1000, 3000, 3000, 3, 1, 2}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, cases[i].type, cases[i].rows, cases[i].nnz);
+    plan.nonempty.slots = cases[i].slots;
+    plan.nonempty.longest = cases[i].longest;
+    assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_sliced_of(&plan)->pack, cases[i].pack);
+    assert_int_equal(mbi_sliced_of(&plan)->unroll, cases[i].unroll);
+    assert_int_equal(mbi_sliced_of(&plan)->length_bytes, cases[i].longest > 255 ? 4 : 1);
+    plan.device.form = MBI_VALUES_TABLE; /* codes of one byte, at least two at once */
+    assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+    assert_true(mbi_sliced_of(&plan)->pack >= 2 || cases[i].type == MERBIT_C128);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slices_that_do_not_fit),
       cmocka_unit_test(slices_that_nobody_makes),
       cmocka_unit_test(slices_that_are_sorted),
+      cmocka_unit_test(loads_that_are_shorter),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -225,12 +225,12 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   mbk_bsr_fixup_arguments arguments;
   arguments.slot_row = t->slot_row;
   arguments.row_id = plan->nonempty.row_id;
-  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.row_bits = plan->nonempty.row_bits;
   arguments.firsts = carries;
   arguments.tails = tails;
   arguments.y = y;
   arguments.tiles = t->tiles;
-  arguments.empty_rows = t->empty_rows;
+  arguments.filled = t->empty_rows > 0 ? plan->device.rows : 0;
   arguments.rows = (uint64_t)plan->bsr.view.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);

@@ -163,7 +163,7 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
     mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
-  mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,
-            a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,
+  mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.row_bits, a.firsts,
+            a.tails, a.y, a.tiles, a.filled, a.rows, (MBK_COMPUTE *)shared,
             MBK_SCALAR_ARGUMENTS);
 }

@@ -12,9 +12,9 @@ typedef struct mbk_bsr_product_arguments {
 } mbk_bsr_product_arguments;
 
 typedef struct mbk_bsr_fixup_arguments {
-  MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;
+  MBK_POINTER(const mbk_u32) slot_row, row_id, row_bits;
   MBK_POINTER(const MBK_COMPUTE) firsts, tails;
   MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 tiles, empty_rows, rows;
+  mbk_u64 tiles, filled, rows;
   mbk_scalar alpha, beta;
 } mbk_bsr_fixup_arguments;

@@ -119,8 +119,9 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 
 /* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
  * by padding that the kernel prefetches. */
-static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
-                                   const char *what, mbi_devptr *target) {
+MBI_NOINLINE static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source,
+                                                uint64_t bytes, const char *what,
+                                                mbi_devptr *target) {
   const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
   MBI_TRY(mbi_plan_allocate(plan, padded, what, target));
   plan->schedule_bytes += padded;

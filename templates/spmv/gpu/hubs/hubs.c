@@ -224,7 +224,7 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-             ? 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream,
+             ? 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.shared + t.stream,
                                          t.gathers * (1.0 - plan->nonempty.hub_share) /
                                              plan->nonempty.sectors) +
                    plan->profile->launch_seconds + mbi_hubs_walk(plan) +

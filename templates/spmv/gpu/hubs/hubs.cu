@@ -50,11 +50,26 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     }
   }
   mbk_block_sync();
-  for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
-       tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {
+  // The old y of the warp's next tile is fetched into L2 meanwhile: with one block to a
+  // multiprocessor too few warps would hide that its address takes two more loads.
+  const mbk_u64 step = (mbk_u64)mbk_grid() * (MBK_THREADS / 32);
+  mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
+  mbk_u32 from = adds && tile + step < tiles ? mbk_load(tile_row + tile + step) : 0;
+  mbk_u32 to = adds && tile + step < tiles ? mbk_load(tile_row + tile + step + 1) : 0;
+  for (; tile < tiles; tile += step) {
     mbk_scan_no_dot none;
+    const bool wanted = mbk_lane() < to - from;
+    const mbk_u32 row = wanted ? MBK_ROW_OF(from + mbk_lane()) : 0;
+    if (adds) {
+      const mbk_u64 later = tile + 2 * step;
+      from = later < tiles ? mbk_load(tile_row + later) : 0;
+      to = later < tiles ? mbk_load(tile_row + later + 1) : 0;
+    }
     (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,
                               tails, nnz, tile, alpha, beta, old, none);
+    if (adds) {
+      mbk_prefetch_if(wanted, y + row);
+    }
     mbk_warp_sync(MBK_ALL); // the next tile overwrites this tile's old y
   }
 }

@@ -211,13 +211,13 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   }
   fixup_arguments.tile_row = s->tile_row;
   fixup_arguments.row_id = plan->nonempty.row_id;
-  fixup_arguments.empty_id = plan->nonempty.empty_id;
+  fixup_arguments.row_bits = plan->nonempty.row_bits;
   fixup_arguments.firsts = carries;
   fixup_arguments.tails = tails;
   fixup_arguments.y = y;
   fixup_arguments.ldy = ldy;
   fixup_arguments.tiles = s->tiles;
-  fixup_arguments.empty_rows = s->empty_rows;
+  fixup_arguments.filled = s->empty_rows > 0 ? plan->device.rows : 0;
   fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
   fixup_arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(

@@ -196,6 +196,6 @@ MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
     mbk_many_fixup(MBK_GRID_CONSTANT mbk_many_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
-  mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,
-            a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+  mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.row_bits, a.firsts, a.tails, a.y,
+            a.tiles, a.filled, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

@@ -13,9 +13,9 @@ typedef struct mbk_many_product_arguments {
 } mbk_many_product_arguments;
 
 typedef struct mbk_many_fixup_arguments {
-  MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
+  MBK_POINTER(const mbk_u32) tile_row, row_id, row_bits;
   MBK_POINTER(const MBK_COMPUTE) firsts, tails;
   MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 ldy, tiles, empty_rows;
+  mbk_u64 ldy, tiles, filled;
   mbk_scalar alpha, beta;
 } mbk_many_fixup_arguments;

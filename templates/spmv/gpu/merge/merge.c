@@ -228,17 +228,6 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Returns the seconds of a product if there are more rows than nonzeros: it reads row_ptr,
- * where SCAN reads lists of rows and writes y in two kernels. Otherwise the path costs more
- * than they do. */
-static double mbi_merge_path_cost(const merbit_plan *plan) {
-  const mbi_traffic t = mbi_traffic_of(plan);
-  return plan->device.nnz < plan->device.rows / 2
-             ? mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan), t.gathers) +
-                   plan->profile->launch_seconds + mbi_walk_fixup(plan, MBI_SCAN_TILE)
-             : HUGE_VAL;
-}
-
 static merbit_status mbi_merge_path_bound(merbit_plan *plan, mbi_bound *bound) {
   MBI_TRY(mbi_merge_size(plan));
   bound->scratch += mbi_merge_carry_bytes(plan);
@@ -255,7 +244,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
     mbi_merge_describe,      /* describe */
     NULL,                    /* refresh */
     0,                       /* forms */
-    mbi_merge_path_cost,     /* cost */
+    NULL,                    /* cost */
     mbi_merge_path_bound,    /* bound */
     0,                       /* making */
     NULL,                    /* trusted */

@@ -41,6 +41,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
   const mbk_u32 lane = mbk_thread() % MBK_LANES;
   MBK_COMPUTE sum = MBK_ZERO;
+#if !MBK_SEMIRING
+  mbk_prefetch_if(beta != (MBK_COMPUTE)0 && lane == 0 && row < a.rows, y + row);
+#endif
   if (row < a.rows && !MBK_VANISHES(alpha)) {
     const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);
     mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;

@@ -1,5 +1,5 @@
 // The fix-up of rows that cross tiles, for programs that use spmv/gpu/scan/tile.cuh. It also
-// writes the empty rows.
+// writes the empty rows, unless the product has done so.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
@@ -16,6 +16,6 @@ MBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
     mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
-  mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,
-            a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+  mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.row_bits, a.firsts, a.tails, a.y,
+            a.tiles, a.filled, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

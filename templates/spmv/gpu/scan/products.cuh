@@ -76,9 +76,10 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
   }
 }
 
-// Returns the old y of the lane's row among the first 32 that end in the tile, so that no
-// commit waits for memory. Rows after these are prefetched if they are contiguous.
-MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
+// Returns the lane's row among the first 32 that end in the tile. Its old y is loaded with the
+// nonzeros, so that no commit waits for memory. Rows after these are prefetched if they are
+// contiguous.
+MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {
   const mbk_u32 *const row_id = rows.row_id;
   const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;
 #if !MBK_EMPTY_ROWS
@@ -86,7 +87,12 @@ MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
   mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);
   (void)row_id;
 #endif
-  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;
+  return lane < count ? MBK_ROW_OF(rows.from + lane) : 0;
+}
+
+// Returns the old y of that row, or 0 if the lane has none.
+MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {
+  return mbk_lane() < rows.to - rows.from ? rows.y[row] : (MBK_VECTOR)0;
 }
 
 // Multiplies a tile. Products from number `count` on become zero; they follow every row end.
@@ -118,7 +124,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_STREAMING
   mbk_await();
 #endif
-  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
+  const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll
@@ -134,6 +140,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
       }
     }
   }
+  old = adds ? mbk_scan_old(rows, row) : (MBK_VECTOR)0; // behind the gathers, as it waits longer
 }
 
 // Multiplies the tile that begins at nonzero `start` of `nnz`. If alpha is 0, reads neither the
@@ -146,7 +153,7 @@ MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE 
   MBK_VECTOR old;
   if (MBK_VANISHES(alpha)) {
     mbk_await();
-    old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
+    old = adds ? mbk_scan_old(rows, mbk_scan_old_row(rows)) : (MBK_VECTOR)0;
 #pragma unroll
     for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll

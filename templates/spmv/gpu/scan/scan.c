@@ -20,7 +20,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+  mbi_choose_loads(plan, preamble, s->fills);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
   if (s->dots) {
     mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
@@ -103,9 +103,12 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t bytes[] = {words, tile_rows, starts};
   MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
   plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
-  plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-                       4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-                       (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+  plan->stream_bytes =
+      words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
+      4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
+      (s->empty_rows > 0
+           ? (plan->nonempty.count + (plan->device.rows + 31) / 32) * sizeof(uint32_t)
+           : 0);
   MBI_TRY(mbi_scan_build(plan));
   return MERBIT_OK;
 }
@@ -164,8 +167,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
                    : 0;
 }
 
-/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles and
- * writes empty rows. `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles, and
+ * writes empty rows unless the product has (s->fills). `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
@@ -177,12 +180,12 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
   }
   arguments.tile_row = s->tile_row;
   arguments.row_id = plan->nonempty.row_id;
-  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.row_bits = plan->nonempty.row_bits;
   arguments.firsts = carries;
   arguments.tails = tails;
   arguments.y = y;
   arguments.tiles = s->tiles;
-  arguments.empty_rows = s->empty_rows;
+  arguments.filled = s->empty_rows > 0 && !s->fills ? plan->device.rows : 0;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
@@ -203,47 +206,20 @@ MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
              : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
-static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
-                                           const void *beta, mbi_devptr y, void *stream) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  const int adds = mbi_scan_adds(plan, beta);
-  mbk_scan_whole_arguments arguments;
-  arguments.row_ends = s->row_ends;
-  arguments.tile_row = s->tile_row;
-  arguments.row_id = plan->nonempty.row_id;
-  arguments.empty_id = plan->nonempty.empty_id;
-  arguments.block_start = s->block_start;
-  arguments.col_ind = plan->device.col_ind;
-  arguments.values = plan->device.values;
-  arguments.table = plan->device.table;
-  arguments.x = x;
-  arguments.y = y;
-  arguments.nnz = plan->device.nnz;
-  arguments.tiles = s->tiles;
-  arguments.empty_rows = s->empty_rows;
-  arguments.alpha = mbi_plan_scalar(plan, alpha);
-  arguments.beta = mbi_plan_scalar(plan, beta);
-  return mbi_plan_launch(plan, adds ? s->sum : s->product,
-                         adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-                         s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments,
-                         sizeof arguments);
-}
-
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_scan_adds(plan, beta);
-  mbi_devptr tails = carries + s->tiles * size;
+  mbi_devptr tails = s->whole ? 0 : carries + s->tiles * size; /* whole rows have no carries */
   mbk_scan_product_arguments arguments;
-  if (s->whole) {
-    return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
-  }
   if (s->blocks > 0) {
     arguments.row_ends = s->row_ends;
     arguments.tile_row = s->tile_row;
     arguments.row_id = plan->nonempty.row_id;
+    arguments.row_bits = plan->nonempty.row_bits;
+    arguments.block_start = s->block_start;
     arguments.col_ind = plan->device.col_ind;
     arguments.values = plan->device.values;
     arguments.table = plan->device.table;
@@ -251,14 +227,19 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.y = y;
     arguments.firsts = carries;
     arguments.tails = tails;
+    arguments.rows = plan->device.rows;
     arguments.nnz = plan->device.nnz;
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
     MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
-                            adds ? "mbk_scan_sum" : "mbk_scan_product", (int64_t)s->blocks,
-                            s->threads,
-                            mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0),
+                            s->whole ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole"
+                            : adds   ? "mbk_scan_sum"
+                                     : "mbk_scan_product",
+                            (int64_t)s->blocks, s->threads,
+                            s->whole ? mbi_scan_whole_shared(plan, adds)
+                                     : mbi_value_shared(plan) +
+                                           (adds ? (unsigned)s->threads * size : 0),
                             stream, &arguments, sizeof arguments));
   }
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
@@ -275,20 +256,24 @@ MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info)
 
 static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  return snprintf(
-      text, size,
-      "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
-      s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-      s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
+                  " empty rows, %d threads%s%s",
+                  s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
+                  s->whole ? " with whole rows" : "",
+                  plan->passing == 16 ? ", matrix past the caches" : "");
 }
 
 /* Returns the seconds of a product, with the launch of the fix-up. Looking values up is slower
  * here than streaming them: it takes the given part of a gather from L2, since both are bound
- * by the multiprocessors and their clock. */
+ * by the multiprocessors and their clock. A sector of y that holds empty and other rows costs
+ * three times what it costs a fix-up that comes later (12M rows, 600,000 of which have
+ * nonzeros, on an H100: 118 us in f32, 169 in f64). */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  double seconds = 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream, t.gathers) +
-                   plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
+  double seconds =
+      1.08 * mbi_choose_overlap(t.vectors + t.lists + 3 * t.shared + t.stream, t.gathers) +
+      plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
     seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
   }

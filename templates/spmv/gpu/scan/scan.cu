@@ -7,8 +7,9 @@
 // before tile t in which its first row began, or MBK_OPEN.
 //
 // Work: a warp owns a tile. Each lane loads MBK_PACK neighbouring nonzeros at a time and keeps
-// their products in registers. The warp adds them up by a segmented scan of shuffles. The
-// fix-up kernel completes rows that cross tiles.
+// their products in registers. The warp adds them up by a segmented scan of shuffles. Each block
+// writes the empty ones of an equal share of the rows. The fix-up kernel completes rows that
+// cross tiles.
 //
 // Source: a bit per nonzero is from CSR5 (Liu, Vinter, ICS 2015) and yaSpMV. Tiles in coalesced
 // order whose sums stay in registers, so that L1 is left to x, are new here.
@@ -89,6 +90,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
                       a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);
 #endif
+  mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
 
 // Blocks per multiprocessor of the kernel that reads the old y. It needs more registers, and
@@ -111,4 +113,5 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
   mbk_table_take(a.table, alpha, MBK_THREADS);
   mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
                      a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
+  mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);
 }

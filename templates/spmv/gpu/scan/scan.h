@@ -12,6 +12,7 @@ typedef struct mbi_scan_schedule {
   int pack;  /* nonzeros that a lane loads at once */
   int whole; /* 1: blocks own whole rows, with block_start instead of a fix-up */
   int dots;  /* 1: products compute x'A x */
+  int fills; /* 1: products write the empty rows, not the fix-up */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
   mbi_devptr tile_row; /* each tile's first row, then how many tiles earlier that row began */
@@ -20,6 +21,8 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
+#define MBI_SCAN_FILL                                                                          \
+  8 /* rows for a thread to look at, where blocks are added for empty ones */
 #define MBI_SCAN_TILE 256.0 /* nonzeros: what large tiles have at least, for forecasts */
 /* The vector size from which a product computes x'A x for callers who want it. It pays if rows
  * are short, and if reading x and A x again would take longer than the sum adds to the

@@ -1,12 +1,14 @@
-// Arguments of the kernels in spmv/gpu/scan/scan.cu, for host and device.
+// Arguments of the products in spmv/gpu/scan/scan.cu, which have no block_start, and in
+// spmv/gpu/scan/whole.cu, which have no firsts and tails, for host and device.
 typedef struct mbk_scan_product_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, row_bits;
+  MBK_POINTER(const mbk_u64) block_start;
   MBK_POINTER(const mbk_i32) col_ind;
   MBK_POINTER(const MBK_VALUE) values;
   MBK_POINTER(const MBK_COMPUTE) table;
   MBK_POINTER(const MBK_VECTOR) x;
   MBK_POINTER(MBK_VECTOR) y;
   MBK_POINTER(MBK_COMPUTE) firsts, tails;
-  mbk_u64 nnz, tiles;
+  mbk_u64 rows, nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;

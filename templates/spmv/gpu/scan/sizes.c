@@ -40,7 +40,8 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
       plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
       mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
       !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
-      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+      !(mbi_scan_of(plan)->dots && plan->passing < 16);
   const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
@@ -59,8 +60,17 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
+/* Returns `blocks`, or more if empty rows need them: a block for each `share` rows, but at most
+ * eight for each multiprocessor. */
+static uint64_t mbi_scan_fill_blocks(const merbit_plan *plan, uint64_t blocks, uint64_t share) {
+  const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
+  const uint64_t wanted = plan->device.rows / share + 1;
+  const uint64_t useful = wanted < most ? wanted : most;
+  return mbi_scan_of(plan)->empty_rows > 0 && blocks < useful ? useful : blocks;
+}
+
 /* Computes the sizes that depend on the rows and on s->tiles, for every method on tiles of
- * nonzeros. */
+ * nonzeros. s->fills must be set. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
@@ -68,13 +78,13 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   const uint64_t lanes =
       (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
-  s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
+  s->fixup_blocks =
+      s->whole ? 0 : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->nonempty.count;
-  if (s->empty_rows > 0) {
-    const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
-    const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
-    const uint64_t useful = wanted < most ? wanted : most;
-    s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
+  if (s->fills) {
+    s->blocks = mbi_scan_fill_blocks(plan, s->blocks, (uint64_t)s->threads * MBI_SCAN_FILL);
+  } else {
+    s->fixup_blocks = mbi_scan_fill_blocks(plan, s->fixup_blocks, MBI_SCAN_FIXUP_THREADS);
   }
 }
 
@@ -214,6 +224,7 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   /* One warp is for rows that extend beyond the tiles. */
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
+  s->fills = 1;
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
 }

@@ -23,6 +23,7 @@
 #include "spmv/shared/nonempty_rows.cuh"
 
 #define MBK_TILE_NONZEROS (32 * MBK_STEPS)
+#define MBK_FILL 8 // words of row_bits that a warp takes at once
 #define MBK_GROUPS (MBK_STEPS / MBK_PACK)
 
 #if MBK_STREAMING
@@ -156,4 +157,31 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
     tails[tile] = carry;
   }
   return carry;
+}
+
+// Writes the empty rows among the block's share of all rows. Blocks have equal shares, in their
+// order, so that most sectors of y are written by blocks that run at the same time. Every thread
+// of every block of a product calls it, at its end.
+MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
+                              MBK_SCALAR alpha, MBK_SCALAR beta) {
+#if MBK_EMPTY_ROWS
+  const mbk_u64 words = (rows + 31) / 32, share = (words + mbk_grid() - 1) / mbk_grid();
+  const mbk_u64 first = mbk_block() * share;
+  const mbk_u64 end = first + share < words ? first + share : words;
+  mbk_await();
+  for (mbk_u64 at = first + mbk_thread() / 32 * MBK_FILL; at < end;
+       at += MBK_THREADS / 32 * MBK_FILL) {
+    const mbk_u64 own = at + mbk_lane();
+    const mbk_u32 word =
+        mbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;
+#pragma unroll
+    for (int i = 0; i < MBK_FILL; i++) {
+      if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {
+        MBK_COMMIT((at + i) * 32 + mbk_lane(), MBK_ZERO);
+      }
+    }
+  }
+#else
+  (void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;
+#endif
 }

@@ -55,10 +55,10 @@ MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {
 // together with the nonzeros. Without `adds`, beta must be zero.
 template <bool adds>
 MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
-                             const mbk_u32 *row_id, const mbk_u32 *empty_id,
+                             const mbk_u32 *row_id,
                              const mbk_u64 *block_start, const mbk_i32 *col_ind,
                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                             mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,
+                             mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,
                              MBK_SCALAR beta, char *shared) {
   // Two of each, used in turn: a warp may be one round ahead of warps that still read.
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
@@ -144,29 +144,25 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));
     turn = MBK_WARPS - turn;
   }
-#if MBK_EMPTY_ROWS
-  mbk_await();
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;
-       i += (mbk_u64)mbk_grid() * MBK_THREADS) {
-    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);
-  }
-#endif
 }
+
+#include "spmv/gpu/scan/scan_arguments.cuh"
 
 // Computes the product for beta = 0. Launch: one block per entry of block_start but the last,
 // MBK_THREADS per block, at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2
 // * MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_scan_whole(MBK_BY_FIELD(mbk_scan_whole_arguments, a)) {
+    mbk_scan_whole(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_STOP_HERE
   const MBK_SCALAR factor = MBK_ALPHA;
   mbk_table_take(a.table, factor, MBK_THREADS);
-  mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,
-                      a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,
+  mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,
+                      a.values, a.x, a.y, a.nnz, a.tiles, factor, MBK_ABSENT,
                       (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
+  mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
 
 // Reading the old y takes registers, so fewer blocks are resident.
@@ -175,13 +171,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Computes the product for any beta. Launch: as mbk_scan_whole. Shared: also
 // MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_scan_whole_sum(MBK_BY_FIELD(mbk_scan_whole_arguments, a)) {
+    mbk_scan_whole_sum(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_SCALARS_LOAD;
   mbk_table_take(a.table, alpha, MBK_THREADS);
-  mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,
-                     a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,
+  mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind,
+                     a.values, a.x, a.y, a.nnz, a.tiles, alpha, beta,
                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
+  mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);
 }

@@ -38,7 +38,7 @@ MBK_KERNEL_1 MBK_BOUNDS(512)
 #endif
   for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {
     if (first + i < (given.rows + 31) / 32 * 32) {
-      given.length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));
+      given.length[first + i] = (MBK_LENGTH)(0xffffffffull - (keys[i] >> 32));
 #if MBK_SORTED
       const mbk_u64 row = first + (mbk_u32)keys[i];
       given.row_id[first + i] = row < given.rows ? (mbk_u32)row : 0xffffffffu;

@@ -13,6 +13,12 @@
 #ifndef MBK_UNROLL
 #error "define MBK_UNROLL: loads of values that one lane keeps in flight"
 #endif
+#ifndef MBK_PACK
+#error "define MBK_PACK: neighbours of a row that one load brings, at most 16 bytes of sums"
+#endif
+#ifndef MBK_LENGTH
+#error "define MBK_LENGTH: the type of rows' lengths, mbk_u8 or mbk_u32"
+#endif
 #ifndef MBK_STREAMING
 #error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
 #endif
@@ -29,7 +35,6 @@
 #endif
 #define MBK_ALL 0xffffffffu
 #define MBK_WINDOW 1024
-#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings
 
 #include "spmv/shared/pages.cuh"
 #include "spmv/gpu/sliced/build.cuh"
@@ -122,20 +127,23 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #if MBK_BY_ROW
   values += MBK_SORTED ? mbk_load(a.row_id + thread) : thread; // row_id is set if count > 0
 #endif
-  mbk_await();
-  MBK_STOP_HERE
-  const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE
-                              ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,
-                                               values, a.x, 0, count, width / 2)
-                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,
-                                               mbk_page_base(page), count, width);
 #if MBK_SORTED
   const mbk_u32 row = mbk_load(a.row_id + thread);
 #else
   const mbk_u64 row = thread;
 #endif
+  mbk_await();
+  MBK_STOP_HERE
+  MBK_SCALARS_LOAD;
+  // The old y is loaded before the nonzeros, not when the sum has to be written.
+  const MBK_VECTOR old =
+      beta != (MBK_COMPUTE)0 && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;
+  const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE
+                              ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,
+                                               values, a.x, 0, count, width / 2)
+                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,
+                                               mbk_page_base(page), count, width);
   if (row < a.rows) {
-    MBK_SCALARS_LOAD;
-    MBK_COMMIT(row, sum);
+    y[row] = MBK_RESULT(sum, old);
   }
 }

@@ -7,7 +7,9 @@
 /* The state of SLICED: spmv/gpu/sliced/sliced.cu. */
 typedef struct mbi_sliced {
   int unroll, threads;
-  int sorted; /* 1: rows are sorted by length within windows */
+  int pack;         /* neighbours of a row that one load brings */
+  int length_bytes; /* of a row's length */
+  int sorted;       /* 1: rows are sorted by length within windows */
   uint64_t slices, blocks;
   uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
   mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
@@ -19,8 +21,8 @@ typedef struct mbi_sliced {
 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
 #define MBI_PAGE_SET 65
 
-/* SLICED's knobs: loads of 16 bytes of values that a lane keeps in flight; 1 to leave rows in
- * their order. */
+/* SLICED's knobs: loads of values that a lane keeps in flight; 1 to leave rows in their order.
+ */
 enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
 
 #ifdef MBI_SEPARATE

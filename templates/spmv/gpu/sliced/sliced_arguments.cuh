@@ -2,7 +2,8 @@
 typedef struct mbk_sliced_product_arguments {
   MBK_POINTER(const mbk_u32) slice_start, column_start;
   MBK_POINTER(const mbk_u16) pages;
-  MBK_POINTER(const mbk_u32) length, row_id;
+  MBK_POINTER(const MBK_LENGTH) length;
+  MBK_POINTER(const mbk_u32) row_id;
   MBK_POINTER(const mbk_u16) columns;
   MBK_POINTER(const MBK_VALUE) values;
   MBK_POINTER(const MBK_COMPUTE) table;
