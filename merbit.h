@@ -1169,7 +1169,7 @@ typedef struct merbit_solver_result {
   int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */
   int recorded;              /* CUDA: 2: the loop runs on the GPU, 1: recorded graphs, 0: single
                                 launches */
-  int64_t device_bytes;      /* GPU memory that the solver holds, its plan included */
+  int64_t device_bytes;      /* GPU memory that the solver holds, all its parts included */
   merbit_plan_info plan;
   char plan_description[512]; /* the line of merbit_plan_describe */
   char description[384];      /* why the solve stopped, in words */
@@ -1525,11 +1525,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 /* Makes a solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and
  * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
  * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
- * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if JACOBI would divide by a zero on
- * the diagonal, which the sentence names, or if a block of BLOCK_JACOBI has no inverse.
+ * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the matrix has no such
+ * preconditioner: the sentence names a zero on the diagonal (JACOBI), a block without an inverse
+ * (BLOCK_JACOBI), or what keeps it from being symmetric positive definite (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
- * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks.
+ * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
+ * and makes FSAI.
  * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
  * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32 or with refine),
  * the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */
@@ -33859,6 +33861,11 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
 		result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
 		result->device_bytes +=
 				solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
+	}
+	if (iterating->precondition != NULL) {
+		merbit_preconditioner_info info;
+		(void)merbit_preconditioner_get_info(iterating->precondition, &info);
+		result->device_bytes += info.device_bytes;
 	}
 	if (solver->n > 0) {
 		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);

@@ -123,6 +123,8 @@ class Solver:
         deterministic: bool = False,
         reorder: int = 0,
         expected_solves: int = 0,
+        single: bool = False,
+        singular: bool = False,
     ) -> None: ...
     def solve(
         self,

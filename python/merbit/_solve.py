@@ -16,7 +16,7 @@ from ._matrix import Matrix, Source, csr
 
 STOPS = ("converged", "cap", "cancelled", "not_finite", "stagnated", "breakdown")
 SOLVERS = {"cg": 1, "bicgstab": 2, "gmres": 3}
-PRECONDITIONERS = {None: 0, "jacobi": 1, "block_jacobi": 2}
+PRECONDITIONERS = {None: 0, "jacobi": 1, "block_jacobi": 2, "chebyshev": 4, "fsai": 5, "amg": 6}
 CALLBACK = 3
 WHICH = {"LM": 0, "LA": 1, "SA": 2, "BE": 3}
 EIGEN_METHODS = {"lanczos": 0, "power": 1}
@@ -105,7 +105,7 @@ def _preconditioner(M: Any, source: Source, library: Library, device: int) -> Ca
     if not callable(apply):
         raise bad_type(
             f'preconditioner is {M!r}; it must be None, "jacobi", '
-            '"block_jacobi", a function of r, or an object with matvec'
+            '"block_jacobi", "chebyshev", "fsai", "amg", a function of r, or an object with matvec'
         )
 
     def call(r: int, z: int, n: int, stream: int) -> None:
@@ -195,6 +195,8 @@ def cg(
     max_iterations: int = 0,
     preconditioner: Any = None,
     block_size: int = 0,
+    single: bool = False,
+    singular: bool = False,
     refine: bool = False,
     deterministic: bool = False,
     reorder: int = 0,
@@ -205,8 +207,9 @@ def cg(
 
     A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. b: a NumPy, CuPy or PyTorch vector of A's type;
     x is the same. x0: where to begin; None: zero. tolerance: for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5. max_iterations: 0:
-    20000. preconditioner: None, "jacobi", "block_jacobi" (with block_size rows, 4 if 0), or a function z = M(r) or an
-    object with matvec. refine: iterate in float32, correct in float64. deterministic: equal bits in every run. reorder:
+    20000. preconditioner: None, "jacobi", "block_jacobi" (with block_size rows, 4 if 0), "chebyshev", "fsai", "amg" (of
+    block_size unknowns a node), or a function z = M(r) or an object with matvec. single: the preconditioner computes in
+    float32 inside float64. singular: A takes the constant vector to 0, as a Laplacian does; b and x lose their mean. refine: iterate in float32, correct in float64. deterministic: equal bits in every run. reorder:
     1 always, -1 never, 0 if it pays for expected_solves. progress: called with (iteration, residual, seconds) about ten
     times a second on the GPU, after each check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration;
     Ctrl-C ends it with KeyboardInterrupt. The matrix keeps the solver, so that further solves prepare nothing.
@@ -221,6 +224,8 @@ def cg(
         max_iterations=max_iterations,
         preconditioner=preconditioner,
         block_size=block_size,
+        single=single,
+        singular=singular,
         refine=refine,
         deterministic=deterministic,
         reorder=reorder,
@@ -237,6 +242,8 @@ def bicgstab(
     max_iterations: int = 0,
     preconditioner: Any = None,
     block_size: int = 0,
+    single: bool = False,
+    singular: bool = False,
     refine: bool = False,
     deterministic: bool = False,
     reorder: int = 0,
@@ -254,6 +261,8 @@ def bicgstab(
         max_iterations=max_iterations,
         preconditioner=preconditioner,
         block_size=block_size,
+        single=single,
+        singular=singular,
         refine=refine,
         deterministic=deterministic,
         reorder=reorder,
@@ -271,6 +280,8 @@ def gmres(
     max_iterations: int = 0,
     preconditioner: Any = None,
     block_size: int = 0,
+    single: bool = False,
+    singular: bool = False,
     refine: bool = False,
     deterministic: bool = False,
     reorder: int = 0,
@@ -290,6 +301,8 @@ def gmres(
         max_iterations=max_iterations,
         preconditioner=preconditioner,
         block_size=block_size,
+        single=single,
+        singular=singular,
         refine=refine,
         deterministic=deterministic,
         reorder=reorder,

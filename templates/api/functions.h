@@ -297,11 +297,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 /* Makes a solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and
  * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
  * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
- * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if JACOBI would divide by a zero on
- * the diagonal, which the sentence names, or if a block of BLOCK_JACOBI has no inverse.
+ * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the matrix has no such
+ * preconditioner: the sentence names a zero on the diagonal (JACOBI), a block without an inverse
+ * (BLOCK_JACOBI), or what keeps it from being symmetric positive definite (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
- * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks.
+ * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
+ * and makes FSAI.
  * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
  * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32 or with refine),
  * the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */

@@ -162,7 +162,7 @@ typedef struct merbit_solver_result {
   int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */
   int recorded;              /* CUDA: 2: the loop runs on the GPU, 1: recorded graphs, 0: single
                                 launches */
-  int64_t device_bytes;      /* GPU memory that the solver holds, its plan included */
+  int64_t device_bytes;      /* GPU memory that the solver holds, all its parts included */
   merbit_plan_info plan;
   char plan_description[512]; /* the line of merbit_plan_describe */
   char description[384];      /* why the solve stopped, in words */

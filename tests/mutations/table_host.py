@@ -1,6 +1,6 @@
 """Bugs of the host: the CPU, checks, files, plans, contexts, compilation and its cache. See table.py."""
 
-from groups import SHIM, MERGE, SORTED, READER, CACHE, FAKE, NVRTC, PAGERANK, ARNOLDI
+from groups import SHIM, MERGE, SORTED, READER, CACHE, FAKE, NVRTC, PAGERANK, ARNOLDI, PRECONDITION
 
 MUTATIONS = [
     # ---- jit/: loaded programs -------------------------------------------------------------------
@@ -47,6 +47,19 @@ MUTATIONS = [
      "a solve does not wait for the caller's stream", "fake_gpu_solver"),
     ("mbi_recorded_destroy", "solver->gpu.stream != solver->desc.stream", "solver->gpu.stream != NULL",
      "a solver destroys the caller's stream", "fake_gpu_solver"),
+    ("mbi_chebyshev_update", "factors[2 * k] = rho * last;", "factors[2 * k] = 0;",
+     "a polynomial's steps forget the one before", PRECONDITION),
+    ("mbi_wrapped_apply", "if (p->desc.singular) {", "if (0) {", "a preconditioned residual keeps its mean", PRECONDITION),
+    ("mbi_solver_load", "MBI_TRY(mbi_solver_project(solver, MBI_AT_B));", "", "a singular system keeps the mean of b",
+     PRECONDITION),
+    ("mbi_solver_set_values", "status == MERBIT_OK && solver->precondition != NULL", "0",
+     "a solver's new values do not reach its preconditioner", PRECONDITION),
+    ("mbi_examine_wrong", "return fabs(value - mirrored) > sqrt(epsilon) * size;", "return 0;",
+     "a matrix that is not symmetric is not found", PRECONDITION),
+    ("mbi_fsai_places", "if (size <= sizes[place]) { continue; }", "", "a long row of FSAI has the last places, not the largest",
+     PRECONDITION),
+    ("merbit_preconditioner_destroy", "driver.stream_synchronize(NULL)", "driver.stream_synchronize != NULL ? 0 : 1",
+     "a preconditioner is released while the GPU works for it", "fake_failures"),
     ("mbk_pagerank_update", "if (a.m->state.closed) { return; }", "", "ranks change after the run has stopped", PAGERANK),
     ("mbk_pagerank_sum", "seconds[thread] = second; mbk_block_sync();", "seconds[thread] = second;",
      "sums read what other threads have not written", PAGERANK),

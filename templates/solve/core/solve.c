@@ -126,6 +126,11 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
     result->device_bytes +=
         solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
   }
+  if (iterating->precondition != NULL) {
+    merbit_preconditioner_info info;
+    (void)merbit_preconditioner_get_info(iterating->precondition, &info);
+    result->device_bytes += info.device_bytes;
+  }
   if (solver->n > 0) {
     mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
   }
