@@ -34513,10 +34513,7 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
 			(void **)&level->near));
 	for (i = 0; i < p->n; i++) {
 		for (j = 0; j < k; j++) {
-			const int64_t at = i + j * p->n;
-			const double value = !given ? i % block == j
-					: p->type == MERBIT_F32 ? ((const float *)desc->near_nullspace)[at]
-					: ((const double *)desc->near_nullspace)[at];
+			const double value = given ? desc->near_nullspace[i + j * p->n] : i % block == j;
 			if (value - value != 0) {
 				return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, "element %" PRId64
 						" of column %d of preconditioner_desc.near_nullspace is not finite", i, j);
@@ -34898,31 +34895,13 @@ static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_vie
 	return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
 }
 
-static merbit_status mbi_wrapped_near(const merbit_preconditioner *p, float **near) {
-	const int64_t count = mbi_wrapped_single(p) ? p->n * p->desc.near_nullspace_count : 0;
-	int64_t i;
-	*near = NULL;
-	if (count > 0) {
-		MBI_TRY(mbi_allocate_array(p->context, count, sizeof **near, "the near-null-space in f32",
-				(void **)near));
-	}
-	for (i = 0; i < count; i++) { (*near)[i] = (float)((const double *)p->desc.near_nullspace)[i]; }
-	return MERBIT_OK;
-}
-
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
 	merbit_preconditioner_desc desc = p->desc;
 	merbit_view inside;
-	merbit_status status;
-	float *near;
 	p->engine->v.from = p->desc.singular != 0;
 	p->engine->v.to = mbi_wrapped_single(p);
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	MBI_TRY(mbi_wrapped_near(p, &near));
-	desc.near_nullspace = near != NULL ? (const void *)near : desc.near_nullspace;
-	status = mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
-	mbi_release(p->context, near);
-	return status;
+	return mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {

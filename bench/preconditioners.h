@@ -245,7 +245,7 @@ static const char *const bench_preconditioner_names[] = {
     "none", "jacobi", "block-jacobi", "", "chebyshev", "fsai", "amg", "amg-single"};
 
 /* One solve; 0: it failed. seconds[]: of the set-up, of the solve, and of all processors
- * together, which other programs do not change. */
+ * together, which other programs change less. */
 static int bench_precondition_run(merbit_context *context, const bench_options *o,
                                   const bench_matrix *a, const double *near, int kind,
                                   const double *b, double *x, double seconds[3],
@@ -339,6 +339,7 @@ static int bench_precondition_system(merbit_context *context, const bench_option
     bench_json_open(json, NULL, '{');
     bench_json_text(json, "task", "preconditioners");
     bench_json_text(json, "input", a->name);
+    bench_json_text(json, "precision", "f64");
     bench_json_integer(json, "rows", a->rows);
     bench_json_integer(json, "nnz", a->nnz);
     bench_json_text(json, "preconditioner", name);

@@ -208,8 +208,7 @@ def preconditioners(run):
     for result in run["results"]:
         row = rows.setdefault(result["input"], [re.sub(r" seed 1, spd$", "", result["input"]), grouped(result["rows"])]
                               + ["-"] * len(kinds))
-        seconds = result.get("processor_seconds" if run["compute_capability"] == 0 else "total",
-                             result["setup_seconds"] + result["solve_seconds"])
+        seconds = result["setup_seconds"] + result["solve_seconds"]
         row[2 + kinds.index(result["preconditioner"])] = (
             f"{result['iterations']}: {three_digits(seconds)}" if result["stop"] == 0
             else f"not within {grouped(result['iterations'])}")

@@ -81,3 +81,17 @@ for wrong in '--iterations 5|--iterations and --product are for --solve' '--prod
   if "$bench" ${wrong%%|*} gen:road:1K >"$work/out" 2>"$work/errors"; then echo "${wrong%%|*} was taken"; exit 1; fi
   grep -q -- "${wrong##*|}" "$work/errors" || { cat "$work/errors"; exit 1; }
 done
+
+# --preconditioner: a row for each kind on systems made for it, on the CPU too; what is not there is refused.
+precondition() { "$bench" --solve cg --side cpu --threads 1 --repeat 3 --json "$work/json" --preconditioner "$@" >"$work/out" 2>"$work/errors"; }
+precondition jacobi,amg,amg-single pde:poisson3d:7 pde:weak2d:12 pde:cells:9 pde:elastic:2 pde:streets:18 gen:road:2K || { cat "$work/errors"; exit 1; }
+for name in jacobi amg amg-single; do
+  test "$(grep -c "^$name  .*e-[01][0-9]$" "$work/out")" = 6 || { echo "no 6 rows of $name"; cat "$work/out"; exit 1; }
+done
+grep -q '"preconditioner": *"amg-single"' "$work/json"
+if precondition multigrid pde:poisson3d:7; then echo 'an unknown kind was taken'; exit 1; fi
+grep -q -- '--preconditioner: multigrid names nothing' "$work/errors"
+if precondition amg pde:poisson:7; then echo 'an unknown system was taken'; exit 1; fi
+grep -q 'pde:poisson:7: there is no such system' "$work/errors"
+if precondition amg pde:poisson3d; then echo 'a system without a size was taken'; exit 1; fi
+grep -q 'pde:poisson3d: give pde:NAME:SIDE' "$work/errors"

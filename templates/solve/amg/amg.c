@@ -154,10 +154,7 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
                              (void **)&level->near));
   for (i = 0; i < p->n; i++) {
     for (j = 0; j < k; j++) {
-      const int64_t at = i + j * p->n;
-      const double value = !given                  ? i % block == j
-                           : p->type == MERBIT_F32 ? ((const float *)desc->near_nullspace)[at]
-                                                   : ((const double *)desc->near_nullspace)[at];
+      const double value = given ? desc->near_nullspace[i + j * p->n] : i % block == j;
       if (value - value != 0) {
         return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
                         "element %" PRId64

@@ -22,35 +22,13 @@ static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_vie
   return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
 }
 
-/* Sets *near to a copy in f32 of the near-null-space, for a preconditioner inside that computes
- * so; else to NULL. */
-static merbit_status mbi_wrapped_near(const merbit_preconditioner *p, float **near) {
-  const int64_t count = mbi_wrapped_single(p) ? p->n * p->desc.near_nullspace_count : 0;
-  int64_t i;
-  *near = NULL;
-  if (count > 0) {
-    MBI_TRY(mbi_allocate_array(p->context, count, sizeof **near, "the near-null-space in f32",
-                               (void **)near));
-  }
-  for (i = 0; i < count; i++) {
-    (*near)[i] = (float)((const double *)p->desc.near_nullspace)[i];
-  }
-  return MERBIT_OK;
-}
-
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
   merbit_preconditioner_desc desc = p->desc;
   merbit_view inside;
-  merbit_status status;
-  float *near;
   p->engine->v.from = p->desc.singular != 0;
   p->engine->v.to = mbi_wrapped_single(p);
   MBI_TRY(mbi_wrapped_view(p, a, &inside));
-  MBI_TRY(mbi_wrapped_near(p, &near));
-  desc.near_nullspace = near != NULL ? (const void *)near : desc.near_nullspace;
-  status = mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
-  mbi_release(p->context, near);
-  return status;
+  return mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
