@@ -91,7 +91,7 @@ long="$long|spmv_cpu_(blocks|merge|semirings|sorted|symmetric)"
 # Sets `names`, the tests to run. CTest itself takes patterns of few parentheses alone.
 build() {
   names=$(ctest --test-dir "$dir/build" -N | sed -n 's/^ *Test *#[0-9]*: //p' | grep -E -x "$tests")
-  cmake --build "$dir/build" --parallel "$(getconf _NPROCESSORS_ONLN)" --target readme pagerank elasticity paths solve \
+  cmake --build "$dir/build" --parallel "$(getconf _NPROCESSORS_ONLN)" --target readme pagerank elasticity heat paths solve \
     $(echo "$names" | sed 's/^/test_/')
 }
 
@@ -113,7 +113,7 @@ END
 }
 
 examples() {
-  for example in readme pagerank elasticity paths solve; do
+  for example in readme pagerank elasticity heat paths solve; do
     wrap $example
     sh "$root/tests/examples/test_$example.sh" "$dir/example-$example" || return 1
   done

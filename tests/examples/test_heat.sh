@@ -1,0 +1,15 @@
+#!/bin/sh
+# examples/heat.c: the plate cools, and both preconditioners agree on it; multigrid keeps its few iterations when values change.
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for kind in amg jacobi; do
+  "$1" 60 8 $kind >"$work/$kind"
+  cat "$work/$kind"
+done
+awk '/points/ { first = $NF } /^step/ { last[FILENAME] = $NF } /in all/ { all[FILENAME] = $1 }
+  END { a = ARGV[1]; j = ARGV[2]
+        exit !(last[a] < first && last[a] > 0 && last[a] == last[j] && all[a] < 8 * 25 && 3 * all[a] < all[j]) }' \
+  "$work/amg" "$work/jacobi" || { echo "that is not the plate"; exit 1; }
+if "$1" 0 2>"$work/error"; then echo "0 points are accepted"; exit 1; fi
+grep -q usage "$work/error"
