@@ -25,7 +25,7 @@
  *     descriptors of all defaults      merbit_context_defaults, merbit_read_defaults,
  *                                      merbit_bsr_defaults, merbit_plan_defaults,
  *                                      merbit_solver_defaults, merbit_eigen_defaults,
- *                                      merbit_pagerank_defaults
+ *                                      merbit_pagerank_defaults, merbit_preconditioner_defaults
  *     keep vectors on the GPU          merbit_buffer_create, _upload, _download, _pointer, _destroy
  *     describe your own arrays         merbit_csr, merbit_coo, merbit_bsr; else merbit_view
  *     check them                       merbit_view_check
@@ -46,6 +46,8 @@
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
  *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
  *                                      merbit_solver_update_values; merbit_stop_name
+ *     precondition an iteration        merbit_preconditioner_create, _apply, _update_values,
+ *                                      merbit_preconditioner_describe, _get_info, _destroy
  *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16,
  *                                      merbit_bf16_from_f32, merbit_f32_from_bf16
  *     eigenvalues and eigenvectors     merbit_eigen
