@@ -137,13 +137,19 @@ static merbit_status solver_multiply(world *w) {
   return MERBIT_OK;
 }
 
-static merbit_status solver_update(world *w) {
+/* Returns twice the values of the view. Free them. */
+static double *doubled_values(const world *w) {
   double *doubled = (double *)test_allocate(w->view.nnz, 8);
-  merbit_status status;
   int64_t k;
   for (k = 0; k < w->view.nnz; k++) {
     doubled[k] = 2 * ((const double *)w->view.values)[k];
   }
+  return doubled;
+}
+
+static merbit_status solver_update(world *w) {
+  double *doubled = doubled_values(w);
+  merbit_status status;
   w->out = NULL;
   status = merbit_solver_update_values(w->solver, doubled, MERBIT_MEMORY_HOST);
   free(doubled);
@@ -244,12 +250,8 @@ static merbit_status preconditioner_apply(world *w) {
 }
 
 static merbit_status preconditioner_update(world *w) {
-  double *doubled = (double *)test_allocate(w->view.nnz, 8);
+  double *doubled = doubled_values(w);
   merbit_status status;
-  int64_t k;
-  for (k = 0; k < w->view.nnz; k++) {
-    doubled[k] = 2 * ((const double *)w->view.values)[k];
-  }
   w->out = NULL;
   status = merbit_preconditioner_update_values(w->preconditioner, doubled, MERBIT_MEMORY_HOST);
   free(doubled);
