@@ -450,7 +450,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
   for (l = 0; l < amg->count; l++) {
     const mbi_amg_level *old = &amg->levels[l];
     fresh[l].block = old->block;
-    fresh[l].strong = old->strong;
+    fresh[l].kept = old->kept;
     fresh[l].aggregate = old->aggregate;
     fresh[l].aggregates = old->aggregates;
     fresh[l].vectors = old->vectors;
@@ -464,7 +464,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
     mbi_view_from_full(p->context, a, &host);
   }
   for (l = 0; l < amg->count; l++) {
-    memset(&fresh[l].strong, 0, sizeof fresh[l].strong);
+    memset(&fresh[l].kept, 0, sizeof fresh[l].kept);
     fresh[l].aggregate = NULL;
     fresh[l].t = NULL;
     fresh[l].inverse = fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse;
@@ -519,7 +519,7 @@ static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_i
     const mbi_amg_level *level = &amg->levels[l];
     info->rows[l] = amg->grids[l].rows;
     info->nonzeros[l] = amg->entries[l];
-    info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->strong) +
+    info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->kept) +
                         mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
     info->host_bytes +=
         (int64_t)(mbi_memory_bytes(level->aggregate) + mbi_memory_bytes(level->t) +

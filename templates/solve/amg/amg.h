@@ -11,12 +11,15 @@
  * and not on the side. Set-up on the GPU takes the same steps; its structure (strong,
  * aggregate, patterns) is equal, its values are equal to rounding. */
 
-/* Entry (i, j) is strong if |a_ij|^2 > theta^2 m_i m_j with m_i the largest off-diagonal
- * magnitude in row i. theta is halved from level to level. */
-#define MBI_AMG_THETA 0.1
+/* Two measures of an entry (i, j), with m_i the largest off-diagonal magnitude in row i. It is
+ * strong, and connects nodes of an aggregate, if |a_ij| > theta max(m_i, m_j); theta is halved
+ * from level to level. It is kept in A_F, with which P is smoothed, if |a_ij| > filter m_i. */
+#define MBI_AMG_THETA 0.5
+#define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3) /* P = (I - omega / lambda D^-1 A_F) T */
 #define MBI_AMG_NEIGHBOURS                                                                     \
-  64 /* strong neighbours that vote for the aggregate of a left-over node */
+  64                    /* strong neighbours that vote for the aggregate of a left-over node */
+#define MBI_AMG_HOPS 64 /* from a node to its strongest neighbour, and on to that one's */
 /* The diagonal of A_F is at least this part of A's. */
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6       /* P = T if A P had more entries, for each of A and each vector */
@@ -24,7 +27,8 @@
 #define MBI_LAMBDA_LEAST 1e-8 /* a smaller beta, relative to the bound, ends it */
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01 /* the bound of a matrix with diagonally dominant rows */
-#define MBI_AMG_COARSENING 1.5  /* a next level that is not smaller by this factor is not made \
+#define MBI_AMG_COARSENING                                                                     \
+  1.5                           /* a next level that is not smaller by this factor is not made \
                                  */
 #define MBI_AMG_LEVELS 16       /* the most levels */
 #define MBI_AMG_COARSEST 256    /* a level of no more rows is solved by its dense inverse */
@@ -45,8 +49,11 @@ typedef struct mbi_amg_level {
   int borrowed;       /* 1: the arrays of `a` belong to somebody else */
   int block;          /* rows of a node */
   mbi_amg_csr strong; /* nodes x nodes: the strong neighbours of each node, itself not among
-                       * them; values: NULL */
-  int32_t *aggregate; /* of each node; -1: isolated, it has no strong neighbour */
+                       * them; values: NULL. Released once there are aggregates */
+  mbi_amg_csr kept;   /* as `strong`: the neighbours that A_F keeps */
+  int32_t *strongest; /* of each node: its first neighbour of the largest magnitude, or -1.
+                       * Released once there are aggregates */
+  int32_t *aggregate; /* of each node; -1: isolated, it has no neighbour */
   int32_t aggregates; /* number of them: nodes of the next level */
   int vectors;        /* near-null-space vectors k: rows of a node of the next level */
   double *near;       /* the near-null-space: rows x k, row by row */
@@ -123,19 +130,19 @@ MBI_INTERNAL void mbi_amg_sort(int32_t *columns, int64_t length);
 MBI_INTERNAL merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
                                         int flags, mbi_amg_csr *csr);
 /* solve/amg/strength.c */
-/* Sets *strong to the strong neighbours of each node: strong if |A_IJ|^2 > theta^2 m_I m_J,
- * where |A_IJ| is the Frobenius norm of the block (I, J) and m_I the largest of node I, I != J.
- */
-MBI_INTERNAL merbit_status mbi_amg_strength(merbit_context *context, const mbi_amg_csr *a,
-                                            int block, double theta, mbi_amg_csr *strong);
+/* Sets level->strong, level->kept and level->strongest. The magnitude of a block is its
+ * Frobenius norm. */
+MBI_INTERNAL merbit_status mbi_amg_strength(merbit_context *context, double theta,
+                                            mbi_amg_level *level);
 /* solve/amg/aggregate.c */
 MBI_INTERNAL uint64_t mbi_amg_hash(uint64_t number);
-/* Sets aggregate[node] (allocated by the caller) and *count. Roots are a maximal independent
+/* Sets level->aggregate (allocates it) and level->aggregates. Roots are a maximal independent
  * set of distance 2; they take their strong neighbours; whoever is left joins the aggregate of
- * most of its first MBI_AMG_NEIGHBOURS strong neighbours, of several the lowest. There is no
- * second pass: it made levels twice as large for a tenth fewer iterations. */
-MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
-                                             int32_t *aggregate, int32_t *count);
+ * most of its first MBI_AMG_NEIGHBOURS strong neighbours, of several the lowest. Nodes without
+ * strong neighbours, whose own coefficient is small beside those around, join that of their
+ * strongest neighbour, or of its strongest neighbour, and so on. There is no second pass: it
+ * made levels twice as large for a tenth fewer iterations. */
+MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/tentative.c */
 /* Sets level->t from level->near, and *coarse to the near-null-space of the next level:
  * aggregates * k rows of k. Allocates both. */
@@ -151,7 +158,7 @@ MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_
 MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/smooth.c */
 /* Sets level->p to T if level->plain is 1, else to (I - omega / lambda D_F^-1 A_F) T. A_F is A
- * without the entries between nodes that are neither strong neighbours nor equal, which are
+ * without the entries between nodes that are neither in level->kept nor equal, which are
  * added to the diagonal block. D_F is its diagonal, or MBI_AMG_LEAST_DIAGONAL of A's if that is
  * more. Sets level->plain to 1 itself if there are more products a_ij p_jk than MBI_AMG_DENSE
  * nnz(A) vectors. */

@@ -16,11 +16,11 @@ typedef struct mbi_smooth {
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks,
                            int32_t start, double *values, int64_t count) {
   const mbi_amg_level *level = s->level;
-  const mbi_amg_csr *a = &level->a, *strong = &level->strong;
+  const mbi_amg_csr *a = &level->a, *kept = &level->kept;
   const int block = level->block, vectors = level->vectors;
   const int64_t node = row / block, first = node * block;
   const double *t = level->t;
-  int64_t next = strong->row_ptr[node], end = strong->row_ptr[node + 1], k, c;
+  int64_t next = kept->row_ptr[node], end = kept->row_ptr[node + 1], k, c;
   double diagonal = 0;
   for (c = 0; c < count; c++) {
     values[c] = 0;
@@ -28,10 +28,10 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *mark
   for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
     int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
     double *to;
-    while (next < end && strong->col_ind[next] < other) {
+    while (next < end && kept->col_ind[next] < other) {
       next++;
     }
-    if (other != node && (next == end || strong->col_ind[next] != other)) {
+    if (other != node && (next == end || kept->col_ind[next] != other)) {
       column = first + (column - other * block); /* weak: it counts as one of the own block */
       other = node;
     }
@@ -58,18 +58,18 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *mark
 }
 
 /* Appends a task's rows of P. All rows of a node have the same columns: those of the aggregates
- * of the node and its strong neighbours. */
+ * of the node and of the neighbours that A_F keeps. */
 static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
   const mbi_smooth *s = (const mbi_smooth *)build->self;
   const mbi_amg_level *level = s->level;
-  const mbi_amg_csr *strong = &level->strong;
+  const mbi_amg_csr *kept = &level->kept;
   const int block = level->block, vectors = level->vectors;
-  const int64_t last = mbi_amg_share(strong, build->tasks, task + 1);
+  const int64_t last = mbi_amg_share(kept, build->tasks, task + 1);
   mbi_amg_part *part = &build->parts[task];
-  int64_t node = mbi_amg_share(strong, build->tasks, task), k;
+  int64_t node = mbi_amg_share(kept, build->tasks, task), k;
   int row, c;
   for (; node < last; node++) {
-    const int64_t room = (strong->row_ptr[node + 1] - strong->row_ptr[node] + 1) * vectors;
+    const int64_t room = (kept->row_ptr[node + 1] - kept->row_ptr[node] + 1) * vectors;
     const int32_t start = (int32_t)part->used;
     int32_t *col_ind, found = 0;
     if (level->aggregate[node] < 0) {
@@ -84,8 +84,8 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
     col_ind = part->col_ind + start;
     marks[level->aggregate[node]] = start;
     col_ind[found++] = level->aggregate[node];
-    for (k = strong->row_ptr[node]; !level->plain && k < strong->row_ptr[node + 1]; k++) {
-      const int32_t aggregate = level->aggregate[strong->col_ind[k]];
+    for (k = kept->row_ptr[node]; !level->plain && k < kept->row_ptr[node + 1]; k++) {
+      const int32_t aggregate = level->aggregate[kept->col_ind[k]];
       if (aggregate >= 0 && marks[aggregate] < start) {
         marks[aggregate] = start;
         col_ind[found++] = aggregate;

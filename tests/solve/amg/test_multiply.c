@@ -103,11 +103,7 @@ static void check_galerkin(merbit_context *context, mbi_amg_csr a, int block, in
   int count, l;
   memset(levels, 0, sizeof levels);
   bed_level(context, a, block, vectors, 0.1, &levels[0]);
-  mbi_amg_csr_release(context, &levels[0].strong); /* the hierarchy makes them again */
-  mbi_release(context, levels[0].aggregate);
-  mbi_release(context, levels[0].inverse);
-  levels[0].aggregate = NULL;
-  levels[0].inverse = NULL;
+  bed_again(context, &levels[0]);
   assert_int_equal(mbi_amg_coarsen(context, levels, &count), MERBIT_OK);
   assert_true(count > 1);
   for (l = 0; l + 1 < count; l++) {
@@ -175,12 +171,8 @@ static void test_threads(void **state) {
   memset(second, 0, sizeof second);
   bed_level(one, bed_laplacian(one, &g), 1, 1, 0.1, &first[0]);
   bed_level(four, bed_laplacian(four, &g), 1, 1, 0.1, &second[0]);
-  mbi_amg_csr_release(one, &first[0].strong);
-  mbi_amg_csr_release(four, &second[0].strong);
-  mbi_release(one, first[0].aggregate);
-  mbi_release(four, second[0].aggregate);
-  mbi_release(one, first[0].inverse);
-  mbi_release(four, second[0].inverse);
+  bed_again(one, &first[0]);
+  bed_again(four, &second[0]);
   assert_int_equal(mbi_amg_coarsen(one, first, &count), MERBIT_OK);
   assert_int_equal(mbi_amg_coarsen(four, second, &other), MERBIT_OK);
   assert_int_equal(count, other);
