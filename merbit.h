@@ -32164,6 +32164,7 @@ typedef struct mbi_amg_build {
 	void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
 	void *self;
 	int tasks, valued;
+	int known;
 	int64_t columns, hint;
 	int32_t *marks;
 	mbi_amg_part parts[MBI_MAX_THREADS];
@@ -32271,24 +32272,31 @@ static void mbi_amg_join_task(void *argument, int task) {
 	}
 }
 
-static merbit_status mbi_amg_join(mbi_amg_build *build) {
-	mbi_amg_csr *to = build->to;
-	int64_t nnz = 0, row;
+static merbit_status mbi_amg_check_parts(mbi_amg_build *build, int64_t *nnz) {
 	int task;
+	*nnz = 0;
 	for (task = 0; task < build->tasks; task++) {
 		mbi_amg_part *part = &build->parts[task];
 		if (part->failed == MBI_AMG_NO_MEMORY) {
 			return mbi_fail(build->context, MERBIT_OUT_OF_MEMORY,
 					"no memory for %s of a multigrid level: %" PRId64 " entries", build->what, part->room);
 		}
-		part->first = nnz;
-		nnz += part->used;
-		if (part->failed == MBI_AMG_TOO_MANY || nnz > INT32_MAX) {
+		part->first = *nnz;
+		*nnz += part->used;
+		if (part->failed == MBI_AMG_TOO_MANY || *nnz > INT32_MAX) {
 			return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
 					"%s of a multigrid level has more than 2^31 - 1 entries; use "
 					"MERBIT_PRECONDITIONER_CHEBYSHEV or MERBIT_PRECONDITIONER_JACOBI", build->what);
 		}
 	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_join(mbi_amg_build *build) {
+	mbi_amg_csr *to = build->to;
+	int64_t nnz, row;
+	MBI_TRY(mbi_amg_check_parts(build, &nnz));
+	if (build->known) { return MERBIT_OK; }
 	to->nnz = nnz;
 	to->row_ptr[0] = 0;
 	for (row = 0; row < to->rows; row++) { to->row_ptr[row + 1] += to->row_ptr[row]; }
@@ -32324,12 +32332,14 @@ static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *b
 	merbit_status status;
 	int task;
 	build->context = context;
+	build->known = build->to->row_ptr != NULL;
 	memset(build->parts, 0, sizeof build->parts);
-	memset(build->to, 0, sizeof *build->to);
 	build->to->rows = rows;
 	build->to->cols = cols;
-	MBI_TRY(mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr, build->what,
-			(void **)&build->to->row_ptr));
+	MBI_TRY(build->known ? mbi_allocate_array(context, build->to->nnz, sizeof *build->to->values,
+			build->what, (void **)&build->to->values)
+			: mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr,
+			build->what, (void **)&build->to->row_ptr));
 	status = mbi_allocate_array(context, build->columns * build->tasks + 1, sizeof *build->marks,
 			"marks of columns", (void **)&build->marks);
 	if (status == MERBIT_OK) {
@@ -32341,7 +32351,7 @@ static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *b
 		mbi_release(context, build->parts[task].col_ind);
 		mbi_release(context, build->parts[task].values);
 	}
-	if (status != MERBIT_OK) { mbi_amg_csr_release(context, build->to); }
+	if (status != MERBIT_OK && !build->known) { mbi_amg_csr_release(context, build->to); }
 	return status;
 }
 
@@ -32445,11 +32455,12 @@ static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	(void)marks;
 	for (; row < last; row++) {
 		const int64_t start = part->used;
+		const double most = s->most[row];
 		if (!mbi_amg_reserve(build, task, a->row_ptr[row + 1] - a->row_ptr[row])) { return; }
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
 			const int32_t column = a->col_ind[k];
-			const double most = fmax(s->most[row], s->both ? s->most[column] : 0);
-			if (column != row && fabs(a->values[k]) > s->theta * most) {
+			const double other = s->both ? s->most[column] : 0;
+			if (column != row && fabs(a->values[k]) > s->theta * (other > most ? other : most)) {
 				part->col_ind[part->used++] = column;
 			}
 		}
@@ -32502,6 +32513,7 @@ static merbit_status mbi_amg_strength(merbit_context *context, double theta,
 	s.a = a;
 	s.block = block;
 	if (block == 1) { return mbi_strength_of_rows(context, &s, theta, level); }
+	memset(&nodes, 0, sizeof nodes);
 	s.build.to = &nodes;
 	s.build.what = "the norms of blocks";
 	s.build.rows = mbi_strength_norms;
@@ -33037,51 +33049,66 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *mark
 	}
 }
 
+static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node, int32_t *marks) {
+	const mbi_amg_level *level = ((const mbi_smooth *)build->self)->level;
+	const mbi_amg_csr *kept = &level->kept;
+	const int vectors = level->vectors;
+	const int64_t room = (kept->row_ptr[node + 1] - kept->row_ptr[node] + 1) * vectors;
+	mbi_amg_part *part = &build->parts[task];
+	const int32_t start = (int32_t)part->used;
+	int32_t *col_ind, found = 0;
+	int64_t k;
+	int c;
+	if (!mbi_amg_reserve(build, task, room * level->block)) { return -1; }
+	col_ind = part->col_ind + start;
+	marks[level->aggregate[node]] = start;
+	col_ind[found++] = level->aggregate[node];
+	for (k = kept->row_ptr[node]; !level->plain && k < kept->row_ptr[node + 1]; k++) {
+		const int32_t aggregate = level->aggregate[kept->col_ind[k]];
+		if (aggregate >= 0 && marks[aggregate] < start) {
+			marks[aggregate] = start;
+			col_ind[found++] = aggregate;
+		}
+	}
+	mbi_amg_sort(col_ind, found);
+	for (k = found - 1; k >= 0; k--) {
+		const int32_t aggregate = col_ind[k];
+		marks[aggregate] = start + (int32_t)k;
+		for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
+	}
+	return found * vectors;
+}
+
 static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	const mbi_smooth *s = (const mbi_smooth *)build->self;
 	const mbi_amg_level *level = s->level;
-	const mbi_amg_csr *kept = &level->kept;
+	const mbi_amg_csr *to = build->to;
 	const int block = level->block, vectors = level->vectors;
-	const int64_t last = mbi_amg_share(kept, build->tasks, task + 1);
+	const int64_t last = mbi_amg_share(&level->kept, build->tasks, task + 1);
 	mbi_amg_part *part = &build->parts[task];
-	int64_t node = mbi_amg_share(kept, build->tasks, task), k;
-	int row, c;
+	int64_t node = mbi_amg_share(&level->kept, build->tasks, task), row;
 	for (; node < last; node++) {
-		const int64_t room = (kept->row_ptr[node + 1] - kept->row_ptr[node] + 1) * vectors;
-		const int32_t start = (int32_t)part->used;
-		int32_t *col_ind, found = 0;
-		if (level->aggregate[node] < 0) {
-			for (row = 0; row < block; row++) { build->to->row_ptr[node * block + row + 1] = 0; }
-			continue;
-		}
-		if (!mbi_amg_reserve(build, task, room * block)) { return; }
-		col_ind = part->col_ind + start;
-		marks[level->aggregate[node]] = start;
-		col_ind[found++] = level->aggregate[node];
-		for (k = kept->row_ptr[node]; !level->plain && k < kept->row_ptr[node + 1]; k++) {
-			const int32_t aggregate = level->aggregate[kept->col_ind[k]];
-			if (aggregate >= 0 && marks[aggregate] < start) {
-				marks[aggregate] = start;
-				col_ind[found++] = aggregate;
+		const int isolated = level->aggregate[node] < 0;
+		const int64_t begin = node * block;
+		const int32_t start = build->known ? 0 : (int32_t)part->used;
+		int32_t found = 0, k;
+		if (build->known) {
+			found = to->row_ptr[begin + 1] - to->row_ptr[begin];
+			for (k = 0; k < found; k += vectors) {
+				marks[to->col_ind[to->row_ptr[begin] + k] / vectors] = k / vectors;
 			}
-		}
-		mbi_amg_sort(col_ind, found);
-		for (k = found - 1; k >= 0; k--) {
-			const int32_t aggregate = col_ind[k];
-			marks[aggregate] = start + (int32_t)k;
-			for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
-		}
-		found *= vectors;
-		for (row = 0; row < block; row++) {
+		} else if (!isolated && (found = mbi_smooth_columns(build, task, node, marks)) < 0) { return; }
+		for (row = begin; row < begin + block; row++) {
+			double *const values =
+					build->known ? to->values + to->row_ptr[row] : part->values + part->used;
 			if (level->plain) {
-				memcpy(part->values + part->used, level->t + (node * block + row) * vectors,
-						(size_t)found * sizeof *part->values);
-			} else {
-				mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+				memcpy(values, level->t + row * vectors, (size_t)found * sizeof *values);
+			} else if (!isolated) { mbi_smooth_row(s, row, marks, start, values, found); }
+			if (!build->known) {
+				memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
+				part->used += found;
+				to->row_ptr[row + 1] = found;
 			}
-			memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
-			part->used += found;
-			build->to->row_ptr[node * block + row + 1] = found;
 		}
 	}
 }
@@ -33110,83 +33137,155 @@ static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *leve
 	s.build.hint = 3 * level->a.rows * level->vectors;
 	MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
 			(int64_t)level->aggregates * level->vectors));
-	if (level->plain || !mbi_smooth_dense(level)) { return MERBIT_OK; }
+	if (level->plain || s.build.known || !mbi_smooth_dense(level)) { return MERBIT_OK; }
 	level->plain = 1;
 	mbi_amg_csr_release(context, &level->p);
 	return mbi_amg_build_run(context, &s.build, level->a.rows,
 			(int64_t)level->aggregates * level->vectors);
 }
 
-static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
-	const merbit_view view = mbi_amg_view(&level->p);
-	return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
-}
-
-/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
-typedef struct mbi_product {
-	mbi_amg_build build;
-	const mbi_amg_csr *a, *b;
-	int sorted;
-} mbi_product;
-
-static void mbi_multiply_rows(mbi_amg_build *build, int task, int32_t *marks) {
-	const mbi_product *m = (const mbi_product *)build->self;
-	const mbi_amg_csr *a = m->a, *b = m->b;
-	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
-	mbi_amg_part *part = &build->parts[task];
-	int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
+static void mbi_smooth_transpose_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_amg_csr *p = (const mbi_amg_csr *)build->self, *r = build->to;
+	const int64_t last = mbi_amg_share(r, build->tasks, task + 1);
+	int64_t row = mbi_amg_share(r, build->tasks, task), k, j;
+	(void)marks;
 	for (; row < last; row++) {
-		const int64_t start = part->used;
-		int64_t used = start, room = 0, length;
-		int32_t *col_ind;
-		double *values;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
-		}
-		room = room < b->cols ? room : b->cols;
-		if (!mbi_amg_reserve(build, task, m->sorted ? 2 * room : room)) { return; }
-		col_ind = part->col_ind;
-		values = part->values;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			const int32_t *columns = b->col_ind;
-			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
-			const double value = a->values[k];
-			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
-				const int32_t column = columns[j], at = marks[column];
-				if (at < start) {
-					marks[column] = (int32_t)used;
-					col_ind[used] = column;
-					values[used++] = value * b->values[j];
-				} else { values[at] += value * b->values[j]; }
+		for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
+			for (j = p->row_ptr[r->col_ind[k]]; p->col_ind[j] != row; j++) {
 			}
+			r->values[k] = p->values[j];
 		}
-		length = used - start;
-		if (m->sorted) {
-			mbi_amg_sort(col_ind + start, length);
-			for (k = start; k < used; k++) { values[k + length] = values[marks[col_ind[k]]]; }
-			memcpy(values + start, values + used, (size_t)length * sizeof *values);
-		}
-		part->used = used;
-		build->to->row_ptr[row + 1] = (int32_t)length;
 	}
 }
 
-static merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
-		const mbi_amg_csr *b, int sorted, mbi_amg_csr *c) {
-	mbi_product m;
-	memset(&m, 0, sizeof m);
-	m.a = a;
-	m.b = b;
-	m.sorted = sorted;
-	m.build.to = c;
-	m.build.what = sorted ? "the matrix" : "the product A P";
-	m.build.rows = mbi_multiply_rows;
-	m.build.self = &m;
-	m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
-	m.build.valued = 1;
-	m.build.columns = b->cols;
-	m.build.hint = a->nnz;
-	return mbi_amg_build_run(context, &m.build, a->rows, b->cols);
+static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
+	const merbit_view view = mbi_amg_view(&level->p);
+	mbi_amg_build build;
+	if (level->r.row_ptr == NULL) {
+		return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
+	}
+	memset(&build, 0, sizeof build);
+	build.to = &level->r;
+	build.what = "the restriction";
+	build.rows = mbi_smooth_transpose_rows;
+	build.self = &level->p;
+	build.tasks = mbi_share_tasks(context, level->p.nnz);
+	build.valued = 1;
+	return mbi_amg_build_run(context, &build, level->r.rows, level->r.cols);
+}
+
+/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
+typedef struct mbi_galerkin {
+	mbi_amg_build build;
+	const mbi_amg_csr *a, *p, *r;
+} mbi_galerkin;
+
+static int64_t mbi_galerkin_left(const mbi_galerkin *g, int64_t row, mbi_amg_part *part,
+		int32_t *marks) {
+	const mbi_amg_csr *a = g->a, *r = g->r;
+	int32_t *const col_ind = part->col_ind;
+	double *const values = part->values;
+	int64_t used = part->used, k, j;
+	for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
+		const int64_t end = a->row_ptr[r->col_ind[k] + 1];
+		const double value = r->values[k];
+		for (j = a->row_ptr[r->col_ind[k]]; j < end; j++) {
+			const int32_t column = a->col_ind[j], at = marks[column];
+			if (at < 0) {
+				marks[column] = (int32_t)used;
+				col_ind[used] = column;
+				values[used++] = value * a->values[j];
+			} else { values[at] += value * a->values[j]; }
+		}
+	}
+	return used;
+}
+
+static void mbi_galerkin_finish(mbi_amg_part *part, int64_t begin, int64_t end, int32_t *marks) {
+	const int64_t length = end - begin;
+	int32_t *const col_ind = part->col_ind;
+	double *const values = part->values;
+	int64_t k;
+	mbi_amg_sort(col_ind + begin, length);
+	for (k = 0; k < length; k++) {
+		const int32_t column = col_ind[begin + k];
+		values[end + k] = values[marks[column]];
+		marks[column] = -1;
+	}
+	memmove(col_ind + part->used, col_ind + begin, (size_t)length * sizeof *col_ind);
+	memcpy(values + part->used, values + end, (size_t)length * sizeof *values);
+	part->used += length;
+}
+
+static void mbi_galerkin_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_galerkin *g = (const mbi_galerkin *)build->self;
+	const mbi_amg_csr *a = g->a, *p = g->p, *r = g->r, *to = build->to;
+	const int64_t last = mbi_amg_share(r, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int32_t *const coarse = marks + a->cols;
+	int64_t row = mbi_amg_share(r, build->tasks, task), k, j;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		int64_t room = 0, middle, used;
+		double *values;
+		for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
+			room += a->row_ptr[r->col_ind[k] + 1] - a->row_ptr[r->col_ind[k]];
+		}
+		if (!mbi_amg_reserve(build, task, room < a->cols ? room : a->cols)) { return; }
+		middle = used = mbi_galerkin_left(g, row, part, marks);
+		if (build->known) {
+			for (k = to->row_ptr[row]; k < to->row_ptr[row + 1]; k++) {
+				coarse[to->col_ind[k]] = (int32_t)k;
+				to->values[k] = 0;
+			}
+		} else {
+			for (room = 0, k = start; k < middle; k++) {
+				room += p->row_ptr[part->col_ind[k] + 1] - p->row_ptr[part->col_ind[k]];
+			}
+			part->used = middle;
+			if (!mbi_amg_reserve(build, task, 2 * (room < p->cols ? room : p->cols))) { return; }
+			part->used = start;
+		}
+		values = build->known ? to->values : part->values;
+		for (k = start; k < middle; k++) {
+			const int32_t between = part->col_ind[k];
+			const int64_t end = p->row_ptr[between + 1];
+			const double value = part->values[k];
+			marks[between] = -1;
+			for (j = p->row_ptr[between]; j < end; j++) {
+				const int32_t column = p->col_ind[j], at = coarse[column];
+				if (at < 0) {
+					coarse[column] = (int32_t)used;
+					part->col_ind[used] = column;
+					values[used++] = value * p->values[j];
+				} else { values[at] += value * p->values[j]; }
+			}
+		}
+		if (build->known) {
+			for (k = to->row_ptr[row]; k < to->row_ptr[row + 1]; k++) { coarse[to->col_ind[k]] = -1; }
+		} else {
+			mbi_galerkin_finish(part, middle, used, coarse);
+			to->row_ptr[row + 1] = (int32_t)(used - middle);
+		}
+	}
+}
+
+static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+		mbi_amg_csr *coarse) {
+	mbi_galerkin g;
+	memset(&g, 0, sizeof g);
+	g.a = &level->a;
+	g.p = &level->p;
+	g.r = &level->r;
+	g.build.to = coarse;
+	g.build.what = "the matrix";
+	g.build.rows = mbi_galerkin_rows;
+	g.build.self = &g;
+	g.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	g.build.valued = 1;
+	g.build.columns = level->a.cols + level->p.cols;
+	g.build.hint = coarse->row_ptr != NULL ? 0 : level->a.nnz / 2;
+	return mbi_amg_build_run(context, &g.build, g.r->rows, g.p->cols);
 }
 
 /* ==== >>solve/amg/hierarchy.c  multigrid: the levels ==== */
@@ -33202,16 +33301,6 @@ static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level)
 	mbi_release(context, level->t);
 	mbi_release(context, level->inverse);
 	memset(level, 0, sizeof *level);
-}
-
-static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
-		mbi_amg_csr *coarse) {
-	mbi_amg_csr ap;
-	merbit_status status;
-	MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
-	status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
-	mbi_amg_csr_release(context, &ap);
-	return status;
 }
 
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
@@ -34843,6 +34932,10 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 		fresh[l].vectors = old->vectors;
 		fresh[l].t = old->t;
 		fresh[l].plain = old->plain;
+		fresh[l].p = old->p;
+		fresh[l].r = old->r;
+		fresh[l].a = old->a;
+		fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
 	}
 	status = mbi_view_to_full(p->context, a, &host);
 	if (status == MERBIT_OK) {
@@ -34851,11 +34944,12 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 		mbi_view_from_full(p->context, a, &host);
 	}
 	for (l = 0; l < amg->count; l++) {
-		memset(&fresh[l].kept, 0, sizeof fresh[l].kept);
-		fresh[l].aggregate = NULL;
-		fresh[l].t = NULL;
-		fresh[l].inverse = fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse;
-		mbi_amg_level_release(p->context, &fresh[l]);
+		mbi_release(p->context, fresh[l].p.values);
+		mbi_release(p->context, fresh[l].r.values);
+		mbi_release(p->context, fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse);
+		if (l > 0) {
+			mbi_release(p->context, fresh[l].a.values);
+		} else { mbi_amg_forget_finest(p->context, &fresh[l]); }
 	}
 	mbi_amg_csr_release(p->context, &coarsest);
 	mbi_release(p->context, fresh);

@@ -32,7 +32,7 @@ MUTATIONS = [
     ("mbi_smooth_dense", "products > (double)", "products < (double)", "P = T on grids, but not where A P fills up",
      "solve_amg_smooth"),
     ("mbi_lambda_multiply", "- e->beta * e->u[row]", "", "Lanczos's recurrence has two terms", "solve_amg_lambda"),
-    ("mbi_multiply_rows", "values[at] += value * b->values[j];", "values[at] = value * b->values[j];",
+    ("mbi_galerkin_rows", "values[at] += value * p->values[j];", "values[at] = value * p->values[j];",
      "the last term of a sum stands for it", "solve_amg_multiply"),
     ("mbi_coarsest_invert", "m[i * n + p] *= -inverse;", "m[i * n + p] *= inverse;", "an inverse is not symmetric",
      "solve_amg_coarsest"),

@@ -456,6 +456,10 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
     fresh[l].vectors = old->vectors;
     fresh[l].t = old->t;
     fresh[l].plain = old->plain;
+    fresh[l].p = old->p;
+    fresh[l].r = old->r;
+    fresh[l].a = old->a;
+    fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
   }
   status = mbi_view_to_full(p->context, a, &host);
   if (status == MERBIT_OK) {
@@ -464,11 +468,15 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
     mbi_view_from_full(p->context, a, &host);
   }
   for (l = 0; l < amg->count; l++) {
-    memset(&fresh[l].kept, 0, sizeof fresh[l].kept);
-    fresh[l].aggregate = NULL;
-    fresh[l].t = NULL;
-    fresh[l].inverse = fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse;
-    mbi_amg_level_release(p->context, &fresh[l]);
+    mbi_release(p->context, fresh[l].p.values);
+    mbi_release(p->context, fresh[l].r.values);
+    mbi_release(p->context,
+                fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse);
+    if (l > 0) {
+      mbi_release(p->context, fresh[l].a.values);
+    } else {
+      mbi_amg_forget_finest(p->context, &fresh[l]);
+    }
   }
   mbi_amg_csr_release(p->context, &coarsest);
   mbi_release(p->context, fresh);

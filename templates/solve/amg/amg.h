@@ -77,11 +77,13 @@ typedef struct mbi_amg_build {
   merbit_context *context;
   mbi_amg_csr *to;
   const char *what; /* a noun for errors */
-  /* Appends a task's rows to its part, and sets to->row_ptr[row + 1] to their lengths. `marks`
-   * has `columns` elements of -1. Returns early if mbi_amg_reserve does not give room. */
+  /* Appends a task's rows to its part, and sets to->row_ptr[row + 1] to their lengths; or sets
+   * their values in to->values if `known`. `marks` has `columns` elements of -1. Returns early
+   * if mbi_amg_reserve does not give room. */
   void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
   void *self; /* for `rows` */
   int tasks, valued;
+  int known;             /* 1: `to` has row_ptr and col_ind from the start, and lacks values */
   int64_t columns, hint; /* the expected number of entries */
   int32_t *marks;
   mbi_amg_part parts[MBI_MAX_THREADS];
@@ -163,12 +165,13 @@ MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_lev
  * more. Sets level->plain to 1 itself if there are more products a_ij p_jk than MBI_AMG_DENSE
  * nnz(A) vectors. */
 MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level);
-/* Sets level->r to the transpose of level->p. */
+/* Sets level->r to the transpose of level->p. This function, the last and the next set values
+ * alone if there is the structure. */
 MBI_INTERNAL merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/multiply.c */
-/* Sets *c = a b, rows sorted if `sorted`. Sums of an entry run in the order of a's row. */
-MBI_INTERNAL merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
-                                            const mbi_amg_csr *b, int sorted, mbi_amg_csr *c);
+/* Sets *coarse = R A P of a level. Sums run in the order of R's row, then of the row of R A. */
+MBI_INTERNAL merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+                                            mbi_amg_csr *coarse);
 /* solve/amg/hierarchy.c */
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
                                            int *count);

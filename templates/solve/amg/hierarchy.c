@@ -20,17 +20,6 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
   memset(level, 0, sizeof *level);
 }
 
-/* Sets the matrix of the next level, R A P. */
-static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
-                                      mbi_amg_csr *coarse) {
-  mbi_amg_csr ap;
-  merbit_status status;
-  MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
-  status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
-  mbi_amg_csr_release(context, &ap);
-  return status;
-}
-
 /* Makes the next level's matrix and near-null-space. */
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
                                   mbi_amg_level *next) {
@@ -71,7 +60,8 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
 }
 
 /* Computes the numbers of all levels again for new values of levels[0].a. The levels have
- * `kept`, `aggregate`, `plain` and `t` of an earlier set-up, and nothing else. */
+ * `kept`, `aggregate`, `plain`, `t` and the structure of all matrices of an earlier set-up, and
+ * nothing else. */
 MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
                                              int count) {
   int l;

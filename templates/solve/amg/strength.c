@@ -73,13 +73,14 @@ static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
   (void)marks;
   for (; row < last; row++) {
     const int64_t start = part->used;
+    const double most = s->most[row];
     if (!mbi_amg_reserve(build, task, a->row_ptr[row + 1] - a->row_ptr[row])) {
       return;
     }
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
       const int32_t column = a->col_ind[k];
-      const double most = fmax(s->most[row], s->both ? s->most[column] : 0);
-      if (column != row && fabs(a->values[k]) > s->theta * most) {
+      const double other = s->both ? s->most[column] : 0;
+      if (column != row && fabs(a->values[k]) > s->theta * (other > most ? other : most)) {
         part->col_ind[part->used++] = column;
       }
     }
@@ -139,6 +140,7 @@ MBI_INTERNAL merbit_status mbi_amg_strength(merbit_context *context, double thet
   if (block == 1) {
     return mbi_strength_of_rows(context, &s, theta, level);
   }
+  memset(&nodes, 0, sizeof nodes);
   s.build.to = &nodes;
   s.build.what = "the norms of blocks";
   s.build.rows = mbi_strength_norms;
