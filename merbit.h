@@ -30370,14 +30370,14 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
 	case MBI_WHY_CURVATURE:
 		(void)snprintf(text, size,
 				"p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
-				"symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
-				state->value, at);
+				"symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or "
+				"MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular", state->value, at);
 		break;
 	case MBI_WHY_PRECONDITIONER:
 		(void)snprintf(text, size,
 				"r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
 				"positive: the preconditioner or the matrix is not symmetric positive definite; "
-				"use MERBIT_SOLVER_GMRES", state->value, at);
+				"use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES", state->value, at);
 		break;
 	case MBI_WHY_SHADOW:
 		(void)snprintf(text, size,
@@ -31749,8 +31749,7 @@ static merbit_status mbi_precondition_examine(merbit_preconditioner *p, const me
 /* ==== >>solve/precondition/chebyshev.c  preconditioners: Chebyshev's polynomial ==== */
 #define MBI_LANCZOS_STEPS 16
 #define MBI_CHEBYSHEV_MARGIN 1.05
-#define MBI_CHEBYSHEV_RATIO \
-	1e-4
+#define MBI_CHEBYSHEV_RATIO 1e-4
 
 typedef struct mbi_chebyshev { double low, high; } mbi_chebyshev;
 
@@ -31832,28 +31831,30 @@ static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merb
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
-	mbi_chebyshev *own = (mbi_chebyshev *)p->state;
-	const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
-	double factors[2 * (MBI_PRE_DEGREE_MOST + 1)] = {0};
-	double theta, delta, rho;
-	merbit_status status;
+static void mbi_chebyshev_factors(const mbi_chebyshev *own, int degree, double *factors) {
+	const double theta = 0.5 * (own->high + own->low), delta = 0.5 * (own->high - own->low);
+	double rho = delta / theta;
 	int k;
-	if (p->n == 0) { return MERBIT_OK; }
-	MBI_TRY(mbi_precondition_enter(p));
-	status = mbi_chebyshev_lanczos(p, steps);
-	if (status == MERBIT_OK) { status = mbi_chebyshev_interval(p, a, steps, own); }
-	theta = 0.5 * (own->high + own->low);
-	delta = 0.5 * (own->high - own->low);
-	rho = delta / theta;
 	factors[0] = 1 / theta;
-	for (k = 1; k <= p->desc.degree; k++) {
+	for (k = 1; k <= degree; k++) {
 		const double last = rho;
 		rho = 1 / (2 * theta / delta - last);
 		factors[2 * k] = rho * last;
 		factors[2 * k + 1] = 2 * rho / delta;
 	}
+}
+
+static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_chebyshev *own = (mbi_chebyshev *)p->state;
+	const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
+	double factors[2 * (MBI_PRE_DEGREE_MOST + 1)] = {0};
+	merbit_status status;
+	if (p->n == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_chebyshev_lanczos(p, steps);
+	if (status == MERBIT_OK) { status = mbi_chebyshev_interval(p, a, steps, own); }
 	if (status == MERBIT_OK) {
+		mbi_chebyshev_factors(own, p->desc.degree, factors);
 		status = mbi_solve_upload(p->engine, p->engine->v.at[MBI_PRE_TABLE], factors, sizeof factors);
 	}
 	mbi_precondition_leave(p);
@@ -32134,19 +32135,16 @@ static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsa
 
 #define MBI_AMG_THETA 0.1
 #define MBI_AMG_OMEGA (4.0 / 3)
-#define MBI_AMG_NEIGHBOURS \
-	64
+#define MBI_AMG_NEIGHBOURS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6
 #define MBI_LAMBDA_STEPS 8
 #define MBI_LAMBDA_LEAST 1e-8
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01
-#define MBI_AMG_COARSENING \
-	1.5
+#define MBI_AMG_COARSENING 1.5
 #define MBI_AMG_LEVELS 16
 #define MBI_AMG_COARSEST 256
-#define MBI_AMG_VECTORS_MOST 32
 
 typedef struct mbi_amg_csr {
 	int64_t rows, cols, nnz;

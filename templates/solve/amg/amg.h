@@ -7,16 +7,15 @@
  *
  * The set-up makes one level from the last: strength, aggregates, tentative, smooth, transpose,
  * multiply; a function each, in the file of its name. It computes in f64, whatever the type of
- * A and of the cycle. Results depend on nothing but the matrix: not on the number of threads,
- * and not on the side. Set-up on the GPU takes the same steps; its structure (strong,
- * aggregate, patterns) is equal, its values are equal to rounding. */
+ * A and of the cycle. Its results do not depend on the number of threads. The set-up on the GPU
+ * takes the same steps: its structure (strong, aggregate, patterns) is equal, its values are
+ * equal to rounding. */
 
 /* Entry (i, j) is strong if |a_ij|^2 > theta^2 m_i m_j with m_i the largest off-diagonal
  * magnitude in row i. theta is halved from level to level. */
 #define MBI_AMG_THETA 0.1
 #define MBI_AMG_OMEGA (4.0 / 3) /* P = (I - omega / lambda D^-1 A_F) T */
-#define MBI_AMG_NEIGHBOURS                                                                     \
-  64 /* strong neighbours that vote for the aggregate of a left-over node */
+#define MBI_AMG_NEIGHBOURS 64   /* strong neighbours that vote on a node's aggregate */
 /* The diagonal of A_F is at least this part of A's. */
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6       /* P = T if A P had more entries, for each of A and each vector */
@@ -24,12 +23,9 @@
 #define MBI_LAMBDA_LEAST 1e-8 /* a smaller beta, relative to the bound, ends it */
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01 /* the bound of a matrix with diagonally dominant rows */
-#define MBI_AMG_COARSENING                                                                     \
-  1.5                           /* a next level that is not smaller by this factor is not made \
-                                 */
-#define MBI_AMG_LEVELS 16       /* the most levels */
-#define MBI_AMG_COARSEST 256    /* a level of no more rows is solved by its dense inverse */
-#define MBI_AMG_VECTORS_MOST 32 /* the most near-null-space vectors */
+#define MBI_AMG_COARSENING 1.5   /* the least factor by which the next level is smaller */
+#define MBI_AMG_LEVELS 16        /* the most levels */
+#define MBI_AMG_COARSEST 256     /* a level of no more rows is solved by its dense inverse */
 
 /* A CSR in host memory: base 0, 32-bit offsets and columns. */
 typedef struct mbi_amg_csr {

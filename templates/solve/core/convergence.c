@@ -207,18 +207,18 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
-    (void)snprintf(
-        text, size,
-        "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
-        "symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
-        state->value, at);
+    (void)snprintf(text, size,
+                   "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
+                   "symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or "
+                   "MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular",
+                   state->value, at);
     break;
   case MBI_WHY_PRECONDITIONER:
     (void)snprintf(
         text, size,
         "r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
         "positive: the preconditioner or the matrix is not symmetric positive definite; "
-        "use MERBIT_SOLVER_GMRES",
+        "use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
         state->value, at);
     break;
   case MBI_WHY_SHADOW:

@@ -175,7 +175,8 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-/* Returns whether the preconditioner is a step of its own: all but JACOBI. */
+/* Returns whether the preconditioner is a step of its own: all but NONE and the JACOBI that is
+ * part of other steps. */
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_SEPARATE;
 }
