@@ -129,8 +129,7 @@ MBI_INTERNAL merbit_status mbi_amg_strength(merbit_context *context, const mbi_a
 MBI_INTERNAL uint64_t mbi_amg_hash(uint64_t number);
 /* Sets aggregate[node] (allocated by the caller) and *count. Roots are a maximal independent
  * set of distance 2; they take their strong neighbours; whoever is left joins the aggregate of
- * most of its first MBI_AMG_NEIGHBOURS strong neighbours, of several the lowest. There is no
- * second pass: it made levels twice as large for a tenth fewer iterations. */
+ * most of its first MBI_AMG_NEIGHBOURS strong neighbours, of several the lowest. */
 MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
                                              int32_t *aggregate, int32_t *count);
 /* solve/amg/tentative.c */
