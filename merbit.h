@@ -31639,10 +31639,10 @@ static void mbi_pre_blocks_info(const merbit_preconditioner *p, merbit_precondit
 }
 
 static const mbi_precondition_method mbi_jacobi_method = {
-		"Jacobi", 1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, NULL, mbi_pre_blocks_info, NULL};
+		"Jacobi", 1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, NULL, mbi_pre_blocks_info, NULL, };
 static const mbi_precondition_method mbi_block_jacobi_method = {
-		"block Jacobi",      -1,  0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
-		mbi_pre_blocks_info, NULL};
+		"block Jacobi", -1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
+		mbi_pre_blocks_info, NULL, };
 
 /* ==== >>solve/precondition/examine.c  preconditioners: why a matrix is not positive definite ==== */
 static int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
@@ -31903,9 +31903,9 @@ static void mbi_chebyshev_info(const merbit_preconditioner *p, merbit_preconditi
 
 static void mbi_chebyshev_destroy(merbit_preconditioner *p) { mbi_release(p->context, p->state); }
 
-static const mbi_precondition_method mbi_chebyshev_method = {"Chebyshev", 1, 1, 3,
-		mbi_chebyshev_create, mbi_chebyshev_apply, mbi_chebyshev_update, mbi_chebyshev_describe,
-		mbi_chebyshev_info, mbi_chebyshev_destroy};
+static const mbi_precondition_method mbi_chebyshev_method = {
+		"Chebyshev", 1, 1, 3, mbi_chebyshev_create, mbi_chebyshev_apply, mbi_chebyshev_update,
+		mbi_chebyshev_describe, mbi_chebyshev_info, mbi_chebyshev_destroy, };
 
 /* ==== >>solve/precondition/fsai.c  preconditioners: factorised sparse approximate inverse ==== */
 #define MBI_FSAI_MOST 64
@@ -32125,8 +32125,9 @@ static void mbi_fsai_destroy(merbit_preconditioner *p) {
 	}
 }
 
-static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsai_create,
-		mbi_fsai_apply, mbi_fsai_update, mbi_fsai_describe, mbi_fsai_info, mbi_fsai_destroy};
+static const mbi_precondition_method mbi_fsai_method = {
+		"FSAI", 0, 0, 1, mbi_fsai_create, mbi_fsai_apply, mbi_fsai_update, mbi_fsai_describe,
+		mbi_fsai_info, mbi_fsai_destroy, };
 
 /* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
 /* ==== >>solve/amg/amg.h ==== */
@@ -33445,12 +33446,13 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 #define MBI_AMG_TILE 2048
 #define MBI_AMG_LONG ((uint64_t)1 << 28)
 
-static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
-		"mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns", "mbk_multiply_long_columns",
-		"mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move",
-		"mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
-		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
-		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_norms", "mbk_amg_tentative"};
+static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
+		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
+		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy",
+		"mbk_amg_move", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start",
+		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
+		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_norms",
+		"mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -34914,8 +34916,9 @@ static void mbi_amg_destroy(merbit_preconditioner *p) {
 	p->state = NULL;
 }
 
-static const mbi_precondition_method mbi_amg_method = {"AMG", 0, 0, 0, mbi_amg_create,
-		mbi_amg_apply, mbi_amg_update, mbi_amg_describe, mbi_amg_info, mbi_amg_destroy};
+static const mbi_precondition_method mbi_amg_method = {
+		"AMG", 0, 0, 0, mbi_amg_create, mbi_amg_apply, mbi_amg_update, mbi_amg_describe, mbi_amg_info,
+		mbi_amg_destroy, };
 
 /* ==== >>solve/precondition/kinds.c  preconditioners: the kinds ==== */
 static const mbi_precondition_method *
@@ -35005,8 +35008,9 @@ static void mbi_wrapped_destroy(merbit_preconditioner *p) {
 	merbit_preconditioner_destroy(p->inner);
 }
 
-static const mbi_precondition_method mbi_wrapped_method = {"", 0, 0, 2, mbi_wrapped_create,
-		mbi_wrapped_apply, mbi_wrapped_update, NULL, mbi_wrapped_info, mbi_wrapped_destroy};
+static const mbi_precondition_method mbi_wrapped_method = {
+		"", 0, 0, 2, mbi_wrapped_create, mbi_wrapped_apply, mbi_wrapped_update, NULL, mbi_wrapped_info,
+		mbi_wrapped_destroy, };
 
 /* ==== >>solve/precondition/create.c  preconditioners: checks, life, application ==== */
 static const char *const mbi_precondition_kinds[] = {

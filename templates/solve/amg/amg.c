@@ -559,13 +559,15 @@ static void mbi_amg_destroy(merbit_preconditioner *p) {
   p->state = NULL;
 }
 
-MBI_INTERNAL const mbi_precondition_method mbi_amg_method = {"AMG",
-                                                             0,
-                                                             0,
-                                                             0,
-                                                             mbi_amg_create,
-                                                             mbi_amg_apply,
-                                                             mbi_amg_update,
-                                                             mbi_amg_describe,
-                                                             mbi_amg_info,
-                                                             mbi_amg_destroy};
+MBI_INTERNAL const mbi_precondition_method mbi_amg_method = {
+    "AMG",            /* name */
+    0,                /* block */
+    0,                /* product */
+    0,                /* vectors */
+    mbi_amg_create,   /* create */
+    mbi_amg_apply,    /* apply */
+    mbi_amg_update,   /* update */
+    mbi_amg_describe, /* describe */
+    mbi_amg_info,     /* info */
+    mbi_amg_destroy,  /* destroy */
+};

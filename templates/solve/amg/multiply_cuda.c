@@ -10,27 +10,29 @@
 #define MBI_AMG_TILE 2048                /* MBK_SCAN_TILE */
 #define MBI_AMG_LONG ((uint64_t)1 << 28) /* bytes for rows that thread blocks take, about */
 
-static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
-                                                                  "mbk_scan_tiles",
-                                                                  "mbk_scan_counts",
-                                                                  "mbk_multiply_columns",
-                                                                  "mbk_multiply_long_columns",
-                                                                  "mbk_multiply_values",
-                                                                  "mbk_multiply_long_values",
-                                                                  "mbk_amg_copy",
-                                                                  "mbk_amg_move",
-                                                                  "mbk_amg_rows",
-                                                                  "mbk_amg_links",
-                                                                  "mbk_amg_lanczos_start",
-                                                                  "mbk_amg_lanczos_multiply",
-                                                                  "mbk_amg_lanczos_subtract",
-                                                                  "mbk_amg_products",
-                                                                  "mbk_amg_near_keys",
-                                                                  "mbk_amg_decide",
-                                                                  "mbk_amg_join",
-                                                                  "mbk_amg_rest",
-                                                                  "mbk_amg_norms",
-                                                                  "mbk_amg_tentative"};
+static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
+    "mbk_scan_sums",
+    "mbk_scan_tiles",
+    "mbk_scan_counts",
+    "mbk_multiply_columns",
+    "mbk_multiply_long_columns",
+    "mbk_multiply_values",
+    "mbk_multiply_long_values",
+    "mbk_amg_copy",
+    "mbk_amg_move",
+    "mbk_amg_rows",
+    "mbk_amg_links",
+    "mbk_amg_lanczos_start",
+    "mbk_amg_lanczos_multiply",
+    "mbk_amg_lanczos_subtract",
+    "mbk_amg_products",
+    "mbk_amg_near_keys",
+    "mbk_amg_decide",
+    "mbk_amg_join",
+    "mbk_amg_rest",
+    "mbk_amg_norms",
+    "mbk_amg_tentative",
+};
 
 /* ---- Programs and launches --------------------------------------------------------------- */
 

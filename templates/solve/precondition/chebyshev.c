@@ -197,13 +197,15 @@ static void mbi_chebyshev_destroy(merbit_preconditioner *p) {
   mbi_release(p->context, p->state);
 }
 
-MBI_INTERNAL const mbi_precondition_method mbi_chebyshev_method = {"Chebyshev",
-                                                                   1,
-                                                                   1,
-                                                                   3,
-                                                                   mbi_chebyshev_create,
-                                                                   mbi_chebyshev_apply,
-                                                                   mbi_chebyshev_update,
-                                                                   mbi_chebyshev_describe,
-                                                                   mbi_chebyshev_info,
-                                                                   mbi_chebyshev_destroy};
+MBI_INTERNAL const mbi_precondition_method mbi_chebyshev_method = {
+    "Chebyshev",            /* name */
+    1,                      /* block */
+    1,                      /* product */
+    3,                      /* vectors */
+    mbi_chebyshev_create,   /* create */
+    mbi_chebyshev_apply,    /* apply */
+    mbi_chebyshev_update,   /* update */
+    mbi_chebyshev_describe, /* describe */
+    mbi_chebyshev_info,     /* info */
+    mbi_chebyshev_destroy,  /* destroy */
+};

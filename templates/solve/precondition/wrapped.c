@@ -87,13 +87,15 @@ static void mbi_wrapped_destroy(merbit_preconditioner *p) {
   merbit_preconditioner_destroy(p->inner);
 }
 
-MBI_INTERNAL const mbi_precondition_method mbi_wrapped_method = {"",
-                                                                 0,
-                                                                 0,
-                                                                 2,
-                                                                 mbi_wrapped_create,
-                                                                 mbi_wrapped_apply,
-                                                                 mbi_wrapped_update,
-                                                                 NULL,
-                                                                 mbi_wrapped_info,
-                                                                 mbi_wrapped_destroy};
+MBI_INTERNAL const mbi_precondition_method mbi_wrapped_method = {
+    "",                  /* name */
+    0,                   /* block */
+    0,                   /* product */
+    2,                   /* vectors */
+    mbi_wrapped_create,  /* create */
+    mbi_wrapped_apply,   /* apply */
+    mbi_wrapped_update,  /* update */
+    NULL,                /* describe */
+    mbi_wrapped_info,    /* info */
+    mbi_wrapped_destroy, /* destroy */
+};
