@@ -360,6 +360,7 @@ static PetscErrorCode solve_singular(Mat A, const char *ksp_type, const char *pc
 
 static PetscErrorCode singular(void) {
   MatNullSpace kernel;
+  PetscScalar mean;
   PetscReal norm;
   KSP ksp;
   Mat A;
@@ -388,8 +389,10 @@ static PetscErrorCode singular(void) {
              "removes the constant vector alone, and with a preconditioner");
   TRY(KSPDestroy(&ksp));
   /* Another null space is PETSc's business. */
+  TRY(VecSum(v, &mean));
+  TRY(VecShift(v, -mean / 400));
   TRY(VecNormalize(v, &norm));
-  TRY(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_FALSE, 1, &v, &kernel));
+  TRY(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 1, &v, &kernel));
   TRY(MatSetNullSpace(A, kernel));
   TRY(MatNullSpaceDestroy(&kernel));
   TRY(make_pc(A, "jacobi", &pc));
@@ -443,6 +446,7 @@ static PetscErrorCode failures(void) {
   PetscScalar diagonal;
   PetscInt row = 5;
   Mat A, dense;
+  Vec r, z;
   PC pc, fresh;
   PetscFunctionBegin;
   TRY(make_grid(20, 1, 1, &A));
@@ -453,6 +457,11 @@ static PetscErrorCode failures(void) {
   TRY(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   TRY(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   FAILS_WITH(PCSetUp(pc), "A(5, 5)");
+  TRY(MatCreateVecs(A, &r, &z));
+  TRY(fill(r, 3));
+  FAILS_WITH(PCApply(pc, r, z), "A(5, 5)"); /* M is not one with some of the new values */
+  TRY(VecDestroy(&r));
+  TRY(VecDestroy(&z));
   TRY(MatSetValue(A, row, row, diagonal, INSERT_VALUES));
   TRY(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   TRY(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
