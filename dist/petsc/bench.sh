@@ -22,7 +22,7 @@ commit = subprocess.run(["git", "-C", here, "rev-parse", "--short", "HEAD"], cap
 results = [json.loads(line) for part in parts for line in open(part)]
 for r in results:
     r["oversubscribed"] = r["ranks"] > len(model)
-for kind in dict.fromkeys(r["type"] for r in results):
+for kind in list(dict.fromkeys(r["type"] for r in results))[1:]:
     for what, kept in ("", True), (", as many processes as processors at most", False):
         of_kind = [r for r in results if r["type"] == kind and (kept or not r["oversubscribed"])]
         if of_kind and (kept or len(of_kind) < sum(r["type"] == kind for r in results)):
@@ -31,7 +31,7 @@ for kind in dict.fromkeys(r["type"] for r in results):
             print(f"{kind}: {mean:.2f} times as fast as aij in geometric mean, at worst {worst['ratio']:.2f} "
                   f"({worst['matrix']}, {worst['ranks']} ranks){what}")
 with open(out, "w") as f:
-    json.dump({"device": model[0] if model else "unknown", "processors": len(model), "date": str(datetime.date.today()),
+    json.dump({"program": "bench.sh", "device": model[0] if model else "unknown", "processors": len(model), "date": str(datetime.date.today()),
                "commit": commit, "command": f"sh dist/petsc/bench.sh {options}".strip(), "results": results}, f, indent=1)
     f.write("\n")
 END
