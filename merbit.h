@@ -3604,7 +3604,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "3120000be97a8d6fa9f3453c254a2f28b1a77a933cc0265968ad47328f75844a"
+#define MBI_KERNEL_HASH "60841b3dbadcdb8dccb775bd9b0653a03a6bf8ce5fd0c341c27790762aad367c"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8294,8 +8294,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ALIGNED\n#error MBK_ALIGNED\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
 "#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
-"#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))\n#else\n"
-"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))\n#endif\n"
+"#define MBK_GATHER(source, column) mbk_load_behind((source) + (column) - MBK_BASE)\n#else\n"
+"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column) - MBK_BASE)\n#endif\n"
 "#endif\n\n\ntemplate <bool full, class T>\n"
 "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
 "if (full && MBK_ALIGNED) {\n"
@@ -8322,26 +8322,27 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
 "? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {\n"
-"const mbk_u32 *const row_id = rows.row_id;\n"
-"const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
+"const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if MBK_EMPTY_ROWS\n"
+"return lane < count ? mbk_load(rows.row_id + rows.from + lane) : 0;\n#else\n"
 "const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
-"mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\n(void)row_id;\n#endif\n"
-"return lane < count ? MBK_ROW_OF(rows.from + lane) : 0;\n}\n\n\n"
+"mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\nreturn 0;\n#endif\n}\n\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {\n"
-"return mbk_lane() < rows.to - rows.from ? rows.y[row] : (MBK_VECTOR)0;\n}\n\n\n\n"
-"template <bool adds, bool full>\n"
+"const mbk_u32 lane = mbk_lane();\n"
+"return lane < rows.to - rows.from ? rows.y[MBK_EMPTY_ROWS ? row : rows.from + lane]\n"
+": (MBK_VECTOR)0;\n}\n\n\n\ntemplate <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "MBK_VECTOR &old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
-"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n\n#if MBK_STREAMING\nmbk_await();\n#endif\n"
-"#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
+"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n"
+"const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n\n#if MBK_STREAMING\nmbk_await();\n"
+"#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
 "const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
-"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
-"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n",
-"#endif\nconst mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
+"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n",
+"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
+"#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nproduct[g][j] = MBK_ZERO;\n"
+"if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
 "product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\nold =\n"
@@ -8423,8 +8424,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
-"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_DOTS) \\\n? 5 * MBK_BLOCKS / 6 \\\n"
+": MBK_BLOCKS)\n\n\n\nMBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -8493,15 +8494,16 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
 "}\n\n\n\n\nMBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
 "MBK_SCALAR alpha, MBK_SCALAR beta) {\n#if MBK_EMPTY_ROWS\n"
-"const mbk_u64 words = (rows + 31) / 32, share = (words + mbk_grid() - 1) / mbk_grid();\n"
-"const mbk_u64 first = mbk_block() * share;\n"
-"const mbk_u64 end = first + share < words ? first + share : words;\nmbk_await();\n"
-"for (mbk_u64 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
-"at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u64 own = at + mbk_lane();\n"
+"const mbk_u32 words = (mbk_u32)((rows + 31) / 32);\n"
+"const mbk_u32 share = (words + mbk_grid() - 1) / mbk_grid();\n"
+"const mbk_u32 first = mbk_block() * share;\n"
+"const mbk_u32 end = first + share < words ? first + share : words;\nmbk_await();\n"
+"for (mbk_u32 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
+"at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u32 own = at + mbk_lane();\n"
 "const mbk_u32 word =\nmbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;\n"
 "#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
 "if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {\n"
-"MBK_COMMIT((at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
+"MBK_COMMIT((mbk_u64)(at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
 "(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -8533,11 +8535,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
 "const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
-"mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);\nmbk_u32 turn = 0;\n\n\n"
-"MBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
-"const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
-"const mbk_u32 slot = turn + warp;\nmbk_u32 ends = 0, row_number = 0;\n\n"
-"if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
+"const mbk_u32 own_tile = mbk_block() * (MBK_WARPS - 1);\nmbk_u32 block_tile = own_tile;\n"
+"mbk_u32 turn = 0;\n\n\nMBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
+"const mbk_u32 tile = block_tile + warp;\n"
+"const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\nconst mbk_u32 slot = turn + warp;\n"
+"mbk_u32 ends = 0, row_number = 0;\n\n"
+"if (tile < tiles && (block_tile == own_tile || start < end)) {\n"
 "MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
 "ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
 "row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
@@ -8565,8 +8568,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
 "if (lane == 0) {\n"
 "MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
-"block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\nbreak;\n"
-"}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+"block_tile += MBK_WARPS;\nif (begin == end || (mbk_u64)block_tile * MBK_TILE_NONZEROS >= end) {\n"
+"break;\n}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
 "turn = MBK_WARPS - turn;\n}\n}\n\n"
 "typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
@@ -8694,8 +8697,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n#endif\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + u * MBK_PACK;\nif (k < count) {\n"
-"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n#if !MBK_PATTERN\n"
-"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n#endif\n}\n}\n"
+"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + k * 32);\n#if !MBK_PATTERN\n"
+"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + k * 32);\n#endif\n}\n}\n"
 "MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n",
@@ -8717,9 +8720,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "{ MBK_JOIN(mbk_sliced_product_arguments, a, a_slice_start, a_column_start, a_pages, a_length, "
 "a_row_id, a_columns, a_values, a_table, a_x, a_y, a_rows, a_alpha, a_beta)\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
-"const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
+"const mbk_u32 slice = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nmbk_release();\n"
+"const MBK_COMPUTE factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"if ((mbk_u64)slice * 32 >= a.rows) {\nreturn;\n}\n"
+"const mbk_u32 thread = slice * 32 + mbk_lane();\n"
 "const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n",
 "const mbk_u32 page = mbk_load(a.pages + thread);\n"
 "const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
@@ -8728,9 +8732,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
 "values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
 "#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
-"#if MBK_SORTED\nconst mbk_u32 row = mbk_load(a.row_id + thread);\n#else\n"
-"const mbk_u64 row = thread;\n#endif\nmbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\n"
-"const MBK_VECTOR old =\n"
+"const mbk_u32 row = MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\nmbk_await();\n"
+"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\nconst MBK_VECTOR old =\n"
 "beta != (MBK_COMPUTE)0 && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;\n"
 "const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
 "? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
@@ -21541,7 +21544,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 
 static merbit_status mbi_sliced_check(const merbit_plan *plan) {
 	const mbi_nonempty_rows *nonempty = &plan->nonempty;
-	if (nonempty->longest > INT32_MAX ||
+	if (nonempty->longest >> 27 != 0 ||
 			nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
 		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
 				"slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
@@ -31293,9 +31296,9 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
 		solver->v.pre = MBI_PRE_DIAGONAL;
 		solver->v.block = 1;
 	} else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+		const int block = mbi_solver_object(own, own->side).block_size;
 		solver->v.pre = MBI_PRE_SEPARATE;
-		solver->v.block = mbi_solver_object(own, own->side).block_size;
-		solver->v.block = solver->v.block > 0 ? solver->v.block : 4;
+		solver->v.block = block > 0 ? block : 4;
 	} else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
 		solver->v.pre = MBI_PRE_SEPARATE;
 	}

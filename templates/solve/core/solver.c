@@ -423,9 +423,9 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
     solver->v.pre = MBI_PRE_DIAGONAL;
     solver->v.block = 1;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+    const int block = mbi_solver_object(own, own->side).block_size;
     solver->v.pre = MBI_PRE_SEPARATE;
-    solver->v.block = mbi_solver_object(own, own->side).block_size;
-    solver->v.block = solver->v.block > 0 ? solver->v.block : 4;
+    solver->v.block = block > 0 ? block : 4;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     solver->v.pre = MBI_PRE_SEPARATE;
   }
