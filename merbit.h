@@ -32796,8 +32796,13 @@ static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task ta
 }
 
 static double mbi_amg_largest(const double *alpha, const double *beta, int steps, double most) {
-	double low = 0, high = most;
+	double low = 0, high = 0;
 	int i, j;
+	for (i = 0; i < steps; i++) {
+		const double sum = fabs(alpha[i]) + (i > 0 ? beta[i] : 0) + (i + 1 < steps ? beta[i + 1] : 0);
+		high = sum > high ? sum : high;
+	}
+	high = high < most ? high : most;
 	for (j = 0; j < 50; j++) {
 		const double middle = (low + high) / 2;
 		double pivot = 1;
@@ -32816,7 +32821,7 @@ static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
 	int step = 0;
 	beta[0] = 0;
 	e->beta = sqrt(mbi_lambda_run(context, e, mbi_lambda_start));
-	while (step < MBI_LAMBDA_STEPS && e->beta > MBI_LAMBDA_LEAST * e->level->lambda) {
+	while (step < MBI_LAMBDA_STEPS && (step == 0 || e->beta > MBI_LAMBDA_LEAST)) {
 		(void)mbi_lambda_run(context, e, mbi_lambda_scale);
 		e->beta = beta[step];
 		e->alpha = alpha[step] = mbi_lambda_run(context, e, mbi_lambda_multiply);
@@ -33893,7 +33898,7 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
 		MBI_TRY(mbi_amg_lanczos(gpu, level));
 		MBI_TRY(mbi_amg_read(gpu, &facts));
-		while (steps < MBI_LAMBDA_STEPS && facts.beta[steps] > MBI_LAMBDA_LEAST * level->lambda) {
+		while (steps < MBI_LAMBDA_STEPS && (steps == 0 || facts.beta[steps] > MBI_LAMBDA_LEAST)) {
 			steps++;
 		}
 		level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY *

@@ -20,7 +20,8 @@
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6       /* P = T if A P had more entries, for each of A and each vector */
 #define MBI_LAMBDA_STEPS 8    /* of Lanczos's method */
-#define MBI_LAMBDA_LEAST 1e-8 /* a smaller beta, relative to the bound, ends it */
+#define MBI_LAMBDA_LEAST 1e-8 /* a smaller beta ends it: D^-1/2 A D^-1/2 has a diagonal of 1   \
+                               */
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01 /* the bound of a matrix with diagonally dominant rows */
 #define MBI_AMG_COARSENING 1.5   /* the least factor by which the next level is smaller */

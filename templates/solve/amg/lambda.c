@@ -122,8 +122,14 @@ static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task ta
  * rows by bisection: the pivots of T - x I are all negative above it. */
 MBI_INTERNAL double mbi_amg_largest(const double *alpha, const double *beta, int steps,
                                     double most) {
-  double low = 0, high = most;
+  double low = 0, high = 0;
   int i, j;
+  for (i = 0; i < steps; i++) {
+    const double sum =
+        fabs(alpha[i]) + (i > 0 ? beta[i] : 0) + (i + 1 < steps ? beta[i + 1] : 0);
+    high = sum > high ? sum : high;
+  }
+  high = high < most ? high : most;
   for (j = 0; j < 50; j++) {
     const double middle = (low + high) / 2;
     double pivot = 1;
@@ -142,7 +148,7 @@ static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
   int step = 0;
   beta[0] = 0;
   e->beta = sqrt(mbi_lambda_run(context, e, mbi_lambda_start));
-  while (step < MBI_LAMBDA_STEPS && e->beta > MBI_LAMBDA_LEAST * e->level->lambda) {
+  while (step < MBI_LAMBDA_STEPS && (step == 0 || e->beta > MBI_LAMBDA_LEAST)) {
     (void)mbi_lambda_run(context, e, mbi_lambda_scale);
     e->beta = beta[step];
     e->alpha = alpha[step] = mbi_lambda_run(context, e, mbi_lambda_multiply);

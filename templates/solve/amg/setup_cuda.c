@@ -235,7 +235,7 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
   if (level->lambda > MBI_LAMBDA_DOMINANT) {
     MBI_TRY(mbi_amg_lanczos(gpu, level));
     MBI_TRY(mbi_amg_read(gpu, &facts));
-    while (steps < MBI_LAMBDA_STEPS && facts.beta[steps] > MBI_LAMBDA_LEAST * level->lambda) {
+    while (steps < MBI_LAMBDA_STEPS && (steps == 0 || facts.beta[steps] > MBI_LAMBDA_LEAST)) {
       steps++;
     }
     level->lambda =
