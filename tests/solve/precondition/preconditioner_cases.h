@@ -406,9 +406,9 @@ static void test_singular(void **state) {
   }
 }
 
-/* A matrix that is not singular does not converge, and the description says what it should be.
- */
-static void test_not_singular(void **state) {
+/* Where an option does not suit the matrix, the solve does not converge, and the description
+ * names the option. */
+static void test_hints(void **state) {
   static sparse a;
   static typed t;
   static double b[SPARSE_ROWS], x[SPARSE_ROWS];
@@ -425,7 +425,13 @@ static void test_not_singular(void **state) {
   desc.precondition = &options;
   r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
   assert_int_not_equal(r.stop, MERBIT_STOP_CONVERGED);
-  assert_non_null(strstr(r.description, "preconditioner_desc.singular needs an A"));
+  assert_non_null(strstr(r.description, "; preconditioner_desc.singular needs an A"));
+  options.singular = 0;
+  options.single = 1;
+  desc.max_iterations = 2;
+  r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+  assert_int_equal(r.stop, MERBIT_STOP_CAP);
+  assert_non_null(strstr(r.description, "; preconditioner_desc.single may be"));
 }
 
 /* ---- Failures ---------------------------------------------------------------------------- */
@@ -762,7 +768,7 @@ static const struct CMUnitTest preconditioner_cases[] = {
     cmocka_unit_test(test_bad_matrices),  cmocka_unit_test(test_refusals),
     cmocka_unit_test(test_description),   cmocka_unit_test(test_small),
     cmocka_unit_test(test_too_large),     cmocka_unit_test(test_block_size),
-    cmocka_unit_test(test_tiny),          cmocka_unit_test(test_not_singular),
+    cmocka_unit_test(test_tiny),          cmocka_unit_test(test_hints),
 };
 
 #endif /* TEST_SOLVE_PRECONDITIONER_CASES_H */
