@@ -31813,17 +31813,17 @@ static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merb
 		int steps, mbi_chebyshev *own) {
 	const double *t = p->engine->seen.ring;
 	const double epsilon = p->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
-	double low, high, skew = 0;
-	int size = 0;
+	double low, high;
+	int size = 0, skew = 0;
 	while (size < steps && (size == 0 || t[3 * size + 1] > 1e3 * epsilon * fabs(t[0]))) { size++; }
 	low = mbi_lanczos_value(t, size, 0);
 	high = mbi_lanczos_value(t, size, size - 1);
 	while (--size > 0) {
-		const double differ = fabs(t[3 * size + 2] - t[3 * size + 1]);
-		skew = differ > skew ? differ : skew;
+		const double beta = t[3 * size + 1], error = 100 * epsilon * high * (high / beta);
+		skew |= fabs(t[3 * size + 2] - beta) > sqrt(epsilon) * high + error;
 	}
 	if (p->engine->seen.state.scalar[MBI_PRE_NEGATIVE] > 0 || !(high > 0) || !(high <= DBL_MAX) ||
-			low < -1e3 * epsilon * high || skew > sqrt(epsilon) * high) {
+			low < -1e3 * epsilon * high || skew) {
 		MBI_TRY(mbi_precondition_examine(p, a));
 		return mbi_fail(p->context, MERBIT_INVALID_MATRIX,
 				"Lanczos finds %g to %g for the eigenvalues of D^-1 A, with the diagonal D of "
