@@ -253,7 +253,7 @@ def test_option_refusals():
         ({"near_nullspace": numpy.ones((6, 1))}, "near_nullspace is an option"),
         ({"preconditioner": "amg", "near_nullspace": numpy.ones(6)}, r"near_nullspace has shape \(6,\).*\(6, k\)"),
         ({"preconditioner": "amg", "near_nullspace": numpy.ones((1, 6))}, "near_nullspace has shape"),
-        ({"preconditioner": "amg", "near_nullspace": numpy.full((6, 1), numpy.nan)}, "is not finite"),
+        ({"preconditioner": "amg", "near_nullspace": numpy.full((6, 1), numpy.nan)}, "give finite numbers"),
         ({"preconditioner": "amg", "block_size": 4}, "does not divide the 6 rows"),
         ({"preconditioner": "jacobi", "block_size": 2}, "MERBIT_PRECONDITIONER_JACOBI does not take it"),
         ({"preconditioner": "fsai", "degree": 2}, "MERBIT_PRECONDITIONER_FSAI does not take it"),
