@@ -3604,7 +3604,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "60841b3dbadcdb8dccb775bd9b0653a03a6bf8ce5fd0c341c27790762aad367c"
+#define MBI_KERNEL_HASH "0ae13417946408ea6a45454aad1f0ca78f9bbfb11418531a72a8db54af71e7ae"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8696,12 +8696,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE sum = MBK_ZERO;\nfor (mbk_u32 at = 0; at < width; at += MBK_UNROLL * MBK_PACK) {\n"
 "mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n#endif\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + u * MBK_PACK;\nif (k < count) {\n"
-"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + k * 32);\n#if !MBK_PATTERN\n"
-"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + k * 32);\n#endif\n}\n}\n"
-"MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n",
+"for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + u * MBK_PACK < count) {\n"
+"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + 32 * MBK_PACK * u);\n#if !MBK_PATTERN\n"
+"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + 32 * MBK_PACK * u);\n#endif\n}\n}\n"
+"columns += 32 * MBK_PACK * MBK_UNROLL;\n#if !MBK_PATTERN\nvalues += 32 * MBK_PACK * MBK_UNROLL;\n"
+"#endif\nMBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n",
+"const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n"
 "if (at + u * MBK_PACK + j < count) {\n#if MBK_PATTERN\n"
 "product[u][j] = MBK_UNIT(values, mbk_load_after_wait(x + from));\n#else\n"
 "product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n}\n"
@@ -8722,9 +8723,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u32 slice = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nmbk_release();\n"
 "const MBK_COMPUTE factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
-"if ((mbk_u64)slice * 32 >= a.rows) {\nreturn;\n}\n"
+"if ((mbk_u64)slice * 32 >= a.rows) {\nreturn;\n}\n",
 "const mbk_u32 thread = slice * 32 + mbk_lane();\n"
-"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n",
+"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
 "const mbk_u32 page = mbk_load(a.pages + thread);\n"
 "const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
 "factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
@@ -21544,7 +21545,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 
 static merbit_status mbi_sliced_check(const merbit_plan *plan) {
 	const mbi_nonempty_rows *nonempty = &plan->nonempty;
-	if (nonempty->longest >> 27 != 0 ||
+	if (nonempty->longest > INT32_MAX ||
 			nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
 		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
 				"slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
@@ -31149,16 +31150,15 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
 	if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
 		mbi_setup_release(solver);
 		mbi_recorded_destroy(solver);
-		mbi_device_release(context, solver->single_there);
 		mbi_program_destroy(context, &solver->gpu.program);
 		mbi_device_leave(context);
 	}
 	merbit_plan_destroy(solver->plan);
 	solver->plan = NULL;
-	if (!mbi_solve_on_gpu(solver)) {
-		mbi_solve_release_memory(solver);
-	} else if (mbi_device_enter_alive(context)) {
-		mbi_solve_release_memory(solver);
+	if (!mbi_solve_on_gpu(solver)) { mbi_solve_release_memory(solver); }
+	if ((mbi_solve_on_gpu(solver) || solver->single_there != 0) && mbi_device_enter_alive(context)) {
+		if (mbi_solve_on_gpu(solver)) { mbi_solve_release_memory(solver); }
+		mbi_device_release(context, solver->single_there);
 		mbi_device_leave(context);
 	}
 	solver->single_there = 0;

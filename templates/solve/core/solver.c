@@ -242,7 +242,6 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
     mbi_setup_release(solver);
     mbi_recorded_destroy(solver);
-    mbi_device_release(context, solver->single_there);
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
@@ -250,8 +249,13 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->plan = NULL;
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
-  } else if (mbi_device_enter_alive(context)) {
-    mbi_solve_release_memory(solver);
+  }
+  if ((mbi_solve_on_gpu(solver) || solver->single_there != 0) &&
+      mbi_device_enter_alive(context)) {
+    if (mbi_solve_on_gpu(solver)) {
+      mbi_solve_release_memory(solver);
+    }
+    mbi_device_release(context, solver->single_there);
     mbi_device_leave(context);
   }
   solver->single_there = 0;

@@ -49,7 +49,7 @@ MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {
 
 // Returns the sum of the `count` nonzeros of a row in a slice of width `width`. Nonzero k is at
 // k / MBK_PACK * 32 * MBK_PACK + k % MBK_PACK of `values`, and its column at the same place of
-// `columns`. Rows have fewer than 2^27 nonzeros (mbi_sliced_check), so places have 32 bits.
+// `columns`.
 template <class T>
 MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
                                       const MBK_VECTOR *x, mbk_u32 base, mbk_u32 count,
@@ -62,14 +62,17 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
 #endif
 #pragma unroll
     for (int u = 0; u < MBK_UNROLL; u++) {
-      const mbk_u32 k = at + u * MBK_PACK;
-      if (k < count) {
-        column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + k * 32);
+      if (at + u * MBK_PACK < count) {
+        column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + 32 * MBK_PACK * u);
 #if !MBK_PATTERN
-        value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + k * 32);
+        value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + 32 * MBK_PACK * u);
 #endif
       }
     }
+    columns += 32 * MBK_PACK * MBK_UNROLL;
+#if !MBK_PATTERN
+    values += 32 * MBK_PACK * MBK_UNROLL;
+#endif
     MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];
 #pragma unroll
     for (int u = 0; u < MBK_UNROLL; u++) {
