@@ -4,15 +4,16 @@
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
  * check: the host reads the state, calls the progress callback and decides how to go on. */
 
-/* The launches of an iteration in launch_seconds of the profile: those of a product, and as many
- * of vector kernels. */
+/* The launches of an iteration in launch_seconds of the profile: those of a product, and as
+ * many of vector kernels. */
 #define MBI_SOLVE_LAUNCHES 2
 /* How often the goal may be lowered before the recurrence is restarted. */
 #define MBI_SOLVE_TIGHTENINGS 6
 
 /* Returns the solver's memory as of the last convergence check. */
 
-MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
+MBI_NOINLINE MBI_INTERNAL const mbi_solve_memory *
+mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
