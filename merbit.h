@@ -511,15 +511,16 @@
  * alive. The view itself does not: make nothing more from it after the matrix is destroyed.
  *
  * Arrays of your own (`owner` is NULL) are borrowed. Later products read them, and so does
- * merbit_plan_update_values. Keep them, unchanged, until every plan and solver made from them is
- * destroyed. How much of them a plan copies depends on its method, so a change in place reaches
- * some products and not others. For new values, use merbit_plan_update_values or
- * merbit_solver_update_values, which copy them; for another structure, make another plan. There is
- * one exception: products on CUDA do not read arrays in host memory again. Such arrays may go once
- * the plan is made, unless the plan is to take new values of a COO, of 64-bit columns or of blocks,
- * or a solver is to take new values. merbit_matrix_create, merbit_matrix_transpose and
- * merbit_matrix_create_bsr copy. merbit_pagerank and merbit_eigen read arrays only until they
- * return.
+ * merbit_plan_update_values. Keep them, unchanged, until every plan, solver and preconditioner made
+ * from them is destroyed. How much of them a plan copies depends on its method, so a change in
+ * place reaches some products and not others. For new values, use merbit_plan_update_values,
+ * merbit_solver_update_values or merbit_preconditioner_update_values, which copy them; for another
+ * structure, make another plan. There are two exceptions. New values may be written over the old
+ * ones if the update follows before the next product, solve or application. And products on CUDA do
+ * not read arrays in host memory again: such arrays may go once the plan is made, unless the plan
+ * is to take new values of a COO, of 64-bit columns or of blocks, or a solver or preconditioner is
+ * to take new values. merbit_matrix_create, merbit_matrix_transpose and merbit_matrix_create_bsr
+ * copy. merbit_pagerank and merbit_eigen read arrays only until they return.
  *
  * THREADS. Threads may share a context, a matrix and a plan. Products of one plan that run at the
  * same time need a workspace each (merbit_workspace_create); so do products in different streams
@@ -1068,37 +1069,43 @@ typedef enum merbit_solver_method {
   MERBIT_SOLVER_GMRES = 3     /* any square A, restarted: Saad, Schultz 1986 */
 } merbit_solver_method;
 
-/* A preconditioner M, which approximates A. "Which preconditioner to take" in the guide compares
- * them. */
+/* A preconditioner M, which approximates A. "Which preconditioner to take when" in the guide
+ * compares them. */
 typedef enum merbit_preconditioner_kind {
   MERBIT_PRECONDITIONER_NONE = 0,
   MERBIT_PRECONDITIONER_JACOBI = 1,       /* the diagonal of A, which must have no zero */
   MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* square blocks along the diagonal, inverted once */
   MERBIT_PRECONDITIONER_CALLBACK = 3,     /* your function, solver_desc.apply */
-  MERBIT_PRECONDITIONER_CHEBYSHEV = 4,    /* A symmetric positive definite: a polynomial in A */
+  MERBIT_PRECONDITIONER_CHEBYSHEV = 4,    /* A symmetric positive definite: a polynomial in A
+                                             (Golub, Varga 1961) */
   MERBIT_PRECONDITIONER_FSAI = 5,         /* A symmetric positive definite: a sparse approximate
-                                             inverse, in two factors */
-  MERBIT_PRECONDITIONER_AMG = 6           /* algebraic multigrid by smoothed aggregation */
+                                             inverse in two factors (Kolotilina, Yeremin 1993) */
+  MERBIT_PRECONDITIONER_AMG = 6           /* A nearly symmetric, without zeros on the diagonal:
+                                             algebraic multigrid by smoothed aggregation (Vanek,
+                                             Mandel, Brezina 1996) */
 } merbit_preconditioner_kind;
 
-/* Options of merbit_preconditioner_create. `kind` must be set, to neither NONE nor CALLBACK. */
+/* Options of merbit_preconditioner_create, where `kind` must be set, to neither NONE nor CALLBACK;
+ * and of a solver's preconditioner (solver_desc.precondition). */
 typedef struct merbit_preconditioner_desc {
   merbit_preconditioner_kind kind;
   merbit_side side;  /* where it is applied; AUTO: the context's side */
   int single;        /* nonzero: M of an F64 matrix is made, kept and applied in f32, which moves
-                        half the bytes; r and z stay f64 */
-  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node,
-                        whose rows follow one another; 0: 1. Else 0 */
-  int degree;        /* CHEBYSHEV: of the polynomial, up to 32: as many products with A; 0: 4. With
-                        an even one M is positive definite for certain. Else 0 */
+                        half the bytes; r and z stay f64. A's values must be in the range of f32 */
+  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node, up
+                        to 32, whose rows follow one another; 0: 1. Else 0 */
+  int degree;        /* CHEBYSHEV: the degree of the polynomial, up to 32; M takes as many products
+                        with A; 0: 4. If it is even, M is always positive definite. Else 0 */
   const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
-                                   body modes in elasticity: near_nullspace_count columns of rows
-                                   elements in host memory, which are read until create returns.
-                                   NULL: one for each unknown of a node, constant */
-  int near_nullspace_count;
+                                   body modes in elasticity: near_nullspace_count columns of
+                                   view.rows doubles, one after the other, in host memory, read
+                                   until create returns. NULL: for each unknown of a node the
+                                   vector that is 1 there and 0 elsewhere */
+  int near_nullspace_count;     /* up to 32; 0 if near_nullspace is NULL */
   int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
                         Laplacian does. The mean is subtracted from r and from z, and by a solver
-                        from b and from the first x, so that x has mean 0 */
+                        from b and from the first x: x has mean 0, and its residual is that of the
+                        b without mean */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
 } merbit_preconditioner_desc;
 
@@ -1112,13 +1119,13 @@ typedef struct merbit_preconditioner_info {
   int levels; /* AMG: number of matrices, A included; other kinds: 1 */
   int64_t rows[MERBIT_PRECONDITIONER_LEVELS];     /* of each level's matrix, A first */
   int64_t nonzeros[MERBIT_PRECONDITIONER_LEVELS];
-  double operator_complexity; /* all nonzeros of M's matrices / those of A: about the products with
-                                 A that one application costs in memory */
+  double operator_complexity; /* AMG: nonzeros of all levels' matrices / those of A. Other kinds:
+                                 nonzeros that an application reads / those of A */
   int64_t host_bytes, device_bytes; /* memory that it holds */
   double setup_seconds; /* time of merbit_preconditioner_create, or of the last update of values */
 } merbit_preconditioner_info;
 
-/* Computes z = M^-1 r. r and z have n elements of the solver's type, on the solver's side. On CUDA
+/* Computes z = M^-1 r. r and z have n elements of the matrix's type, on the solver's side. On CUDA
  * the callback enqueues its work on `stream`, a CUstream. The solving thread calls it in every
  * iteration. A nonzero answer ends the solve with MERBIT_CANCELLED. */
 typedef int (*merbit_precondition_callback)(void *user, const void *r, void *z, int64_t n,
@@ -1137,16 +1144,17 @@ typedef struct merbit_solver_desc {
                                   other than JACOBI: M may change between iterations */
   merbit_preconditioner_kind preconditioner;
   const merbit_preconditioner_desc *precondition; /* options of the preconditioner, read until
-                                  create returns; its `kind` is that of `preconditioner` or 0, its
-                                  side the solver's. NULL: defaults; NONE and CALLBACK: NULL */
-  int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
+                                  create returns. Its `kind` must be that of `preconditioner` or 0;
+                                  its side is ignored. NULL: defaults. NONE, CALLBACK: NULL */
+  int block_size;              /* BLOCK_JACOBI: precondition->block_size, which may be set in its
+                                  place. Else 0 */
   merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
   void *apply_user;            /* passed to `apply` */
   int refine;                  /* nonzero, F64 only: iterate in f32, correct by residuals in f64 */
   int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
   int reorder;                 /* reorder the matrix; b and x keep their order. 0: if it pays (for
-                                  example 60 expected solves of four million rows); 1: always;
-                                  -1: never */
+                                  example 60 expected solves of four million rows); 1: always, with
+                                  NONE or JACOBI, neither `single` nor `singular`; -1: never */
   int64_t expected_solves;     /* number of solves to come; 0: 1. The more, the longer the plan
                                   may take */
   merbit_solve_progress progress; /* may be NULL. Gets iteration, estimated residual and seconds
@@ -1528,15 +1536,19 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
  * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
  * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
  * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the matrix has no such
- * preconditioner: the sentence names a zero on the diagonal (JACOBI), a block without an inverse
- * (BLOCK_JACOBI), or what keeps it from being symmetric positive definite (CHEBYSHEV, FSAI).
+ * preconditioner: the sentence names a zero on the diagonal (JACOBI, AMG), a block without an
+ * inverse (BLOCK_JACOBI), a row with Inf or NaN (AMG), or what keeps the matrix from being
+ * symmetric positive definite (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
  * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
- * and makes FSAI.
+ * and makes FSAI. The GPU makes AMG from a CSR with one unknown a node and one near-null-space
+ * vector, the CPU from others.
+ *
  * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
- * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32 or with refine),
- * the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */
+ * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32, with refine or
+ * with a preconditioner in f32), the solver keeps a scaled copy of the values. With CALLBACK only b
+ * is scaled. */
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
                                               const merbit_solver_desc *desc,
                                               merbit_solver **solver);
@@ -1554,8 +1566,8 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
 /* Copies new values for the same structure into the solver, like merbit_plan_update_values, and
- * makes the preconditioner again. After a failure the solver may have some of the new values: give
- * it values again before the next solve. */
+ * makes the preconditioner again; AMG keeps its aggregates. After a failure the solver may have
+ * some of the new values: give it values again before the next solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 /* Computes y = A x with the solver's own plan, for example a residual, so that A needs no second
@@ -1567,9 +1579,10 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
 
 /* Makes a preconditioner M of the square matrix `view` of F64 or F32, for an iteration of your own.
  * A solver makes its own from solver_desc.preconditioner. `desc` must name a kind. The arrays of
- * the view are borrowed and must stay unchanged until the preconditioner is destroyed. The call is
- * complete on return. Fails with MERBIT_INVALID_MATRIX if A has no such preconditioner: the
- * sentence names the row and says what to try. Destroy it with merbit_preconditioner_destroy. */
+ * the view are borrowed and must stay unchanged until the preconditioner is destroyed; OWNERSHIP in
+ * the manual has the exceptions. The call is complete on return. Fails with MERBIT_INVALID_MATRIX
+ * if A has no such preconditioner: the sentence names the row and says what to try. Destroy it with
+ * merbit_preconditioner_destroy. */
 MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
                                                       const merbit_view *view,
                                                       const merbit_preconditioner_desc *desc,
@@ -1583,9 +1596,10 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
                                                      const void *r, void *z, void *stream);
 /* Makes M again from new values for the same structure, as many and in the same order as those of
  * the view; `memory` says where they are, and MERBIT_MEMORY_DEFAULT means where the view's were.
- * Keeps what depends on the structure alone. No application may be running; captured graphs must
- * be captured again. The call is complete on return. After a failure M may have some of the new
- * values: give it values again before the next application. Fails if the view was a pattern. */
+ * They are copied. Keeps what depends on the structure alone, and AMG's aggregates. No application
+ * may be running; captured graphs must be captured again. The call is complete on return. After a
+ * failure M may have some of the new values: give it values again before the next application.
+ * Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */
@@ -3590,7 +3604,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "c003bdcdf5717222f6584161fe625539ea5420fc2008f7fac0dfc1c2bf8cf241"
+#define MBI_KERNEL_HASH "60841b3dbadcdb8dccb775bd9b0653a03a6bf8ce5fd0c341c27790762aad367c"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5529,17 +5543,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; "
 "const double *values; mbk_u32 lanes; mbk_u32 known; double theta; double *roots; mbk_i32 *links; "
 "mbk_u8 *state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; mbk_u32 "
-"*unsorted, *missing; } mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { "
-"mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, "
-"step; double *v, *u, *w, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; typedef "
-"struct mbk_amg_products_arguments { mbk_u64 nnz; const mbk_i32 *col_ind, *row_ptr; mbk_u64 "
-"*products; } mbk_amg_products_arguments; typedef struct mbk_amg_aggregate_arguments { mbk_u64 "
-"rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 round, first; mbk_u8 *state; "
-"mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; } "
-"mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 rows, "
-"aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *near; mbk_u32 lanes; double "
-"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 "
-"count; const mbk_i32 *places; const double *from; double *to; float *rounded; } "
+"*unsorted, *missing, *wild; } mbk_amg_strength_arguments; typedef struct "
+"mbk_amg_lanczos_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double "
+"*values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *dots, *squares, *alpha, *beta; } "
+"mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments { mbk_u64 nnz; const "
+"mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; typedef struct "
+"mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; "
+"mbk_u32 round, first; mbk_u8 *state; mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, "
+"*joined; } mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 "
+"rows, aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *near; mbk_u32 lanes; "
+"double *coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { "
+"mbk_u64 count; const mbk_i32 *places; const double *from; double *to; float *rounded; } "
 "mbk_amg_move_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void "
 "*row_ptr, *col_ind, *values; mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, "
 "*col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n"
@@ -5580,7 +5594,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
 "}\nreturn most;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
-"bool unsorted = false, finite = true;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"bool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "double most = 0, sum = 0, diagonal = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
@@ -5592,12 +5606,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "diagonal = mbk_amg_sum(diagonal, a.lanes);\n"
 "const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n"
 "sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n",
-"finite &= sum - sum == 0;\nif (at.row < a.rows && at.lane == 0) {\n"
-"a.roots[at.row] = sqrt(most);\na.inverse[at.row] = inverse;\nif (diagonal == 0) {\n"
-"mbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
+"if (at.row < a.rows && at.lane == 0) {\na.roots[at.row] = sqrt(most);\n"
+"a.inverse[at.row] = inverse;\nif (diagonal == 0) {\n"
+"mbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\nif (!(sum - sum == 0)) {\n"
+"mbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
 "bound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
-"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\nif (!finite) {\n"
-"mbk_atomic_max(a.bound, (mbk_u64)0x7ff0000000000000ull);\n}\n}\n\n\n\n\n\n"
+"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
@@ -5613,8 +5627,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
 "filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
 "a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;\n"
-"if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n",
-"}\n\n\n\n\nMBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\n"
+"if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n"
+"}\n\n\n\n\nMBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\n",
 "mbk_u64 h = number + 0x9e3779b97f4a7c15ull;\nh = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\n"
 "h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\nreturn h ^ h >> 33;\n}\n\n\n"
 "MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\nsum = mbk_amg_sum(sum, 32);\n"
@@ -5636,8 +5650,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0;\nif (at.row < a.rows) {\n"
-"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n",
-"const double inverse = mbk_load(a.inverse + j);\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
+"const double inverse = mbk_load(a.inverse + j);\n",
 "sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);\n}\n}\n"
 "sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
 "const double inverse = mbk_load(a.inverse + at.row);\n"
@@ -8280,8 +8294,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ALIGNED\n#error MBK_ALIGNED\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
 "#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
-"#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))\n#else\n"
-"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))\n#endif\n"
+"#define MBK_GATHER(source, column) mbk_load_behind((source) + (column) - MBK_BASE)\n#else\n"
+"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column) - MBK_BASE)\n#endif\n"
 "#endif\n\n\ntemplate <bool full, class T>\n"
 "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
 "if (full && MBK_ALIGNED) {\n"
@@ -8308,26 +8322,27 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
 "? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {\n"
-"const mbk_u32 *const row_id = rows.row_id;\n"
-"const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
+"const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if MBK_EMPTY_ROWS\n"
+"return lane < count ? mbk_load(rows.row_id + rows.from + lane) : 0;\n#else\n"
 "const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
-"mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\n(void)row_id;\n#endif\n"
-"return lane < count ? MBK_ROW_OF(rows.from + lane) : 0;\n}\n\n\n"
+"mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\nreturn 0;\n#endif\n}\n\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {\n"
-"return mbk_lane() < rows.to - rows.from ? rows.y[row] : (MBK_VECTOR)0;\n}\n\n\n\n"
-"template <bool adds, bool full>\n"
+"const mbk_u32 lane = mbk_lane();\n"
+"return lane < rows.to - rows.from ? rows.y[MBK_EMPTY_ROWS ? row : rows.from + lane]\n"
+": (MBK_VECTOR)0;\n}\n\n\n\ntemplate <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "MBK_VECTOR &old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
-"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n\n#if MBK_STREAMING\nmbk_await();\n#endif\n"
-"#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
+"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n"
+"const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n\n#if MBK_STREAMING\nmbk_await();\n"
+"#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
 "const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
-"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
-"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n",
-"#endif\nconst mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
+"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n",
+"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
+"#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nproduct[g][j] = MBK_ZERO;\n"
+"if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
 "product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\nold =\n"
@@ -8409,8 +8424,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
-"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_DOTS) \\\n? 5 * MBK_BLOCKS / 6 \\\n"
+": MBK_BLOCKS)\n\n\n\nMBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -8479,15 +8494,16 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
 "}\n\n\n\n\nMBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
 "MBK_SCALAR alpha, MBK_SCALAR beta) {\n#if MBK_EMPTY_ROWS\n"
-"const mbk_u64 words = (rows + 31) / 32, share = (words + mbk_grid() - 1) / mbk_grid();\n"
-"const mbk_u64 first = mbk_block() * share;\n"
-"const mbk_u64 end = first + share < words ? first + share : words;\nmbk_await();\n"
-"for (mbk_u64 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
-"at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u64 own = at + mbk_lane();\n"
+"const mbk_u32 words = (mbk_u32)((rows + 31) / 32);\n"
+"const mbk_u32 share = (words + mbk_grid() - 1) / mbk_grid();\n"
+"const mbk_u32 first = mbk_block() * share;\n"
+"const mbk_u32 end = first + share < words ? first + share : words;\nmbk_await();\n"
+"for (mbk_u32 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
+"at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u32 own = at + mbk_lane();\n"
 "const mbk_u32 word =\nmbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;\n"
 "#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
 "if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {\n"
-"MBK_COMMIT((at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
+"MBK_COMMIT((mbk_u64)(at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
 "(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -8519,11 +8535,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
 "const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
-"mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);\nmbk_u32 turn = 0;\n\n\n"
-"MBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
-"const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
-"const mbk_u32 slot = turn + warp;\nmbk_u32 ends = 0, row_number = 0;\n\n"
-"if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
+"const mbk_u32 own_tile = mbk_block() * (MBK_WARPS - 1);\nmbk_u32 block_tile = own_tile;\n"
+"mbk_u32 turn = 0;\n\n\nMBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
+"const mbk_u32 tile = block_tile + warp;\n"
+"const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\nconst mbk_u32 slot = turn + warp;\n"
+"mbk_u32 ends = 0, row_number = 0;\n\n"
+"if (tile < tiles && (block_tile == own_tile || start < end)) {\n"
 "MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
 "ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
 "row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
@@ -8551,8 +8568,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
 "if (lane == 0) {\n"
 "MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
-"block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\nbreak;\n"
-"}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+"block_tile += MBK_WARPS;\nif (begin == end || (mbk_u64)block_tile * MBK_TILE_NONZEROS >= end) {\n"
+"break;\n}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
 "turn = MBK_WARPS - turn;\n}\n}\n\n"
 "typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
@@ -8680,8 +8697,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n#endif\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + u * MBK_PACK;\nif (k < count) {\n"
-"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n#if !MBK_PATTERN\n"
-"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n#endif\n}\n}\n"
+"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + k * 32);\n#if !MBK_PATTERN\n"
+"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + k * 32);\n#endif\n}\n}\n"
 "MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n",
@@ -8703,9 +8720,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "{ MBK_JOIN(mbk_sliced_product_arguments, a, a_slice_start, a_column_start, a_pages, a_length, "
 "a_row_id, a_columns, a_values, a_table, a_x, a_y, a_rows, a_alpha, a_beta)\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
-"const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
+"const mbk_u32 slice = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nmbk_release();\n"
+"const MBK_COMPUTE factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"if ((mbk_u64)slice * 32 >= a.rows) {\nreturn;\n}\n"
+"const mbk_u32 thread = slice * 32 + mbk_lane();\n"
 "const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n",
 "const mbk_u32 page = mbk_load(a.pages + thread);\n"
 "const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
@@ -8714,9 +8732,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
 "values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
 "#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
-"#if MBK_SORTED\nconst mbk_u32 row = mbk_load(a.row_id + thread);\n#else\n"
-"const mbk_u64 row = thread;\n#endif\nmbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\n"
-"const MBK_VECTOR old =\n"
+"const mbk_u32 row = MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\nmbk_await();\n"
+"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\nconst MBK_VECTOR old =\n"
 "beta != (MBK_COMPUTE)0 && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;\n"
 "const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
 "? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
@@ -21527,7 +21544,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 
 static merbit_status mbi_sliced_check(const merbit_plan *plan) {
 	const mbi_nonempty_rows *nonempty = &plan->nonempty;
-	if (nonempty->longest > INT32_MAX ||
+	if (nonempty->longest >> 27 != 0 ||
 			nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
 		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
 				"slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
@@ -27228,6 +27245,13 @@ MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const mer
 }
 
 /* ==== >>spmv/plan/update.c  new values for a plan ==== */
+static merbit_status mbi_plan_check_memory(merbit_context *context, merbit_memory memory) {
+	return (int)memory >= MERBIT_MEMORY_DEFAULT && (int)memory <= MERBIT_MEMORY_DEVICE ? MERBIT_OK
+			: mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+			"`memory` of the new values is %d; use MERBIT_MEMORY_DEFAULT, "
+			"MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE", (int)memory);
+}
+
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
 		merbit_memory memory) {
 	const merbit_view *view;
@@ -27244,6 +27268,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
 				"the new values are NULL; give %" PRId64 " of them", mbi_view_values(view));
 	}
+	MBI_TRY(mbi_plan_check_memory(plan->context, memory));
 	if (memory == MERBIT_MEMORY_DEFAULT) {
 		memory = view->memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
 	}
@@ -28918,119 +28943,6 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ==== */
-#define MBI_SCALE_RANGE 200
-#define MBI_SCALE_RANGE_F32 50
-#define MBI_SCALE_FULL_PRECISION 1e6
-
-static int mbi_scale_is_extreme(double size, int reach) {
-	return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
-}
-
-static int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen) {
-	return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
-			mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
-			: MBI_SCALE_RANGE);
-}
-
-static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
-		void *to) {
-	int64_t k;
-	for (k = 0; k < count; k++) {
-		if (type == MERBIT_F32) {
-			((float *)to)[k] = (float)ldexp((double)((const float *)from)[k], exponent);
-		} else { ((double *)to)[k] = ldexp(((const double *)from)[k], exponent); }
-	}
-}
-
-static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
-	const size_t bytes = mbi_solve_bytes(solver);
-	void *copy = NULL;
-	merbit_status status;
-	if (exponent == 0) { return MERBIT_OK; }
-	MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
-			"a scaled vector", &copy));
-	status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
-	if (status == MERBIT_OK) {
-		mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
-		status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
-	}
-	mbi_release(solver->context, copy);
-	return status;
-}
-
-static int mbi_scale_of_x(const merbit_solver *solver) {
-	return solver->scale - solver->rhs_scale;
-}
-
-static int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
-	const int single = solver->type == MERBIT_F32;
-	const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
-	const double size = ldexp(x_most, mbi_scale_of_x(solver));
-	return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
-			(size < least || size > (single ? FLT_MAX : DBL_MAX));
-}
-
-static int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
-	const int reach =
-			solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
-	if (solver->view.values == NULL || solver->corrects ||
-			solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
-		return 0;
-	}
-	return made == MERBIT_OK ? mbi_scale_is_extreme(solver->norm, reach)
-			: made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
-}
-
-static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
-	const int single = solver->type == MERBIT_F32;
-	const int narrow = single || solver->desc.refine;
-	double most = 0, least = HUGE_VAL;
-	int64_t k;
-	int exponent;
-	for (k = 0; k < count; k++) {
-		const double size =
-				fabs(single ? (double)((const float *)values)[k] : ((const double *)values)[k]);
-		if (!(size <= DBL_MAX)) { return 0; }
-		most = size > most ? size : most;
-		least = size > 0 && size < least ? size : least;
-	}
-	if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
-		return 0;
-	}
-	exponent = -ilogb(most);
-	return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
-}
-
-static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
-		merbit_memory memory, const void **scaled) {
-	merbit_context *context = solver->context;
-	const int there = memory == MERBIT_MEMORY_DEVICE ||
-			(memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
-	const int64_t count = mbi_view_values(&solver->view);
-	const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
-	*scaled = NULL;
-	if (solver->scaled == NULL) {
-		MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
-	}
-	if (there) {
-		MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
-		values = solver->scaled;
-	}
-	solver->scale = mbi_scale_exponent(solver, values, count);
-	if (solver->scale == 0) { return MERBIT_OK; }
-	mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
-	*scaled = solver->scaled;
-	if (there) {
-		if (solver->scaled_there == 0) {
-			MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
-		}
-		MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
-		*scaled = mbi_device_pointer(solver->scaled_there);
-	}
-	return MERBIT_OK;
-}
-
-/* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ==== */
 /* ==== >>solve/precondition/precondition.h ==== */
 #ifndef MBI_PRECONDITION_H
 #define MBI_PRECONDITION_H
@@ -29093,6 +29005,123 @@ static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merb
 
 #endif
 
+#define MBI_SCALE_RANGE 200
+#define MBI_SCALE_RANGE_F32 50
+#define MBI_SCALE_FULL_PRECISION 1e6
+
+static int mbi_scale_is_extreme(double size, int reach) {
+	return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
+}
+
+static int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen) {
+	return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
+			mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
+			: MBI_SCALE_RANGE);
+}
+
+static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
+		void *to) {
+	int64_t k;
+	for (k = 0; k < count; k++) {
+		if (type == MERBIT_F32) {
+			((float *)to)[k] = (float)ldexp((double)((const float *)from)[k], exponent);
+		} else { ((double *)to)[k] = ldexp(((const double *)from)[k], exponent); }
+	}
+}
+
+static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+	const size_t bytes = mbi_solve_bytes(solver);
+	void *copy = NULL;
+	merbit_status status;
+	if (exponent == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
+			"a scaled vector", &copy));
+	status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
+	if (status == MERBIT_OK) {
+		mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
+		status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
+	}
+	mbi_release(solver->context, copy);
+	return status;
+}
+
+static int mbi_scale_of_x(const merbit_solver *solver) {
+	return solver->scale - solver->rhs_scale;
+}
+
+static int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
+	const int single = solver->type == MERBIT_F32;
+	const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
+	const double size = ldexp(x_most, mbi_scale_of_x(solver));
+	return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
+			(size < least || size > (single ? FLT_MAX : DBL_MAX));
+}
+
+static int mbi_scale_narrow(const merbit_solver *solver) {
+	return solver->type == MERBIT_F32 || solver->desc.refine ||
+			(solver->precondition != NULL && solver->precondition->desc.single);
+}
+
+static int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
+	const int reach = mbi_scale_narrow(solver) ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
+	if (solver->view.values == NULL || solver->corrects ||
+			solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+		return 0;
+	}
+	return made == MERBIT_OK ? mbi_scale_is_extreme(solver->norm, reach)
+			: made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
+}
+
+static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
+	const int single = solver->type == MERBIT_F32;
+	const int narrow = mbi_scale_narrow(solver);
+	double most = 0, least = HUGE_VAL;
+	int64_t k;
+	int exponent;
+	for (k = 0; k < count; k++) {
+		const double size =
+				fabs(single ? (double)((const float *)values)[k] : ((const double *)values)[k]);
+		if (!(size <= DBL_MAX)) { return 0; }
+		most = size > most ? size : most;
+		least = size > 0 && size < least ? size : least;
+	}
+	if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
+		return 0;
+	}
+	exponent = -ilogb(most);
+	return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
+}
+
+static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
+		merbit_memory memory, const void **scaled) {
+	merbit_context *context = solver->context;
+	const int there = memory == MERBIT_MEMORY_DEVICE ||
+			(memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
+	const int64_t count = mbi_view_values(&solver->view);
+	const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
+	*scaled = NULL;
+	if (solver->scaled == NULL) {
+		MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
+	}
+	if (there) {
+		MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
+		values = solver->scaled;
+	}
+	solver->scale = mbi_scale_exponent(solver, values, count);
+	if (solver->scale == 0) { return MERBIT_OK; }
+	mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
+	*scaled = solver->scaled;
+	if (there) {
+		if (solver->scaled_there == 0) {
+			MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
+		}
+		MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
+		*scaled = mbi_device_pointer(solver->scaled_there);
+	}
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ==== */
 typedef struct mbi_setup {
 	const merbit_view *csr;
 	double *blocks;
@@ -29100,7 +29129,7 @@ typedef struct mbi_setup {
 	int width, tasks;
 } mbi_setup;
 
-static double mbi_setup_value(const merbit_view *csr, int64_t k) {
+static double mbi_csr_value(const merbit_view *csr, int64_t k) {
 	return csr->values == NULL ? 1.0
 			: mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
 			: ((const double *)csr->values)[k];
@@ -29121,7 +29150,7 @@ static void mbi_setup_rows(void *argument, int task) {
 		int j;
 		for (j = 0; j < e->width; j++) { entries[j] = 0; }
 		for (k = mbi_row_start(csr, row); k < end; k++) {
-			const double value = mbi_setup_value(csr, k);
+			const double value = mbi_csr_value(csr, k);
 			sum += fabs(value);
 			if (entries != NULL) {
 				const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
@@ -29252,7 +29281,7 @@ static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_
 		double value) {
 	return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
 			"), counted from 0, is %g: %s divides by the diagonal; use another "
-			"solver_desc.preconditioner, or none",
+			"kind of preconditioner, or none",
 			row, row, value, mbi_precondition_name(solver->desc.preconditioner));
 }
 
@@ -29268,8 +29297,8 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 	if (t.bad >= 0 && width == 1) { return mbi_setup_fail_diagonal(solver, t.bad, blocks[t.bad]); }
 	if (t.bad >= 0) {
 		return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "the block of A from row %" PRId64
-				" on, counted from 0, of %d rows, has no inverse; use another "
-				"solver_desc.block_size or preconditioner", t.bad, width);
+				" on, counted from 0, of %d rows, has no inverse; use another block_size "
+				"or kind of preconditioner", t.bad, width);
 	}
 	return MERBIT_OK;
 }
@@ -30350,7 +30379,8 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
 	case MBI_WHY_PRECONDITIONER:
 		(void)snprintf(text, size,
 				"r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
-				"positive: the preconditioner is not symmetric positive definite", state->value, at);
+				"positive: the preconditioner or the matrix is not symmetric positive definite; "
+				"use MERBIT_SOLVER_GMRES", state->value, at);
 		break;
 	case MBI_WHY_SHADOW:
 		(void)snprintf(text, size,
@@ -30977,11 +31007,6 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 				"MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
 				desc->block_size, mbi_precondition_name(desc->preconditioner));
 	}
-	if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
-		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"solver_desc.reorder moves rows, which preconditioners know by their "
-				"numbers; set it to -1, or use another solver_desc.preconditioner");
-	}
 	if (desc->refine &&
 			(desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
 		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -31012,15 +31037,33 @@ static merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *de
 static merbit_status mbi_solver_check_object(merbit_context *context, const merbit_view *view,
 		const merbit_solver_desc *desc) {
 	const merbit_preconditioner_kind kind = desc->preconditioner;
+	const merbit_preconditioner_desc *given = desc->precondition;
 	merbit_preconditioner_desc own;
-	if (desc->precondition != NULL &&
-			(kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK ||
-			(desc->precondition->kind != MERBIT_PRECONDITIONER_NONE &&
-			desc->precondition->kind != kind))) {
+	if (given != NULL &&
+			(kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.precondition is given with kind %d, but "
-				"solver_desc.preconditioner is %s; make them equal, or set one to 0",
-				(int)desc->precondition->kind, mbi_precondition_name(kind));
+				"solver_desc.precondition is given, but solver_desc.preconditioner is %s, "
+				"which has no options; set the kind there, or precondition to NULL",
+				mbi_precondition_name(kind));
+	}
+	if (given != NULL && given->kind != MERBIT_PRECONDITIONER_NONE && given->kind != kind) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.precondition is of kind %d, but solver_desc.preconditioner is "
+				"%s, %d; make them equal, or set the kind of precondition to 0",
+				(int)given->kind, mbi_precondition_name(kind), (int)kind);
+	}
+	if (given != NULL && given->block_size > 0 && desc->block_size > 0 &&
+			given->block_size != desc->block_size) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.block_size is %d, but its precondition's is %d; set one to 0",
+				desc->block_size, given->block_size);
+	}
+	if (desc->reorder > 0 &&
+			(kind > MERBIT_PRECONDITIONER_JACOBI || mbi_solver_makes_object(desc))) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.reorder moves rows, which preconditioners know by their "
+				"numbers; set it to -1, or use MERBIT_PRECONDITIONER_JACOBI without "
+				"solver_desc.precondition");
 	}
 	own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
 	if (own.singular && desc->refine) {
@@ -31028,7 +31071,7 @@ static merbit_status mbi_solver_check_object(merbit_context *context, const merb
 				"solver_desc.refine is set together with preconditioner_desc.singular, which "
 				"it does not support; set refine to 0");
 	}
-	return desc->precondition != NULL || mbi_solver_makes_object(desc)
+	return given != NULL || mbi_solver_makes_object(desc)
 			? mbi_precondition_check(context, view, &own) : MERBIT_OK;
 }
 
@@ -31604,12 +31647,6 @@ static const mbi_precondition_method mbi_block_jacobi_method = {
 		mbi_pre_blocks_info, NULL};
 
 /* ==== >>solve/precondition/examine.c  preconditioners: why a matrix is not positive definite ==== */
-static double mbi_csr_value(const merbit_view *csr, int64_t k) {
-	return csr->values == NULL ? 1.0
-			: mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
-			: ((const double *)csr->values)[k];
-}
-
 static int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
 	int64_t low = mbi_row_start(csr, row), high = mbi_row_start(csr, row + 1);
 	while (low < high) {
@@ -32107,7 +32144,8 @@ static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsa
 #define MBI_LAMBDA_LEAST 1e-8
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01
-#define MBI_AMG_COARSENING 1.5
+#define MBI_AMG_COARSENING \
+	1.5
 #define MBI_AMG_LEVELS 16
 #define MBI_AMG_COARSEST 256
 #define MBI_AMG_VECTORS_MOST 32
@@ -32671,6 +32709,14 @@ static int64_t mbi_lambda_end(const mbi_lambda *e, int chunk) {
 	return end < e->level->a.rows ? end : e->level->a.rows;
 }
 
+static double mbi_lambda_sum(const mbi_amg_level *level, int64_t row) {
+	const mbi_amg_csr *a = &level->a;
+	double sum = 0;
+	int64_t k;
+	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) { sum += fabs(a->values[k]); }
+	return sum * fabs(level->inverse[row]);
+}
+
 static void mbi_lambda_diagonal(void *argument, int chunk) {
 	mbi_lambda *e = (mbi_lambda *)argument;
 	const mbi_amg_csr *a = &e->level->a;
@@ -32678,13 +32724,12 @@ static void mbi_lambda_diagonal(void *argument, int chunk) {
 	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
 	double most = 0;
 	for (; row < end; row++) {
-		double sum = 0, diagonal = 0;
+		double diagonal = 0, sum;
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			sum += fabs(a->values[k]);
 			diagonal = a->col_ind[k] == row ? a->values[k] : diagonal;
 		}
 		e->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
-		sum *= fabs(e->level->inverse[row]);
+		sum = mbi_lambda_sum(e->level, row);
 		most = sum > most || sum - sum != 0 ? sum : most;
 	}
 	e->parts[chunk] = most;
@@ -32784,16 +32829,17 @@ static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
 	return mbi_amg_largest(alpha, beta, step, e->level->lambda);
 }
 
-static merbit_status mbi_amg_fail_bound(merbit_context *context) {
+static merbit_status mbi_amg_fail_bound(merbit_context *context, int64_t row, int64_t rows) {
 	return mbi_fail(context, MERBIT_INVALID_MATRIX,
-			"the matrix has entries that are Inf or NaN, or too large or small for their "
-			"diagonal; multigrid cannot be set up: check the values");
+			"row %" PRId64 ", counted from 0, of the matrix of %" PRId64
+			" rows has entries that are Inf or NaN, or too large for its diagonal; "
+			"multigrid cannot be set up: check the values", row, rows);
 }
 
 static merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
 	return mbi_fail(context, MERBIT_INVALID_MATRIX, "row %" PRId64
-			" has no diagonal entry, or it is 0; multigrid divides by it: use "
-			"MERBIT_PRECONDITIONER_NONE, or add the entry", row);
+			", counted from 0, has no diagonal entry, or it is 0; multigrid divides by "
+			"it: use MERBIT_PRECONDITIONER_NONE, or add the entry", row);
 }
 
 static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
@@ -32813,7 +32859,11 @@ static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *le
 	}
 	if (level->lambda - level->lambda != 0) {
 		mbi_release(context, e.parts);
-		return mbi_amg_fail_bound(context);
+		for (i = 0; i + 1 < rows; i++) {
+			const double sum = mbi_lambda_sum(level, i);
+			if (sum - sum != 0) { break; }
+		}
+		return mbi_amg_fail_bound(context, i, rows);
 	}
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
 		const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),
@@ -33245,7 +33295,7 @@ typedef struct mbk_amg_strength_arguments {
 	mbi_devptr inverse, filtered, scale;
 	double least;
 	mbi_devptr bound;
-	mbi_devptr unsorted, missing;
+	mbi_devptr unsorted, missing, wild;
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {
@@ -33315,6 +33365,7 @@ typedef struct mbi_amg_facts {
 	uint32_t long_rows;
 	uint64_t products;
 	uint32_t missing;
+	uint32_t wild;
 	uint32_t unsorted;
 	uint32_t open;
 	double bound[MBI_AMG_LEVELS];
@@ -33784,6 +33835,7 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
 	arguments.bound = mbi_amg_bound(gpu, level);
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
+	arguments.wild = MBI_AMG_FACT(gpu, wild);
 	return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
 			&arguments);
 }
@@ -33832,7 +33884,9 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
 	if (level == gpu->levels && facts.missing != 0) {
 		return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
 	}
-	if (level->lambda - level->lambda != 0) { return mbi_amg_fail_bound(gpu->context); }
+	if (facts.wild != 0) {
+		return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts.wild, level->a.rows);
+	}
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
 		MBI_TRY(mbi_amg_lanczos(gpu, level));
 		MBI_TRY(mbi_amg_read(gpu, &facts));
@@ -34897,19 +34951,26 @@ static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_vie
 	return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
 }
 
+static merbit_status mbi_wrapped_made(merbit_preconditioner *p, merbit_status status) {
+	char sentence[MERBIT_MESSAGE_SIZE];
+	if (status != MERBIT_INVALID_MATRIX || !mbi_wrapped_single(p)) { return status; }
+	mbi_error_clear(p->context, sentence, sizeof sentence);
+	return mbi_fail(p->context, status, "in f32, for preconditioner_desc.single: %s", sentence);
+}
+
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
 	merbit_preconditioner_desc desc = p->desc;
 	merbit_view inside;
 	p->engine->v.from = p->desc.singular != 0;
 	p->engine->v.to = mbi_wrapped_single(p);
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
+	return mbi_wrapped_made(p, mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner));
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
 	merbit_view inside;
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_precondition_renew(p->inner, &inside);
+	return mbi_wrapped_made(p, mbi_precondition_renew(p->inner, &inside));
 }
 
 static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, void *z,
@@ -34982,8 +35043,8 @@ static merbit_status mbi_precondition_check(merbit_context *context, const merbi
 			(int)desc->kind > MERBIT_PRECONDITIONER_AMG ||
 			desc->kind == MERBIT_PRECONDITIONER_CALLBACK) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_AMG or another kind "
-				"that is no function of yours", (int)desc->kind);
+				"preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_JACOBI, _BLOCK_JACOBI, "
+				"_CHEBYSHEV, _FSAI or _AMG", (int)desc->kind);
 	}
 	if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -35006,11 +35067,6 @@ static merbit_status mbi_precondition_check(merbit_context *context, const merbi
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"preconditioner_desc.block_size is %d, which does not divide the %" PRId64
 				" rows of the matrix; use the number of unknowns of a node", desc->block_size, view->rows);
-	}
-	if (mbi_precondition_method_of(desc->kind) == NULL) {
-		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"%s is not built in this version; use MERBIT_PRECONDITIONER_JACOBI",
-				mbi_precondition_kinds[desc->kind]);
 	}
 	return MERBIT_OK;
 }
@@ -35140,25 +35196,40 @@ static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merb
 	return MERBIT_OK;
 }
 
+static merbit_status mbi_precondition_check_update(const merbit_preconditioner *p,
+		const void *values, merbit_memory memory) {
+	if (p->view.values == NULL || (values == NULL && p->view.nnz > 0)) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, p->view.values == NULL
+				? "the preconditioner is that of a pattern of ones; make one from a " "view with values"
+				: "merbit_preconditioner_update_values: `values` is NULL; give as many "
+				"as the view has");
+	}
+	if (memory == MERBIT_MEMORY_DEVICE && p->context->side != MERBIT_SIDE_CUDA) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_preconditioner_update_values: `memory` is MERBIT_MEMORY_DEVICE, but "
+				"the context computes on the CPU; use MERBIT_MEMORY_HOST");
+	}
+	return mbi_plan_check_memory(p->context, memory);
+}
+
 MERBIT_API merbit_status merbit_preconditioner_update_values(
 		merbit_preconditioner *preconditioner, const void *values, merbit_memory memory) {
 	merbit_preconditioner *p = preconditioner;
 	merbit_view view;
 	merbit_status status;
 	void *own = NULL;
+	int device;
 	if (p == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	if (p->view.values == NULL || (values == NULL && p->view.nnz > 0)) {
-		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, p->view.values == NULL
-				? "the preconditioner is that of a pattern of ones; make one from a view " "with values"
-				: "merbit_preconditioner_update_values: `values` is NULL");
-	}
+	MBI_TRY(mbi_precondition_check_update(p, values, memory));
 	view = p->view;
 	view.values = values;
-	MBI_TRY(mbi_precondition_enter(p));
+	device = mbi_precondition_on_gpu(p) || memory == MERBIT_MEMORY_DEVICE ||
+			view.memory == MERBIT_MEMORY_DEVICE;
+	if (device) { MBI_TRY(mbi_device_enter(p->context)); }
 	status = mbi_setup_move_values(p->context, memory, &view, &own);
 	status = status == MERBIT_OK ? mbi_precondition_renew(p, &view) : status;
 	mbi_setup_release_values(p->context, &view, own);
-	mbi_precondition_leave(p);
+	if (device) { mbi_device_leave(p->context); }
 	return status;
 }
 
@@ -35325,6 +35396,7 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
 	const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
 	merbit_plan_info inner_plan;
+	int singular = 0;
 	result->prepare_seconds = solver->prepare_seconds;
 	result->iterate_seconds = mbi_seconds() - solver->started;
 	result->synchronizations = solver->synchronizations;
@@ -35343,9 +35415,15 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
 		merbit_preconditioner_info info;
 		(void)merbit_preconditioner_get_info(iterating->precondition, &info);
 		result->device_bytes += info.device_bytes;
+		singular = iterating->precondition->desc.singular;
 	}
 	if (solver->n > 0) {
 		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
+	}
+	if (singular && result->stop != MERBIT_STOP_CONVERGED && result->stop != MERBIT_STOP_CANCELLED) {
+		const size_t used = strlen(result->description);
+		(void)snprintf(result->description + used, sizeof result->description - used,
+				"; preconditioner_desc.singular needs an A that takes the constant vector to 0");
 	}
 }
 

@@ -107,7 +107,7 @@ class Source:
         self.plans: dict[Any, _core.Plan] = {}
         self.recent: Optional[_core.Plan] = None
         self.products: dict[str, dict[type, Any]] = {operation: {} for operation in OPERATIONS}
-        self.solver: Optional[tuple[Any, threading.Lock, _core.Solver]] = None
+        self.solver: Optional[tuple[Any, threading.Lock, _core.Solver, Any]] = None
         self.libraries: set[Library] = set()  # those whose GPU arrays have been multiplied
         self.lock = threading.RLock()
 

@@ -18,6 +18,7 @@ STOPS = ("converged", "cap", "cancelled", "not_finite", "stagnated", "breakdown"
 SOLVERS = {"cg": 1, "bicgstab": 2, "gmres": 3}
 PRECONDITIONERS = {None: 0, "jacobi": 1, "block_jacobi": 2, "chebyshev": 4, "fsai": 5, "amg": 6}
 CALLBACK = 3
+OPTIONS = ("block_size", "degree", "near_nullspace", "single", "singular")  # of preconditioners with a name
 WHICH = {"LM": 0, "LA": 1, "SA": 2, "BE": 3}
 EIGEN_METHODS = {"lanczos": 0, "power": 1}
 Progress = Union[None, Callable[[int, float, float], object], Any]
@@ -117,14 +118,25 @@ def _preconditioner(M: Any, source: Source, library: Library, device: int) -> Ca
     return call
 
 
+def _near(vectors: Any, rows: int) -> Optional[numpy.ndarray]:
+    """The near-null-space as merbit takes it: a row for each vector."""
+    if vectors is None:
+        return None
+    near = numpy.asarray(vectors, dtype=numpy.float64)
+    if near.ndim != 2 or near.shape[0] != rows:
+        raise bad_argument(f"near_nullspace has shape {near.shape}; give the vectors as columns of a ({rows}, k) array")
+    return numpy.ascontiguousarray(near.T)
+
+
 def _solver(
     source: Source, method: int, options: dict[str, Any], library: Library, device: int
 ) -> tuple[threading.Lock, _core.Solver]:
     """The solver that the matrix keeps, locked, if it fits; else a new one."""
     preconditioner = options["preconditioner"]
     known = preconditioner is None or isinstance(preconditioner, str)
-    # The solver that is kept holds its function, so that no other has the same identity.
-    named = {**options, "preconditioner": preconditioner if known else id(preconditioner)}
+    # The solver that is kept holds its function, and its near-null-space, so that no other has the same identity.
+    given = options["near_nullspace"]
+    named = {**options, "preconditioner": preconditioner if known else id(preconditioner), "near_nullspace": id(given)}
     key = (method, device, tuple(named.items()), library.name)
     with source.lock:
         if source.solver is not None and source.solver[0] == key and source.solver[1].acquire(blocking=False):
@@ -133,6 +145,13 @@ def _solver(
             raise bad_argument(
                 f"preconditioner is {preconditioner!r}; it must be one of {list(PRECONDITIONERS)} or a function"
             )
+        for name in OPTIONS if not isinstance(preconditioner, str) else ():
+            if given is not None if name == "near_nullspace" else options[name]:
+                raise bad_argument(
+                    f"{name} is an option of preconditioners with a name, but preconditioner is {preconditioner!r}; "
+                    f'name one, for example "amg", or leave {name} out'
+                )
+        near = _near(given, source.parts.shape[0])
         apply = None if known else _preconditioner(preconditioner, source, library, device)
         if apply is not None and device == HOST and source.context.device is not None:
             raise not_supported(
@@ -148,11 +167,13 @@ def _solver(
                 "host_vectors": device == HOST,
                 "preconditioner": PRECONDITIONERS[preconditioner] if known else CALLBACK,
                 "apply": apply,
+                "near_nullspace": 0 if near is None else near.ctypes.data,
+                "near_nullspace_count": 0 if near is None else len(near),
             },
         )
         lock = threading.Lock()
         lock.acquire()
-        source.solver = (key, lock, solver)
+        source.solver = (key, lock, solver, given)
         return lock, solver
 
 
@@ -195,6 +216,8 @@ def cg(
     max_iterations: int = 0,
     preconditioner: Any = None,
     block_size: int = 0,
+    degree: int = 0,
+    near_nullspace: Any = None,
     single: bool = False,
     singular: bool = False,
     refine: bool = False,
@@ -205,14 +228,17 @@ def cg(
 ) -> tuple[Any, SolveInfo]:
     """Solves A x = b by conjugate gradients, for symmetric positive definite A. Returns x and how it went.
 
-    A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. b: a NumPy, CuPy or PyTorch vector of A's type;
-    x is the same. x0: where to begin; None: zero. tolerance: for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5. max_iterations: 0:
-    20000. preconditioner: None, "jacobi", "block_jacobi" (with block_size rows, 4 if 0), "chebyshev", "fsai", "amg" (of
-    block_size unknowns a node), or a function z = M(r) or an object with matvec. single: the preconditioner computes in
-    float32 inside float64. singular: A takes the constant vector to 0, as a Laplacian does; b and x lose their mean. refine: iterate in float32, correct in float64. deterministic: equal bits in every run. reorder:
-    1 always, -1 never, 0 if it pays for expected_solves. progress: called with (iteration, residual, seconds) about ten
-    times a second on the GPU, after each check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration;
-    Ctrl-C ends it with KeyboardInterrupt. The matrix keeps the solver, so that further solves prepare nothing.
+    A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. b: a NumPy, CuPy or PyTorch vector of A's type; x
+    is the same. x0: where to begin; None: zero. tolerance: for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5.
+    max_iterations: 0: 20000. preconditioner: None, "jacobi", "block_jacobi" (with block_size rows, 4 if 0), "chebyshev" (a
+    polynomial of degree, 4 if 0), "fsai", "amg" (of block_size unknowns a node), or a function z = M(r) or an object with
+    matvec. near_nullspace: for "amg", vectors that A takes nearly to 0, as columns of a NumPy array, for example the rigid
+    body modes of elasticity; read when the solver is made. single: the preconditioner computes in float32 inside float64.
+    singular: A takes the constant vector to 0, as a Laplacian does; b and x lose their mean. refine: iterate in float32,
+    correct in float64. deterministic: equal bits in every run. reorder: 1 always, -1 never, 0 if it pays for
+    expected_solves. progress: called with (iteration, residual, seconds) about ten times a second on the GPU, after each
+    check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration; Ctrl-C ends it with KeyboardInterrupt. The
+    matrix keeps the solver, so that further solves prepare nothing.
     """
     return _solve(
         "cg",
@@ -224,6 +250,8 @@ def cg(
         max_iterations=max_iterations,
         preconditioner=preconditioner,
         block_size=block_size,
+        degree=degree,
+        near_nullspace=near_nullspace,
         single=single,
         singular=singular,
         refine=refine,
@@ -242,6 +270,8 @@ def bicgstab(
     max_iterations: int = 0,
     preconditioner: Any = None,
     block_size: int = 0,
+    degree: int = 0,
+    near_nullspace: Any = None,
     single: bool = False,
     singular: bool = False,
     refine: bool = False,
@@ -261,6 +291,8 @@ def bicgstab(
         max_iterations=max_iterations,
         preconditioner=preconditioner,
         block_size=block_size,
+        degree=degree,
+        near_nullspace=near_nullspace,
         single=single,
         singular=singular,
         refine=refine,
@@ -280,6 +312,8 @@ def gmres(
     max_iterations: int = 0,
     preconditioner: Any = None,
     block_size: int = 0,
+    degree: int = 0,
+    near_nullspace: Any = None,
     single: bool = False,
     singular: bool = False,
     refine: bool = False,
@@ -301,6 +335,8 @@ def gmres(
         max_iterations=max_iterations,
         preconditioner=preconditioner,
         block_size=block_size,
+        degree=degree,
+        near_nullspace=near_nullspace,
         single=single,
         singular=singular,
         refine=refine,

@@ -111,18 +111,15 @@ typedef struct mpy_solver {
 static PyTypeObject *solver_type;
 
 static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"context",    "view",
-                          "method",     "host_vectors",
-                          "tolerance",  "max_iterations",
-                          "restart",    "preconditioner",
-                          "block_size", "apply",
-                          "refine",     "deterministic",
-                          "reorder",    "expected_solves",
-                          "single",     "singular",
-                          NULL};
+  static char *names[] = {
+      "context",        "view",          "method",         "host_vectors",         "tolerance",
+      "max_iterations", "restart",       "preconditioner", "block_size",           "apply",
+      "refine",         "deterministic", "reorder",        "expected_solves",      "single",
+      "singular",       "degree",        "near_nullspace", "near_nullspace_count", NULL};
   PyObject *context, *view, *apply = Py_None;
   int method, host_vectors = 0, preconditioner = 0;
   long long expected = 0;
+  unsigned long long near = 0; /* the address of the near-null-space */
   merbit_solver_desc desc;
   merbit_preconditioner_desc options;
   merbit_status status;
@@ -132,10 +129,11 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   memset(&desc, 0, sizeof desc);
   memset(&options, 0, sizeof options);
   if (!PyArg_ParseTupleAndKeywords(
-          arguments, keywords, "O!O!i|idiiiiOiiiLpp:Solver", names, mpy_context_type, &context,
-          mpy_view_type, &view, &method, &host_vectors, &desc.tolerance, &desc.max_iterations,
-          &desc.restart, &preconditioner, &desc.block_size, &apply, &desc.refine,
-          &desc.deterministic, &desc.reorder, &expected, &options.single, &options.singular)) {
+          arguments, keywords, "O!O!i|idiiiiOiiiLppiKi:Solver", names, mpy_context_type,
+          &context, mpy_view_type, &view, &method, &host_vectors, &desc.tolerance,
+          &desc.max_iterations, &desc.restart, &preconditioner, &options.block_size, &apply,
+          &desc.refine, &desc.deterministic, &desc.reorder, &expected, &options.single,
+          &options.singular, &options.degree, &near, &options.near_nullspace_count)) {
     return NULL;
   }
   self = (mpy_solver *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
@@ -153,7 +151,11 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   desc.side = self->context->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
   desc.vector_memory = host_vectors ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
   desc.preconditioner = (merbit_preconditioner_kind)preconditioner;
-  desc.precondition = options.single || options.singular ? &options : NULL;
+  options.near_nullspace = (const double *)(uintptr_t)near;
+  if (preconditioner != MERBIT_PRECONDITIONER_NONE &&
+      preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
+    desc.precondition = &options;
+  }
   desc.expected_solves = expected;
   desc.apply = self->watch.apply != NULL ? on_apply : NULL;
   desc.apply_user = desc.apply != NULL ? &self->watch : NULL;

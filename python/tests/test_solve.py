@@ -202,7 +202,7 @@ def test_progress(random):
             call(progress=fail)
 
 
-@pytest.mark.parametrize("kind", ["chebyshev", "fsai"])
+@pytest.mark.parametrize("kind", ["chebyshev", "fsai", "amg"])
 @pytest.mark.parametrize("single", [False, True])
 def test_preconditioner_kinds(kind, single):
     """They need fewer iterations than Jacobi, in float32 too; a Laplacian is solved up to a constant."""
@@ -219,6 +219,47 @@ def test_preconditioner_kinds(kind, single):
     left = b - b.mean()
     assert info.stop == "converged" and abs(x.mean()) <= 1e-9 * abs(x).max()
     assert numpy.linalg.norm(left - graph @ x) <= 1.001e-8 * numpy.linalg.norm(left)
+
+
+def test_preconditioner_options():
+    """Each option reaches the preconditioner, which then needs fewer iterations."""
+    n = 30
+    path = scipy.sparse.diags([-numpy.ones(n - 1), numpy.full(n, 2.0), -numpy.ones(n - 1)], [-1, 0, 1])
+    grid = scipy.sparse.kronsum(path, path).tocsr()
+    nodes = scipy.sparse.kron(grid, [[2.0, 1.0], [1.0, 2.0]]).tocsr()
+    scales = 1.0 + numpy.arange(n * n) % 7
+    uneven = (scipy.sparse.diags(1 / scales) @ grid @ scipy.sparse.diags(1 / scales)).tocsr()
+
+    def iterations(S, **options):
+        x, info = merbit.cg(S, S @ (numpy.arange(S.shape[0]) % 5.0), tolerance=1e-8, **options)
+        assert info.converged
+        return info.iterations
+
+    assert iterations(nodes, preconditioner="amg", block_size=2) < iterations(nodes, preconditioner="amg")
+    assert iterations(grid, preconditioner="chebyshev", degree=8) < iterations(grid, preconditioner="chebyshev")
+    near = scales[:, None]
+    assert iterations(uneven, preconditioner="amg", near_nullspace=near) < iterations(uneven, preconditioner="amg")
+    # The solver that a matrix keeps is for its options.
+    A, b = merbit.csr(uneven), uneven @ numpy.ones(n * n)
+    kept = [merbit.cg(A, b, preconditioner="amg", near_nullspace=v, tolerance=1e-8)[1].iterations for v in (None, near, near)]
+    assert kept[0] > kept[1] == kept[2]
+
+
+def test_option_refusals():
+    S, b = scipy.sparse.eye(6).tocsr(), numpy.ones(6)
+    for options, sentence in [
+        ({"single": True}, "single is an option of preconditioners with a name, but preconditioner is None"),
+        ({"preconditioner": lambda r: r, "degree": 2}, "degree is an option"),
+        ({"near_nullspace": numpy.ones((6, 1))}, "near_nullspace is an option"),
+        ({"preconditioner": "amg", "near_nullspace": numpy.ones(6)}, r"near_nullspace has shape \(6,\).*\(6, k\)"),
+        ({"preconditioner": "amg", "near_nullspace": numpy.ones((1, 6))}, "near_nullspace has shape"),
+        ({"preconditioner": "amg", "near_nullspace": numpy.full((6, 1), numpy.nan)}, "is not finite"),
+        ({"preconditioner": "amg", "block_size": 4}, "does not divide the 6 rows"),
+        ({"preconditioner": "jacobi", "block_size": 2}, "MERBIT_PRECONDITIONER_JACOBI does not take it"),
+        ({"preconditioner": "fsai", "degree": 2}, "MERBIT_PRECONDITIONER_FSAI does not take it"),
+    ]:
+        with pytest.raises(merbit.ArgumentError, match=sentence):
+            merbit.cg(S, b, **options)
 
 
 def test_preconditioner_refusals():

@@ -483,15 +483,16 @@
  * alive. The view itself does not: make nothing more from it after the matrix is destroyed.
  *
  * Arrays of your own (`owner` is NULL) are borrowed. Later products read them, and so does
- * merbit_plan_update_values. Keep them, unchanged, until every plan and solver made from them is
- * destroyed. How much of them a plan copies depends on its method, so a change in place reaches
- * some products and not others. For new values, use merbit_plan_update_values or
- * merbit_solver_update_values, which copy them; for another structure, make another plan. There is
- * one exception: products on CUDA do not read arrays in host memory again. Such arrays may go once
- * the plan is made, unless the plan is to take new values of a COO, of 64-bit columns or of blocks,
- * or a solver is to take new values. merbit_matrix_create, merbit_matrix_transpose and
- * merbit_matrix_create_bsr copy. merbit_pagerank and merbit_eigen read arrays only until they
- * return.
+ * merbit_plan_update_values. Keep them, unchanged, until every plan, solver and preconditioner made
+ * from them is destroyed. How much of them a plan copies depends on its method, so a change in
+ * place reaches some products and not others. For new values, use merbit_plan_update_values,
+ * merbit_solver_update_values or merbit_preconditioner_update_values, which copy them; for another
+ * structure, make another plan. There are two exceptions. New values may be written over the old
+ * ones if the update follows before the next product, solve or application. And products on CUDA do
+ * not read arrays in host memory again: such arrays may go once the plan is made, unless the plan
+ * is to take new values of a COO, of 64-bit columns or of blocks, or a solver or preconditioner is
+ * to take new values. merbit_matrix_create, merbit_matrix_transpose and merbit_matrix_create_bsr
+ * copy. merbit_pagerank and merbit_eigen read arrays only until they return.
  *
  * THREADS. Threads may share a context, a matrix and a plan. Products of one plan that run at the
  * same time need a workspace each (merbit_workspace_create); so do products in different streams

@@ -24,7 +24,8 @@
 #define MBI_LAMBDA_LEAST 1e-8 /* a smaller beta, relative to the bound, ends it */
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01 /* the bound of a matrix with diagonally dominant rows */
-#define MBI_AMG_COARSENING 1.5  /* a next level that is not smaller by this factor is not made \
+#define MBI_AMG_COARSENING                                                                     \
+  1.5                           /* a next level that is not smaller by this factor is not made \
                                  */
 #define MBI_AMG_LEVELS 16       /* the most levels */
 #define MBI_AMG_COARSEST 256    /* a level of no more rows is solved by its dense inverse */
@@ -144,7 +145,8 @@ MBI_INTERNAL merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_le
 /* solve/amg/lambda.c */
 MBI_INTERNAL double mbi_amg_largest(const double *alpha, const double *beta, int steps,
                                     double most);
-MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context);
+MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context, int64_t row,
+                                              int64_t rows);
 MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row);
 /* Sets level->inverse (allocates it) and level->lambda: the largest row sum of |D^-1 A| if that
  * is at most 2.01, else 1.1 times the estimate of 8 Lanczos steps, if that is smaller. */

@@ -177,6 +177,7 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
   arguments.bound = mbi_amg_bound(gpu, level);
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
+  arguments.wild = MBI_AMG_FACT(gpu, wild);
   return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
                      &arguments);
 }
@@ -228,8 +229,8 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
   if (level == gpu->levels && facts.missing != 0) {
     return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
   }
-  if (level->lambda - level->lambda != 0) {
-    return mbi_amg_fail_bound(gpu->context);
+  if (facts.wild != 0) {
+    return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts.wild, level->a.rows);
   }
   if (level->lambda > MBI_LAMBDA_DOMINANT) {
     MBI_TRY(mbi_amg_lanczos(gpu, level));
@@ -452,7 +453,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *
   return mbi_amg_finish(gpu);
 }
 
-/* Renews the values of the hierarchy for new values of the matrix, which are in GPU memory. */
+/* Renews the values of the hierarchy for new values of the matrix, where `view` has them. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
   mbi_amg_there *a = &gpu->levels[0].a;
   int l;

@@ -4,8 +4,8 @@
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
  * check: the host reads the state, calls the progress callback and decides how to go on. */
 
-/* The launches of an iteration in launch_seconds of the profile: those of a product, and as many
- * of vector kernels. */
+/* The launches of an iteration in launch_seconds of the profile: those of a product, and as
+ * many of vector kernels. */
 #define MBI_SOLVE_LAUNCHES 2
 /* How often the goal may be lowered before the recurrence is restarted. */
 #define MBI_SOLVE_TIGHTENINGS 6
@@ -217,7 +217,8 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
     (void)snprintf(
         text, size,
         "r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
-        "positive: the preconditioner is not symmetric positive definite",
+        "positive: the preconditioner or the matrix is not symmetric positive definite; "
+        "use MERBIT_SOLVER_GMRES",
         state->value, at);
     break;
   case MBI_WHY_SHADOW:

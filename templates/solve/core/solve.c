@@ -4,6 +4,7 @@
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
+
 /* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. Products with a
  * solver's matrix. */
 
@@ -112,6 +113,7 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
   const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
   merbit_plan_info inner_plan;
+  int singular = 0;
   result->prepare_seconds = solver->prepare_seconds;
   result->iterate_seconds = mbi_seconds() - solver->started;
   result->synchronizations = solver->synchronizations;
@@ -130,9 +132,17 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
     merbit_preconditioner_info info;
     (void)merbit_preconditioner_get_info(iterating->precondition, &info);
     result->device_bytes += info.device_bytes;
+    singular = iterating->precondition->desc.singular;
   }
   if (solver->n > 0) {
     mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
+  }
+  if (singular && result->stop != MERBIT_STOP_CONVERGED &&
+      result->stop != MERBIT_STOP_CANCELLED) {
+    const size_t used = strlen(result->description);
+    (void)snprintf(
+        result->description + used, sizeof result->description - used,
+        "; preconditioner_desc.singular needs an A that takes the constant vector to 0");
   }
 }
 

@@ -79,11 +79,6 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
                     desc->block_size, mbi_precondition_name(desc->preconditioner));
   }
-  if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.reorder moves rows, which preconditioners know by their "
-                    "numbers; set it to -1, or use another solver_desc.preconditioner");
-  }
   if (desc->refine &&
       (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -120,15 +115,33 @@ static merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *de
 static merbit_status mbi_solver_check_object(merbit_context *context, const merbit_view *view,
                                              const merbit_solver_desc *desc) {
   const merbit_preconditioner_kind kind = desc->preconditioner;
+  const merbit_preconditioner_desc *given = desc->precondition;
   merbit_preconditioner_desc own;
-  if (desc->precondition != NULL &&
-      (kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK ||
-       (desc->precondition->kind != MERBIT_PRECONDITIONER_NONE &&
-        desc->precondition->kind != kind))) {
+  if (given != NULL &&
+      (kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "solver_desc.precondition is given with kind %d, but "
-                    "solver_desc.preconditioner is %s; make them equal, or set one to 0",
-                    (int)desc->precondition->kind, mbi_precondition_name(kind));
+                    "solver_desc.precondition is given, but solver_desc.preconditioner is %s, "
+                    "which has no options; set the kind there, or precondition to NULL",
+                    mbi_precondition_name(kind));
+  }
+  if (given != NULL && given->kind != MERBIT_PRECONDITIONER_NONE && given->kind != kind) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.precondition is of kind %d, but solver_desc.preconditioner is "
+                    "%s, %d; make them equal, or set the kind of precondition to 0",
+                    (int)given->kind, mbi_precondition_name(kind), (int)kind);
+  }
+  if (given != NULL && given->block_size > 0 && desc->block_size > 0 &&
+      given->block_size != desc->block_size) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.block_size is %d, but its precondition's is %d; set one to 0",
+                    desc->block_size, given->block_size);
+  }
+  if (desc->reorder > 0 &&
+      (kind > MERBIT_PRECONDITIONER_JACOBI || mbi_solver_makes_object(desc))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.reorder moves rows, which preconditioners know by their "
+                    "numbers; set it to -1, or use MERBIT_PRECONDITIONER_JACOBI without "
+                    "solver_desc.precondition");
   }
   own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
   if (own.singular && desc->refine) {
@@ -137,7 +150,7 @@ static merbit_status mbi_solver_check_object(merbit_context *context, const merb
         "solver_desc.refine is set together with preconditioner_desc.singular, which "
         "it does not support; set refine to 0");
   }
-  return desc->precondition != NULL || mbi_solver_makes_object(desc)
+  return given != NULL || mbi_solver_makes_object(desc)
              ? mbi_precondition_check(context, view, &own)
              : MERBIT_OK;
 }

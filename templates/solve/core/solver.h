@@ -204,6 +204,7 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled);
 /* solve/precondition/diagonal.c */
+MBI_INTERNAL double mbi_csr_value(const merbit_view *csr, int64_t k);
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
                                          merbit_matrix **copy, merbit_view *csr);
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,

@@ -114,11 +114,11 @@ static void test_refusals(void **state) {
   double near[9] = {1, 1, 1, 0, 0, NAN, 1, 1, 1};
   mbi_amg_csr a = bed_csr(context, 3, 3, zero, 4);
   (void)state;
-  refuse(&a, &desc, MERBIT_INVALID_MATRIX, "row 1 has no diagonal entry, or it is 0");
+  refuse(&a, &desc, MERBIT_INVALID_MATRIX, "row 1, counted from 0, has no diagonal entry");
   a = bed_csr(context, 3, 3, none, 3);
-  refuse(&a, &desc, MERBIT_INVALID_MATRIX, "row 1 has no diagonal entry, or it is 0");
+  refuse(&a, &desc, MERBIT_INVALID_MATRIX, "row 1, counted from 0, has no diagonal entry");
   a = bed_csr(context, 2, 2, inf, 2);
-  refuse(&a, &desc, MERBIT_INVALID_MATRIX, "Inf or NaN");
+  refuse(&a, &desc, MERBIT_INVALID_MATRIX, "row 1, counted from 0, of the matrix of 2 rows");
   a = bed_csr(context, 3, 3, zero, 4);
   a.values[2] = 1;
   desc.near_nullspace = near;

@@ -406,6 +406,28 @@ static void test_singular(void **state) {
   }
 }
 
+/* A matrix that is not singular does not converge, and the description says what it should be.
+ */
+static void test_not_singular(void **state) {
+  static sparse a;
+  static typed t;
+  static double b[SPARSE_ROWS], x[SPARSE_ROWS];
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_FSAI);
+  merbit_solver_result r;
+  int i;
+  (void)state;
+  a = sparse_mesh(6, 6, 4, 0);
+  for (i = 0; i < a.n; i++) {
+    b[i] = 1 + i % 5;
+  }
+  options.singular = 1;
+  desc.precondition = &options;
+  r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+  assert_int_not_equal(r.stop, MERBIT_STOP_CONVERGED);
+  assert_non_null(strstr(r.description, "preconditioner_desc.singular needs an A"));
+}
+
 /* ---- Failures ---------------------------------------------------------------------------- */
 
 static void expect_refused(const merbit_view *view, const merbit_preconditioner_desc *desc,
@@ -556,12 +578,17 @@ static void test_refusals(void **state) {
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "overlap");
   assert_int_equal(merbit_preconditioner_update_values(p, NULL, MERBIT_MEMORY_HOST),
                    MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "give as many as the view has");
+  assert_int_equal(merbit_preconditioner_update_values(p, a.values, (merbit_memory)9),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "`memory` of the new values is 9");
   assert_int_equal(merbit_preconditioner_get_info(p, NULL), MERBIT_INVALID_ARGUMENT);
   merbit_preconditioner_destroy(p);
   of_solver.precondition = &desc;
   assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
                    MERBIT_INVALID_ARGUMENT);
-  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "MERBIT_PRECONDITIONER_NONE");
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT,
+             "MERBIT_PRECONDITIONER_NONE, which has no options");
   of_solver.preconditioner = MERBIT_PRECONDITIONER_FSAI;
   assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
                    MERBIT_INVALID_ARGUMENT);
@@ -577,6 +604,69 @@ static void test_refusals(void **state) {
   assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
                    MERBIT_NOT_SUPPORTED);
   cpu_expect(context, MERBIT_NOT_SUPPORTED, "reorder");
+  of_solver.preconditioner = MERBIT_PRECONDITIONER_JACOBI; /* as an object */
+  assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
+                   MERBIT_NOT_SUPPORTED);
+  cpu_expect(context, MERBIT_NOT_SUPPORTED, "reorder");
+  of_solver.reorder = 0;
+  of_solver.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  of_solver.block_size = 4;
+  desc.block_size = 8;
+  assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "solver_desc.block_size is 4");
+}
+
+/* The size of blocks may stand in either description. */
+static void test_block_size(void **state) {
+  static sparse a;
+  static typed t;
+  static double b[SPARSE_ROWS], x[2][SPARSE_ROWS];
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_BLOCK_JACOBI);
+  int iterations[3], k, i;
+  (void)state;
+  a = sparse_mesh(6, 6, 4, 0);
+  for (i = 0; i < a.n; i++) {
+    b[i] = 1 + i % 5;
+  }
+  for (k = 0; k < 3; k++) { /* blocks of 4; of 6 by the solver's description; by the other */
+    desc.block_size = k == 1 ? 6 : 0;
+    options.block_size = 6;
+    desc.precondition = k == 2 ? &options : NULL;
+    iterations[k] = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x[k == 2]).iterations;
+  }
+  assert_true(iterations[0] != iterations[1] && iterations[1] == iterations[2]);
+  assert_memory_equal(x[0], x[1], (size_t)a.n * sizeof x[0][0]);
+}
+
+/* Values that f32 does not hold: the solver scales them, the object names f32. */
+static void test_tiny(void **state) {
+  static sparse a, tiny;
+  static typed t;
+  static double b[SPARSE_ROWS], x[SPARSE_ROWS];
+  merbit_preconditioner_desc options = kind_desc(MERBIT_PRECONDITIONER_FSAI);
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_FSAI);
+  merbit_solver_result wanted, r;
+  int exponent, i;
+  (void)state;
+  a = tiny = sparse_mesh(6, 6, 4, 0.4);
+  options.single = 1;
+  desc.precondition = &options;
+  for (i = 0; i < a.n; i++) {
+    b[i] = 1 + i % 5;
+  }
+  wanted = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+  for (exponent = -147; exponent >= -180; exponent -= 33) { /* few bits in f32; none */
+    for (i = 0; i < a.nnz; i++) {
+      tiny.values[i] = ldexp(a.values[i], exponent);
+    }
+    r = solve(typed_view(&t, &tiny, MERBIT_F64), &desc, b, x);
+    expect_solved(&r, &tiny, b, x);
+    assert_int_equal(r.iterations, wanted.iterations);
+  }
+  expect_refused(&t.view, &options, MERBIT_INVALID_MATRIX,
+                 "in f32, for preconditioner_desc.single: A(0, 0)");
 }
 
 /* ---- What it says ------------------------------------------------------------------------ */
@@ -671,7 +761,8 @@ static const struct CMUnitTest preconditioner_cases[] = {
     cmocka_unit_test(test_solver_update), cmocka_unit_test(test_singular),
     cmocka_unit_test(test_bad_matrices),  cmocka_unit_test(test_refusals),
     cmocka_unit_test(test_description),   cmocka_unit_test(test_small),
-    cmocka_unit_test(test_too_large),
+    cmocka_unit_test(test_too_large),     cmocka_unit_test(test_block_size),
+    cmocka_unit_test(test_tiny),          cmocka_unit_test(test_not_singular),
 };
 
 #endif /* TEST_SOLVE_PRECONDITIONER_CASES_H */

@@ -87,10 +87,11 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Fails if lengths or the starts of slices exceed 32 bits. plan->nonempty must be set. */
+/* Fails if the starts of slices, or places within one, exceed 32 bits. plan->nonempty must be
+ * set. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  if (nonempty->longest > INT32_MAX ||
+  if (nonempty->longest >> 27 != 0 ||
       nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
