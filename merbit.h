@@ -2122,7 +2122,8 @@ static const char *mbi_library_error(void) {
 	return text != NULL ? text : "unknown reason";
 }
 
-static int mbi_library_function(void *library, const char *name, void *pointer, size_t size) {
+MBI_NOINLINE static int mbi_library_function(void *library, const char *name,
+		void *pointer, size_t size) {
 	void *symbol = dlsym(library, name);
 	memcpy(pointer, &symbol, size);
 	return symbol != NULL;
@@ -2694,7 +2695,8 @@ static const char *mbi_library_error(void) {
 			? "Windows does not find it, or a library that it needs" : "Windows cannot load it";
 }
 
-static int mbi_library_function(void *library, const char *name, void *pointer, size_t size) {
+MBI_NOINLINE static int mbi_library_function(void *library, const char *name,
+		void *pointer, size_t size) {
 	const FARPROC symbol = GetProcAddress((HMODULE)library, name);
 	memcpy(pointer, &symbol, size);
 	return symbol != NULL;
@@ -3023,7 +3025,7 @@ MERBIT_API const char *merbit_status_text(merbit_status status) {
 	return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
+MBI_NOINLINE static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
 		const char *message) {
 	if (error != NULL) {
 		error->status = status;
@@ -3130,7 +3132,7 @@ static void mbi_default_release(void *user, void *memory) {
 	free(memory);
 }
 
-static void *mbi_allocate(merbit_context *context, size_t bytes) {
+MBI_NOINLINE static void *mbi_allocate(merbit_context *context, size_t bytes) {
 	const size_t all = bytes + MBI_MEMORY_HEAD;
 	char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
 	if (memory == NULL) { return NULL; }
@@ -3150,8 +3152,8 @@ static size_t mbi_memory_bytes(const void *memory) {
 	return all;
 }
 
-static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
-		size_t size, const char *what, void **array) {
+MBI_NOINLINE static merbit_status mbi_allocate_array(merbit_context *context,
+		int64_t count, size_t size, const char *what, void **array) {
 	*array = NULL;
 	if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size) {
 		return mbi_fail(context, MERBIT_OUT_OF_MEMORY,
@@ -3381,7 +3383,7 @@ static mbi_hash mbi_hash_start(void) {
 	return hash;
 }
 
-static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
+MBI_NOINLINE static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
 	const unsigned char *bytes = (const unsigned char *)data;
 	const uint64_t prime = 0x13b;
 	size_t i;
@@ -4135,8 +4137,8 @@ static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
 			search.refused);
 }
 
-static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
-		const char *main_file) {
+MBI_NOINLINE static merbit_status mbi_nvrtc_check(merbit_context *context, int result,
+		const char *call, const char *main_file) {
 	const char *text;
 	if (result == 0) { return MERBIT_OK; }
 	text = context->device.nvrtc.get_error_string(result);
@@ -4252,8 +4254,8 @@ static void mbi_cache_count(merbit_context *context, int64_t *counter) {
 	mbi_mutex_unlock(&context->lock);
 }
 
-static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
-		int error) {
+MBI_NOINLINE static void mbi_cache_error(merbit_context *context, const char *verb,
+		const char *path, int error) {
 	mbi_cache_count(context, &context->cache.errors);
 	mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
 }
@@ -4398,8 +4400,8 @@ static int mbi_cache_load(merbit_context *context, const char *key, size_t key_s
 	return 0;
 }
 
-static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
-		const void *image, size_t size) {
+MBI_NOINLINE static void mbi_cache_store(merbit_context *context, const char *key,
+		size_t key_size, const void *image, size_t size) {
 	const mbi_cache *cache = &context->cache;
 	mbi_cache_head head;
 	mbi_piece pieces[3];
@@ -4742,7 +4744,8 @@ static merbit_status mbi_device_check(merbit_context *context, mbi_curesult resu
 			mbi_driver_error_string(driver, result), advice);
 }
 
-static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
+MBI_NOINLINE static merbit_status mbi_device_attribute(merbit_context *context, int attribute,
+		int *value) {
 	return mbi_device_check(context,
 			context->device.driver.device_get_attribute(value, attribute, context->device.ordinal),
 			"cuDeviceGetAttribute", "asking for the GPU's properties");
@@ -4848,7 +4851,7 @@ static merbit_status mbi_device_enter(merbit_context *context) {
 			"cuCtxPushCurrent", "entering the GPU's context");
 }
 
-static int mbi_device_enter_alive(merbit_context *context) {
+MBI_NOINLINE static int mbi_device_enter_alive(merbit_context *context) {
 	mbi_curesult result;
 	if (mbi_device_lost(context) != 0) { return 0; }
 	result = context->device.driver.ctx_push(context->device.cuda_context);
@@ -4949,8 +4952,8 @@ static mbi_devptr mbi_arena_take(mbi_arena *arena, uint64_t bytes) {
 	return at;
 }
 
-static merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
-		uint64_t bytes, const char *what, mbi_devptr *address) {
+MBI_NOINLINE static merbit_status mbi_arena_allocate(merbit_context *context,
+		mbi_arena *arena, uint64_t bytes, const char *what, mbi_devptr *address) {
 	*address = 0;
 	MBI_TRY(mbi_device_alive(context));
 	*address = mbi_arena_take(arena, bytes);
@@ -10247,8 +10250,8 @@ static merbit_status mbi_programs_create(merbit_context *context,
 	return status;
 }
 
-static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
-		const mbi_preamble *preamble, mbi_program *program) {
+MBI_NOINLINE static merbit_status mbi_program_create(merbit_context *context,
+		const char *main_file, const mbi_preamble *preamble, mbi_program *program) {
 	const mbi_program_wish wish = {main_file, preamble, 1, program};
 	mbi_program_times times = {0, 0};
 	return mbi_programs_create(context, &wish, 1, &times);
@@ -10665,7 +10668,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
+MBI_NOINLINE static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
 		const void *host, size_t bytes, const char *verb) {
 	if (buffer == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	if (host == NULL && bytes > 0) {
@@ -12229,7 +12232,8 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
 	}
 }
 
-static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count, uint32_t most) {
+MBI_NOINLINE static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch,
+		int64_t count, uint32_t most) {
 	int64_t starts[256], i;
 	int shift, byte;
 	if (count <= MBI_SHORT_ROW) {
@@ -13560,8 +13564,8 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context, const 
 }
 
 /* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ==== */
-MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
-		const void *col_ind, const void *values) {
+MBI_NOINLINE MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz,
+		const void *row_ptr, const void *col_ind, const void *values) {
 	merbit_view view;
 	memset(&view, 0, sizeof view);
 	view.rows = rows;
@@ -13593,8 +13597,8 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
 		const void *detail, merbit_matrix **matrix);
 
-static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
-		mbi_matrix_maker maker, const void *detail, merbit_matrix **matrix) {
+MBI_NOINLINE static merbit_status mbi_matrix_checked(merbit_context *context,
+		const merbit_view *view, mbi_matrix_maker maker, const void *detail, merbit_matrix **matrix) {
 	merbit_view host;
 	merbit_status status;
 	if (matrix != NULL) { *matrix = NULL; }
@@ -13650,7 +13654,7 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
 	return none;
 }
 
-MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
+MBI_NOINLINE MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 	merbit_context *context;
 	int64_t left;
 	if (matrix == NULL) { return; }
@@ -13931,7 +13935,7 @@ static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *for
 
 #define MBI_BIG_DIGITS 800
 
-static void mbi_big_scale(mbi_big *big, uint32_t factor, uint32_t addend) {
+MBI_NOINLINE static void mbi_big_scale(mbi_big *big, uint32_t factor, uint32_t addend) {
 	uint64_t carry = addend;
 	int i;
 	for (i = 0; i < big->count; i++) {
@@ -14371,7 +14375,7 @@ static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const c
 	return mbi_expression_append(e, tail);
 }
 
-static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+MBI_NOINLINE static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
 	const int have = e->operand;
 	char head[48];
 	e->operand = wanted;
@@ -15614,7 +15618,7 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
 	return status;
 }
 
-static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+MBI_NOINLINE static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
 	merbit_matrix *entries;
 	merbit_status status;
 	if (view->format != MERBIT_BSR) { return mbi_mm_write_view(out, view); }
@@ -16160,8 +16164,8 @@ static merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
 	return mbi_arena_allocate(plan->context, mbi_plan_arena(plan), bytes, what, address);
 }
 
-static merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
-		int count, mbi_devptr *const *parts, const uint64_t *bytes) {
+MBI_NOINLINE static merbit_status mbi_plan_allocate_parts(merbit_plan *plan,
+		const char *what, int count, mbi_devptr *const *parts, const uint64_t *bytes) {
 	return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts, bytes);
 }
 
@@ -16169,7 +16173,7 @@ MBI_NOINLINE static void mbi_plan_release(merbit_plan *plan, mbi_devptr address)
 	mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
 }
 
-static merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
+MBI_NOINLINE static merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
 		const mbi_preamble *preamble, int parts, mbi_program *program) {
 	const mbi_program_wish wish = {file, preamble, parts, program};
 	return mbi_programs_create(plan->context, &wish, 1, &plan->times);
@@ -16183,8 +16187,8 @@ static int mbi_plan_start(const merbit_plan *plan, int behind) {
 	return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
-		int64_t grid, int threads, unsigned shared_bytes,
+MBI_NOINLINE static merbit_status mbi_plan_launch(merbit_plan *plan, void *function,
+		const char *name, int64_t grid, int threads, unsigned shared_bytes,
 		void *stream, const void *arguments, size_t bytes) {
 	return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
 			stream, arguments, bytes, mbi_plan_start(plan, 0));
@@ -16285,7 +16289,7 @@ static int mbi_plan_vectors(const merbit_plan *plan) {
 	return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-static int mbi_plan_plain(const merbit_plan *plan) {
+MBI_NOINLINE static int mbi_plan_plain(const merbit_plan *plan) {
 	return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
@@ -16305,7 +16309,7 @@ static int mbi_plan_stored(const merbit_plan *plan) {
 			: plan->type == MERBIT_BF16 ? 7 : MBI_VALUES_GENERAL;
 }
 
-static const char *mbi_type_text(merbit_type values, merbit_type sums) {
+MBI_NOINLINE static const char *mbi_type_text(merbit_type values, merbit_type sums) {
 	switch (values) {
 	case MERBIT_F16:
 		return "f16 values with f32 vectors";
@@ -19367,7 +19371,7 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
 			MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
+MBI_NOINLINE static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
 		uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
 	MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
 	*owns = 1;
@@ -19864,7 +19868,7 @@ static void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble, in
 	}
 }
 
-static double mbi_choose_stream(const merbit_plan *plan) {
+MBI_NOINLINE static double mbi_choose_stream(const merbit_plan *plan) {
 	return (16 + mbi_choose_passing(plan)) / 32.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 
@@ -24944,7 +24948,7 @@ MBI_NOINLINE static const mbi_method *mbi_method_find(merbit_method number) {
 
 static int mbi_method_known(merbit_method method) { return mbi_method_find(method) != NULL; }
 
-static int mbi_method_runs(merbit_method method, int cuda) {
+MBI_NOINLINE static int mbi_method_runs(merbit_method method, int cuda) {
 	const mbi_method *row = mbi_method_find(method);
 	return method == MERBIT_METHOD_AUTO ||
 			(row != NULL && (cuda ? row->cuda != NULL : row->cpu != NULL));
@@ -26857,7 +26861,7 @@ static void mbi_plan_free(merbit_plan *plan) {
 	mbi_context_unref(context);
 }
 
-static void mbi_plan_unref(merbit_plan *plan) {
+MBI_NOINLINE static void mbi_plan_unref(merbit_plan *plan) {
 	int64_t left;
 	mbi_mutex_lock(&plan->context->lock);
 	left = --plan->references;
@@ -27327,7 +27331,8 @@ static size_t mbi_plan_memory(const merbit_plan *plan) {
 	return sum;
 }
 
-MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan,
+		merbit_plan_info *info) {
 	if (plan == NULL || info == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	memset(info, 0, sizeof *info);
 	info->side = plan->side;
@@ -28019,8 +28024,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
 	return status;
 }
 
-static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
-		const void *from, void *to, int64_t count, void *stream) {
+MBI_NOINLINE static merbit_status mbi_vector_move(merbit_plan *plan, const char *call,
+		int restore, const void *from, void *to, int64_t count, void *stream) {
 	MBI_TRY(mbi_vector_check(plan, call, from, to, count));
 	if (count == 0) { return MERBIT_OK; }
 	if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory != MERBIT_MEMORY_HOST) {
@@ -28795,7 +28800,8 @@ static void mbi_solve_free(merbit_solver *solver) {
 	solver->bytes = 0;
 }
 
-static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+MBI_NOINLINE static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory,
+		size_t bytes) {
 	if (mbi_solve_on_gpu(solver)) {
 		return mbi_device_zero(solver->context, mbi_device_address(memory), bytes, solver->gpu.stream);
 	}
@@ -29010,7 +29016,7 @@ static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merb
 #define MBI_SCALE_RANGE_F32 50
 #define MBI_SCALE_FULL_PRECISION 1e6
 
-static int mbi_scale_is_extreme(double size, int reach) {
+MBI_NOINLINE static int mbi_scale_is_extreme(double size, int reach) {
 	return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
@@ -29335,8 +29341,8 @@ static merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
 			&arguments, 0, MBI_LAUNCH_COOPERATIVE);
 }
 
-static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
-		double *sums, const int *skip) {
+MBI_NOINLINE static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
+		int with, double *sums, const int *skip) {
 	const void *vectors[1];
 	vectors[0] = solver->v.at[with];
 	return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
@@ -29378,7 +29384,7 @@ static merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int
 			solver->gpu.stream, &arguments);
 }
 
-static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+MBI_NOINLINE static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
 	MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
 			: mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
 	return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
@@ -29991,7 +29997,7 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 			driver->stream_begin_capture_to_graph != NULL;
 }
 
-static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
+MBI_NOINLINE static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
 	return result == 0 ? MERBIT_OK
 			: mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST : MERBIT_DEVICE_ERROR;
 }
@@ -30222,7 +30228,7 @@ static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 #define MBI_SOLVE_LAUNCHES 2
 #define MBI_SOLVE_TIGHTENINGS 6
 
-static const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
+MBI_NOINLINE static const mbi_solve_memory * mbi_solve_checked(const merbit_solver *solver) {
 	return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
@@ -31167,11 +31173,11 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
 	solver->single_values = NULL;
 }
 
-static merbit_status mbi_solver_enter(merbit_solver *solver) {
+MBI_NOINLINE static merbit_status mbi_solver_enter(merbit_solver *solver) {
 	return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
-static void mbi_solver_leave(merbit_solver *solver) {
+MBI_NOINLINE static void mbi_solver_leave(merbit_solver *solver) {
 	if (mbi_solve_on_gpu(solver)) { mbi_device_leave(solver->context); }
 }
 
@@ -31559,11 +31565,11 @@ static int mbi_precondition_on_gpu(const merbit_preconditioner *p) {
 	return p->side == MERBIT_SIDE_CUDA;
 }
 
-static merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
+MBI_NOINLINE static merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
 	return mbi_precondition_on_gpu(p) ? mbi_device_enter(p->context) : MERBIT_OK;
 }
 
-static void mbi_precondition_leave(const merbit_preconditioner *p) {
+MBI_NOINLINE static void mbi_precondition_leave(const merbit_preconditioner *p) {
 	if (mbi_precondition_on_gpu(p)) { mbi_device_leave(p->context); }
 }
 
@@ -31606,8 +31612,8 @@ static merbit_status mbi_precondition_step(merbit_preconditioner *p, int step,
 	return status;
 }
 
-static void mbi_precondition_count(const merbit_solver *engine, const merbit_plan *plan,
-		merbit_preconditioner_info *info) {
+MBI_NOINLINE static void mbi_precondition_count(const merbit_solver *engine,
+		const merbit_plan *plan, merbit_preconditioner_info *info) {
 	merbit_plan_info of_plan;
 	if (engine != NULL) {
 		const int64_t single = engine->single_values != NULL || engine->single_there != 0
@@ -32222,7 +32228,7 @@ typedef struct mbi_amg {
 
 #endif
 
-static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
+MBI_NOINLINE static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
 	mbi_release(context, csr->row_ptr);
 	mbi_release(context, csr->col_ind);
 	mbi_release(context, csr->values);
@@ -32786,7 +32792,7 @@ static void mbi_lambda_subtract(void *argument, int chunk) {
 	e->parts[chunk] = sum;
 }
 
-static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
+MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
 	const int chunks = (int)mbi_block_count(e->level->a.rows, MBI_LAMBDA_CHUNK);
 	double sum = 0;
 	int i;
@@ -33492,8 +33498,8 @@ static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	return mbi_amg_pool_take(context, &gpu->keep, sizeof(mbi_amg_facts), &gpu->facts);
 }
 
-static merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t grid,
-		int threads, size_t shared, const void *arguments) {
+MBI_NOINLINE static merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel,
+		int64_t grid, int threads, size_t shared, const void *arguments) {
 	return mbi_device_launch(gpu->context, gpu->kernels[kernel], mbi_amg_kernel_names[kernel],
 			grid, threads, (unsigned)shared, NULL, arguments);
 }
@@ -33717,7 +33723,7 @@ static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
 	return lanes;
 }
 
-static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
+MBI_NOINLINE static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
 		const void *arguments) {
 	return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
 }
@@ -34959,8 +34965,8 @@ static int mbi_wrapped_single(const merbit_preconditioner *p) {
 	return p->desc.single && p->type == MERBIT_F64;
 }
 
-static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_view *a,
-		merbit_view *inside) {
+MBI_NOINLINE static merbit_status mbi_wrapped_view(merbit_preconditioner *p,
+		const merbit_view *a, merbit_view *inside) {
 	*inside = *a;
 	if (!mbi_wrapped_single(p)) { return MERBIT_OK; }
 	inside->value_type = MERBIT_F32;
@@ -36259,8 +36265,8 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
-		const void *arguments) {
+MBI_NOINLINE static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel,
+		int64_t blocks, const void *arguments) {
 	return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
 			blocks > 0 ? blocks : mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS,
 			MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
@@ -36290,7 +36296,8 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
 	return status;
 }
 
-static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
+MBI_NOINLINE static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target,
+		const void *source) {
 	return source == NULL ? MERBIT_OK : mbi_solve_upload(&run->engine, target, source,
 			(size_t)run->n * mbi_type_size(run->type));
 }

@@ -61,7 +61,7 @@ PETSC_INTERN PetscErrorCode merbit_petsc_return_products(Mat A);
 /* aij.c: the types of matrices */
 PETSC_INTERN PetscErrorCode merbit_petsc_register_types(void);
 
-/* What a preconditioner is made from, beside the entries of the matrix. */
+/* The parts of a preconditioner that are not entries of the matrix. */
 typedef struct {
   merbit_preconditioner_desc desc; /* near_nullspace is set only while it is made */
   PetscObjectId near_nullspace;    /* the MatNullSpace whose vectors AMG takes, or 0 */

@@ -95,7 +95,7 @@ PetscErrorCode merbit_petsc_recipe_open(Mat A, merbit_petsc_recipe *recipe, doub
   PetscCall(MatGetNearNullSpace(A, &near));
   PetscCall(MatNullSpaceGetVecs(near, &constant, &count, &vecs));
   PetscCall(MatGetSize(A, &rows, NULL));
-  PetscCall(PetscMalloc1((count + constant) * rows, vectors));
+  PetscCall(PetscMalloc1((size_t)(count + constant) * (size_t)rows, vectors));
   column = *vectors;
   for (i = 0; constant && i < rows; i++) {
     *column++ = 1;

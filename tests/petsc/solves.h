@@ -1,4 +1,4 @@
-/* What the tests of solvers and of preconditioners share: errors that are expected, and solves
+/* Helpers of the tests of solvers and of preconditioners: errors that are expected, and solves
  * whose residual is checked. */
 #ifndef TESTS_PETSC_SOLVES_H
 #define TESTS_PETSC_SOLVES_H

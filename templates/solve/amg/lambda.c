@@ -107,7 +107,8 @@ static void mbi_lambda_subtract(void *argument, int chunk) {
 }
 
 /* Runs `task` on all chunks and returns the sum of their parts. */
-static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
+MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e,
+                                          mbi_task task) {
   const int chunks = (int)mbi_block_count(e->level->a.rows, MBI_LAMBDA_CHUNK);
   double sum = 0;
   int i;

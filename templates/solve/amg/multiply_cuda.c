@@ -67,8 +67,9 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
   return mbi_amg_pool_take(context, &gpu->keep, sizeof(mbi_amg_facts), &gpu->facts);
 }
 
-MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t grid,
-                                          int threads, size_t shared, const void *arguments) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel,
+                                                       int64_t grid, int threads, size_t shared,
+                                                       const void *arguments) {
   return mbi_device_launch(gpu->context, gpu->kernels[kernel], mbi_amg_kernel_names[kernel],
                            grid, threads, (unsigned)shared, NULL, arguments);
 }

@@ -7,7 +7,7 @@
  * first. */
 
 /* Releases the arrays of a CSR and clears it. */
-MBI_INTERNAL void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
+MBI_NOINLINE MBI_INTERNAL void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
   mbi_release(context, csr->row_ptr);
   mbi_release(context, csr->col_ind);
   mbi_release(context, csr->values);

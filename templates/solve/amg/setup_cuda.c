@@ -24,8 +24,8 @@ static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
   return lanes;
 }
 
-static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
-                                 const void *arguments) {
+MBI_NOINLINE static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
+                                              const void *arguments) {
   return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
 }
 

@@ -12,7 +12,8 @@
 
 /* Returns the solver's memory as of the last convergence check. */
 
-MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
+MBI_NOINLINE MBI_INTERNAL const mbi_solve_memory *
+mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 

@@ -42,7 +42,8 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 }
 
 /* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
-static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
+MBI_NOINLINE static merbit_status mbi_recorded_answer(merbit_solver *solver,
+                                                      mbi_curesult result) {
   return result == 0                                     ? MERBIT_OK
          : mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST
                                                          : MERBIT_DEVICE_ERROR;

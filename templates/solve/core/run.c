@@ -42,8 +42,8 @@ MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
 }
 
 /* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */
-static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
-                                        double *sums, const int *skip) {
+MBI_NOINLINE static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
+                                                     int with, double *sums, const int *skip) {
   const void *vectors[1];
   vectors[0] = solver->v.at[with];
   return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
@@ -96,7 +96,7 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int ho
 
 /* Computes b - A x into MBI_AT_W, and the norms for a convergence check. `x_zero` says that x
  * is zero, so that A x need not be computed. */
-MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
                  : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
   return mbi_solve_step(solver, MBI_STEP_RESIDUAL);

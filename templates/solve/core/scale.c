@@ -14,7 +14,7 @@
 #define MBI_SCALE_FULL_PRECISION 1e6
 
 /* Returns whether `size` is outside of 2^-reach to 2^reach. */
-static int mbi_scale_is_extreme(double size, int reach) {
+MBI_NOINLINE static int mbi_scale_is_extreme(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 

@@ -265,12 +265,12 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
 }
 
 /* Makes the CUDA context current if the solver computes there. */
-MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
 /* Undoes mbi_solver_enter. */
-MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
+MBI_NOINLINE MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }

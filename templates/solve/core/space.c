@@ -38,7 +38,8 @@ static void mbi_solve_free(merbit_solver *solver) {
 }
 
 /* Sets bytes on the solver's side to zero. */
-MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory,
+                                                       size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
                            solver->gpu.stream);

@@ -12,8 +12,8 @@ static int mbi_wrapped_single(const merbit_preconditioner *p) {
 }
 
 /* Writes to *inside the matrix of the preconditioner inside. */
-static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_view *a,
-                                      merbit_view *inside) {
+MBI_NOINLINE static merbit_status mbi_wrapped_view(merbit_preconditioner *p,
+                                                   const merbit_view *a, merbit_view *inside) {
   *inside = *a;
   if (!mbi_wrapped_single(p)) {
     return MERBIT_OK;
