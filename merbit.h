@@ -1478,7 +1478,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
  * distances, in elements, between rows (row-major) or between vectors (column-major): at least the
  * number of elements of one. Elements between them are neither read nor written. All other
  * arguments are those of merbit_spmv. A plan of one vector needs its elements adjacent: row-major
- * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. On CUDA, column-major vectors pass
+ * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, pass
  * through row-major copies in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
@@ -18881,15 +18881,33 @@ static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leadi
 
 #define MBI_MANY_ROWS 64
 
+static uint64_t mbi_many_copied(const merbit_plan *plan) {
+	const uint64_t bytes = (uint64_t)plan->csr.cols * (uint64_t)plan->desc.vectors *
+			mbi_type_size(plan->type);
+	return plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? 0 : (bytes + 63) / 64 * 64;
+}
+
 #define MBI_EACH_14(SUFFIX_, C_) \
 typedef struct mbi_many_call_##SUFFIX_ { \
 	const merbit_view *csr; \
 	const C_ *values, *x; \
 	C_ alpha, beta, *y; \
+	C_ *copy; \
 	mbi_many_steps x_steps, y_steps; \
-	int vectors; \
+	int vectors, tasks; \
 	int shift; \
 } mbi_many_call_##SUFFIX_; \
+static void mbi_many_collect_##SUFFIX_(void *argument, int task) { \
+	const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
+	const int64_t last = mbi_share(call->csr->cols, call->tasks, task + 1); \
+	int64_t i; \
+	int v; \
+	for (i = mbi_share(call->csr->cols, call->tasks, task); i < last; i++) { \
+		for (v = 0; v < call->vectors; v++) { \
+			call->copy[i * call->vectors + v] = call->x[i + v * call->x_steps.apart]; \
+		} \
+	} \
+} \
 static void mbi_many_add_##SUFFIX_(const void *argument, void *sums, const void *parts) { \
 	const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
 	int v; \
@@ -18913,8 +18931,8 @@ MBI_NOINLINE static void mbi_many_rows_eight_##SUFFIX_( \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
 	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
 	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t apart = 1, y_apart = 1; \
-	const C_ *x = call->x + vector * apart - call->shift * step; \
+	const int64_t y_apart = 1; \
+	const C_ *x = call->x + vector - call->shift * step; \
 	const C_ alpha = call->alpha, beta = call->beta; \
 	int64_t k = mbi_index_at(row_ptr, type, row); \
 	int v; \
@@ -18925,7 +18943,7 @@ MBI_NOINLINE static void mbi_many_rows_eight_##SUFFIX_( \
 		for (; k < end; k++) { \
 			const C_ *from = x + col_ind[k] * step; \
 			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 8; v++) { sum[v] += value * from[v * apart]; } \
+			for (v = 0; v < 8; v++) { sum[v] += value * from[v]; } \
 		} \
 		if (beta == 0) { \
 			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v]; } \
@@ -18941,8 +18959,8 @@ MBI_NOINLINE static void mbi_many_rows_eight_apart_##SUFFIX_( \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
 	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
 	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart; \
-	const C_ *x = call->x + vector * apart - call->shift * step; \
+	const int64_t y_apart = call->y_steps.apart; \
+	const C_ *x = call->x + vector - call->shift * step; \
 	const C_ alpha = call->alpha, beta = call->beta; \
 	int64_t k = mbi_index_at(row_ptr, type, row); \
 	int v; \
@@ -18953,7 +18971,7 @@ MBI_NOINLINE static void mbi_many_rows_eight_apart_##SUFFIX_( \
 		for (; k < end; k++) { \
 			const C_ *from = x + col_ind[k] * step; \
 			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 8; v++) { sum[v] += value * from[v * apart]; } \
+			for (v = 0; v < 8; v++) { sum[v] += value * from[v]; } \
 		} \
 		if (beta == 0) { \
 			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v]; } \
@@ -18969,8 +18987,8 @@ MBI_NOINLINE static void mbi_many_rows_four_##SUFFIX_( \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
 	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
 	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t apart = 1, y_apart = 1; \
-	const C_ *x = call->x + vector * apart - call->shift * step; \
+	const int64_t y_apart = 1; \
+	const C_ *x = call->x + vector - call->shift * step; \
 	const C_ alpha = call->alpha, beta = call->beta; \
 	int64_t k = mbi_index_at(row_ptr, type, row); \
 	int v; \
@@ -18981,7 +18999,7 @@ MBI_NOINLINE static void mbi_many_rows_four_##SUFFIX_( \
 		for (; k < end; k++) { \
 			const C_ *from = x + col_ind[k] * step; \
 			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 4; v++) { sum[v] += value * from[v * apart]; } \
+			for (v = 0; v < 4; v++) { sum[v] += value * from[v]; } \
 		} \
 		if (beta == 0) { \
 			for (v = 0; v < 4; v++) { y[v * y_apart] = alpha * sum[v]; } \
@@ -18997,8 +19015,8 @@ MBI_NOINLINE static void mbi_many_rows_one_##SUFFIX_( \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
 	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
 	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart; \
-	const C_ *x = call->x + vector * apart - call->shift * step; \
+	const int64_t y_apart = call->y_steps.apart; \
+	const C_ *x = call->x + vector - call->shift * step; \
 	const C_ alpha = call->alpha, beta = call->beta; \
 	int64_t k = mbi_index_at(row_ptr, type, row); \
 	int v; \
@@ -19009,7 +19027,7 @@ MBI_NOINLINE static void mbi_many_rows_one_##SUFFIX_( \
 		for (; k < end; k++) { \
 			const C_ *from = x + col_ind[k] * step; \
 			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 1; v++) { sum[v] += value * from[v * apart]; } \
+			for (v = 0; v < 1; v++) { sum[v] += value * from[v]; } \
 		} \
 		if (beta == 0) { \
 			for (v = 0; v < 1; v++) { y[v * y_apart] = alpha * sum[v]; } \
@@ -19021,7 +19039,7 @@ MBI_NOINLINE static void mbi_many_rows_one_##SUFFIX_( \
 static void mbi_many_rows_##SUFFIX_(const void *argument, int64_t first, int64_t last, \
 		int64_t entry) { \
 	const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
-	const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1; \
+	const int together = call->y_steps.apart == 1; \
 	(void)entry; \
 	for (; first < last; first += MBI_MANY_ROWS) { \
 		const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS; \
@@ -19057,6 +19075,7 @@ static void mbi_many_sums_##SUFFIX_(const void *argument, int64_t begin, int64_t
 } \
 static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const void *alpha, \
 		const void *x, int64_t ldx, const void *beta, void *y, int64_t ldy) { \
+	const uint64_t copied = mbi_many_copied(plan); \
 	const mbi_path_loops loops = {(size_t)plan->desc.vectors * sizeof(C_), \
 			mbi_many_sums_##SUFFIX_, mbi_many_rows_##SUFFIX_, \
 			mbi_many_add_##SUFFIX_, mbi_many_commit_##SUFFIX_}; \
@@ -19072,12 +19091,24 @@ static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const voi
 	call.y_steps = mbi_many_steps_of(plan->desc.vector_order, ldy); \
 	call.vectors = plan->desc.vectors; \
 	call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0; \
-	path = mbi_path_of(&loops, &call, &plan->csr, plan->tasks, scratch); \
+	call.tasks = plan->tasks; \
+	if (copied > 0 && call.alpha != 0) { \
+		call.copy = (C_ *)scratch; \
+		mbi_parallel(plan->context, call.tasks, mbi_many_collect_##SUFFIX_, &call); \
+		call.x = call.copy; \
+		call.x_steps = mbi_many_steps_of(MERBIT_VECTORS_ROW_MAJOR, call.vectors); \
+	} \
+	path = mbi_path_of(&loops, &call, &plan->csr, plan->tasks, (char *)scratch + copied); \
 	mbi_path_run(plan->context, &path, call.alpha == 0); \
 }
 MBI_EACH_14(f64, double) MBI_EACH_14(f32, float)
 static size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
-	return mbi_path_bytes(plan->tasks, (size_t)plan->desc.vectors * mbi_type_size(plan->type));
+	return (size_t)mbi_many_copied(plan) +
+			mbi_path_bytes(plan->tasks, (size_t)plan->desc.vectors * mbi_type_size(plan->type));
+}
+
+static void mbi_many_cpu_bound(const merbit_plan *plan, mbi_bound *bound) {
+	bound->scratch += mbi_many_copied(plan);
 }
 
 static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, const void *x,
@@ -19088,7 +19119,7 @@ static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, co
 }
 
 static const mbi_cpu_method mbi_many_cpu_method = {
-		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, NULL, };
+		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, mbi_many_cpu_bound, };
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ==== */
 static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {

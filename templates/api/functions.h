@@ -248,7 +248,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
  * distances, in elements, between rows (row-major) or between vectors (column-major): at least the
  * number of elements of one. Elements between them are neither read nor written. All other
  * arguments are those of merbit_spmv. A plan of one vector needs its elements adjacent: row-major
- * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. On CUDA, column-major vectors pass
+ * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, pass
  * through row-major copies in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
