@@ -74,6 +74,7 @@
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
  *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
  *                                      merbit_solver_update_values; merbit_stop_name
+ *     solve for several b at once      merbit_solver_solve_many
  *     precondition an iteration        merbit_preconditioner_create, _apply, _update_values,
  *                                      merbit_preconditioner_describe, _get_info, _destroy
  *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16,
@@ -429,6 +430,11 @@
  * not help. After a breakdown, BICGSTAB starts again from the recomputed residual, up to ten times.
  * solver_desc.refine solves for corrections in f32 and computes residuals in f64.
  * result.description says in one sentence why the solve ended.
+ *
+ * With solver_desc.vectors, merbit_solver_solve_many runs CG for several right-hand sides at once.
+ * Their products are one product of several vectors, by a second plan, and on CUDA each step is one
+ * launch for all of them. A preconditioner that is not NONE or JACOBI is applied to one vector
+ * after the other.
  *
  * EPILOGUES. Write op(A) for A, or for its transpose if plan_desc.operation says so. A plan may
  * apply an expression to each row of op(A) x before it is stored in y, and may add up to two sums
@@ -1142,6 +1148,9 @@ typedef struct merbit_solver_desc {
   int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
   merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
   void *apply_user;            /* passed to `apply` */
+  int vectors;                 /* CG without refine: right-hand sides that merbit_solver_solve_many
+                                  solves at once, up to 64, with one product for all of them. Each
+                                  takes 5 vectors, or 6, and all together a second plan. 0: 1 */
   int refine;                  /* nonzero, F64 only: iterate in f32, correct by residuals in f64 */
   int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
   int reorder;                 /* reorder the matrix; b and x keep their order. 0: if it pays (for
@@ -1553,6 +1562,22 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
+/* Solves A x = b for `count` right-hand sides. Vector k of b begins at element k ldb, that of x at
+ * k ldx: at least view.rows elements apart. All else is as for merbit_solver_solve; start_from_x is
+ * for all vectors. A solver with solver_desc.vectors solves for so many at once: an iteration reads
+ * A once for all of them, but applies M to one after the other. Each has its own residual, stops on
+ * its own and then keeps its x, as if it were solved alone; all have to wait for the slowest. Any
+ * other solver solves for one after the other. `results` is NULL or a host array of count elements,
+ * which tell how each went. There iterate_seconds is the time of all that were solved at once, and
+ * `plan` the plan that they shared. The progress callback gets the most iterations and the largest
+ * residual.
+ *
+ * The method is that of Hestenes and Stiefel 1952 for each vector, not block CG. Fails if count is
+ * negative, if ldb or ldx is less than view.rows, or as merbit_solver_solve does; the results of
+ * vectors that were not solved are zero then. */
+MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int count, const void *b,
+                                                  int64_t ldb, void *x, int64_t ldx,
+                                                  int start_from_x, merbit_solver_result *results);
 /* Copies new values for the same structure into the solver, like merbit_plan_update_values, and
  * makes the preconditioner again. After a failure the solver may have some of the new values: give
  * it values again before the next solve. */
@@ -3589,8 +3614,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-#define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "c003bdcdf5717222f6584161fe625539ea5420fc2008f7fac0dfc1c2bf8cf241"
+#define MBI_SOURCES 85
+#define MBI_KERNEL_HASH "d78afa11f5def92fe2b89e27ec6d6d20fb5d6576f6c421fe0f3e2899013c6afe"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5851,16 +5876,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_cg_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
-"MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n"
-"sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
-"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
+"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n\n\n"
 "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
 "const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n#pragma unroll\n"
-"for (int k = 0; k < MBI_CG_RING - 1; k++) {\n",
+"for (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
 "p[k] = k < v->from ? MBS_LOAD(MBI_CG_OLD_P + k) : 0;\n}\n#pragma unroll\n"
 "for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
-"x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n}\n"
+"x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n}\n",
 "return x;\n}\n\n\nMBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v,\n"
 "const mbi_solve_state *c, double p) {\n"
 "const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
@@ -5882,10 +5904,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n"
 "MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n",
+"mbk_cg_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
 "const mbk_u32 next = 1u << MBI_CG_P | (a.v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
-"if (!(a.v.dots != (const double *)0\n"
+"if (!(a.v.dots != (const double *)0\n",
 "? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
 ": cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\nreturn;\n}\n"
 "if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\nif (a.v.from > 0) {\n"
@@ -5893,6 +5915,29 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "} else if (a.v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
 "(void)cg_update_p_stage<MBK_FUSED_END>(s, true, 0);\n} else {\n"
 "(void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);\n}\n}\n"}},
+{"solve/cg/many.cu", {
+"\n\n\n#ifndef MBK_STEP_COLUMNS\n#error MBK_STEP_COLUMNS\n#endif\n#define MBK_STEP_ROWS 4\n"
+"#include \"solve/core/step.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
+"#include \"solve/cg/steps.cuh\"\n\n\n"
+"MBK_DEVICE mbk_solve_step_arguments mbk_cg_many_own(const mbk_solve_step_arguments &a) {\n"
+"const mbk_u32 column = mbk_block() / mbk_step_grid();\nmbk_solve_step_arguments own = a;\n"
+"#pragma unroll\nfor (int slot = 0; slot <= MBI_CG_Z; slot++) {\n"
+"if (slot != MBI_AT_INVERSE && a.v.at[slot] != (void *)0) {\n"
+"own.v.at[slot] = (MBK_VECTOR *)a.v.at[slot] + column * a.v.stride;\n}\n}\nown.m = a.m + column;\n"
+"own.partials = a.partials + (mbk_u64)column * mbk_step_grid() * MBI_SOLVE_SUMS;\nreturn own;\n"
+"}\n\n#define MBK_CG_MANY_STEP(step) \\\nMBK_SHARED_MEMORY(shared); \\\n"
+"const mbk_solve_step_arguments own = mbk_cg_many_own(a); \\\n"
+"step(own.v, own.n, own.m, own.partials, (double *)shared)\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_many_pq(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_CG_MANY_STEP(cg_pq_step);\n"
+"}\n\nMBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_many_update_r(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
+"MBK_CG_MANY_STEP(cg_update_r_step);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_many_rz(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_CG_MANY_STEP(cg_rz_step);\n"
+"}\n\nMBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_many_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
+"MBK_CG_MANY_STEP(cg_update_x_p_step);\n}\n"}},
 {"solve/cg/slots.cuh", {
 "\n\n#define MBI_CG_R 4\n#define MBI_CG_P 5\n#define MBI_CG_Z 6\n\n\n\n#define MBI_CG_OLD_P 7\n"
 "#define MBI_CG_RING 4\n#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)\n"
@@ -5908,20 +5953,22 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(cg_start_p)\n"
 "MBS_ELEMENT(cg_start_p) {\nconst double z = MBS_LOAD(MBI_CG_Z);\n(void)c;\n"
 "MBS_STORE(MBI_CG_P, z);\nsums[0] += MBS_LOAD(MBI_CG_R) * z;\n}\nMBS_AFTER(cg_start_p) {\n"
-"(void)c;\nm->state.scalar[MBI_CG_RZ] = sums[0];\n}\n"
-"MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n\nMBS_BEFORE(cg_update_r) {\n"
-"const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\nif (!(rz > 0)) {\n"
-"return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n}\nif (!(pq > 0) || !(pq - pq == 0)) {\n"
-"return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n}\nc->scalar[MBI_CG_ALPHA] = rz / pq;\n"
-"return 0;\n}\nMBS_ELEMENT(cg_update_r) {\n"
+"(void)c;\nm->state.scalar[MBI_CG_RZ] = sums[0];\n}\nMBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n"
+"MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n"
+"sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
+"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n"
+"MBS_BEFORE(cg_update_r) {\nconst double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
+"if (!(rz > 0)) {\nreturn mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n}\n"
+"if (!(pq > 0) || !(pq - pq == 0)) {\nreturn mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n}\n"
+"c->scalar[MBI_CG_ALPHA] = rz / pq;\nreturn 0;\n}\nMBS_ELEMENT(cg_update_r) {\n"
 "const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
 "const double r = (double)(MBS_VECTOR)updated;\nMBS_STORE(MBI_CG_R, r);\nsums[0] += r * r;\n"
 "sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n}\n"
 "MBS_AFTER(cg_update_r) {\ndouble *scalar = m->state.scalar;\nint k;\n"
 "for (k = MBI_CG_RING - 1; k > 0; k--) {\n"
-"scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];\n}\n"
+"scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];\n}\n",
 "scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\nscalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\n"
-"scalar[MBI_CG_RZ] = sums[1];\nmbi_solve_count(m, sums[0]);\n}\n",
+"scalar[MBI_CG_RZ] = sums[1];\nmbi_solve_count(m, sums[0]);\n}\n"
 "MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(cg_rz)\nMBS_ELEMENT(cg_rz) {\n"
 "(void)c;\nsums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n}\nMBS_AFTER(cg_rz) {\n(void)c;\n"
 "m->state.scalar[MBI_CG_RZ] = sums[0];\n}\nMBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)\n\n\n"
@@ -6041,11 +6088,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"solve/core/loop.cu", {
 "\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#include \"solve/core/state.cuh\"\n\n"
-"typedef struct mbk_solve_loop_arguments { mbk_u64 handle; const mbi_solve_memory *m; } "
-"mbk_solve_loop_arguments;\n\n\n"
-"MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {\n"
-"mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&\n"
-"a.m->state.iterations < a.m->state.check_at);\n}\n"}},
+"typedef struct mbk_solve_loop_arguments { mbk_u64 handle; const mbi_solve_memory *m; mbk_i32 "
+"columns; } mbk_solve_loop_arguments;\n\n\n"
+"MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {\nbool on = false;\n"
+"for (mbk_i32 c = 0; c < a.columns; c++) {\nconst mbi_solve_state *const s = &a.m[c].state;\n"
+"on |= s->stop == MBI_SOLVE_RUNNING && s->iterations < s->check_at;\n}\n"
+"mbk_graph_go_on(a.handle, on);\n}\n"}},
 {"solve/core/refine.cu", {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
 "#include \"solve/core/refine_steps.cuh\"\n\n"
@@ -6076,7 +6124,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBI_PRE_DIAGONAL 1\n#define MBI_PRE_SEPARATE 2\n\ntypedef struct mbi_solve_vectors {\n"
 "void *at[MBI_SOLVE_VECTORS];\nlong long n;\nint pre;\nint block;\nint from, to;\nint basis;\n"
 "int lanczos;\nconst double *dots;\nlong long dot_count;\nunsigned long long *posts;\n"
-"long long stride;\n} mbi_solve_vectors;\n\ntypedef struct mbi_solve_state {\n"
+"long long stride;\n\n} mbi_solve_vectors;\n\ntypedef struct mbi_solve_state {\n"
 "double scalar[MBI_SOLVE_SCALARS];\ndouble product_sums[2];\ndouble rr;\ndouble goal;\n"
 "double tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\ndouble w_most, x_most, b_most;\n"
 "double value;\nint stop;\nint closed;\nint iterations, cap;\nint check_at;\n\nint why;\n"
@@ -6105,7 +6153,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n}\n"}},
 {"solve/core/step.cuh", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_STEP_ROWS\n"
-"#error MBK_STEP_ROWS\n#endif\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
+"#error MBK_STEP_ROWS\n#endif\n#ifndef MBK_STEP_COLUMNS\n#define MBK_STEP_COLUMNS 1\n#endif\n"
+"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#include \"solve/core/state.cuh\"\n\n#define MBK_STEP_THREADS 768\n"
 "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n#define MBK_STEP_RESIDENT 1\n"
 "#define MBK_STEP_FULL 0xffffffffu\n\n#define MBS_VECTOR MBK_VECTOR\n#define MBS_INDEX mbk_i64\n"
@@ -6124,9 +6173,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "v, n, m, partials, shared); \\\n} \\\ntemplate <int BEHIND> \\\n"
 "MBK_DEVICE bool name##_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) { \\\n"
 "return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when, \\\n"
-"BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n\nstruct mbk_step_row {\n"
-"MBK_VECTOR at[MBI_SOLVE_VECTORS];\nmbk_u32 slots;\n};\n\n\n"
-"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n#pragma unroll\n",
+"BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_step_grid() {\n"
+"return mbk_grid() / MBK_STEP_COLUMNS;\n}\n\nMBK_DEVICE mbk_u32 mbk_step_block() {\n",
+"return MBK_STEP_COLUMNS == 1 ? mbk_block() : mbk_block() % mbk_step_grid();\n}\n\n"
+"struct mbk_step_row {\nMBK_VECTOR at[MBI_SOLVE_VECTORS];\nmbk_u32 slots;\n};\n\n\n"
+"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n#pragma unroll\n"
 "for (int k = 0; k < ADDS + MAXES; k++) {\nfor (int delta = 16; delta > 0; delta /= 2) {\n"
 "const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);\n"
 "sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n}\n}\n}\n\n\n"
@@ -6140,19 +6191,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
 "double *shared) {\nmbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
 "if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"partials[COUNT * mbk_block() + k] = sums[k];\n}\nmbk_fence();\n"
-"*last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n}\nmbk_block_sync();\n"
+"partials[COUNT * mbk_step_block() + k] = sums[k];\n}\nmbk_fence();\n"
+"*last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_step_grid() - 1;\n}\nmbk_block_sync();\n"
 "const bool answer = *last != 0;\nmbk_fence();\nreturn answer;\n}\n\n\n"
 "template <int ADDS, int MAXES>\n"
-"MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {\n"
+"MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {\n",
 "const int COUNT = ADDS + MAXES;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"sums[k] = 0;\nfor (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
+"sums[k] = 0;\nfor (mbk_u32 b = mbk_thread(); b < mbk_step_grid(); b += mbk_threads()) {\n"
 "const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n"
-"sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n\n\n",
+"sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n\n\n"
 "struct mbk_step_share {\nmbk_u32 count, stride, own, rounds;\n};\n\n"
 "MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {\nconst mbk_u32 count = (mbk_u32)n;\n"
-"const mbk_u32 stride = mbk_grid() * mbk_threads();\n"
-"const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();\n"
+"const mbk_u32 stride = mbk_step_grid() * mbk_threads();\n"
+"const mbk_u32 own = mbk_step_block() * mbk_threads() + mbk_thread();\n"
 "const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;\n"
 "const mbk_step_share share = {count, stride, own, rounds};\nreturn share;\n}\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {\n"
@@ -6167,11 +6218,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 count = share.count, stride = share.stride;\nmbi_solve_vectors v = given;\n"
 "v.pre = PRE >= 0 ? PRE : given.pre;\nfor (mbk_u32 round = 0; round < share.rounds; round++) {\n"
 "const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
-"mbk_step_row rows[MBK_STEP_ROWS];\ndouble parts[MBK_STEP_ROWS][COUNT];\n#pragma unroll\n"
+"mbk_step_row rows[MBK_STEP_ROWS];\ndouble parts[MBK_STEP_ROWS][COUNT];\n#pragma unroll\n",
 "for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
 "const mbk_u32 i = first + u * stride < count ? first + u * stride : first;\nrows[u].slots = 0;\n"
 "#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\nparts[u][k] = 0;\n}\n"
-"ELEMENT(i, &v, &c, parts[u], &rows[u]);\n}\n#pragma unroll\n",
+"ELEMENT(i, &v, &c, parts[u], &rows[u]);\n}\n#pragma unroll\n"
 "for (int u = 0; u < MBK_STEP_ROWS; u++) {\nconst mbk_u32 i = first + u * stride;\n"
 "if (i < count) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
 "if ((rows[u].slots >> slot & 1u) != 0) {\n((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];\n}\n"
@@ -6184,17 +6235,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "int MAXES, int WHEN>\n"
 "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
 "double *partials, double *shared) {\nconst int COUNT = ADDS + MAXES;\n"
-"const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
+"const bool first = mbk_step_block() == 0 && mbk_thread() == 0;\n"
 "double sums[COUNT > 0 ? COUNT : 1] = {};\nmbi_solve_state c = m->state;\n"
 "if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\nif (first) {\nm->state.closed = 1;\n"
 "}\nreturn;\n}\nif (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn;\n}\n"
 "const int wrong = BEFORE(&c);\nif (wrong != 0) {\nif (first) {\nm->state.why = c.why;\n"
 "m->state.value = c.value;\nm->state.closed = 1;\nm->state.stop = wrong;\n}\nreturn;\n}\n"
-"mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\nif (COUNT == 0) {\nreturn;\n}\n"
-"mbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_grid() > 1) {\n"
+"mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\nif (COUNT == 0) {\nreturn;\n}\n",
+"mbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_step_grid() > 1) {\n"
 "if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\nreturn;\n}\n"
 "mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n"
-"if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n",
+"if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n"
 "typedef struct mbk_solve_open_arguments { mbi_solve_memory *m; mbk_i32 how, span, cap; double "
 "tolerance, shrink, epsilon; } mbk_solve_open_arguments; typedef struct mbk_solve_step_arguments "
 "{ mbi_solve_vectors v; mbk_i64 n; mbi_solve_memory *m; double *partials; } "
@@ -28407,6 +28458,7 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 typedef struct mbk_solve_loop_arguments {
 	mbk_u64 handle;
 	mbi_devptr m;
+	mbk_i32 columns;
 } mbk_solve_loop_arguments;
 typedef struct mbk_solve_open_arguments {
 	mbi_devptr m;
@@ -28525,6 +28577,9 @@ struct merbit_solver {
 	double *partials;
 	mbi_solve_gpu gpu;
 	struct merbit_solver *inner;
+	struct merbit_solver *many;
+	struct merbit_solver *columns;
+	int count;
 	void *single_values;
 	mbi_devptr single_there;
 	uint64_t bytes;
@@ -28883,17 +28938,23 @@ static uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
 	return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
+static int mbi_solve_columns(const merbit_solver *solver) {
+	return solver->count > 0 ? solver->count : 1;
+}
+
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
 	const int64_t parts =
 			mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
 	const int sums = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
+	const uint64_t columns = (uint64_t)mbi_solve_columns(solver);
+	const uint64_t length = (uint64_t)(solver->count > 0 ? solver->v.stride : solver->n);
 	uint64_t used = 0;
 	int slot;
 	for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
 		const uint64_t size =
 				mbi_type_size(solver->type) * (slot == MBI_AT_INVERSE ? (uint64_t)solver->v.block : 1);
-		const uint64_t bytes = solver->bytes_at[slot] > 0 ? (uint64_t)solver->bytes_at[slot]
-				: (uint64_t)solver->n * size;
+		const uint64_t bytes =
+				solver->bytes_at[slot] > 0 ? (uint64_t)solver->bytes_at[slot] : columns * length * size;
 		if (solver->alias[slot] == MBI_SOLVE_OWN) {
 			solver->v.at[slot] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
 		} else if (solver->alias[slot] >= 0) {
@@ -28901,9 +28962,9 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
 		}
 	}
 	solver->memory = (mbi_solve_memory *)mbi_device_pointer(
-			mbi_device_part(space, sizeof *solver->memory, &used));
-	solver->partials = (double *)mbi_device_pointer(
-			mbi_device_part(space, ((uint64_t)parts + 1) * (uint64_t)sums * sizeof(double), &used));
+			mbi_device_part(space, columns * sizeof *solver->memory, &used));
+	solver->partials = (double *)mbi_device_pointer(mbi_device_part(
+			space, columns * ((uint64_t)parts + 1) * (uint64_t)sums * sizeof(double), &used));
 	solver->v.posts = (unsigned long long *)mbi_device_pointer(
 			mbi_device_part(space, mbi_solve_post_bytes(solver), &used));
 	return used;
@@ -28921,7 +28982,8 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
 	bytes = mbi_solve_divide(solver, 0);
 	MBI_TRY(mbi_solve_allocate(solver, bytes + arena, "a solver's vectors"));
 	(void)mbi_solve_divide(solver, mbi_device_address(solver->space));
-	MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
+	MBI_TRY(mbi_solve_zero(solver, solver->memory,
+			(size_t)mbi_solve_columns(solver) * sizeof *solver->memory));
 	if (arena > 0) {
 		mbi_arena_open(&solver->gpu.arena, mbi_device_address(solver->space) + bytes, arena);
 	}
@@ -29308,11 +29370,16 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ==== */
 static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 	const mbi_step *step = &solver->method->steps[index];
+	const int columns = mbi_solve_columns(solver);
 	int64_t n = solver->n;
 	mbk_solve_step_arguments arguments;
 	if (!mbi_solve_on_gpu(solver)) {
-		mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
-				solver->memory, solver->partials);
+		const merbit_solver *of = solver->count > 0 ? solver->columns : solver;
+		int c;
+		for (c = 0; c < columns; c++) {
+			mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &of[c].v, n,
+					of[c].memory, of[c].partials);
+		}
 		return MERBIT_OK;
 	}
 	arguments.v = solver->v;
@@ -29320,8 +29387,8 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 	arguments.m = mbi_device_address(solver->memory);
 	arguments.partials = mbi_device_address(solver->partials);
 	return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
-			mbi_solve_blocks(solver), mbi_solve_threads(solver), MBI_STEP_SHARED,
-			solver->gpu.stream, &arguments);
+			(int64_t)mbi_solve_blocks(solver) * columns,
+			mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream, &arguments);
 }
 
 static merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
@@ -29419,6 +29486,7 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
 	mbi_preamble preamble;
 	int i;
 	mbi_solve_preamble(solver->type, &preamble);
+	if (solver->count > 0) { mbi_preamble_define_int(&preamble, "MBK_STEP_COLUMNS", solver->count); }
 	MBI_TRY(mbi_program_create(context, method->file, &preamble, &solver->gpu.program));
 	for (i = 0; i < method->step_count; i++) {
 		MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
@@ -29459,6 +29527,10 @@ MBS_NOTHING_BEFORE(cg_start) MBS_AFTER(cg_start) {
 MBS_NOTHING_BEFORE(cg_start_p) MBS_AFTER(cg_start_p) {
 	(void)c;
 	m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_NOTHING_BEFORE(cg_pq) MBS_AFTER(cg_pq) {
+	(void)c;
+	m->state.product_sums[0] = sums[0];
 }
 MBS_BEFORE(cg_update_r) {
 	const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
@@ -29503,6 +29575,11 @@ MBS_ELEMENT(cg_start_p) { \
 	sums[0] += MBS_LOAD(MBI_CG_R) * z; \
 } \
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING) \
+MBS_ELEMENT(cg_pq) { \
+	(void)c; \
+	sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W); \
+} \
+MBS_STEP(cg_pq, 1, 0, MBS_RUNNING) \
 MBS_ELEMENT(cg_update_r) { \
 	const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W); \
 	const double r = (double)(MBS_VECTOR)updated; \
@@ -29603,6 +29680,47 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver, int index, int count)
 static const mbi_solve_method mbi_cg_method = {
 		"CG", "solve/cg/cg.cu", mbi_cg_steps, (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]), 1,
 		0, mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
+
+#define MBI_CG_MANY_STEP(name) \
+	{ \
+		"mbk_cg_many_" #name, { \
+			&mbi_cg_##name##_code_f64, &mbi_cg_##name##_code_f32 \
+		} \
+	}
+enum { MBI_CG_MANY_PQ, MBI_CG_MANY_UPDATE_R, MBI_CG_MANY_RZ, MBI_CG_MANY_UPDATE_X_P };
+static const mbi_step mbi_cg_many_steps[] = {MBI_CG_MANY_STEP(pq), MBI_CG_MANY_STEP(update_r),
+		MBI_CG_MANY_STEP(rz), MBI_CG_MANY_STEP(update_x_p)};
+
+static void mbi_cg_many_layout(merbit_solver *many) {
+	mbi_cg_layout(many);
+	many->alias[MBI_AT_INVERSE] = MBI_SOLVE_NONE;
+}
+
+static merbit_status mbi_cg_many_iterate(merbit_solver *many, int index, int count) {
+	int c;
+	(void)index;
+	(void)count;
+	MBI_TRY(merbit_spmm(many->plan, NULL, NULL, many->v.at[MBI_CG_P], many->v.stride, NULL,
+			many->v.at[MBI_AT_W], many->v.stride, many->gpu.stream));
+	MBI_TRY(mbi_solve_step(many, MBI_CG_MANY_PQ));
+	MBI_TRY(mbi_solve_step(many, MBI_CG_MANY_UPDATE_R));
+	if (mbi_solve_separate_preconditioner(many)) {
+		for (c = 0; c < many->count; c++) {
+			merbit_solver *column = &many->columns[c];
+			column->gpu.stream = many->gpu.stream;
+			if (mbi_solve_on_gpu(many) || !column->memory->state.closed) {
+				MBI_TRY(mbi_solve_apply(column, MBI_CG_R, MBI_CG_Z));
+			}
+		}
+		MBI_TRY(mbi_solve_step(many, MBI_CG_MANY_RZ));
+	}
+	return mbi_solve_step(many, MBI_CG_MANY_UPDATE_X_P);
+}
+
+static const mbi_solve_method mbi_cg_many_method = {
+		"CG of several right-hand sides", "solve/cg/many.cu", mbi_cg_many_steps,
+		(int)(sizeof mbi_cg_many_steps / sizeof mbi_cg_many_steps[0]), 0, 0, mbi_cg_many_layout, NULL,
+		mbi_cg_many_iterate, {NULL, NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ==== */
 #define MBS_VECTOR double
@@ -30014,6 +30132,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
 		mbk_solve_loop_arguments arguments;
 		arguments.handle = *(const uint64_t *)loop_handle;
 		arguments.m = mbi_device_address(solver->memory);
+		arguments.columns = mbi_solve_columns(solver);
 		status = mbi_device_launch(solver->context, solver->gpu.loop, "mbk_solve_loop", 1, 1, 0,
 				solver->gpu.stream, &arguments);
 	}
@@ -30204,13 +30323,19 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
 	return MERBIT_OK;
 }
 
+static int mbi_recorded_runs(const merbit_solver *solver) {
+	int c = mbi_solve_columns(solver) - 1;
+	while (c >= 0 && solver->memory[c].state.stop != MBI_SOLVE_RUNNING) { c--; }
+	return c >= 0;
+}
+
 static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 	const double start = mbi_seconds();
 	int i;
 	if (mbi_recorded_wanted(solver)) { MBI_TRY(mbi_recorded_begin(solver, &span)); }
 	if (solver->gpu.graph != NULL) { return mbi_recorded_launch(solver, span); }
 	for (i = 0; i < span; i++) {
-		if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+		if (!mbi_solve_on_gpu(solver) && (!mbi_recorded_runs(solver) ||
 				(i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
 			break;
 		}
@@ -30329,28 +30454,35 @@ static void mbi_solver_reset(merbit_solver *solver, double *history, int history
 	solver->started = mbi_seconds();
 }
 
+static merbit_status mbi_solve_begin(merbit_solver *solver, int x_zero, int span) {
+	MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
+	MBI_TRY(mbi_solve_residual(solver, x_zero));
+	return solver->method->start(solver);
+}
+
+static merbit_status mbi_solve_check(merbit_solver *solver, int *stop, int *how) {
+	MBI_TRY(mbi_solve_check_convergence(solver));
+	*stop = mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state) ? MBI_SOLVE_SCALE_RHS
+			: mbi_solve_decide(solver, how);
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
 	double before = mbi_seconds();
 	int span = mbi_solve_first_round(solver), how;
 	*stop = MBI_SOLVE_ON;
-	MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
-	MBI_TRY(mbi_solve_residual(solver, x_zero));
-	MBI_TRY(solver->method->start(solver));
+	MBI_TRY(mbi_solve_begin(solver, x_zero, span));
 	while (*stop == MBI_SOLVE_ON) {
 		const int done = solver->history_count > 0 ? solver->history_count : 0;
 		const mbi_solve_state *state;
 		double now;
 		MBI_TRY(mbi_recorded_run(solver, span));
-		MBI_TRY(mbi_solve_check_convergence(solver));
+		MBI_TRY(mbi_solve_check(solver, stop, &how));
+		if (*stop == MBI_SOLVE_SCALE_RHS) { break; }
 		state = &mbi_solve_checked(solver)->state;
-		if (mbi_scale_rhs_needed(solver, state)) {
-			*stop = MBI_SOLVE_SCALE_RHS;
-			break;
-		}
 		now = mbi_seconds();
 		span = mbi_solve_next_round(state->iterations - done, now - before);
 		before = now;
-		*stop = mbi_solve_decide(solver, &how);
 		if (solver->desc.progress != NULL &&
 				solver->desc.progress(solver->desc.progress_user, state->iterations,
 				mbi_solve_ratio(state, state->rr), now - solver->started) != 0 && *stop == MBI_SOLVE_ON) {
@@ -30959,6 +31091,17 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.expected_solves is %" PRId64 "; use 0 for one", desc->expected_solves);
 	}
+	if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors, MBI_MANY_MOST);
+	}
+	if (desc->vectors > 1 &&
+			(desc->method != MERBIT_SOLVER_CG || desc->refine || desc->reorder > 0)) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.vectors is %d, which takes MERBIT_SOLVER_CG without refine and "
+				"without reorder; set it to 0, and merbit_solver_solve_many solves for one "
+				"right-hand side after the other", desc->vectors);
+	}
 	if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or " "MERBIT_SIDE_CUDA",
@@ -31089,7 +31232,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 static int mbi_solver_reorders(const merbit_solver *solver) {
 	const merbit_solver_desc *desc = &solver->desc;
 	if (desc->reorder == 0) {
-		return solver->n >= MBI_SOLVER_REORDER_ROWS &&
+		return solver->n >= MBI_SOLVER_REORDER_ROWS && desc->vectors <= 1 &&
 				desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
 				solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_SEPARATE;
 	}
@@ -31100,8 +31243,12 @@ static int mbi_solver_is_cg(const merbit_solver *solver) {
 	return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
-static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+static int mbi_solver_products(const merbit_solver *solver) {
 	const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
+	return solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS : INT32_MAX;
+}
+
+static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
 	merbit_plan_desc desc;
 	mbi_plan_making making;
 	merbit_epilogue sums;
@@ -31120,8 +31267,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
 	desc.side = solver->side;
 	desc.deterministic = solver->desc.deterministic;
 	desc.reordering = mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
-	desc.expected_calls =
-			solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS : INT32_MAX;
+	desc.expected_calls = mbi_solver_products(solver);
 	return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
@@ -31140,6 +31286,12 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
 		mbi_device_release(context, solver->single_there);
 		mbi_program_destroy(context, &solver->gpu.program);
 		mbi_device_leave(context);
+	}
+	if (solver->many != NULL) {
+		mbi_release(context, solver->many->columns);
+		solver->many->gpu.stream = NULL;
+		merbit_solver_destroy(solver->many);
+		solver->many = NULL;
 	}
 	merbit_plan_destroy(solver->plan);
 	solver->plan = NULL;
@@ -31189,6 +31341,54 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
 	return mbi_refine_holds(solver);
 }
 
+static merbit_status mbi_solver_fill_many(merbit_solver *many) {
+	merbit_plan_desc desc;
+	merbit_status status = MERBIT_OK;
+	void *columns = NULL;
+	MBI_TRY(mbi_allocate_array(many->context, many->count, sizeof *many->columns,
+			"a solver's right-hand sides", &columns));
+	many->columns = (merbit_solver *)columns;
+	memset(&desc, 0, sizeof desc);
+	desc.side = many->side;
+	desc.vectors = many->count;
+	desc.deterministic = many->desc.deterministic;
+	desc.expected_calls = mbi_solver_products(many);
+	MBI_TRY(merbit_plan_create(many->context, &many->view, &desc, &many->plan));
+	MBI_TRY(mbi_solver_enter(many));
+	if (mbi_solve_on_gpu(many)) { status = mbi_solve_specialise(many); }
+	if (status == MERBIT_OK) { status = mbi_solve_allocate_memory(many); }
+	mbi_solver_leave(many);
+	return status;
+}
+
+static merbit_status mbi_solver_make_many(merbit_solver *solver) {
+	merbit_solver *many = (merbit_solver *)mbi_allocate(solver->context, sizeof *many);
+	if (many == NULL) {
+		return mbi_fail(solver->context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+	}
+	memset(many, 0, sizeof *many);
+	mbi_context_retain(solver->context);
+	mbi_matrix_retain(solver->view.owner);
+	solver->many = many;
+	many->context = solver->context;
+	many->desc = solver->desc;
+	many->method = &mbi_cg_many_method;
+	many->view = solver->view;
+	many->type = solver->type;
+	many->n = solver->n;
+	many->side = solver->side;
+	many->planless = 1;
+	many->count = solver->desc.vectors;
+	many->gpu.stream = solver->gpu.stream;
+	many->gpu.loop_calls = 1;
+	many->v.n = solver->n;
+	many->v.pre = solver->v.pre;
+	many->v.block = solver->v.block;
+	many->v.stride = ((solver->n / 32 + 1) | 1) * 32;
+	many->v.at[MBI_AT_INVERSE] = solver->v.at[MBI_AT_INVERSE];
+	return mbi_solver_fill_many(many);
+}
+
 static merbit_status mbi_solver_make(merbit_solver *solver) {
 	merbit_status status;
 	if (solver->desc.refine) { MBI_TRY(mbi_solver_make_inner(solver)); }
@@ -31206,7 +31406,8 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
 		status =
 				mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
 	}
-	return status;
+	return status == MERBIT_OK && solver->desc.vectors > 1 && solver->n > 0
+			? mbi_solver_make_many(solver) : status;
 }
 
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
@@ -31257,7 +31458,13 @@ static merbit_status mbi_solver_build(merbit_solver *solver) {
 
 static int64_t mbi_solver_device_bytes(const merbit_solver *solver, const merbit_plan_info *plan) {
 	const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
-	return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
+	int64_t many = 0;
+	if (solver->many != NULL) {
+		merbit_plan_info of_many;
+		(void)merbit_plan_get_info(solver->many->plan, &of_many);
+		many = (int64_t)solver->many->bytes + of_many.device_bytes;
+	}
+	return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes + many +
 			values * (int64_t)mbi_type_size(solver->type) : 0;
 }
 
@@ -31356,9 +31563,15 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
 	void *own;
 	merbit_status status;
 	MBI_TRY(mbi_solver_enter(solver));
-	if (mbi_solve_on_gpu(solver)) { mbi_recorded_release(solver); }
+	if (mbi_solve_on_gpu(solver)) {
+		mbi_recorded_release(solver);
+		if (solver->many != NULL) { mbi_recorded_release(solver->many); }
+	}
 	mbi_solver_leave(solver);
 	if (!solver->planless) { MBI_TRY(merbit_plan_update_values(solver->plan, values, memory)); }
+	if (solver->many != NULL) {
+		MBI_TRY(merbit_plan_update_values(solver->many->plan, values, memory));
+	}
 	if (solver->inner != NULL) {
 		const void *rounded;
 		MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
@@ -35336,16 +35549,9 @@ static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, co
 			: mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
-		int start_from_x, merbit_solver_result *result) {
-	int stop = MBI_SOLVE_ON;
+static merbit_status mbi_solver_end(merbit_solver *solver, int stop, void *x,
+		merbit_solver_result *result) {
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-	solver->rhs_scale = 0;
-	MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-	if (stop == MBI_SOLVE_SCALE_RHS) {
-		solver->rhs_scale = -ilogb(state->b_most);
-		MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-	}
 	MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
 	if (mbi_scale_x_out_of_range(solver, state->x_most)) { stop = MERBIT_STOP_NOT_FINITE; }
 	mbi_solver_report(solver, stop, result);
@@ -35353,6 +35559,18 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
 		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
 	}
 	return mbi_solve_copy_out(solver, MBI_AT_X, x);
+}
+
+static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
+		int start_from_x, merbit_solver_result *result) {
+	int stop = MBI_SOLVE_ON;
+	solver->rhs_scale = 0;
+	MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+	if (stop == MBI_SOLVE_SCALE_RHS) {
+		solver->rhs_scale = -ilogb(mbi_solve_checked(solver)->state.b_most);
+		MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+	}
+	return mbi_solver_end(solver, stop, x, result);
 }
 
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
@@ -35419,6 +35637,195 @@ MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const voi
 	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	MBI_TRY(mbi_solver_enter(solver));
 	status = mbi_solver_product(solver, x, y);
+	mbi_solver_leave(solver);
+	return status;
+}
+
+/* ==== >>solve/core/many.c  solvers: several right-hand sides ==== */
+#define MBI_MANY_SCALED (-1)
+
+typedef struct mbi_many_call {
+	const char *b;
+	char *x;
+	int64_t ldb, ldx;
+	int start_from_x;
+} mbi_many_call;
+
+static merbit_status mbi_many_check_call(merbit_solver *solver, int count,
+		const mbi_many_call *call) {
+	const uint64_t size = mbi_type_size(solver->type);
+	const int64_t n = solver->n, last = count > 0 ? count - 1 : 0;
+	if (count < 0 || call->ldb < n || call->ldx < n) {
+		return mbi_fail(solver->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_solver_solve_many: count is %d, ldb %" PRId64 ", ldx %" PRId64
+				"; count must not be negative, and ldb and ldx at least %" PRId64
+				", the rows of the matrix", count, call->ldb, call->ldx, n);
+	}
+	if ((call->ldb | call->ldx) > INT64_MAX / 16 / (last + 1)) {
+		return mbi_fail(solver->context, MERBIT_TOO_LARGE,
+				"merbit_solver_solve_many: ldb is %" PRId64 ", ldx %" PRId64
+				"; %d vectors so far apart are beyond any memory", call->ldb, call->ldx, count);
+	}
+	if (count == 0) { return MERBIT_OK; }
+	if (mbi_overlap(call->b, (uint64_t)(last * call->ldb + n) * size, call->x,
+			(uint64_t)(last * call->ldx + n) * size)) {
+		return mbi_fail(solver->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_solver_solve_many: b and x overlap; use two arrays");
+	}
+	return mbi_solver_check_vectors(solver, "merbit_solver_solve_many", call->b, call->x, "bx");
+}
+
+static mbi_many_call mbi_many_from(const merbit_solver *solver, const mbi_many_call *call,
+		int64_t first) {
+	const int64_t size = (int64_t)mbi_type_size(solver->type);
+	mbi_many_call rest = *call;
+	rest.b += first * call->ldb * size;
+	rest.x += first * call->ldx * size;
+	return rest;
+}
+
+static merbit_solver *mbi_many_column(merbit_solver *solver, int c) {
+	const merbit_solver *many = solver->many;
+	const size_t apart = (size_t)many->v.stride * mbi_type_size(many->type);
+	const int64_t parts = mbi_solve_on_gpu(many) ? mbi_solve_blocks(many) : mbi_step_chunks(many->n);
+	merbit_solver *column = &many->columns[c];
+	int slot;
+	*column = *solver;
+	column->v = many->v;
+	for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+		if (many->alias[slot] == MBI_SOLVE_OWN) {
+			column->v.at[slot] = (char *)many->v.at[slot] + (size_t)c * apart;
+		}
+	}
+	column->memory = many->memory + c;
+	column->partials = many->partials + (int64_t)c * parts * MBI_SOLVE_SUMS;
+	column->rhs_scale = 0;
+	mbi_solver_reset(column, NULL, 0);
+	return column;
+}
+
+static merbit_status mbi_many_begin(merbit_solver *column, const mbi_many_call *call, int span) {
+	const size_t bytes = mbi_solve_bytes(column);
+	if (call != NULL) {
+		MBI_TRY(mbi_solver_load(column, call->b, call->x, call->start_from_x));
+	} else {
+		MBI_TRY(mbi_solve_zero(column, column->v.at[MBI_AT_B], bytes));
+		MBI_TRY(mbi_solve_zero(column, column->v.at[MBI_AT_X], bytes));
+	}
+	return mbi_solve_begin(column, call == NULL || !call->start_from_x, span);
+}
+
+static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *how,
+		int *iterations, double *residual) {
+	int c;
+	*iterations = 0;
+	*residual = 0;
+	for (c = 0; c < many->count; c++) {
+		merbit_solver *column = &many->columns[c];
+		const mbi_solve_state *state = &mbi_solve_checked(column)->state;
+		double found;
+		column->gpu.stream = many->gpu.stream;
+		if (stop[c] == MBI_SOLVE_ON) { MBI_TRY(mbi_solve_check(column, &stop[c], &how[c])); }
+		if (stop[c] == MBI_SOLVE_SCALE_RHS) {
+			column->rhs_scale = -ilogb(state->b_most);
+			stop[c] = MBI_SOLVE_ON;
+			how[c] = MBI_MANY_SCALED;
+		}
+		found = mbi_solve_ratio(state, state->rr);
+		*residual = found > *residual ? found : *residual;
+		*iterations = state->iterations > *iterations ? state->iterations : *iterations;
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_many_call *call,
+		int *stop, const int *how, int span, int cancelled, int *open) {
+	int c;
+	*open = 0;
+	for (c = 0; c < solver->many->count; c++) {
+		merbit_solver *column = &solver->many->columns[c];
+		const mbi_many_call rest = mbi_many_from(solver, call, c);
+		if (stop[c] != MBI_SOLVE_ON) { continue; }
+		if (cancelled) {
+			stop[c] = MERBIT_STOP_CANCELLED;
+			MBI_TRY(mbi_solve_on_gpu(column) ? MERBIT_OK : mbi_solve_residual(column, 0));
+			continue;
+		}
+		(*open)++;
+		MBI_TRY(how[c] == MBI_MANY_SCALED ? mbi_many_begin(column, &rest, span)
+				: mbi_solve_begin_round(column, how[c], span));
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *call, int count,
+		merbit_solver_result *results) {
+	merbit_solver *many = solver->many;
+	double before = mbi_seconds();
+	int stop[MBI_MANY_MOST], how[MBI_MANY_MOST];
+	int span = mbi_solve_first_round(many), open = count, done = 0, c;
+	merbit_solver_result result;
+	for (c = 0; c < many->count; c++) {
+		merbit_solver *column = mbi_many_column(solver, c);
+		const mbi_many_call rest = mbi_many_from(solver, call, c);
+		MBI_TRY(mbi_many_begin(column, c < count ? &rest : NULL, span));
+		stop[c] = MBI_SOLVE_ON;
+		how[c] = MBI_OPEN_GO_ON;
+	}
+	while (open > 0) {
+		int iterations;
+		double now, residual;
+		MBI_TRY(mbi_recorded_run(many, span));
+		MBI_TRY(mbi_many_check_round(many, stop, how, &iterations, &residual));
+		now = mbi_seconds();
+		span = mbi_solve_next_round(iterations - done, now - before);
+		done = iterations;
+		before = now;
+		MBI_TRY(mbi_many_next_round(solver, call, stop, how, span, many->desc.progress != NULL &&
+				many->desc.progress(many->desc.progress_user, iterations, residual,
+				now - many->columns[0].started) != 0, &open));
+	}
+	for (c = 0; c < count; c++) {
+		merbit_solver *column = &many->columns[c];
+		column->gpu.graph = many->gpu.graph;
+		column->gpu.loops = many->gpu.loops;
+		memset(&result, 0, sizeof result);
+		MBI_TRY(mbi_solver_end(column, stop[c], mbi_many_from(solver, call, c).x, &result));
+		if (results != NULL) {
+			mbi_solver_finish(column, &result);
+			(void)merbit_plan_get_info(many->plan, &result.plan);
+			(void)merbit_plan_describe(many->plan, result.plan_description,
+					sizeof result.plan_description);
+			results[c] = result;
+		}
+	}
+	return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int count,
+		const void *b, int64_t ldb, void *x, int64_t ldx, int start_from_x,
+		merbit_solver_result *results) {
+	mbi_many_call call;
+	merbit_status status;
+	int first, some;
+	if (results != NULL && count > 0) { memset(results, 0, (size_t)count * sizeof *results); }
+	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	call.b = (const char *)b;
+	call.x = (char *)x;
+	call.ldb = ldb;
+	call.ldx = ldx;
+	call.start_from_x = start_from_x;
+	MBI_TRY(mbi_solver_enter(solver));
+	status = mbi_many_check_call(solver, count, &call);
+	if (status == MERBIT_OK) { status = mbi_solver_join(solver); }
+	for (first = 0; first < count && status == MERBIT_OK; first += some) {
+		const mbi_many_call rest = mbi_many_from(solver, &call, first);
+		merbit_solver_result *const result = results != NULL ? results + first : NULL;
+		const int most = solver->many != NULL ? solver->many->count : 1;
+		some = count - first < most ? count - first : most;
+		status = some > 1 ? mbi_many_solve(solver, &rest, some, result)
+				: merbit_solver_solve(solver, rest.b, rest.x, start_from_x, NULL, 0, result);
+	}
 	mbi_solver_leave(solver);
 	return status;
 }

@@ -323,6 +323,22 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
+/* Solves A x = b for `count` right-hand sides. Vector k of b begins at element k ldb, that of x at
+ * k ldx: at least view.rows elements apart. All else is as for merbit_solver_solve; start_from_x is
+ * for all vectors. A solver with solver_desc.vectors solves for so many at once: an iteration reads
+ * A once for all of them, but applies M to one after the other. Each has its own residual, stops on
+ * its own and then keeps its x, as if it were solved alone; all have to wait for the slowest. Any
+ * other solver solves for one after the other. `results` is NULL or a host array of count elements,
+ * which tell how each went. There iterate_seconds is the time of all that were solved at once, and
+ * `plan` the plan that they shared. The progress callback gets the most iterations and the largest
+ * residual.
+ *
+ * The method is that of Hestenes and Stiefel 1952 for each vector, not block CG. Fails if count is
+ * negative, if ldb or ldx is less than view.rows, or as merbit_solver_solve does; the results of
+ * vectors that were not solved are zero then. */
+MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int count, const void *b,
+                                                  int64_t ldb, void *x, int64_t ldx,
+                                                  int start_from_x, merbit_solver_result *results);
 /* Copies new values for the same structure into the solver, like merbit_plan_update_values, and
  * makes the preconditioner again. After a failure the solver may have some of the new values: give
  * it values again before the next solve. */

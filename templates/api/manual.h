@@ -46,6 +46,7 @@
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
  *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
  *                                      merbit_solver_update_values; merbit_stop_name
+ *     solve for several b at once      merbit_solver_solve_many
  *     precondition an iteration        merbit_preconditioner_create, _apply, _update_values,
  *                                      merbit_preconditioner_describe, _get_info, _destroy
  *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16,
@@ -401,6 +402,11 @@
  * not help. After a breakdown, BICGSTAB starts again from the recomputed residual, up to ten times.
  * solver_desc.refine solves for corrections in f32 and computes residuals in f64.
  * result.description says in one sentence why the solve ended.
+ *
+ * With solver_desc.vectors, merbit_solver_solve_many runs CG for several right-hand sides at once.
+ * Their products are one product of several vectors, by a second plan, and on CUDA each step is one
+ * launch for all of them. A preconditioner that is not NONE or JACOBI is applied to one vector
+ * after the other.
  *
  * EPILOGUES. Write op(A) for A, or for its transpose if plan_desc.operation says so. A plan may
  * apply an expression to each row of op(A) x before it is stored in y, and may add up to two sums

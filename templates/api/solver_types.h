@@ -130,6 +130,9 @@ typedef struct merbit_solver_desc {
   int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
   merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
   void *apply_user;            /* passed to `apply` */
+  int vectors;                 /* CG without refine: right-hand sides that merbit_solver_solve_many
+                                  solves at once, up to 64, with one product for all of them. Each
+                                  takes 5 vectors, or 6, and all together a second plan. 0: 1 */
   int refine;                  /* nonzero, F64 only: iterate in f32, correct by residuals in f64 */
   int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
   int reorder;                 /* reorder the matrix; b and x keep their order. 0: if it pays (for

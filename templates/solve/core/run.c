@@ -7,14 +7,19 @@
 /* Steps, products and preconditioners of a solver. Work for the GPU is enqueued; the CPU
  * computes at once. */
 
-/* Runs the step at `index` of the method's table. */
+/* Runs the step at `index` of the method's table, for all right-hand sides of solver->many. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
+  const int columns = mbi_solve_columns(solver);
   int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
   if (!mbi_solve_on_gpu(solver)) {
-    mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
-                 solver->memory, solver->partials);
+    const merbit_solver *of = solver->count > 0 ? solver->columns : solver;
+    int c;
+    for (c = 0; c < columns; c++) {
+      mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &of[c].v, n,
+                   of[c].memory, of[c].partials);
+    }
     return MERBIT_OK;
   }
   arguments.v = solver->v;
@@ -22,8 +27,9 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   arguments.m = mbi_device_address(solver->memory);
   arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
-                           mbi_solve_blocks(solver), mbi_solve_threads(solver), MBI_STEP_SHARED,
-                           solver->gpu.stream, &arguments);
+                           (int64_t)mbi_solve_blocks(solver) * columns,
+                           mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
+                           &arguments);
 }
 
 /* Launches the fused vector kernel at `index` of the method's list: all steps from one product
@@ -145,6 +151,9 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   mbi_preamble preamble;
   int i;
   mbi_solve_preamble(solver->type, &preamble);
+  if (solver->count > 0) {
+    mbi_preamble_define_int(&preamble, "MBK_STEP_COLUMNS", solver->count);
+  }
   MBI_TRY(mbi_program_create(context, method->file, &preamble, &solver->gpu.program));
   for (i = 0; i < method->step_count; i++) {
     MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
