@@ -97,8 +97,10 @@ static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merb
   }
   low = mbi_lanczos_value(t, size, 0);
   high = mbi_lanczos_value(t, size, size - 1);
-  while (--size > 0) {
-    const double differ = fabs(t[3 * size + 2] - t[3 * size + 1]);
+  while (--size >
+         0) { /* vectors before a small step are orthogonal to epsilon high / step only */
+    const double step = t[3 * size + 1];
+    const double differ = fabs(t[3 * size + 2] - step) * fmin(step / high, 1);
     skew = differ > skew ? differ : skew;
   }
   if (p->engine->seen.state.scalar[MBI_PRE_NEGATIVE] > 0 || !(high > 0) || !(high <= DBL_MAX) ||

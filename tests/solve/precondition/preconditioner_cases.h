@@ -3,6 +3,7 @@
  * `context` is the test's. */
 #ifndef TEST_SOLVE_PRECONDITIONER_CASES_H
 #define TEST_SOLVE_PRECONDITIONER_CASES_H
+#include "solve/core/solver_reference.h"
 #include "solve/precondition/preconditioner_reference.h"
 
 static merbit_context *context;
@@ -217,6 +218,36 @@ static void expect_equal(const double *found, const double *wanted, int n, merbi
   }
   for (i = 0; i < n; i++) {
     assert_true(fabs(found[i] - wanted[i]) <= tolerance * most);
+  }
+}
+
+/* Few eigenvalues, which end Lanczos early by a step of rounding errors: that is no sign of a
+ * matrix that is not symmetric positive definite. Points of a square, rows and columns scaled.
+ */
+static void test_few_eigenvalues(void **state) {
+  uint64_t seed = 3;
+  int side, trial, i, k;
+  (void)state;
+  for (side = 2; side <= 9; side++) {
+    for (trial = 0; trial < 12; trial++) {
+      merbit_preconditioner_desc desc = kind_desc(MERBIT_PRECONDITIONER_CHEBYSHEV);
+      linear l = linear_grid(side, 0, 1, 0);
+      double scale[81];
+      merbit_preconditioner *p;
+      merbit_view view;
+      for (i = 0; i < l.n; i++) {
+        scale[i] = trial == 0 ? 1 : 1.5 + 0.5 * test_uniform(&seed);
+      }
+      for (i = 0; i < l.n; i++) {
+        for (k = l.row_ptr[i]; k < l.row_ptr[i + 1]; k++) {
+          l.values[k] *= scale[i] * scale[l.col_ind[k]];
+        }
+      }
+      view = merbit_csr(l.n, l.n, l.nnz, l.row_ptr, l.col_ind, l.values);
+      p = make(&view, &desc);
+      merbit_preconditioner_destroy(p);
+      linear_free(&l);
+    }
   }
 }
 
@@ -671,7 +702,7 @@ static const struct CMUnitTest preconditioner_cases[] = {
     cmocka_unit_test(test_solver_update), cmocka_unit_test(test_singular),
     cmocka_unit_test(test_bad_matrices),  cmocka_unit_test(test_refusals),
     cmocka_unit_test(test_description),   cmocka_unit_test(test_small),
-    cmocka_unit_test(test_too_large),
+    cmocka_unit_test(test_too_large),     cmocka_unit_test(test_few_eigenvalues),
 };
 
 #endif /* TEST_SOLVE_PRECONDITIONER_CASES_H */
