@@ -36594,122 +36594,57 @@ static void mbi_pagerank_begin_##SUFFIX_(void *argument, int chunk) { \
 		mass += weights[i] < 0 ? (double)z[i] : 0; \
 	} \
 	mbi_pagerank_note(run, chunk, dangling, mass); \
-} \
-static void mbi_pagerank_uniform_##SUFFIX_(void *argument, int chunk) { \
+}
+MBI_EACH_29(f64, double) MBI_EACH_29(f32, float)
+#define MBI_EACH_30(SUFFIX_, C_, KIND_, SHARE_, NEXT_, KEEP_) \
+static void mbi_pagerank_##KIND_##_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
-	const C_ *y = (const C_ *)run->y; \
-	const C_ *weights = (const C_ *)run->weights.totals; \
-	C_ *z = (C_ *)run->ranks; \
-	const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
-	const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
-	int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
-	const int64_t end = mbi_pagerank_chunk_end(run, i); \
-	double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
-	for (; i + 4 <= end; i += 4) { \
-		int lane; \
-		for (lane = 0; lane < 4; lane++) { \
-			const double weight = fabs((double)weights[i + lane]); \
-			const double share = base; \
-			const double rank = damping * (double)y[i + lane] + share; \
-			const C_ last = z[i + lane]; \
-			const C_ next = (C_)(rank / weight); \
-			change[lane] += fabs(rank - (double)last * weight); \
-			mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
-			z[i + lane] = next; \
-		} \
-	} \
-	for (; i < end; i++) { \
-			const double weight = fabs((double)weights[i + 0]); \
-			const double share = base; \
-			const double rank = damping * (double)y[i + 0] + share; \
-			const C_ last = z[i + 0]; \
-			const C_ next = (C_)(rank / weight); \
-			change[0] += fabs(rank - (double)last * weight); \
-			mass[0] += (double)next * (weight - (double)weights[i + 0]); \
-			z[i + 0] = next; \
-	} \
-	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
-			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
-} \
-static void mbi_pagerank_personal_##SUFFIX_(void *argument, int chunk) { \
-	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+	const double *scalar = run->memory.state.scalar; \
 	const C_ *y = (const C_ *)run->y; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
 	const C_ *teleport = (const C_ *)run->teleport; \
-	C_ *z = (C_ *)run->ranks; \
-	const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
-	const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
+	C_ *z = (C_ *)run->ranks, *before = (C_ *)run->past; \
+	const double damping = scalar[MBI_PAGERANK_DAMPING], base = scalar[MBI_PAGERANK_BASE]; \
+	const double relax = scalar[MBI_PAGERANK_RELAX], past = scalar[MBI_PAGERANK_PAST]; \
 	int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
 	const int64_t end = mbi_pagerank_chunk_end(run, i); \
 	double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
+	int lane; \
+	(void)teleport; \
+	(void)relax; \
+	(void)past; \
 	for (; i + 4 <= end; i += 4) { \
-		int lane; \
 		for (lane = 0; lane < 4; lane++) { \
 			const double weight = fabs((double)weights[i + lane]); \
-			const double share = base * (double)teleport[i + lane]; \
-			const double rank = damping * (double)y[i + lane] + share; \
+			const double rank = damping * (double)y[i + lane] + (SHARE_); \
 			const C_ last = z[i + lane]; \
-			const C_ next = (C_)(rank / weight); \
+			const C_ next = (C_)(NEXT_); \
 			change[lane] += fabs(rank - (double)last * weight); \
 			mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
+			KEEP_; \
 			z[i + lane] = next; \
 		} \
 	} \
-	for (; i < end; i++) { \
-			const double weight = fabs((double)weights[i + 0]); \
-			const double share = base * (double)teleport[i + 0]; \
-			const double rank = damping * (double)y[i + 0] + share; \
-			const C_ last = z[i + 0]; \
-			const C_ next = (C_)(rank / weight); \
-			change[0] += fabs(rank - (double)last * weight); \
-			mass[0] += (double)next * (weight - (double)weights[i + 0]); \
-			z[i + 0] = next; \
-	} \
-	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
-			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
-} \
-static void mbi_pagerank_relaxed_##SUFFIX_(void *argument, int chunk) { \
-	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
-	const C_ *y = (const C_ *)run->y; \
-	const C_ *weights = (const C_ *)run->weights.totals; \
-	const C_ *teleport = (const C_ *)run->teleport; \
-	C_ *z = (C_ *)run->ranks; \
-	const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
-	const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
-	C_ *before = (C_ *)run->past; \
-	const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX]; \
-	const double past = run->memory.state.scalar[MBI_PAGERANK_PAST]; \
-	int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
-	const int64_t end = mbi_pagerank_chunk_end(run, i); \
-	double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
-	for (; i + 4 <= end; i += 4) { \
-		int lane; \
-		for (lane = 0; lane < 4; lane++) { \
+	for (lane = 0; i < end; i++) { \
 			const double weight = fabs((double)weights[i + lane]); \
-			const double share = teleport == NULL ? base : base * (double)teleport[i + lane]; \
-			const double rank = damping * (double)y[i + lane] + share; \
+			const double rank = damping * (double)y[i + lane] + (SHARE_); \
 			const C_ last = z[i + lane]; \
-			const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + lane]); \
+			const C_ next = (C_)(NEXT_); \
 			change[lane] += fabs(rank - (double)last * weight); \
 			mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
-			before[i + lane] = last; \
+			KEEP_; \
 			z[i + lane] = next; \
-		} \
-	} \
-	for (; i < end; i++) { \
-			const double weight = fabs((double)weights[i + 0]); \
-			const double share = teleport == NULL ? base : base * (double)teleport[i + 0]; \
-			const double rank = damping * (double)y[i + 0] + share; \
-			const C_ last = z[i + 0]; \
-			const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + 0]); \
-			change[0] += fabs(rank - (double)last * weight); \
-			mass[0] += (double)next * (weight - (double)weights[i + 0]); \
-			before[i + 0] = last; \
-			z[i + 0] = next; \
 	} \
 	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
 			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
-} \
+}
+MBI_EACH_30(f64, double, uniform, base, rank / weight, (void)before)
+MBI_EACH_30(f64, double, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
+MBI_EACH_30(f64, double, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
+MBI_EACH_30(f32, float, uniform, base, rank / weight, (void)before)
+MBI_EACH_30(f32, float, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
+MBI_EACH_30(f32, float, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
+#define MBI_EACH_31(SUFFIX_, C_) \
 static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
@@ -36721,7 +36656,7 @@ static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
 		z[i] = rank < 0 ? 0 : rank; \
 	} \
 }
-MBI_EACH_29(f64, double) MBI_EACH_29(f32, float)
+MBI_EACH_31(f64, double) MBI_EACH_31(f32, float)
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
 		double sums[2]) {
 	const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
