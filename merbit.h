@@ -12805,70 +12805,28 @@ static mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
 	return signs;
 }
 
-static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
-		const void *from, const void *places, merbit_index_type place_type, int64_t first,
-		int64_t last) {
-	const size_t size = 2 * (size_t)parts;
-	uint16_t number;
-	int64_t i;
-	int part;
-	for (i = first; i < last; i++) {
-		const int64_t place = mbi_index_at(places, place_type, i);
-		const int sign = place < 0 ? signs->mirror : signs->direct;
-		const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size;
-		char *target = (char *)to + (size_t)i * size;
-		for (part = 0; part < parts; part++) {
-			const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1;
-			memcpy(&number, source + 2 * part, sizeof number);
-			number = (uint16_t)(number ^ (uint64_t)negated << 15);
-			memcpy(target + 2 * part, &number, sizeof number);
-		}
-	}
+#define MBI_EACH_2(BITS_, BYTES_) \
+static void mbi_expansion_move_##BITS_(const mbi_symmetry_signs *signs, int parts, void *to, \
+		const void *from, const void *places, merbit_index_type place_type, int64_t first, \
+		int64_t last) { \
+	const size_t size = BYTES_ * (size_t)parts; \
+	uint##BITS_##_t number; \
+	int64_t i; \
+	int part; \
+	for (i = first; i < last; i++) { \
+		const int64_t place = mbi_index_at(places, place_type, i); \
+		const int sign = place < 0 ? signs->mirror : signs->direct; \
+		const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size; \
+		char *target = (char *)to + (size_t)i * size; \
+		for (part = 0; part < parts; part++) { \
+			const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1; \
+			memcpy(&number, source + BYTES_ * part, sizeof number); \
+			number = (uint##BITS_##_t)(number ^ (uint64_t)negated << (BITS_ - 1)); \
+			memcpy(target + BYTES_ * part, &number, sizeof number); \
+		} \
+	} \
 }
-
-static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
-		const void *from, const void *places, merbit_index_type place_type, int64_t first,
-		int64_t last) {
-	const size_t size = 4 * (size_t)parts;
-	uint32_t number;
-	int64_t i;
-	int part;
-	for (i = first; i < last; i++) {
-		const int64_t place = mbi_index_at(places, place_type, i);
-		const int sign = place < 0 ? signs->mirror : signs->direct;
-		const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size;
-		char *target = (char *)to + (size_t)i * size;
-		for (part = 0; part < parts; part++) {
-			const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1;
-			memcpy(&number, source + 4 * part, sizeof number);
-			number = (uint32_t)(number ^ (uint64_t)negated << 31);
-			memcpy(target + 4 * part, &number, sizeof number);
-		}
-	}
-}
-
-static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
-		const void *from, const void *places, merbit_index_type place_type, int64_t first,
-		int64_t last) {
-	const size_t size = 8 * (size_t)parts;
-	uint64_t number;
-	int64_t i;
-	int part;
-	for (i = first; i < last; i++) {
-		const int64_t place = mbi_index_at(places, place_type, i);
-		const int sign = place < 0 ? signs->mirror : signs->direct;
-		const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size;
-		char *target = (char *)to + (size_t)i * size;
-		for (part = 0; part < parts; part++) {
-			const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1;
-			memcpy(&number, source + 8 * part, sizeof number);
-			number = (uint64_t)(number ^ (uint64_t)negated << 63);
-			memcpy(target + 8 * part, &number, sizeof number);
-		}
-	}
-}
-
-typedef struct mbi_expansion_call {
+MBI_EACH_2(16, 2) MBI_EACH_2(32, 4) MBI_EACH_2(64, 8) typedef struct mbi_expansion_call {
 	mbi_symmetry_signs signs;
 	const merbit_view *to;
 	const void *from, *places;
@@ -13276,7 +13234,7 @@ static int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
 	return inside;
 }
 
-#define MBI_EACH_2(SUFFIX_, C_) \
+#define MBI_EACH_3(SUFFIX_, C_) \
 static void mbi_blocking_put_##SUFFIX_(const mbi_blocking *b, mbi_strip *s, int r, \
 		uint32_t first, uint32_t limit, C_ *values, uint64_t *mask) { \
 	const merbit_view *to = &b->bsr->view; \
@@ -13318,7 +13276,7 @@ static void mbi_blocking_take_##SUFFIX_(const mbi_blocking *b, mbi_strip *s, \
 		mbi_blocking_put_##SUFFIX_(b, s, r, first, first + (uint32_t)to->block_cols, values, mask); \
 	} \
 }
-MBI_EACH_2(f64, double) MBI_EACH_2(f32, float)
+MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
 static void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t offset) {
 	if (to->offset_type == MERBIT_INDEX_32) {
 		((int32_t *)(uintptr_t)to->row_ptr)[row] = (int32_t)offset;
@@ -15824,7 +15782,7 @@ typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 #define MBI_BLOCK_UNROLLED 8
 
-#define MBI_EACH_3(SUFFIX_, C_) \
+#define MBI_EACH_4(SUFFIX_, C_) \
 typedef struct mbi_merge_call_##SUFFIX_ { \
 	const merbit_view *csr; \
 	const C_ *values, *x; \
@@ -15850,7 +15808,7 @@ typedef struct mbi_block_call_##SUFFIX_ { \
 	int64_t edge; \
 	int tasks; \
 } mbi_block_call_##SUFFIX_;
-MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
+MBI_EACH_4(f64, double) MBI_EACH_4(f32, float)
 
 #endif
 /* ==== >>spmv/stages/stages.h ==== */
@@ -16576,33 +16534,21 @@ static double mbi_epilogue_dot_sum0(double ax, double y, double v0) {
 	return v0 * ax;
 }
 
-static void mbi_epilogue_dot_f64(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	double *rows = (double *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const double ax = rows[i];
-		sums[0] += mbi_epilogue_dot_sum0((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i]);
-	}
+#define MBI_EACH_5(SUFFIX_, C_) \
+static void mbi_epilogue_dot_##SUFFIX_(void *user, int64_t begin, int64_t end, void *y, \
+		const void *const *vectors, const double *scalars, double sums[2]) { \
+	C_ *rows = (C_ *)y; \
+	int64_t i; \
+	(void)user; \
+	(void)scalars; \
+	for (i = begin; i < end; i++) { \
+		const C_ ax = rows[i]; \
+		sums[0] += mbi_epilogue_dot_sum0((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i]); \
+	} \
 }
-
-static void mbi_epilogue_dot_f32(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	float *rows = (float *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const float ax = rows[i];
-		sums[0] += mbi_epilogue_dot_sum0((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i]);
-	}
-}
-
-static double mbi_epilogue_dots_sum0(double ax, double y, double v0) {
+MBI_EACH_5(f64, double) MBI_EACH_5(f32, float) static double mbi_epilogue_dots_sum0(
+		double ax, double y, double v0) {
 	(void)y;
 	return v0 * ax;
 }
@@ -16613,83 +16559,48 @@ static double mbi_epilogue_dots_sum1(double ax, double y, double v0) {
 	return ax * ax;
 }
 
-static void mbi_epilogue_dots_f64(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	double *rows = (double *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const double ax = rows[i];
-		sums[0] += mbi_epilogue_dots_sum0((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i]);
-		sums[1] += mbi_epilogue_dots_sum1((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i]);
-	}
+#define MBI_EACH_6(SUFFIX_, C_) \
+static void mbi_epilogue_dots_##SUFFIX_(void *user, int64_t begin, int64_t end, void *y, \
+		const void *const *vectors, const double *scalars, double sums[2]) { \
+	C_ *rows = (C_ *)y; \
+	int64_t i; \
+	(void)user; \
+	(void)scalars; \
+	for (i = begin; i < end; i++) { \
+		const C_ ax = rows[i]; \
+		sums[0] += mbi_epilogue_dots_sum0((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i]); \
+		sums[1] += mbi_epilogue_dots_sum1((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i]); \
+	} \
 }
-
-static void mbi_epilogue_dots_f32(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	float *rows = (float *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const float ax = rows[i];
-		sums[0] += mbi_epilogue_dots_sum0((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i]);
-		sums[1] += mbi_epilogue_dots_sum1((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i]);
-	}
-}
-
-static double mbi_epilogue_residual_sum0(double ax, double y, double v0) {
+MBI_EACH_6(f64, double) MBI_EACH_6(f32, float) static double mbi_epilogue_residual_sum0(
+		double ax, double y, double v0) {
 	(void)ax;
 	(void)v0;
 	return y * y;
 }
 
-static double mbi_epilogue_residual_result_f64(double ax, double y, double v0) {
-	(void)y;
-	return v0 - ax;
+#define MBI_EACH_7(SUFFIX_, C_) \
+static C_ mbi_epilogue_residual_result_##SUFFIX_(C_ ax, C_ y, C_ v0) { \
+	(void)y; \
+	return v0 - ax; \
+} \
+static void mbi_epilogue_residual_##SUFFIX_(void *user, int64_t begin, int64_t end, void *y, \
+		const void *const *vectors, const double *scalars, double sums[2]) { \
+	C_ *rows = (C_ *)y; \
+	int64_t i; \
+	(void)user; \
+	(void)scalars; \
+	for (i = begin; i < end; i++) { \
+		const C_ ax = rows[i]; \
+		rows[i] = mbi_epilogue_residual_result_##SUFFIX_((C_)ax, (C_)0, \
+				(C_)((const C_ *)vectors[0])[i]); \
+		sums[0] += mbi_epilogue_residual_sum0((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i]); \
+	} \
 }
-
-static void mbi_epilogue_residual_f64(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	double *rows = (double *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const double ax = rows[i];
-		rows[i] = mbi_epilogue_residual_result_f64((double)ax, (double)0,
-				(double)((const double *)vectors[0])[i]);
-		sums[0] += mbi_epilogue_residual_sum0((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i]);
-	}
-}
-
-static float mbi_epilogue_residual_result_f32(float ax, float y, float v0) {
-	(void)y;
-	return v0 - ax;
-}
-
-static void mbi_epilogue_residual_f32(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	float *rows = (float *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const float ax = rows[i];
-		rows[i] = mbi_epilogue_residual_result_f32((float)ax, (float)0,
-				(float)((const float *)vectors[0])[i]);
-		sums[0] += mbi_epilogue_residual_sum0((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i]);
-	}
-}
-
-static double mbi_epilogue_rank_sum0(
+MBI_EACH_7(f64, double) MBI_EACH_7(f32, float) static double mbi_epilogue_rank_sum0(
 		double ax, double y, double v0, double v1, double s0, double s1) {
 	(void)y;
 	return fabs(s0 * ax + s1 - v0 * fabs(v1));
@@ -16704,59 +16615,31 @@ static double mbi_epilogue_rank_sum1(
 	return v1 < 0 ? y : 0;
 }
 
-static double mbi_epilogue_rank_result_f64(
-		double ax, double y, double v0, double v1, double s0, double s1) {
-	(void)y;
-	(void)v0;
-	return (s0 * ax + s1) / fabs(v1);
+#define MBI_EACH_8(SUFFIX_, C_, ABS_) \
+static C_ mbi_epilogue_rank_result_##SUFFIX_(C_ ax, C_ y, C_ v0, C_ v1, C_ s0, C_ s1) { \
+	(void)y; \
+	(void)v0; \
+	return (s0 * ax + s1) / ABS_(v1); \
+} \
+static void mbi_epilogue_rank_##SUFFIX_(void *user, int64_t begin, int64_t end, void *y, \
+		const void *const *vectors, const double *scalars, double sums[2]) { \
+	C_ *rows = (C_ *)y; \
+	int64_t i; \
+	(void)user; \
+	for (i = begin; i < end; i++) { \
+		const C_ ax = rows[i]; \
+		rows[i] = mbi_epilogue_rank_result_##SUFFIX_((C_)ax, (C_)0, \
+				(C_)((const C_ *)vectors[0])[i], (C_)((const C_ *)vectors[1])[i], \
+				(C_)scalars[0], (C_)scalars[1]); \
+		sums[0] += mbi_epilogue_rank_sum0((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i], (double)((const C_ *)vectors[1])[i], \
+				(double)scalars[0], (double)scalars[1]); \
+		sums[1] += mbi_epilogue_rank_sum1((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i], (double)((const C_ *)vectors[1])[i], \
+				(double)scalars[0], (double)scalars[1]); \
+	} \
 }
-
-static void mbi_epilogue_rank_f64(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	double *rows = (double *)y;
-	int64_t i;
-	(void)user;
-	for (i = begin; i < end; i++) {
-		const double ax = rows[i];
-		rows[i] = mbi_epilogue_rank_result_f64((double)ax, (double)0,
-				(double)((const double *)vectors[0])[i], (double)((const double *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-		sums[0] += mbi_epilogue_rank_sum0((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i], (double)((const double *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-		sums[1] += mbi_epilogue_rank_sum1((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i], (double)((const double *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-	}
-}
-
-static float mbi_epilogue_rank_result_f32(
-		float ax, float y, float v0, float v1, float s0, float s1) {
-	(void)y;
-	(void)v0;
-	return (s0 * ax + s1) / fabsf(v1);
-}
-
-static void mbi_epilogue_rank_f32(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	float *rows = (float *)y;
-	int64_t i;
-	(void)user;
-	for (i = begin; i < end; i++) {
-		const float ax = rows[i];
-		rows[i] = mbi_epilogue_rank_result_f32((float)ax, (float)0,
-				(float)((const float *)vectors[0])[i], (float)((const float *)vectors[1])[i],
-				(float)scalars[0], (float)scalars[1]);
-		sums[0] += mbi_epilogue_rank_sum0((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i], (double)((const float *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-		sums[1] += mbi_epilogue_rank_sum1((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i], (double)((const float *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-	}
-}
-
-static const struct {
+MBI_EACH_8(f64, double, fabs) MBI_EACH_8(f32, float, fabsf) static const struct {
 	const char *texts[3];
 	merbit_epilogue_rows f64, f32;
 } mbi_epilogues[] = {
@@ -16929,7 +16812,7 @@ static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ==== */
-#define MBI_EACH_4(SUFFIX_, C_) \
+#define MBI_EACH_9(SUFFIX_, C_) \
 static void mbi_scale_##SUFFIX_(int64_t begin, int64_t end, C_ alpha, C_ beta, C_ *y) { \
 	int64_t row; \
 	for (row = begin; row < end; row++) { y[row] = beta == 0 ? alpha : alpha + beta * y[row]; } \
@@ -16951,7 +16834,7 @@ static void mbi_reference_typed_##SUFFIX_(const merbit_view *csr, const C_ *valu
 		y[row] = beta == 0 ? alpha * sum : alpha * sum + beta * y[row]; \
 	} \
 }
-MBI_EACH_4(f64, double) MBI_EACH_4(f32, float)
+MBI_EACH_9(f64, double) MBI_EACH_9(f32, float)
 static void mbi_reference_multiply(const merbit_view *csr, const void *values,
 		const void *alpha, const void *x, const void *beta, void *y) {
 	if (mbi_view_type(csr) == MERBIT_F32) {
@@ -17168,7 +17051,7 @@ MBI_NOINLINE static void mbi_path_run(merbit_context *context, mbi_path *path, i
 }
 
 /* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ==== */
-#define MBI_EACH_5(SUFFIX_, C_) \
+#define MBI_EACH_10(SUFFIX_, C_) \
 static C_ mbi_merge_value_##SUFFIX_(const mbi_merge_call_##SUFFIX_ *call, \
 		int64_t begin, int64_t end) { \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind; \
@@ -17199,19 +17082,21 @@ static void mbi_merge_long_rows_##SUFFIX_(const mbi_merge_call_##SUFFIX_ *call, 
 		mbi_merge_commit_##SUFFIX_(call, row, &sum); \
 		k = end; \
 	} \
-} \
-MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
+}
+MBI_EACH_10(f64, double) MBI_EACH_10(f32, float)
+#define MBI_EACH_11(SUFFIX_, C_, OFFSET_, INDEX_) \
+MBI_NOINLINE static void mbi_merge_rows_##OFFSET_##_##SUFFIX_( \
 		const mbi_merge_call_##SUFFIX_ *call, int64_t row, int64_t last) { \
-	const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr; \
+	const INDEX_ *row_ptr = (const INDEX_ *)call->csr->row_ptr; \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
 	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
 	const C_ *x = call->x - call->shift; \
 	const C_ alpha = call->alpha, beta = call->beta; \
 	C_ *y = call->y; \
-	int32_t k = row_ptr[row]; \
+	INDEX_ k = row_ptr[row]; \
 	if (values != NULL && beta == 0) { \
 		for (; row < last; row++) { \
-			const int32_t end = row_ptr[row + 1]; \
+			const INDEX_ end = row_ptr[row + 1]; \
 			C_ sum = 0; \
 			for (; k < end; k++) { \
 				MBI_SCALAR_LOOP; \
@@ -17221,7 +17106,7 @@ MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
 		} \
 	} else if (values != NULL) { \
 		for (; row < last; row++) { \
-			const int32_t end = row_ptr[row + 1]; \
+			const INDEX_ end = row_ptr[row + 1]; \
 			C_ sum = 0; \
 			for (; k < end; k++) { \
 				MBI_SCALAR_LOOP; \
@@ -17231,7 +17116,7 @@ MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
 		} \
 	} else if (beta == 0) { \
 		for (; row < last; row++) { \
-			const int32_t end = row_ptr[row + 1]; \
+			const INDEX_ end = row_ptr[row + 1]; \
 			C_ sum = 0; \
 			for (; k < end; k++) { \
 				MBI_SCALAR_LOOP; \
@@ -17241,7 +17126,7 @@ MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
 		} \
 	} else { \
 		for (; row < last; row++) { \
-			const int32_t end = row_ptr[row + 1]; \
+			const INDEX_ end = row_ptr[row + 1]; \
 			C_ sum = 0; \
 			for (; k < end; k++) { \
 				MBI_SCALAR_LOOP; \
@@ -17250,58 +17135,10 @@ MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
 			y[row] = alpha * sum + beta * y[row]; \
 		} \
 	} \
-} \
-MBI_NOINLINE static void mbi_merge_rows_i64_##SUFFIX_( \
-		const mbi_merge_call_##SUFFIX_ *call, int64_t row, int64_t last) { \
-	const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr; \
-	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
-	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
-	const C_ *x = call->x - call->shift; \
-	const C_ alpha = call->alpha, beta = call->beta; \
-	C_ *y = call->y; \
-	int64_t k = row_ptr[row]; \
-	if (values != NULL && beta == 0) { \
-		for (; row < last; row++) { \
-			const int64_t end = row_ptr[row + 1]; \
-			C_ sum = 0; \
-			for (; k < end; k++) { \
-				MBI_SCALAR_LOOP; \
-				sum += values[k] * x[col_ind[k]]; \
-			} \
-			y[row] = alpha * sum; \
-		} \
-	} else if (values != NULL) { \
-		for (; row < last; row++) { \
-			const int64_t end = row_ptr[row + 1]; \
-			C_ sum = 0; \
-			for (; k < end; k++) { \
-				MBI_SCALAR_LOOP; \
-				sum += values[k] * x[col_ind[k]]; \
-			} \
-			y[row] = alpha * sum + beta * y[row]; \
-		} \
-	} else if (beta == 0) { \
-		for (; row < last; row++) { \
-			const int64_t end = row_ptr[row + 1]; \
-			C_ sum = 0; \
-			for (; k < end; k++) { \
-				MBI_SCALAR_LOOP; \
-				sum += x[col_ind[k]]; \
-			} \
-			y[row] = alpha * sum; \
-		} \
-	} else { \
-		for (; row < last; row++) { \
-			const int64_t end = row_ptr[row + 1]; \
-			C_ sum = 0; \
-			for (; k < end; k++) { \
-				MBI_SCALAR_LOOP; \
-				sum += x[col_ind[k]]; \
-			} \
-			y[row] = alpha * sum + beta * y[row]; \
-		} \
-	} \
-} \
+}
+MBI_EACH_11(f64, double, i32, int32_t) MBI_EACH_11(f64, double, i64, int64_t)
+MBI_EACH_11(f32, float, i32, int32_t) MBI_EACH_11(f32, float, i64, int64_t)
+#define MBI_EACH_12(SUFFIX_, C_) \
 static void mbi_merge_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
 	const mbi_merge_call_##SUFFIX_ *call = (const mbi_merge_call_##SUFFIX_ *)argument; \
 	const merbit_view *csr = call->csr; \
@@ -17330,7 +17167,7 @@ static void mbi_merge_typed_##SUFFIX_(merbit_context *context, const merbit_view
 		mbi_parallel(context, tasks, mbi_merge_scale_task_##SUFFIX_, &path); \
 	} else { mbi_path_run(context, &path, 0); } \
 }
-MBI_EACH_5(f64, double) MBI_EACH_5(f32, float)
+MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
 static size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
 	return mbi_path_bytes(tasks, mbi_type_size(type));
 }
@@ -17386,11 +17223,11 @@ static const mbi_cpu_method mbi_reference_method = {
 		NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ==== */
-#define MBI_EACH_6(SUFFIX_, C_) \
+#define MBI_EACH_13(SUFFIX_, C_) \
 static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { return a + b; } \
 static C_ mbi_sum_multiply_##SUFFIX_(C_ a, C_ b) { return a * b; } \
 static const C_ mbi_sum_zero_##SUFFIX_ = 0;
-MBI_EACH_6(f64, double) MBI_EACH_6(f32, float)
+MBI_EACH_13(f64, double) MBI_EACH_13(f32, float)
 static float mbi_sum_take_f16(uint16_t value, int conjugates) {
 	(void)conjugates;
 	return mbi_f16_value(value);
@@ -17406,7 +17243,7 @@ static double mbi_sum_take_f32_f64(float value, int conjugates) {
 	return (double)value;
 }
 
-#define MBI_EACH_7(SUFFIX_, C_) \
+#define MBI_EACH_14(SUFFIX_, C_) \
 static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { \
 	C_ sum; \
 	sum.re = a.re + b.re; \
@@ -17424,8 +17261,8 @@ static C_ mbi_sum_take_##SUFFIX_(C_ value, int conjugates) { \
 	value.im = conjugates ? -value.im : value.im; \
 	return value; \
 }
-MBI_EACH_7(c64, mbi_c64) MBI_EACH_7(c128, mbi_c128)
-#define MBI_EACH_8(SUFFIX_, C_, SUM_, S_) \
+MBI_EACH_14(c64, mbi_c64) MBI_EACH_14(c128, mbi_c128)
+#define MBI_EACH_15(SUFFIX_, C_, SUM_, S_) \
 typedef struct mbi_mixed_call_##SUFFIX_ { \
 	const merbit_view *csr; \
 	const C_ *values; \
@@ -17486,9 +17323,9 @@ static void mbi_mixed_run_##SUFFIX_(const merbit_plan *plan, void *scratch, \
 			(plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks, scratch); \
 	mbi_path_run(plan->context, &path, mbi_scalar_zero(mbi_plan_accumulator(plan), alpha)); \
 }
-MBI_EACH_8(f16, uint16_t, f32, float) MBI_EACH_8(bf16, uint16_t, f32, float)
-MBI_EACH_8(f32_f64, float, f64, double) MBI_EACH_8(c64, mbi_c64, c64, mbi_c64)
-MBI_EACH_8(c128, mbi_c128, c128, mbi_c128)
+MBI_EACH_15(f16, uint16_t, f32, float) MBI_EACH_15(bf16, uint16_t, f32, float)
+MBI_EACH_15(f32_f64, float, f64, double) MBI_EACH_15(c64, mbi_c64, c64, mbi_c64)
+MBI_EACH_15(c128, mbi_c128, c128, mbi_c128)
 static size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
 	return mbi_path_bytes(plan->tasks, sizeof(mbi_c128));
 }
@@ -17517,35 +17354,24 @@ static const mbi_cpu_method mbi_mixed_method = {
 		NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ==== */
-#define MBI_EACH_9(SUFFIX_, C_) \
+#define MBI_EACH_16(SUFFIX_, C_) \
 static C_ mbi_min_##SUFFIX_(C_ a, C_ b) { return a < b || a != a ? a : b; } \
-static C_ mbi_max_##SUFFIX_(C_ a, C_ b) { return a > b || a != a ? a : b; } \
-static C_ mbi_min_plus_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
+static C_ mbi_max_##SUFFIX_(C_ a, C_ b) { return a > b || a != a ? a : b; }
+MBI_EACH_16(f64, double) MBI_EACH_16(f32, float)
+#define MBI_EACH_17(SUFFIX_, C_, NAME_, SUM_, PRODUCT_) \
+static C_ mbi_##NAME_##_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
 	(void)call; \
-	return mbi_min_##SUFFIX_(a, b); \
+	return mbi_##SUM_##_##SUFFIX_(a, b); \
 } \
-static C_ mbi_min_plus_multiply_##SUFFIX_( \
-		const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
+static C_ mbi_##NAME_##_multiply_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
 	(void)call; \
-	return (C_)(a + x); \
-} \
-static C_ mbi_max_times_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
-	(void)call; \
-	return mbi_max_##SUFFIX_(a, b); \
-} \
-static C_ mbi_max_times_multiply_##SUFFIX_( \
-		const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
-	(void)call; \
-	return (C_)(a * x); \
-} \
-static C_ mbi_or_and_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
-	(void)call; \
-	return mbi_max_##SUFFIX_(a, b); \
-} \
-static C_ mbi_or_and_multiply_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
-	(void)call; \
-	return (C_)(a != 0 && x != 0); \
-} \
+	return (C_)(PRODUCT_); \
+}
+MBI_EACH_17(f64, double, min_plus, min, a + x) MBI_EACH_17(f64, double, max_times, max, a * x)
+MBI_EACH_17(f64, double, or_and, max, a != 0 && x != 0)
+MBI_EACH_17(f32, float, min_plus, min, a + x) MBI_EACH_17(f32, float, max_times, max, a * x)
+MBI_EACH_17(f32, float, or_and, max, a != 0 && x != 0)
+#define MBI_EACH_18(SUFFIX_, C_) \
 static C_ mbi_custom_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
 	const merbit_operators *o = &call->plan->operators->given; \
 	return o->add_##SUFFIX_(o->user, a, b); \
@@ -17576,33 +17402,6 @@ static C_ mbi_min_plus_value_##SUFFIX_( \
 	} \
 	return seen ? (C_)NAN : sum; \
 } \
-static void mbi_min_plus_sum_##SUFFIX_(const void *call, int64_t begin, int64_t end, void *sum) { \
-	*(C_ *)sum = mbi_min_plus_value_##SUFFIX_((const mbi_semiring_call_##SUFFIX_ *)call, begin, end); \
-} \
-static void mbi_min_plus_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	C_ *sum = (C_ *)to; \
-	*sum = mbi_min_plus_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
-} \
-static void mbi_min_plus_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	const C_ sum = *(const C_ *)from; \
-	C_ y = call->vanishes ? call->zero \
-			: call->scales ? mbi_min_plus_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
-	if (call->adds) { \
-		y = mbi_min_plus_add_##SUFFIX_(call, y, mbi_min_plus_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
-	} \
-	call->y[row] = y + 0; \
-} \
-static void mbi_min_plus_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_row_start(&call->plan->csr, row + 1); \
-		const C_ sum = mbi_min_plus_value_##SUFFIX_(call, entry, end); \
-		mbi_min_plus_commit_##SUFFIX_(call, row, &sum); \
-		entry = end; \
-	} \
-} \
 static C_ mbi_max_times_value_##SUFFIX_( \
 		const mbi_semiring_call_##SUFFIX_ *call, int64_t begin, int64_t end) { \
 	const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind; \
@@ -17625,33 +17424,6 @@ static C_ mbi_max_times_value_##SUFFIX_( \
 	} \
 	return seen ? (C_)NAN : sum; \
 } \
-static void mbi_max_times_sum_##SUFFIX_(const void *call, int64_t begin, int64_t end, void *sum) { \
-	*(C_ *)sum = mbi_max_times_value_##SUFFIX_((const mbi_semiring_call_##SUFFIX_ *)call, begin, end); \
-} \
-static void mbi_max_times_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	C_ *sum = (C_ *)to; \
-	*sum = mbi_max_times_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
-} \
-static void mbi_max_times_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	const C_ sum = *(const C_ *)from; \
-	C_ y = call->vanishes ? call->zero \
-			: call->scales ? mbi_max_times_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
-	if (call->adds) { \
-		y = mbi_max_times_add_##SUFFIX_(call, y, mbi_max_times_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
-	} \
-	call->y[row] = y + 0; \
-} \
-static void mbi_max_times_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_row_start(&call->plan->csr, row + 1); \
-		const C_ sum = mbi_max_times_value_##SUFFIX_(call, entry, end); \
-		mbi_max_times_commit_##SUFFIX_(call, row, &sum); \
-		entry = end; \
-	} \
-} \
 static C_ mbi_or_and_value_##SUFFIX_( \
 		const mbi_semiring_call_##SUFFIX_ *call, int64_t begin, int64_t end) { \
 	const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind; \
@@ -17665,33 +17437,6 @@ static C_ mbi_or_and_value_##SUFFIX_( \
 		for (k = begin; k < end; k++) { seen |= ((C_)1 != 0) & (x[col_ind[k]] != 0); } \
 	} \
 	return seen ? 1 : sum; \
-} \
-static void mbi_or_and_sum_##SUFFIX_(const void *call, int64_t begin, int64_t end, void *sum) { \
-	*(C_ *)sum = mbi_or_and_value_##SUFFIX_((const mbi_semiring_call_##SUFFIX_ *)call, begin, end); \
-} \
-static void mbi_or_and_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	C_ *sum = (C_ *)to; \
-	*sum = mbi_or_and_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
-} \
-static void mbi_or_and_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	const C_ sum = *(const C_ *)from; \
-	C_ y = call->vanishes ? call->zero \
-			: call->scales ? mbi_or_and_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
-	if (call->adds) { \
-		y = mbi_or_and_add_##SUFFIX_(call, y, mbi_or_and_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
-	} \
-	call->y[row] = y; \
-} \
-static void mbi_or_and_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_row_start(&call->plan->csr, row + 1); \
-		const C_ sum = mbi_or_and_value_##SUFFIX_(call, entry, end); \
-		mbi_or_and_commit_##SUFFIX_(call, row, &sum); \
-		entry = end; \
-	} \
 } \
 static C_ mbi_custom_value_##SUFFIX_( \
 		const mbi_semiring_call_##SUFFIX_ *call, int64_t begin, int64_t end) { \
@@ -17709,34 +17454,45 @@ static C_ mbi_custom_value_##SUFFIX_( \
 		} \
 	} \
 	return sum; \
+}
+MBI_EACH_18(f64, double) MBI_EACH_18(f32, float)
+#define MBI_EACH_19(SUFFIX_, C_, NAME_, RESULT_) \
+static void mbi_##NAME_##_sum_##SUFFIX_(const void *argument, int64_t begin, int64_t end, \
+		void *sum) { \
+	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
+	*(C_ *)sum = mbi_##NAME_##_value_##SUFFIX_(call, begin, end); \
 } \
-static void mbi_custom_sum_##SUFFIX_(const void *call, int64_t begin, int64_t end, void *sum) { \
-	*(C_ *)sum = mbi_custom_value_##SUFFIX_((const mbi_semiring_call_##SUFFIX_ *)call, begin, end); \
-} \
-static void mbi_custom_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
+static void mbi_##NAME_##_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
 	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
 	C_ *sum = (C_ *)to; \
-	*sum = mbi_custom_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
+	*sum = mbi_##NAME_##_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
 } \
-static void mbi_custom_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
+static void mbi_##NAME_##_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
 	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
 	const C_ sum = *(const C_ *)from; \
 	C_ y = call->vanishes ? call->zero \
-			: call->scales ? mbi_custom_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
+			: call->scales ? mbi_##NAME_##_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
 	if (call->adds) { \
-		y = mbi_custom_add_##SUFFIX_(call, y, mbi_custom_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
+		y = mbi_##NAME_##_add_##SUFFIX_( \
+				call, y, mbi_##NAME_##_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
 	} \
-	call->y[row] = y; \
+	call->y[row] = RESULT_; \
 } \
-static void mbi_custom_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
+static void mbi_##NAME_##_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, \
+		int64_t entry) { \
 	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
 	for (; row < last; row++) { \
 		const int64_t end = mbi_row_start(&call->plan->csr, row + 1); \
-		const C_ sum = mbi_custom_value_##SUFFIX_(call, entry, end); \
-		mbi_custom_commit_##SUFFIX_(call, row, &sum); \
+		const C_ sum = mbi_##NAME_##_value_##SUFFIX_(call, entry, end); \
+		mbi_##NAME_##_commit_##SUFFIX_(call, row, &sum); \
 		entry = end; \
 	} \
-} \
+}
+MBI_EACH_19(f64, double, min_plus, y + 0) MBI_EACH_19(f64, double, max_times, y + 0)
+MBI_EACH_19(f64, double, or_and, y) MBI_EACH_19(f64, double, custom, y)
+MBI_EACH_19(f32, float, min_plus, y + 0) MBI_EACH_19(f32, float, max_times, y + 0)
+MBI_EACH_19(f32, float, or_and, y) MBI_EACH_19(f32, float, custom, y)
+#define MBI_EACH_20(SUFFIX_, C_) \
 static void mbi_semiring_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, \
 		const mbi_scalar *alpha, const C_ *x, const mbi_scalar *beta, C_ *y) { \
 	static const mbi_path_loops loops[] = { \
@@ -17770,7 +17526,7 @@ static void mbi_semiring_typed_##SUFFIX_(const merbit_plan *plan, void *scratch,
 	path = mbi_path_of(own, &call, &plan->csr, sequential ? 1 : plan->tasks, scratch); \
 	mbi_path_run(plan->context, &path, call.vanishes); \
 }
-MBI_EACH_9(f64, double) MBI_EACH_9(f32, float)
+MBI_EACH_20(f64, double) MBI_EACH_20(f32, float)
 static size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
 	return mbi_path_bytes(plan->tasks, mbi_type_size(plan->type));
 }
@@ -18057,7 +17813,7 @@ static merbit_status mbi_sorted_update(merbit_plan *plan) {
 #define MBI_SORTED_SHORT 8
 #define MBI_SORTED_BATCH 16
 
-#define MBI_EACH_10(SUFFIX_, C_) \
+#define MBI_EACH_21(SUFFIX_, C_) \
 typedef struct mbi_sorted_call_##SUFFIX_ { \
 	mbi_merge_call_##SUFFIX_ merge; \
 	const mbi_sorted *sorted; \
@@ -18346,7 +18102,7 @@ static void mbi_sorted_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, C
 		mbi_path_fix_up(&call.path); \
 	} \
 }
-MBI_EACH_10(f64, double) MBI_EACH_10(f32, float)
+MBI_EACH_21(f64, double) MBI_EACH_21(f32, float)
 static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
 	if (plan->type == MERBIT_F32) {
@@ -18625,7 +18381,7 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
 MBI_BLOCK_KERNELS(double, f64) MBI_BLOCK_KERNELS(float, f32)
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks ==== */
-#define MBI_EACH_11(SUFFIX_, C_) \
+#define MBI_EACH_22(SUFFIX_, C_) \
 static void mbi_block_rows_##SUFFIX_(int rows, int cols, const C_ *v, const C_ *x, C_ *sums) { \
 	int r, c; \
 	for (r = 0; r < rows; r++, v += cols) { \
@@ -18737,7 +18493,7 @@ static void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
 	} \
 	if (call->bsr->masks != NULL) { mbi_block_settle_##SUFFIX_(call, at, end, sums); } \
 }
-MBI_EACH_11(f64, double) MBI_EACH_11(f32, float)
+MBI_EACH_22(f64, double) MBI_EACH_22(f32, float)
 
 /* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ==== */
 static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
@@ -18768,7 +18524,7 @@ static size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
 	return mbi_path_bytes(plan->tasks,
 			(size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type));
 }
-#define MBI_EACH_12(SUFFIX_, C_) \
+#define MBI_EACH_23(SUFFIX_, C_) \
 static void mbi_block_commit_##SUFFIX_(const void *argument, int64_t block_row, \
 		const void *from) { \
 	const mbi_block_call_##SUFFIX_ *call = (const mbi_block_call_##SUFFIX_ *)argument; \
@@ -18819,7 +18575,7 @@ static void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
 	mbi_scale_##SUFFIX_(mbi_share(rows, call->tasks, task), \
 			mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y); \
 }
-MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
+MBI_EACH_23(f64, double) MBI_EACH_23(f32, float)
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ==== */
 static int mbi_plan_takes_blocks(const merbit_plan *plan) {
@@ -18852,7 +18608,7 @@ static size_t mbi_block_plan_scratch_bytes(const merbit_plan *plan) {
 }
 
 #define MBI_BLOCK_STUDY(suffix)
-#define MBI_EACH_13(SUFFIX_, C_) \
+#define MBI_EACH_24(SUFFIX_, C_) \
 static void mbi_block_describe_##SUFFIX_(const merbit_plan *plan, const C_ *ones, \
 		mbi_block_call_##SUFFIX_ *call) { \
 	const merbit_view *bsr = &plan->bsr.view; \
@@ -18879,7 +18635,7 @@ static void mbi_blocks_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, \
 	MBI_BLOCK_STUDY(SUFFIX_) \
 	mbi_block_chunks_##SUFFIX_(plan, scratch, call, plan->blocks.chunk_index, plan->blocks.chunk_row); \
 }
-MBI_EACH_13(f64, double) MBI_EACH_13(f32, float)
+MBI_EACH_24(f64, double) MBI_EACH_24(f32, float)
 
 static void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
@@ -18960,7 +18716,7 @@ static uint64_t mbi_many_copied(const merbit_plan *plan) {
 	return plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? 0 : (bytes + 63) / 64 * 64;
 }
 
-#define MBI_EACH_14(SUFFIX_, C_) \
+#define MBI_EACH_25(SUFFIX_, C_) \
 typedef struct mbi_many_call_##SUFFIX_ { \
 	const merbit_view *csr; \
 	const C_ *values, *x; \
@@ -18996,15 +18752,17 @@ static void mbi_many_commit_##SUFFIX_(const void *argument, int64_t row, const v
 	for (v = 0; v < call->vectors; v++) { \
 		y[v * apart] = beta == 0 ? alpha * sums[v] : alpha * sums[v] + beta * y[v * apart]; \
 	} \
-} \
-MBI_NOINLINE static void mbi_many_rows_eight_##SUFFIX_( \
+}
+MBI_EACH_25(f64, double) MBI_EACH_25(f32, float)
+#define MBI_EACH_26(SUFFIX_, C_, NAME_, COUNT_, APART_) \
+MBI_NOINLINE static void mbi_many_rows_##NAME_##_##SUFFIX_( \
 		const mbi_many_call_##SUFFIX_ *call, int64_t row, int64_t last, int64_t vector) { \
 	const void *row_ptr = call->csr->row_ptr; \
 	const merbit_index_type type = call->csr->offset_type; \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
 	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
 	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t y_apart = 1; \
+	const int64_t y_apart = APART_; \
 	const C_ *x = call->x + vector - call->shift * step; \
 	const C_ alpha = call->alpha, beta = call->beta; \
 	int64_t k = mbi_index_at(row_ptr, type, row); \
@@ -19012,103 +18770,24 @@ MBI_NOINLINE static void mbi_many_rows_eight_##SUFFIX_( \
 	for (; row < last; row++) { \
 		const int64_t end = mbi_index_at(row_ptr, type, row + 1); \
 		C_ *y = call->y + vector * y_apart + row * y_step; \
-		C_ sum[8] = {0}; \
+		C_ sum[COUNT_] = {0}; \
 		for (; k < end; k++) { \
 			const C_ *from = x + col_ind[k] * step; \
 			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 8; v++) { sum[v] += value * from[v]; } \
+			for (v = 0; v < COUNT_; v++) { sum[v] += value * from[v]; } \
 		} \
 		if (beta == 0) { \
-			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v]; } \
+			for (v = 0; v < COUNT_; v++) { y[v * y_apart] = alpha * sum[v]; } \
 		} else { \
-			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
+			for (v = 0; v < COUNT_; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
 		} \
 	} \
-} \
-MBI_NOINLINE static void mbi_many_rows_eight_apart_##SUFFIX_( \
-		const mbi_many_call_##SUFFIX_ *call, int64_t row, int64_t last, int64_t vector) { \
-	const void *row_ptr = call->csr->row_ptr; \
-	const merbit_index_type type = call->csr->offset_type; \
-	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
-	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
-	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t y_apart = call->y_steps.apart; \
-	const C_ *x = call->x + vector - call->shift * step; \
-	const C_ alpha = call->alpha, beta = call->beta; \
-	int64_t k = mbi_index_at(row_ptr, type, row); \
-	int v; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_index_at(row_ptr, type, row + 1); \
-		C_ *y = call->y + vector * y_apart + row * y_step; \
-		C_ sum[8] = {0}; \
-		for (; k < end; k++) { \
-			const C_ *from = x + col_ind[k] * step; \
-			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 8; v++) { sum[v] += value * from[v]; } \
-		} \
-		if (beta == 0) { \
-			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v]; } \
-		} else { \
-			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
-		} \
-	} \
-} \
-MBI_NOINLINE static void mbi_many_rows_four_##SUFFIX_( \
-		const mbi_many_call_##SUFFIX_ *call, int64_t row, int64_t last, int64_t vector) { \
-	const void *row_ptr = call->csr->row_ptr; \
-	const merbit_index_type type = call->csr->offset_type; \
-	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
-	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
-	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t y_apart = 1; \
-	const C_ *x = call->x + vector - call->shift * step; \
-	const C_ alpha = call->alpha, beta = call->beta; \
-	int64_t k = mbi_index_at(row_ptr, type, row); \
-	int v; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_index_at(row_ptr, type, row + 1); \
-		C_ *y = call->y + vector * y_apart + row * y_step; \
-		C_ sum[4] = {0}; \
-		for (; k < end; k++) { \
-			const C_ *from = x + col_ind[k] * step; \
-			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 4; v++) { sum[v] += value * from[v]; } \
-		} \
-		if (beta == 0) { \
-			for (v = 0; v < 4; v++) { y[v * y_apart] = alpha * sum[v]; } \
-		} else { \
-			for (v = 0; v < 4; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
-		} \
-	} \
-} \
-MBI_NOINLINE static void mbi_many_rows_one_##SUFFIX_( \
-		const mbi_many_call_##SUFFIX_ *call, int64_t row, int64_t last, int64_t vector) { \
-	const void *row_ptr = call->csr->row_ptr; \
-	const merbit_index_type type = call->csr->offset_type; \
-	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
-	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
-	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t y_apart = call->y_steps.apart; \
-	const C_ *x = call->x + vector - call->shift * step; \
-	const C_ alpha = call->alpha, beta = call->beta; \
-	int64_t k = mbi_index_at(row_ptr, type, row); \
-	int v; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_index_at(row_ptr, type, row + 1); \
-		C_ *y = call->y + vector * y_apart + row * y_step; \
-		C_ sum[1] = {0}; \
-		for (; k < end; k++) { \
-			const C_ *from = x + col_ind[k] * step; \
-			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 1; v++) { sum[v] += value * from[v]; } \
-		} \
-		if (beta == 0) { \
-			for (v = 0; v < 1; v++) { y[v * y_apart] = alpha * sum[v]; } \
-		} else { \
-			for (v = 0; v < 1; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
-		} \
-	} \
-} \
+}
+MBI_EACH_26(f64, double, eight, 8, 1) MBI_EACH_26(f64, double, eight_apart, 8, call->y_steps.apart)
+MBI_EACH_26(f64, double, four, 4, 1) MBI_EACH_26(f64, double, one, 1, call->y_steps.apart)
+MBI_EACH_26(f32, float, eight, 8, 1) MBI_EACH_26(f32, float, eight_apart, 8, call->y_steps.apart)
+MBI_EACH_26(f32, float, four, 4, 1) MBI_EACH_26(f32, float, one, 1, call->y_steps.apart)
+#define MBI_EACH_27(SUFFIX_, C_) \
 static void mbi_many_rows_##SUFFIX_(const void *argument, int64_t first, int64_t last, \
 		int64_t entry) { \
 	const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
@@ -19174,7 +18853,7 @@ static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const voi
 	path = mbi_path_of(&loops, &call, &plan->csr, plan->tasks, (char *)scratch + copied); \
 	mbi_path_run(plan->context, &path, call.alpha == 0); \
 }
-MBI_EACH_14(f64, double) MBI_EACH_14(f32, float)
+MBI_EACH_27(f64, double) MBI_EACH_27(f32, float)
 static size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
 	return (size_t)mbi_many_copied(plan) +
 			mbi_path_bytes(plan->tasks, (size_t)plan->desc.vectors * mbi_type_size(plan->type));
@@ -24860,7 +24539,7 @@ static merbit_status mbi_symmetric_cut(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
-#define MBI_EACH_15(SUFFIX_, C_) \
+#define MBI_EACH_28(SUFFIX_, C_) \
 typedef struct mbi_symmetric_call_##SUFFIX_ { \
 	const merbit_plan *plan; \
 	const C_ *x; \
@@ -24969,7 +24648,7 @@ static void mbi_symmetric_typed_##SUFFIX_(const merbit_plan *plan, C_ *scratch, 
 		mbi_parallel(plan->context, plan->tasks, mbi_symmetric_finish_##SUFFIX_, &call); \
 	} \
 }
-MBI_EACH_15(f64, double) MBI_EACH_15(f32, float)
+MBI_EACH_28(f64, double) MBI_EACH_28(f32, float)
 static void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
 	if (plan->type == MERBIT_F32) {
@@ -36257,8 +35936,6 @@ typedef struct mbi_pagerank {
 
 #endif
 
-#define MBI_WEIGHTS_CHUNK 65536
-
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
 
@@ -36901,7 +36578,7 @@ static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change,
 	run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-#define MBI_EACH_16(SUFFIX_, C_) \
+#define MBI_EACH_29(SUFFIX_, C_) \
 static void mbi_pagerank_begin_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
@@ -36917,122 +36594,57 @@ static void mbi_pagerank_begin_##SUFFIX_(void *argument, int chunk) { \
 		mass += weights[i] < 0 ? (double)z[i] : 0; \
 	} \
 	mbi_pagerank_note(run, chunk, dangling, mass); \
-} \
-static void mbi_pagerank_uniform_##SUFFIX_(void *argument, int chunk) { \
+}
+MBI_EACH_29(f64, double) MBI_EACH_29(f32, float)
+#define MBI_EACH_30(SUFFIX_, C_, KIND_, SHARE_, NEXT_, KEEP_) \
+static void mbi_pagerank_##KIND_##_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
-	const C_ *y = (const C_ *)run->y; \
-	const C_ *weights = (const C_ *)run->weights.totals; \
-	C_ *z = (C_ *)run->ranks; \
-	const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
-	const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
-	int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
-	const int64_t end = mbi_pagerank_chunk_end(run, i); \
-	double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
-	for (; i + 4 <= end; i += 4) { \
-		int lane; \
-		for (lane = 0; lane < 4; lane++) { \
-			const double weight = fabs((double)weights[i + lane]); \
-			const double share = base; \
-			const double rank = damping * (double)y[i + lane] + share; \
-			const C_ last = z[i + lane]; \
-			const C_ next = (C_)(rank / weight); \
-			change[lane] += fabs(rank - (double)last * weight); \
-			mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
-			z[i + lane] = next; \
-		} \
-	} \
-	for (; i < end; i++) { \
-			const double weight = fabs((double)weights[i + 0]); \
-			const double share = base; \
-			const double rank = damping * (double)y[i + 0] + share; \
-			const C_ last = z[i + 0]; \
-			const C_ next = (C_)(rank / weight); \
-			change[0] += fabs(rank - (double)last * weight); \
-			mass[0] += (double)next * (weight - (double)weights[i + 0]); \
-			z[i + 0] = next; \
-	} \
-	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
-			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
-} \
-static void mbi_pagerank_personal_##SUFFIX_(void *argument, int chunk) { \
-	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+	const double *scalar = run->memory.state.scalar; \
 	const C_ *y = (const C_ *)run->y; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
 	const C_ *teleport = (const C_ *)run->teleport; \
-	C_ *z = (C_ *)run->ranks; \
-	const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
-	const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
+	C_ *z = (C_ *)run->ranks, *before = (C_ *)run->past; \
+	const double damping = scalar[MBI_PAGERANK_DAMPING], base = scalar[MBI_PAGERANK_BASE]; \
+	const double relax = scalar[MBI_PAGERANK_RELAX], past = scalar[MBI_PAGERANK_PAST]; \
 	int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
 	const int64_t end = mbi_pagerank_chunk_end(run, i); \
 	double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
+	int lane; \
+	(void)teleport; \
+	(void)relax; \
+	(void)past; \
 	for (; i + 4 <= end; i += 4) { \
-		int lane; \
 		for (lane = 0; lane < 4; lane++) { \
 			const double weight = fabs((double)weights[i + lane]); \
-			const double share = base * (double)teleport[i + lane]; \
-			const double rank = damping * (double)y[i + lane] + share; \
+			const double rank = damping * (double)y[i + lane] + (SHARE_); \
 			const C_ last = z[i + lane]; \
-			const C_ next = (C_)(rank / weight); \
+			const C_ next = (C_)(NEXT_); \
 			change[lane] += fabs(rank - (double)last * weight); \
 			mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
+			KEEP_; \
 			z[i + lane] = next; \
 		} \
 	} \
-	for (; i < end; i++) { \
-			const double weight = fabs((double)weights[i + 0]); \
-			const double share = base * (double)teleport[i + 0]; \
-			const double rank = damping * (double)y[i + 0] + share; \
-			const C_ last = z[i + 0]; \
-			const C_ next = (C_)(rank / weight); \
-			change[0] += fabs(rank - (double)last * weight); \
-			mass[0] += (double)next * (weight - (double)weights[i + 0]); \
-			z[i + 0] = next; \
-	} \
-	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
-			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
-} \
-static void mbi_pagerank_relaxed_##SUFFIX_(void *argument, int chunk) { \
-	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
-	const C_ *y = (const C_ *)run->y; \
-	const C_ *weights = (const C_ *)run->weights.totals; \
-	const C_ *teleport = (const C_ *)run->teleport; \
-	C_ *z = (C_ *)run->ranks; \
-	const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
-	const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
-	C_ *before = (C_ *)run->past; \
-	const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX]; \
-	const double past = run->memory.state.scalar[MBI_PAGERANK_PAST]; \
-	int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
-	const int64_t end = mbi_pagerank_chunk_end(run, i); \
-	double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
-	for (; i + 4 <= end; i += 4) { \
-		int lane; \
-		for (lane = 0; lane < 4; lane++) { \
+	for (lane = 0; i < end; i++) { \
 			const double weight = fabs((double)weights[i + lane]); \
-			const double share = teleport == NULL ? base : base * (double)teleport[i + lane]; \
-			const double rank = damping * (double)y[i + lane] + share; \
+			const double rank = damping * (double)y[i + lane] + (SHARE_); \
 			const C_ last = z[i + lane]; \
-			const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + lane]); \
+			const C_ next = (C_)(NEXT_); \
 			change[lane] += fabs(rank - (double)last * weight); \
 			mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
-			before[i + lane] = last; \
+			KEEP_; \
 			z[i + lane] = next; \
-		} \
-	} \
-	for (; i < end; i++) { \
-			const double weight = fabs((double)weights[i + 0]); \
-			const double share = teleport == NULL ? base : base * (double)teleport[i + 0]; \
-			const double rank = damping * (double)y[i + 0] + share; \
-			const C_ last = z[i + 0]; \
-			const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + 0]); \
-			change[0] += fabs(rank - (double)last * weight); \
-			mass[0] += (double)next * (weight - (double)weights[i + 0]); \
-			before[i + 0] = last; \
-			z[i + 0] = next; \
 	} \
 	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
 			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
-} \
+}
+MBI_EACH_30(f64, double, uniform, base, rank / weight, (void)before)
+MBI_EACH_30(f64, double, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
+MBI_EACH_30(f64, double, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
+MBI_EACH_30(f32, float, uniform, base, rank / weight, (void)before)
+MBI_EACH_30(f32, float, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
+MBI_EACH_30(f32, float, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
+#define MBI_EACH_31(SUFFIX_, C_) \
 static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
@@ -37044,7 +36656,7 @@ static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
 		z[i] = rank < 0 ? 0 : rank; \
 	} \
 }
-MBI_EACH_16(f64, double) MBI_EACH_16(f32, float)
+MBI_EACH_31(f64, double) MBI_EACH_31(f32, float)
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
 		double sums[2]) {
 	const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
