@@ -154,7 +154,7 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-/* What passes over A find: the inverse diagonal, a bound of lambda and the largest entries; the
+/* Passes over A. They find the inverse diagonal, a bound of lambda and the largest entries; the
  * strong entries; those that A_F keeps, with its diagonal; or this diagonal alone. */
 enum { MBI_AMG_LARGEST, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN };
 typedef struct mbi_amg_found { /* per row, in scratch memory */
