@@ -3631,7 +3631,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "56577054703c6f39ecd085dcee690ad07eb16e55e2626982c849f4f83024890b"
+#define MBI_KERNEL_HASH "2682df3a3624fa4784419fb2f27ddd6ba7fed1d9340d90da0d908939608dcdac"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5569,23 +5569,24 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"solve/amg/setup.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; "
-"const double *values; mbk_u32 lanes; mbk_u32 known; double theta; double *roots; mbk_i32 *links; "
-"mbk_u8 *state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; mbk_u32 "
-"*unsorted, *missing, *wild; } mbk_amg_strength_arguments; typedef struct "
+"const double *values; mbk_u32 lanes; mbk_u32 known, both; double theta; double *most; mbk_i32 "
+"*strongest; mbk_i32 *links; mbk_u8 *state; double *inverse, *filtered, *scale; double least; "
+"mbk_u64 *bound; mbk_u32 *unsorted, *missing, *wild; } mbk_amg_strength_arguments; typedef struct "
 "mbk_amg_lanczos_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double "
 "*values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *dots, *squares, *alpha, *beta; } "
 "mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments { mbk_u64 nnz; const "
 "mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; typedef struct "
 "mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; "
 "mbk_u32 round, first; mbk_u8 *state; mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, "
-"*joined; } mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 "
-"rows, aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *near; mbk_u32 lanes; "
-"double *coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { "
-"mbk_u64 count; const mbk_i32 *places; const double *from; double *to; float *rounded; } "
-"mbk_amg_move_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void "
-"*row_ptr, *col_ind, *values; mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, "
-"*col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n"
-"#define MBK_AMG_NEIGHBOURS 64\n\n\n#define MBK_AMG_EACH(i, count) \\\n",
+"*joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef struct "
+"mbk_amg_tentative_arguments { mbk_u64 rows, aggregates; const mbk_i32 *r_ptr, *r_col, "
+"*aggregate; const double *near; mbk_u32 lanes; double *coarse, *t; } "
+"mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; const "
+"mbk_i32 *places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; "
+"typedef struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, "
+"*values; mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double "
+"*values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n",
+"#define MBK_AMG_NEIGHBOURS 64\n#define MBK_AMG_HOPS 64\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
 "for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
@@ -5608,8 +5609,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]\n"
 ": ((const mbk_i32 *)a.row_ptr)[i]) -\na.base);\n}\n"
 "for (mbk_u64 k = first; k < a.nnz; k += step) {\nif (a.col_ind_to != nullptr) {\n"
-"a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
-": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n",
+"a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n",
+": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n"
 "a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
 ": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5623,40 +5624,43 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\nreturn most;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
 "bool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
-"double most = 0, sum = 0, diagonal = 0;\nif (at.row < a.rows) {\n"
+"double own_most = 0, sum = 0, diagonal = 0;\nmbk_u32 strongest = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool own = (mbk_u64)column == at.row;\n"
-"sum += size;\ndiagonal += own ? value : 0;\nmost = size > most && !own ? size : most;\n"
+"sum += size;\ndiagonal += own ? value : 0;\nif (size > own_most && !own) {\nown_most = size;\n"
+"strongest = ~(mbk_u32)column;\n}\n"
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n}\n}\n"
-"most = mbk_amg_most(most, a.lanes);\nsum = mbk_amg_sum(sum, a.lanes);\n"
-"diagonal = mbk_amg_sum(diagonal, a.lanes);\n"
+"const double most = mbk_amg_most(own_most, a.lanes);\n"
+"strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n",
+"sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n"
 "const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n"
-"sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n",
-"if (at.row < a.rows && at.lane == 0) {\na.roots[at.row] = sqrt(most);\n"
-"a.inverse[at.row] = inverse;\nif (diagonal == 0) {\n"
+"sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n"
+"if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
+"a.strongest[at.row] = (mbk_i32)~strongest;\na.inverse[at.row] = inverse;\nif (diagonal == 0) {\n"
 "mbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\nif (!(sum - sum == 0)) {\n"
 "mbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
 "bound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
-"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n\n\n"
+"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
 "if (at.row < a.rows) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
-"const double root = a.known ? 0 : mbk_load(a.roots + at.row);\n"
+"const double most = a.known ? 0 : mbk_load(a.most + at.row);\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
-"const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool strong = a.known ? a.links[k] >= 0\n"
-": (mbk_u64)column != at.row &&\nsize > a.theta * (root * mbk_load(a.roots + column));\n"
-"if (!a.known) {\na.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\nbool strong = a.known && a.links[k] >= 0;\n"
+"if (!a.known) {\nconst double other = a.both ? mbk_load(a.most + column) : 0;\n"
+"strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
+"a.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
 "strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
 "strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
+"const double inverse = a.inverse[at.row];\nconst double diagonal =\n",
 "filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
 "a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;\n"
 "if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n"
-"}\n\n\n\n\nMBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\n",
+"}\n\n\n\n\nMBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\n"
 "mbk_u64 h = number + 0x9e3779b97f4a7c15ull;\nh = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\n"
 "h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\nreturn h ^ h >> 33;\n}\n\n\n"
 "MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\nsum = mbk_amg_sum(sum, 32);\n"
@@ -5675,11 +5679,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
-"const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
+"const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n",
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0;\nif (at.row < a.rows) {\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
-"const double inverse = mbk_load(a.inverse + j);\n",
+"const double inverse = mbk_load(a.inverse + j);\n"
 "sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);\n}\n}\n"
 "sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
 "const double inverse = mbk_load(a.inverse + at.row);\n"
@@ -5699,10 +5703,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
 "MBK_AMG_EACH(k, a.nnz) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
-"for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
+"for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n",
 "if (mbk_lane() == 0 && sum > 0) {\nmbk_atomic_add(a.products, sum);\n}\n}\n\n\n\n"
 "#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n",
+"MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n"
 "return state == MBK_AMG_ROOT ? MBK_AMG_ROOT_KEY\n: state == MBK_AMG_OPEN\n? (mbk_u64)1 << 62 |\n"
 "(mbk_amg_hash((mbk_u64)round << 32 | (mbk_u64)node) >> 34) << 31 |\n(mbk_u64)node\n: 0;\n"
 "}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5724,9 +5728,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
 "if (asks && at.lane == 0) {\n"
 "const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);\n"
-"if (most == MBK_AMG_ROOT_KEY || most == own) {\n"
+"if (most == MBK_AMG_ROOT_KEY || most == own) {\n",
 "a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;\n"
-"a.counts[at.row] = most == own;\n} else {\nopen++;\n}\n}\n}\nfor (int d = 16; d > 0; d /= 2) {\n",
+"a.counts[at.row] = most == own;\n} else {\nopen++;\n}\n}\n}\nfor (int d = 16; d > 0; d /= 2) {\n"
 "open += mbk_shuffle_xor(0xffffffffu, open, d, 32);\n}\nif (open > 0 && mbk_lane() == 0) {\n"
 "mbk_atomic_add(a.open, open);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
@@ -5746,11 +5750,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
 "count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
 "if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n"
-"found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n\n"
+"found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"mbk_amg_follow(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
+"mbk_i32 at = (mbk_i32)i;\n"
+"for (mbk_u32 hops = 0; hops < MBK_AMG_HOPS && at >= 0 && mbk_load(a.joined + at) < 0;\n"
+"hops++) {\nat = mbk_load(a.strongest + at);\n}\n"
+"a.aggregate[i] = at >= 0 ? mbk_load(a.joined + at) : -1;\n}\n}\n\n\n\n\n"
 "MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {\n"
 "return near != nullptr ? mbk_load(near + i) : 1;\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n",
+"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.aggregates) {\ndouble sum = 0;\nif (at.row < a.aggregates) {\n"
 "MBK_AMG_ENTRIES(k, a.r_ptr, at) {\nconst mbk_i32 i = mbk_load(a.r_col + k);\n"
 "const double near = mbk_amg_near(a.near, i);\n"
@@ -31964,9 +31974,11 @@ static const mbi_precondition_method mbi_fsai_method = {
 #ifndef MBI_AMG_H
 #define MBI_AMG_H
 
-#define MBI_AMG_THETA 0.1
+#define MBI_AMG_THETA 0.5
+#define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3)
 #define MBI_AMG_NEIGHBOURS 64
+#define MBI_AMG_HOPS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6
 #define MBI_LAMBDA_STEPS 8
@@ -31989,6 +32001,8 @@ typedef struct mbi_amg_level {
 	int borrowed;
 	int block;
 	mbi_amg_csr strong;
+	mbi_amg_csr kept;
+	int32_t *strongest;
 	int32_t *aggregate;
 	int32_t aggregates;
 	int vectors;
@@ -32014,6 +32028,7 @@ typedef struct mbi_amg_build {
 	void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
 	void *self;
 	int tasks, valued;
+	int known;
 	int64_t columns, hint;
 	int32_t *marks;
 	mbi_amg_part parts[MBI_MAX_THREADS];
@@ -32121,24 +32136,31 @@ static void mbi_amg_join_task(void *argument, int task) {
 	}
 }
 
-static merbit_status mbi_amg_join(mbi_amg_build *build) {
-	mbi_amg_csr *to = build->to;
-	int64_t nnz = 0, row;
+static merbit_status mbi_amg_check_parts(mbi_amg_build *build, int64_t *nnz) {
 	int task;
+	*nnz = 0;
 	for (task = 0; task < build->tasks; task++) {
 		mbi_amg_part *part = &build->parts[task];
 		if (part->failed == MBI_AMG_NO_MEMORY) {
 			return mbi_fail(build->context, MERBIT_OUT_OF_MEMORY,
 					"no memory for %s of a multigrid level: %" PRId64 " entries", build->what, part->room);
 		}
-		part->first = nnz;
-		nnz += part->used;
-		if (part->failed == MBI_AMG_TOO_MANY || nnz > INT32_MAX) {
+		part->first = *nnz;
+		*nnz += part->used;
+		if (part->failed == MBI_AMG_TOO_MANY || *nnz > INT32_MAX) {
 			return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
 					"%s of a multigrid level has more than 2^31 - 1 entries; use "
 					"MERBIT_PRECONDITIONER_CHEBYSHEV or MERBIT_PRECONDITIONER_JACOBI", build->what);
 		}
 	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_join(mbi_amg_build *build) {
+	mbi_amg_csr *to = build->to;
+	int64_t nnz, row;
+	MBI_TRY(mbi_amg_check_parts(build, &nnz));
+	if (build->known) { return MERBIT_OK; }
 	to->nnz = nnz;
 	to->row_ptr[0] = 0;
 	for (row = 0; row < to->rows; row++) { to->row_ptr[row + 1] += to->row_ptr[row]; }
@@ -32174,12 +32196,14 @@ static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *b
 	merbit_status status;
 	int task;
 	build->context = context;
+	build->known = build->to->row_ptr != NULL;
 	memset(build->parts, 0, sizeof build->parts);
-	memset(build->to, 0, sizeof *build->to);
 	build->to->rows = rows;
 	build->to->cols = cols;
-	MBI_TRY(mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr, build->what,
-			(void **)&build->to->row_ptr));
+	MBI_TRY(build->known ? mbi_allocate_array(context, build->to->nnz, sizeof *build->to->values,
+			build->what, (void **)&build->to->values)
+			: mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr,
+			build->what, (void **)&build->to->row_ptr));
 	status = mbi_allocate_array(context, build->columns * build->tasks + 1, sizeof *build->marks,
 			"marks of columns", (void **)&build->marks);
 	if (status == MERBIT_OK) {
@@ -32191,7 +32215,7 @@ static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *b
 		mbi_release(context, build->parts[task].col_ind);
 		mbi_release(context, build->parts[task].values);
 	}
-	if (status != MERBIT_OK) { mbi_amg_csr_release(context, build->to); }
+	if (status != MERBIT_OK && !build->known) { mbi_amg_csr_release(context, build->to); }
 	return status;
 }
 
@@ -32238,7 +32262,9 @@ typedef struct mbi_strength {
 	const mbi_amg_csr *a;
 	int block, tasks;
 	double theta;
-	double *roots;
+	int both;
+	double *most;
+	int32_t *strongest;
 } mbi_strength;
 
 static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
@@ -32265,18 +32291,22 @@ static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
 	}
 }
 
-static void mbi_strength_roots(void *argument, int task) {
+static void mbi_strength_most(void *argument, int task) {
 	const mbi_strength *s = (const mbi_strength *)argument;
 	const mbi_amg_csr *a = s->a;
 	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
 	int64_t row = mbi_amg_share(a, s->tasks, task), k;
 	for (; row < last; row++) {
 		double most = 0;
+		s->strongest[row] = -1;
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
 			const double size = fabs(a->values[k]);
-			most = size > most && a->col_ind[k] != row ? size : most;
+			if (size > most && a->col_ind[k] != row) {
+				most = size;
+				s->strongest[row] = a->col_ind[k];
+			}
 		}
-		s->roots[row] = sqrt(most);
+		s->most[row] = most;
 	}
 }
 
@@ -32289,48 +32319,65 @@ static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	(void)marks;
 	for (; row < last; row++) {
 		const int64_t start = part->used;
-		const double root = s->roots[row];
+		const double most = s->most[row];
 		if (!mbi_amg_reserve(build, task, a->row_ptr[row + 1] - a->row_ptr[row])) { return; }
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
 			const int32_t column = a->col_ind[k];
-			if (column != row && fabs(a->values[k]) > s->theta * (root * s->roots[column])) {
+			const double other = s->both ? s->most[column] : 0;
+			if (column != row && fabs(a->values[k]) > s->theta * (other > most ? other : most)) {
 				part->col_ind[part->used++] = column;
 			}
 		}
+		if (s->block > 1) { mbi_amg_sort(part->col_ind + start, part->used - start); }
 		build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
 	}
 }
 
-static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
-		mbi_amg_csr *strong) {
-	const mbi_amg_csr *a = s->a;
-	merbit_status status;
-	s->tasks = mbi_share_tasks(context, a->nnz + a->rows);
-	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *s->roots, "the largest entries of rows",
-			(void **)&s->roots));
-	mbi_parallel(context, s->tasks, mbi_strength_roots, s);
+static merbit_status mbi_strength_choose(merbit_context *context, mbi_strength *s, double theta,
+		int both, mbi_amg_csr *to) {
+	s->theta = theta;
+	s->both = both;
 	memset(&s->build, 0, sizeof s->build);
-	s->build.to = strong;
+	s->build.to = to;
 	s->build.what = "the strong neighbours";
 	s->build.rows = mbi_strength_rows;
 	s->build.self = s;
 	s->build.tasks = s->tasks;
-	s->build.hint = a->nnz;
-	status = mbi_amg_build_run(context, &s->build, a->rows, a->cols);
-	mbi_release(context, s->roots);
+	s->build.hint = s->a->nnz;
+	return mbi_amg_build_run(context, &s->build, s->a->rows, s->a->cols);
+}
+
+static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
+		double theta, mbi_amg_level *level) {
+	const mbi_amg_csr *a = s->a;
+	merbit_status status;
+	s->tasks = mbi_share_tasks(context, a->nnz + a->rows);
+	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *level->strongest,
+			"the strongest neighbours", (void **)&level->strongest));
+	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *s->most, "the largest entries of rows",
+			(void **)&s->most));
+	s->strongest = level->strongest;
+	mbi_parallel(context, s->tasks, mbi_strength_most, s);
+	status = mbi_strength_choose(context, s, theta, 1, &level->strong);
+	if (status == MERBIT_OK) {
+		status = mbi_strength_choose(context, s, MBI_AMG_FILTER, 0, &level->kept);
+	}
+	mbi_release(context, s->most);
 	return status;
 }
 
-static merbit_status mbi_amg_strength(merbit_context *context, const mbi_amg_csr *a,
-		int block, double theta, mbi_amg_csr *strong) {
+static merbit_status mbi_amg_strength(merbit_context *context, double theta,
+		mbi_amg_level *level) {
+	const mbi_amg_csr *a = &level->a;
+	const int block = level->block;
 	mbi_amg_csr nodes;
 	mbi_strength s;
 	merbit_status status;
 	memset(&s, 0, sizeof s);
 	s.a = a;
 	s.block = block;
-	s.theta = theta;
-	if (block == 1) { return mbi_strength_of_rows(context, &s, strong); }
+	if (block == 1) { return mbi_strength_of_rows(context, &s, theta, level); }
+	memset(&nodes, 0, sizeof nodes);
 	s.build.to = &nodes;
 	s.build.what = "the norms of blocks";
 	s.build.rows = mbi_strength_norms;
@@ -32341,7 +32388,7 @@ static merbit_status mbi_amg_strength(merbit_context *context, const mbi_amg_csr
 	s.build.hint = a->nnz / block;
 	MBI_TRY(mbi_amg_build_run(context, &s.build, a->rows / block, a->cols / block));
 	s.a = &nodes;
-	status = mbi_strength_of_rows(context, &s, strong);
+	status = mbi_strength_of_rows(context, &s, theta, level);
 	mbi_amg_csr_release(context, &nodes);
 	return status;
 }
@@ -32353,6 +32400,7 @@ typedef struct mbi_aggregate {
 	const mbi_amg_csr *strong;
 	uint64_t *keys, *near;
 	int32_t *aggregate, *before;
+	const int32_t *strongest;
 	int tasks, round;
 	int64_t open[MBI_MAX_THREADS];
 	int32_t roots[MBI_MAX_THREADS + 1];
@@ -32482,6 +32530,20 @@ static void mbi_aggregate_rest(void *argument, int task) {
 	}
 }
 
+static void mbi_aggregate_follow(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	for (; node < last; node++) {
+		int32_t at = (int32_t)node;
+		int hops;
+		for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->before[at] < 0; hops++) {
+			at = g->strongest[at];
+		}
+		g->aggregate[node] = at >= 0 ? g->before[at] : -1;
+	}
+}
+
 static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 	int64_t open = 1;
 	int task;
@@ -32499,25 +32561,29 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
 }
 
-static merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
-		int32_t *aggregate, int32_t *count) {
-	const int64_t nodes = strong->rows;
+static merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *level) {
+	const int64_t nodes = level->strong.rows;
+	const size_t bytes = (size_t)nodes * sizeof *level->aggregate;
 	mbi_aggregate g;
 	void *keys;
-	int64_t i;
 	memset(&g, 0, sizeof g);
-	g.strong = strong;
-	g.aggregate = aggregate;
-	g.tasks = mbi_share_tasks(context, nodes + strong->nnz);
+	g.strong = &level->strong;
+	g.strongest = level->strongest;
+	g.tasks = mbi_share_tasks(context, nodes + g.strong->nnz);
+	MBI_TRY(mbi_allocate_array(context, nodes, sizeof *level->aggregate,
+			"the aggregates of nodes", (void **)&level->aggregate));
 	MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+	g.aggregate = level->aggregate;
 	g.keys = (uint64_t *)keys;
 	g.near = g.keys + nodes;
 	g.before = (int32_t *)g.near;
-	for (i = 0; i < nodes; i++) { aggregate[i] = -1; }
+	memset(g.aggregate, -1, bytes);
 	mbi_aggregate_find(context, &g);
-	memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
+	memcpy(g.before, g.aggregate, bytes);
 	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
-	*count = g.roots[g.tasks];
+	memcpy(g.before, g.aggregate, bytes);
+	mbi_parallel(context, g.tasks, mbi_aggregate_follow, &g);
+	level->aggregates = g.roots[g.tasks];
 	mbi_release(context, keys);
 	return MERBIT_OK;
 }
@@ -32835,18 +32901,18 @@ typedef struct mbi_smooth {
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks,
 		int32_t start, double *values, int64_t count) {
 	const mbi_amg_level *level = s->level;
-	const mbi_amg_csr *a = &level->a, *strong = &level->strong;
+	const mbi_amg_csr *a = &level->a, *kept = &level->kept;
 	const int block = level->block, vectors = level->vectors;
 	const int64_t node = row / block, first = node * block;
 	const double *t = level->t;
-	int64_t next = strong->row_ptr[node], end = strong->row_ptr[node + 1], k, c;
+	int64_t next = kept->row_ptr[node], end = kept->row_ptr[node + 1], k, c;
 	double diagonal = 0;
 	for (c = 0; c < count; c++) { values[c] = 0; }
 	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
 		int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
 		double *to;
-		while (next < end && strong->col_ind[next] < other) { next++; }
-		if (other != node && (next == end || strong->col_ind[next] != other)) {
+		while (next < end && kept->col_ind[next] < other) { next++; }
+		if (other != node && (next == end || kept->col_ind[next] != other)) {
 			column = first + (column - other * block);
 			other = node;
 		}
@@ -32866,51 +32932,66 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *mark
 	}
 }
 
+static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node, int32_t *marks) {
+	const mbi_amg_level *level = ((const mbi_smooth *)build->self)->level;
+	const mbi_amg_csr *kept = &level->kept;
+	const int vectors = level->vectors;
+	const int64_t room = (kept->row_ptr[node + 1] - kept->row_ptr[node] + 1) * vectors;
+	mbi_amg_part *part = &build->parts[task];
+	const int32_t start = (int32_t)part->used;
+	int32_t *col_ind, found = 0;
+	int64_t k;
+	int c;
+	if (!mbi_amg_reserve(build, task, room * level->block)) { return -1; }
+	col_ind = part->col_ind + start;
+	marks[level->aggregate[node]] = start;
+	col_ind[found++] = level->aggregate[node];
+	for (k = kept->row_ptr[node]; !level->plain && k < kept->row_ptr[node + 1]; k++) {
+		const int32_t aggregate = level->aggregate[kept->col_ind[k]];
+		if (aggregate >= 0 && marks[aggregate] < start) {
+			marks[aggregate] = start;
+			col_ind[found++] = aggregate;
+		}
+	}
+	mbi_amg_sort(col_ind, found);
+	for (k = found - 1; k >= 0; k--) {
+		const int32_t aggregate = col_ind[k];
+		marks[aggregate] = start + (int32_t)k;
+		for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
+	}
+	return found * vectors;
+}
+
 static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	const mbi_smooth *s = (const mbi_smooth *)build->self;
 	const mbi_amg_level *level = s->level;
-	const mbi_amg_csr *strong = &level->strong;
+	const mbi_amg_csr *to = build->to;
 	const int block = level->block, vectors = level->vectors;
-	const int64_t last = mbi_amg_share(strong, build->tasks, task + 1);
+	const int64_t last = mbi_amg_share(&level->kept, build->tasks, task + 1);
 	mbi_amg_part *part = &build->parts[task];
-	int64_t node = mbi_amg_share(strong, build->tasks, task), k;
-	int row, c;
+	int64_t node = mbi_amg_share(&level->kept, build->tasks, task), row;
 	for (; node < last; node++) {
-		const int64_t room = (strong->row_ptr[node + 1] - strong->row_ptr[node] + 1) * vectors;
-		const int32_t start = (int32_t)part->used;
-		int32_t *col_ind, found = 0;
-		if (level->aggregate[node] < 0) {
-			for (row = 0; row < block; row++) { build->to->row_ptr[node * block + row + 1] = 0; }
-			continue;
-		}
-		if (!mbi_amg_reserve(build, task, room * block)) { return; }
-		col_ind = part->col_ind + start;
-		marks[level->aggregate[node]] = start;
-		col_ind[found++] = level->aggregate[node];
-		for (k = strong->row_ptr[node]; !level->plain && k < strong->row_ptr[node + 1]; k++) {
-			const int32_t aggregate = level->aggregate[strong->col_ind[k]];
-			if (aggregate >= 0 && marks[aggregate] < start) {
-				marks[aggregate] = start;
-				col_ind[found++] = aggregate;
+		const int isolated = level->aggregate[node] < 0;
+		const int64_t begin = node * block;
+		const int32_t start = build->known ? 0 : (int32_t)part->used;
+		int32_t found = 0, k;
+		if (build->known) {
+			found = to->row_ptr[begin + 1] - to->row_ptr[begin];
+			for (k = 0; k < found; k += vectors) {
+				marks[to->col_ind[to->row_ptr[begin] + k] / vectors] = k / vectors;
 			}
-		}
-		mbi_amg_sort(col_ind, found);
-		for (k = found - 1; k >= 0; k--) {
-			const int32_t aggregate = col_ind[k];
-			marks[aggregate] = start + (int32_t)k;
-			for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
-		}
-		found *= vectors;
-		for (row = 0; row < block; row++) {
+		} else if (!isolated && (found = mbi_smooth_columns(build, task, node, marks)) < 0) { return; }
+		for (row = begin; row < begin + block; row++) {
+			double *const values =
+					build->known ? to->values + to->row_ptr[row] : part->values + part->used;
 			if (level->plain) {
-				memcpy(part->values + part->used, level->t + (node * block + row) * vectors,
-						(size_t)found * sizeof *part->values);
-			} else {
-				mbi_smooth_row(s, node * block + row, marks, start, part->values + part->used, found);
+				memcpy(values, level->t + row * vectors, (size_t)found * sizeof *values);
+			} else if (!isolated) { mbi_smooth_row(s, row, marks, start, values, found); }
+			if (!build->known) {
+				memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
+				part->used += found;
+				to->row_ptr[row + 1] = found;
 			}
-			memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
-			part->used += found;
-			build->to->row_ptr[node * block + row + 1] = found;
 		}
 	}
 }
@@ -32939,89 +33020,163 @@ static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *leve
 	s.build.hint = 3 * level->a.rows * level->vectors;
 	MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
 			(int64_t)level->aggregates * level->vectors));
-	if (level->plain || !mbi_smooth_dense(level)) { return MERBIT_OK; }
+	if (level->plain || s.build.known || !mbi_smooth_dense(level)) { return MERBIT_OK; }
 	level->plain = 1;
 	mbi_amg_csr_release(context, &level->p);
 	return mbi_amg_build_run(context, &s.build, level->a.rows,
 			(int64_t)level->aggregates * level->vectors);
 }
 
-static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
-	const merbit_view view = mbi_amg_view(&level->p);
-	return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
-}
-
-/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
-typedef struct mbi_product {
-	mbi_amg_build build;
-	const mbi_amg_csr *a, *b;
-	int sorted;
-} mbi_product;
-
-static void mbi_multiply_rows(mbi_amg_build *build, int task, int32_t *marks) {
-	const mbi_product *m = (const mbi_product *)build->self;
-	const mbi_amg_csr *a = m->a, *b = m->b;
-	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
-	mbi_amg_part *part = &build->parts[task];
-	int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
+static void mbi_smooth_transpose_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_amg_csr *p = (const mbi_amg_csr *)build->self, *r = build->to;
+	const int64_t last = mbi_amg_share(r, build->tasks, task + 1);
+	int64_t row = mbi_amg_share(r, build->tasks, task), k, j;
+	(void)marks;
 	for (; row < last; row++) {
-		const int64_t start = part->used;
-		int64_t used = start, room = 0, length;
-		int32_t *col_ind;
-		double *values;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
-		}
-		room = room < b->cols ? room : b->cols;
-		if (!mbi_amg_reserve(build, task, m->sorted ? 2 * room : room)) { return; }
-		col_ind = part->col_ind;
-		values = part->values;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			const int32_t *columns = b->col_ind;
-			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
-			const double value = a->values[k];
-			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
-				const int32_t column = columns[j], at = marks[column];
-				if (at < start) {
-					marks[column] = (int32_t)used;
-					col_ind[used] = column;
-					values[used++] = value * b->values[j];
-				} else { values[at] += value * b->values[j]; }
+		for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
+			for (j = p->row_ptr[r->col_ind[k]]; p->col_ind[j] != row; j++) {
 			}
+			r->values[k] = p->values[j];
 		}
-		length = used - start;
-		if (m->sorted) {
-			mbi_amg_sort(col_ind + start, length);
-			for (k = start; k < used; k++) { values[k + length] = values[marks[col_ind[k]]]; }
-			memcpy(values + start, values + used, (size_t)length * sizeof *values);
-		}
-		part->used = used;
-		build->to->row_ptr[row + 1] = (int32_t)length;
 	}
 }
 
-static merbit_status mbi_amg_multiply(merbit_context *context, const mbi_amg_csr *a,
-		const mbi_amg_csr *b, int sorted, mbi_amg_csr *c) {
-	mbi_product m;
-	memset(&m, 0, sizeof m);
-	m.a = a;
-	m.b = b;
-	m.sorted = sorted;
-	m.build.to = c;
-	m.build.what = sorted ? "the matrix" : "the product A P";
-	m.build.rows = mbi_multiply_rows;
-	m.build.self = &m;
-	m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
-	m.build.valued = 1;
-	m.build.columns = b->cols;
-	m.build.hint = a->nnz;
-	return mbi_amg_build_run(context, &m.build, a->rows, b->cols);
+static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
+	const merbit_view view = mbi_amg_view(&level->p);
+	mbi_amg_build build;
+	if (level->r.row_ptr == NULL) {
+		return mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &level->r);
+	}
+	memset(&build, 0, sizeof build);
+	build.to = &level->r;
+	build.what = "the restriction";
+	build.rows = mbi_smooth_transpose_rows;
+	build.self = &level->p;
+	build.tasks = mbi_share_tasks(context, level->p.nnz);
+	build.valued = 1;
+	return mbi_amg_build_run(context, &build, level->r.rows, level->r.cols);
+}
+
+/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
+typedef struct mbi_galerkin {
+	mbi_amg_build build;
+	const mbi_amg_csr *a, *p, *r;
+} mbi_galerkin;
+
+static int64_t mbi_galerkin_left(const mbi_galerkin *g, int64_t row, mbi_amg_part *part,
+		int32_t *marks) {
+	const mbi_amg_csr *a = g->a, *r = g->r;
+	int32_t *const col_ind = part->col_ind;
+	double *const values = part->values;
+	int64_t used = part->used, k, j;
+	for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
+		const int64_t end = a->row_ptr[r->col_ind[k] + 1];
+		const double value = r->values[k];
+		for (j = a->row_ptr[r->col_ind[k]]; j < end; j++) {
+			const int32_t column = a->col_ind[j], at = marks[column];
+			if (at < 0) {
+				marks[column] = (int32_t)used;
+				col_ind[used] = column;
+				values[used++] = value * a->values[j];
+			} else { values[at] += value * a->values[j]; }
+		}
+	}
+	return used;
+}
+
+static void mbi_galerkin_finish(mbi_amg_part *part, int64_t begin, int64_t end, int32_t *marks) {
+	const int64_t length = end - begin;
+	int32_t *const col_ind = part->col_ind;
+	double *const values = part->values;
+	int64_t k;
+	mbi_amg_sort(col_ind + begin, length);
+	for (k = 0; k < length; k++) {
+		const int32_t column = col_ind[begin + k];
+		values[end + k] = values[marks[column]];
+		marks[column] = -1;
+	}
+	memmove(col_ind + part->used, col_ind + begin, (size_t)length * sizeof *col_ind);
+	memcpy(values + part->used, values + end, (size_t)length * sizeof *values);
+	part->used += length;
+}
+
+static void mbi_galerkin_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_galerkin *g = (const mbi_galerkin *)build->self;
+	const mbi_amg_csr *a = g->a, *p = g->p, *r = g->r, *to = build->to;
+	const int64_t last = mbi_amg_share(r, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int32_t *const coarse = marks + a->cols;
+	int64_t row = mbi_amg_share(r, build->tasks, task), k, j;
+	for (; row < last; row++) {
+		const int64_t start = part->used;
+		int64_t room = 0, middle, used;
+		double *values;
+		for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
+			room += a->row_ptr[r->col_ind[k] + 1] - a->row_ptr[r->col_ind[k]];
+		}
+		if (!mbi_amg_reserve(build, task, room < a->cols ? room : a->cols)) { return; }
+		middle = used = mbi_galerkin_left(g, row, part, marks);
+		if (build->known) {
+			for (k = to->row_ptr[row]; k < to->row_ptr[row + 1]; k++) {
+				coarse[to->col_ind[k]] = (int32_t)k;
+				to->values[k] = 0;
+			}
+		} else {
+			for (room = 0, k = start; k < middle; k++) {
+				room += p->row_ptr[part->col_ind[k] + 1] - p->row_ptr[part->col_ind[k]];
+			}
+			part->used = middle;
+			if (!mbi_amg_reserve(build, task, 2 * (room < p->cols ? room : p->cols))) { return; }
+			part->used = start;
+		}
+		values = build->known ? to->values : part->values;
+		for (k = start; k < middle; k++) {
+			const int32_t between = part->col_ind[k];
+			const int64_t end = p->row_ptr[between + 1];
+			const double value = part->values[k];
+			marks[between] = -1;
+			for (j = p->row_ptr[between]; j < end; j++) {
+				const int32_t column = p->col_ind[j], at = coarse[column];
+				if (at < 0) {
+					coarse[column] = (int32_t)used;
+					part->col_ind[used] = column;
+					values[used++] = value * p->values[j];
+				} else { values[at] += value * p->values[j]; }
+			}
+		}
+		if (build->known) {
+			for (k = to->row_ptr[row]; k < to->row_ptr[row + 1]; k++) { coarse[to->col_ind[k]] = -1; }
+		} else {
+			mbi_galerkin_finish(part, middle, used, coarse);
+			to->row_ptr[row + 1] = (int32_t)(used - middle);
+		}
+	}
+}
+
+static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+		mbi_amg_csr *coarse) {
+	mbi_galerkin g;
+	memset(&g, 0, sizeof g);
+	g.a = &level->a;
+	g.p = &level->p;
+	g.r = &level->r;
+	g.build.to = coarse;
+	g.build.what = "the matrix";
+	g.build.rows = mbi_galerkin_rows;
+	g.build.self = &g;
+	g.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	g.build.valued = 1;
+	g.build.columns = level->a.cols + level->p.cols;
+	g.build.hint = coarse->row_ptr != NULL ? 0 : level->a.nnz / 2;
+	return mbi_amg_build_run(context, &g.build, g.r->rows, g.p->cols);
 }
 
 /* ==== >>solve/amg/hierarchy.c  multigrid: the levels ==== */
 static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
 	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
 	mbi_amg_csr_release(context, &level->strong);
+	mbi_amg_csr_release(context, &level->kept);
+	mbi_release(context, level->strongest);
 	mbi_amg_csr_release(context, &level->p);
 	mbi_amg_csr_release(context, &level->r);
 	mbi_release(context, level->aggregate);
@@ -33029,16 +33184,6 @@ static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level)
 	mbi_release(context, level->t);
 	mbi_release(context, level->inverse);
 	memset(level, 0, sizeof *level);
-}
-
-static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
-		mbi_amg_csr *coarse) {
-	mbi_amg_csr ap;
-	merbit_status status;
-	MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
-	status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
-	mbi_amg_csr_release(context, &ap);
-	return status;
 }
 
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
@@ -33060,10 +33205,11 @@ static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *lev
 		*count = l + 1;
 		MBI_TRY(mbi_amg_diagonal(context, level));
 		if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) { return MERBIT_OK; }
-		MBI_TRY(mbi_amg_strength(context, &level->a, level->block, theta, &level->strong));
-		MBI_TRY(mbi_allocate_array(context, rows / level->block, sizeof *level->aggregate,
-				"the aggregates of nodes", (void **)&level->aggregate));
-		MBI_TRY(mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates));
+		MBI_TRY(mbi_amg_strength(context, theta, level));
+		MBI_TRY(mbi_amg_aggregate(context, level));
+		mbi_amg_csr_release(context, &level->strong);
+		mbi_release(context, level->strongest);
+		level->strongest = NULL;
 		if (level->aggregates == 0 ||
 				(double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
 			level->aggregates = 0;
@@ -33123,9 +33269,10 @@ typedef struct mbk_amg_strength_arguments {
 	mbk_u64 rows;
 	mbi_devptr row_ptr, col_ind, values;
 	mbk_u32 lanes;
-	mbk_u32 known;
+	mbk_u32 known, both;
 	double theta;
-	mbi_devptr roots, links, state;
+	mbi_devptr most, strongest;
+	mbi_devptr links, state;
 	mbi_devptr inverse, filtered, scale;
 	double least;
 	mbi_devptr bound;
@@ -33151,7 +33298,7 @@ typedef struct mbk_amg_aggregate_arguments {
 	mbk_u32 lanes;
 	mbk_u32 round, first;
 	mbi_devptr state, near, open;
-	mbi_devptr counts, aggregate, joined;
+	mbi_devptr counts, aggregate, joined, strongest;
 } mbk_amg_aggregate_arguments;
 
 typedef struct mbk_amg_tentative_arguments {
@@ -33211,7 +33358,7 @@ enum {
 	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE,
 	MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
 	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN,
-	MBI_AMG_REST, MBI_AMG_NORMS, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
+	MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_NORMS, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
 
 typedef struct mbi_amg_gpu_level {
 	mbi_amg_there a, p, r;
@@ -33286,8 +33433,8 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy",
 		"mbk_amg_move", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start",
 		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
-		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_norms",
-		"mbk_amg_tentative", };
+		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
+		"mbk_amg_norms", "mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -33649,8 +33796,11 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
 	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, double theta,
-		int links, int known, mbi_devptr roots, mbi_devptr state) {
+enum { MBI_AMG_LARGEST, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN };
+typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
+
+static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+		double theta, const mbi_amg_found *found) {
 	const mbi_amg_there *a = &level->a;
 	mbk_amg_strength_arguments arguments;
 	arguments.rows = (uint64_t)a->rows;
@@ -33658,11 +33808,13 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
 	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-	arguments.known = (uint32_t)known;
-	arguments.theta = theta;
-	arguments.roots = roots;
+	arguments.known = pass == MBI_AMG_KNOWN;
+	arguments.both = pass == MBI_AMG_STRONG;
+	arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
+	arguments.most = found->most;
+	arguments.strongest = found->strongest;
 	arguments.links = level->links;
-	arguments.state = state;
+	arguments.state = found->state;
 	arguments.inverse = level->inverse;
 	arguments.filtered = level->filtered;
 	arguments.scale = level->scale;
@@ -33671,8 +33823,18 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
 	arguments.wild = MBI_AMG_FACT(gpu, wild);
-	return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
-			&arguments);
+	return mbi_amg_run(gpu, pass == MBI_AMG_LARGEST ? MBI_AMG_ROWS : MBI_AMG_LINKS,
+			a->rows * arguments.lanes, &arguments);
+}
+
+static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_amg_found *found) {
+	const int64_t rows = level->a.rows;
+	mbi_amg_pool_reset(&gpu->scratch);
+	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &found->most));
+	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(int32_t), &found->strongest));
+	MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &found->state));
+	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
 }
 
 static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
@@ -33754,7 +33916,7 @@ static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_argument
 }
 
 static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-		mbi_devptr state) {
+		const mbi_amg_found *found) {
 	const mbi_amg_there *a = &level->a;
 	mbk_amg_aggregate_arguments arguments;
 	mbi_amg_facts facts;
@@ -33762,18 +33924,20 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	arguments.row_ptr = a->row_ptr;
 	arguments.links = level->links;
 	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-	arguments.state = state;
+	arguments.state = found->state;
+	arguments.strongest = found->strongest;
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
-	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.joined));
 	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
-	arguments.joined = level->aggregate;
+	arguments.aggregate = level->aggregate;
 	MBI_TRY(
 			mbi_device_zero(gpu->context, arguments.counts, (size_t)a->rows * sizeof(int32_t), NULL));
 	MBI_TRY(mbi_amg_rounds(gpu, &arguments));
 	MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_FOLLOW, a->rows, &arguments));
 	MBI_TRY(mbi_amg_read(gpu, &facts));
 	level->aggregates = (int32_t)facts.total;
 	return MERBIT_OK;
@@ -33865,20 +34029,17 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 	for (;; theta /= 2) {
 		mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
 		const int64_t rows = level->a.rows;
-		mbi_devptr roots, state;
+		mbi_amg_found found;
 		mbi_amg_facts facts;
-		mbi_amg_pool_reset(&gpu->scratch);
 		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
-		MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &roots));
-		MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &state));
-		MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
 		if (gpu->count == 1) {
 			MBI_TRY(mbi_amg_read(gpu, &facts));
 			if (facts.unsorted) {
 				gpu->given = level->a;
 				MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
 				MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
-				MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+				MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, &found));
 			}
 		}
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
@@ -33886,12 +34047,13 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 		MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
 		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->filtered));
 		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->scale));
-		MBI_TRY(mbi_amg_strong(gpu, level, theta, 1, 0, roots, state));
-		MBI_TRY(mbi_amg_find_aggregates(gpu, level, state));
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
+		MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
 		if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
 			level->aggregates = 0;
 			return MERBIT_OK;
 		}
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
 		MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
 	}
 }
@@ -33930,13 +34092,11 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 	} else { MBI_TRY(mbi_amg_convert(gpu, view, 1, a)); }
 	for (l = 0; l < gpu->count; l++) {
 		mbi_amg_gpu_level *level = &gpu->levels[l];
-		mbi_devptr roots;
-		mbi_amg_pool_reset(&gpu->scratch);
-		MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(double), &roots));
-		MBI_TRY(mbi_amg_strong(gpu, level, 0, 0, 0, roots, 0));
+		mbi_amg_found found;
+		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
-			MBI_TRY(mbi_amg_strong(gpu, level, 0, 1, 1, 0, 0));
+			MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, &found));
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
 		}
 	}
@@ -34663,12 +34823,16 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 	for (l = 0; l < amg->count; l++) {
 		const mbi_amg_level *old = &amg->levels[l];
 		fresh[l].block = old->block;
-		fresh[l].strong = old->strong;
+		fresh[l].kept = old->kept;
 		fresh[l].aggregate = old->aggregate;
 		fresh[l].aggregates = old->aggregates;
 		fresh[l].vectors = old->vectors;
 		fresh[l].t = old->t;
 		fresh[l].plain = old->plain;
+		fresh[l].p = old->p;
+		fresh[l].r = old->r;
+		fresh[l].a = old->a;
+		fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
 	}
 	status = mbi_view_to_full(p->context, a, &host);
 	if (status == MERBIT_OK) {
@@ -34677,11 +34841,12 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 		mbi_view_from_full(p->context, a, &host);
 	}
 	for (l = 0; l < amg->count; l++) {
-		memset(&fresh[l].strong, 0, sizeof fresh[l].strong);
-		fresh[l].aggregate = NULL;
-		fresh[l].t = NULL;
-		fresh[l].inverse = fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse;
-		mbi_amg_level_release(p->context, &fresh[l]);
+		mbi_release(p->context, fresh[l].p.values);
+		mbi_release(p->context, fresh[l].r.values);
+		mbi_release(p->context, fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse);
+		if (l > 0) {
+			mbi_release(p->context, fresh[l].a.values);
+		} else { mbi_amg_forget_finest(p->context, &fresh[l]); }
 	}
 	mbi_amg_csr_release(p->context, &coarsest);
 	mbi_release(p->context, fresh);
@@ -34725,7 +34890,7 @@ static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_i
 		const mbi_amg_level *level = &amg->levels[l];
 		info->rows[l] = amg->grids[l].rows;
 		info->nonzeros[l] = amg->entries[l];
-		info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->strong) +
+		info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->kept) +
 				mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
 		info->host_bytes += (int64_t)(mbi_memory_bytes(level->aggregate) + mbi_memory_bytes(level->t) +
 				mbi_memory_bytes(level->inverse));

@@ -87,7 +87,7 @@ static int read_epilogue(PyObject *tuple, merbit_epilogue *epilogue) {
   return 0;
 }
 
-/* What Plan and forecast are called with. */
+/* The arguments of Plan and of forecast. */
 typedef struct mpy_wish {
   PyObject *context, *view, *keep; /* borrowed */
   int host_vectors;

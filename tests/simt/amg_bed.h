@@ -40,6 +40,7 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_kernels::mbk_amg_decide),
     SIMT_KERNEL(amg_kernels::mbk_amg_join),
     SIMT_KERNEL(amg_kernels::mbk_amg_rest),
+    SIMT_KERNEL(amg_kernels::mbk_amg_follow),
     SIMT_KERNEL(amg_kernels::mbk_amg_norms),
     SIMT_KERNEL(amg_kernels::mbk_amg_tentative),
     SIMT_KERNEL(amg_transpose::mbk_transpose_rows),

@@ -103,10 +103,10 @@ static void expect_level(const mbi_amg_gpu_level &there, const mbi_amg_level &le
   const int32_t *links = amg_at<int32_t>(there.links);
   for (int64_t i = 0, s = 0; i < rows; i++) {
     for (int64_t k = level.a.row_ptr[i]; k < level.a.row_ptr[i + 1]; k++) {
-      const bool strong =
-          s < level.strong.row_ptr[i + 1] && level.strong.col_ind[s] == level.a.col_ind[k];
-      assert_int_equal(links[k], strong ? level.a.col_ind[k] : ~level.a.col_ind[k]);
-      s += strong;
+      const bool kept =
+          s < level.kept.row_ptr[i + 1] && level.kept.col_ind[s] == level.a.col_ind[k];
+      assert_int_equal(links[k], kept ? level.a.col_ind[k] : ~level.a.col_ind[k]);
+      s += kept;
     }
   }
   assert_memory_equal(amg_at<int32_t>(there.aggregate), level.aggregate, (size_t)rows * 4);
@@ -409,6 +409,31 @@ static void graphs_are_coarsened(void **) {
   assert_true(plain_levels > 0);
 }
 
+// Pairs of stars with a node between them that a root of neither is beside: it counts the
+// aggregates of its neighbours, and takes the lowest of those that are as frequent.
+static void nodes_between_are_joined(void **) {
+  entries e;
+  std::vector<int64_t> n(700);
+  uint64_t random = 9;
+  for (size_t i = 0; i < n.size(); i++) {
+    n[i] = (int64_t)i;
+    std::swap(n[i], n[(size_t)test_below(&random, (int64_t)i + 1)]);
+  }
+  for (size_t s = 0; s < n.size(); s += 7) {
+    for (const auto &[i, j] : {std::pair<size_t, size_t>{0, 1},
+                               {0, 2},
+                               {3, 4},
+                               {3, 5},
+                               {6, 1},
+                               {6, 4},
+                               {6, s % 2 == 0 ? 5u : 4u}}) {
+      put(e, n[s + i], n[s + j], -1);
+    }
+  }
+  close(e, (int64_t)n.size(), 0.125);
+  check(input("stars", (int64_t)n.size(), e));
+}
+
 // A product of random matrices, A with rows so long that thread blocks take them, against plain
 // sums.
 static void products_are_those_of_plain_loops(void **) {
@@ -511,6 +536,7 @@ int main() {
       cmocka_unit_test(odd_matrices_are_coarsened),
       cmocka_unit_test(unfit_matrices_are_refused),
       cmocka_unit_test(graphs_are_coarsened),
+      cmocka_unit_test(nodes_between_are_joined),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -13,6 +13,7 @@ typedef struct mbi_aggregate {
   const mbi_amg_csr *strong;
   uint64_t *keys, *near; /* of nodes; the largest key within distance 1 */
   int32_t *aggregate, *before;
+  const int32_t *strongest;
   int tasks, round;
   int64_t open[MBI_MAX_THREADS]; /* per task: nodes that are still undecided */
   int32_t roots[MBI_MAX_THREADS + 1];
@@ -167,6 +168,22 @@ static void mbi_aggregate_rest(void *argument, int task) {
   }
 }
 
+/* Gives each node that is still left over the aggregate of the first node that has one on the
+ * way over strongest neighbours. Reads `before` and writes `aggregate`. */
+static void mbi_aggregate_follow(void *argument, int task) {
+  mbi_aggregate *g = (mbi_aggregate *)argument;
+  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
+  int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+  for (; node < last; node++) {
+    int32_t at = (int32_t)node;
+    int hops;
+    for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->before[at] < 0; hops++) {
+      at = g->strongest[at];
+    }
+    g->aggregate[node] = at >= 0 ? g->before[at] : -1;
+  }
+}
+
 /* Finds the roots, numbers them, and gives the nodes beside them their aggregates. */
 static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
   int64_t open = 1;
@@ -189,28 +206,30 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
   mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
 }
 
-MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, const mbi_amg_csr *strong,
-                                             int32_t *aggregate, int32_t *count) {
-  const int64_t nodes = strong->rows;
+MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *level) {
+  const int64_t nodes = level->strong.rows;
+  const size_t bytes = (size_t)nodes * sizeof *level->aggregate;
   mbi_aggregate g;
   void *keys;
-  int64_t i;
   memset(&g, 0, sizeof g);
-  g.strong = strong;
-  g.aggregate = aggregate;
-  g.tasks = mbi_share_tasks(context, nodes + strong->nnz);
+  g.strong = &level->strong;
+  g.strongest = level->strongest;
+  g.tasks = mbi_share_tasks(context, nodes + g.strong->nnz);
+  MBI_TRY(mbi_allocate_array(context, nodes, sizeof *level->aggregate,
+                             "the aggregates of nodes", (void **)&level->aggregate));
   MBI_TRY(
       mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+  g.aggregate = level->aggregate;
   g.keys = (uint64_t *)keys;
   g.near = g.keys + nodes;
   g.before = (int32_t *)g.near; /* once the roots are known */
-  for (i = 0; i < nodes; i++) {
-    aggregate[i] = -1;
-  }
+  memset(g.aggregate, -1, bytes);
   mbi_aggregate_find(context, &g);
-  memcpy(g.before, aggregate, (size_t)nodes * sizeof *aggregate);
+  memcpy(g.before, g.aggregate, bytes);
   mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
-  *count = g.roots[g.tasks];
+  memcpy(g.before, g.aggregate, bytes);
+  mbi_parallel(context, g.tasks, mbi_aggregate_follow, &g);
+  level->aggregates = g.roots[g.tasks];
   mbi_release(context, keys);
   return MERBIT_OK;
 }

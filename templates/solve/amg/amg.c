@@ -459,12 +459,16 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
   for (l = 0; l < amg->count; l++) {
     const mbi_amg_level *old = &amg->levels[l];
     fresh[l].block = old->block;
-    fresh[l].strong = old->strong;
+    fresh[l].kept = old->kept;
     fresh[l].aggregate = old->aggregate;
     fresh[l].aggregates = old->aggregates;
     fresh[l].vectors = old->vectors;
     fresh[l].t = old->t;
     fresh[l].plain = old->plain;
+    fresh[l].p = old->p;
+    fresh[l].r = old->r;
+    fresh[l].a = old->a;
+    fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
   }
   status = mbi_view_to_full(p->context, a, &host);
   if (status == MERBIT_OK) {
@@ -473,11 +477,15 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
     mbi_view_from_full(p->context, a, &host);
   }
   for (l = 0; l < amg->count; l++) {
-    memset(&fresh[l].strong, 0, sizeof fresh[l].strong);
-    fresh[l].aggregate = NULL;
-    fresh[l].t = NULL;
-    fresh[l].inverse = fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse;
-    mbi_amg_level_release(p->context, &fresh[l]);
+    mbi_release(p->context, fresh[l].p.values);
+    mbi_release(p->context, fresh[l].r.values);
+    mbi_release(p->context,
+                fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse);
+    if (l > 0) {
+      mbi_release(p->context, fresh[l].a.values);
+    } else {
+      mbi_amg_forget_finest(p->context, &fresh[l]);
+    }
   }
   mbi_amg_csr_release(p->context, &coarsest);
   mbi_release(p->context, fresh);
@@ -528,7 +536,7 @@ static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_i
     const mbi_amg_level *level = &amg->levels[l];
     info->rows[l] = amg->grids[l].rows;
     info->nonzeros[l] = amg->entries[l];
-    info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->strong) +
+    info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->kept) +
                         mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
     info->host_bytes +=
         (int64_t)(mbi_memory_bytes(level->aggregate) + mbi_memory_bytes(level->t) +

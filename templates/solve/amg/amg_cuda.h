@@ -64,6 +64,7 @@ enum {
   MBI_AMG_DECIDE,
   MBI_AMG_JOIN,
   MBI_AMG_REST,
+  MBI_AMG_FOLLOW,
   MBI_AMG_NORMS,
   MBI_AMG_TENTATIVE,
   MBI_AMG_KERNELS
@@ -73,8 +74,8 @@ enum {
 typedef struct mbi_amg_gpu_level {
   mbi_amg_there a, p, r;
   mbi_amg_there ap; /* the structure of A P */
-  mbi_devptr links; /* per entry of A: its column, or the complement of it unless the entry is
-                     * strong */
+  mbi_devptr
+      links; /* per entry of A: its column, or the complement of it unless A_F keeps it */
   mbi_devptr aggregate, near, t, inverse; /* per row; near: 0: ones */
   mbi_devptr filtered, scale; /* per row: the diagonal of A_F, and the factor that smoothes P */
   mbi_devptr places;          /* per entry of R: its place in P */

@@ -9,6 +9,8 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
     mbi_amg_csr_release(context, &level->a);
   }
   mbi_amg_csr_release(context, &level->strong);
+  mbi_amg_csr_release(context, &level->kept);
+  mbi_release(context, level->strongest);
   mbi_amg_csr_release(context, &level->p);
   mbi_amg_csr_release(context, &level->r);
   mbi_release(context, level->aggregate);
@@ -16,17 +18,6 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
   mbi_release(context, level->t);
   mbi_release(context, level->inverse);
   memset(level, 0, sizeof *level);
-}
-
-/* Sets the matrix of the next level, R A P. */
-static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
-                                      mbi_amg_csr *coarse) {
-  mbi_amg_csr ap;
-  merbit_status status;
-  MBI_TRY(mbi_amg_multiply(context, &level->a, &level->p, 0, &ap));
-  status = mbi_amg_multiply(context, &level->r, &ap, 1, coarse);
-  mbi_amg_csr_release(context, &ap);
-  return status;
 }
 
 /* Makes the next level's matrix and near-null-space. */
@@ -54,10 +45,11 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
     if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) {
       return MERBIT_OK;
     }
-    MBI_TRY(mbi_amg_strength(context, &level->a, level->block, theta, &level->strong));
-    MBI_TRY(mbi_allocate_array(context, rows / level->block, sizeof *level->aggregate,
-                               "the aggregates of nodes", (void **)&level->aggregate));
-    MBI_TRY(mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates));
+    MBI_TRY(mbi_amg_strength(context, theta, level));
+    MBI_TRY(mbi_amg_aggregate(context, level));
+    mbi_amg_csr_release(context, &level->strong);
+    mbi_release(context, level->strongest);
+    level->strongest = NULL;
     if (level->aggregates == 0 ||
         (double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
       level->aggregates = 0;
@@ -68,7 +60,8 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
 }
 
 /* Computes the numbers of all levels again for new values of levels[0].a. The levels have
- * `strong`, `aggregate`, `plain` and `t` of an earlier set-up, and nothing else. */
+ * `kept`, `aggregate`, `plain`, `t` and the structure of all matrices of an earlier set-up, and
+ * nothing else. */
 MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
                                              int count) {
   int l;

@@ -30,6 +30,7 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_amg_decide",
     "mbk_amg_join",
     "mbk_amg_rest",
+    "mbk_amg_follow",
     "mbk_amg_norms",
     "mbk_amg_tentative",
 };

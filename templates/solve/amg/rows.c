@@ -92,12 +92,10 @@ static void mbi_amg_join_task(void *argument, int task) {
   }
 }
 
-/* Puts the parts together: sets the arrays of build->to, whose row_ptr[row + 1] are the rows'
- * lengths. */
-static merbit_status mbi_amg_join(mbi_amg_build *build) {
-  mbi_amg_csr *to = build->to;
-  int64_t nnz = 0, row;
+/* Fails if a part has. Counts the entries of all in *nnz. */
+static merbit_status mbi_amg_check_parts(mbi_amg_build *build, int64_t *nnz) {
   int task;
+  *nnz = 0;
   for (task = 0; task < build->tasks; task++) {
     mbi_amg_part *part = &build->parts[task];
     if (part->failed == MBI_AMG_NO_MEMORY) {
@@ -105,14 +103,26 @@ static merbit_status mbi_amg_join(mbi_amg_build *build) {
                       "no memory for %s of a multigrid level: %" PRId64 " entries", build->what,
                       part->room);
     }
-    part->first = nnz;
-    nnz += part->used;
-    if (part->failed == MBI_AMG_TOO_MANY || nnz > INT32_MAX) {
+    part->first = *nnz;
+    *nnz += part->used;
+    if (part->failed == MBI_AMG_TOO_MANY || *nnz > INT32_MAX) {
       return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
                       "%s of a multigrid level has more than 2^31 - 1 entries; use "
                       "MERBIT_PRECONDITIONER_CHEBYSHEV or MERBIT_PRECONDITIONER_JACOBI",
                       build->what);
     }
+  }
+  return MERBIT_OK;
+}
+
+/* Puts the parts together: sets the arrays of build->to, whose row_ptr[row + 1] are the rows'
+ * lengths. */
+static merbit_status mbi_amg_join(mbi_amg_build *build) {
+  mbi_amg_csr *to = build->to;
+  int64_t nnz, row;
+  MBI_TRY(mbi_amg_check_parts(build, &nnz));
+  if (build->known) {
+    return MERBIT_OK;
   }
   to->nnz = nnz;
   to->row_ptr[0] = 0;
@@ -148,18 +158,22 @@ static void mbi_amg_build_task(void *argument, int task) {
   }
 }
 
-/* Builds build->to, rows x cols, by build->rows, which appends the rows of a task. */
+/* Builds build->to, rows x cols, by build->rows, which appends the rows of a task. If build->to
+ * has its structure already, allocates values, which build->rows sets. On failure the structure
+ * remains. */
 MBI_INTERNAL merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *build,
                                              int64_t rows, int64_t cols) {
   merbit_status status;
   int task;
   build->context = context;
+  build->known = build->to->row_ptr != NULL;
   memset(build->parts, 0, sizeof build->parts);
-  memset(build->to, 0, sizeof *build->to);
   build->to->rows = rows;
   build->to->cols = cols;
-  MBI_TRY(mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr, build->what,
-                             (void **)&build->to->row_ptr));
+  MBI_TRY(build->known ? mbi_allocate_array(context, build->to->nnz, sizeof *build->to->values,
+                                            build->what, (void **)&build->to->values)
+                       : mbi_allocate_array(context, rows + 1, sizeof *build->to->row_ptr,
+                                            build->what, (void **)&build->to->row_ptr));
   status = mbi_allocate_array(context, build->columns * build->tasks + 1, sizeof *build->marks,
                               "marks of columns", (void **)&build->marks);
   if (status == MERBIT_OK) {
@@ -171,7 +185,7 @@ MBI_INTERNAL merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_bu
     mbi_release(context, build->parts[task].col_ind);
     mbi_release(context, build->parts[task].values);
   }
-  if (status != MERBIT_OK) {
+  if (status != MERBIT_OK && !build->known) {
     mbi_amg_csr_release(context, build->to);
   }
   return status;

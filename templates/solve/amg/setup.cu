@@ -8,6 +8,7 @@
 
 #define MBK_AMG_THREADS 256   // of every block
 #define MBK_AMG_NEIGHBOURS 64 // MBI_AMG_NEIGHBOURS
+#define MBK_AMG_HOPS 64       // MBI_AMG_HOPS
 
 // Takes i from 0 to `count` - 1, each in one thread of the grid.
 #define MBK_AMG_EACH(i, count)                                                                 \
@@ -103,17 +104,18 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
   return most;
 }
 
-// Writes to roots[row] the square root of the row's largest off-diagonal magnitude, and the
-// inverse diagonal, 0 where there is none. Raises *bound to the largest sum of magnitudes of a
-// row times that of its inverse diagonal, the bits of a double. Sets *unsorted if the columns
-// of a row do not ascend. Raises *missing to the complement of the first row without a
-// diagonal, and *wild to that of the first row whose sum is not finite.
+// Writes to most[row] the row's largest off-diagonal magnitude, to strongest[row] the first
+// column of it or -1, and the inverse diagonal, 0 where there is none. Raises *bound to the
+// largest sum of magnitudes of a row times that of its inverse diagonal, the bits of a double.
+// Sets *unsorted if the columns of a row do not ascend. Raises *missing to the complement of
+// the first row without a diagonal, and *wild to that of the first row whose sum is not finite.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   double bound = 0;
   bool unsorted = false;
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
-    double most = 0, sum = 0, diagonal = 0;
+    double own_most = 0, sum = 0, diagonal = 0;
+    mbk_u32 strongest = 0; // the complement of the column
     if (at.row < a.rows) {
       const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
       MBK_AMG_ENTRIES(k, a.row_ptr, at) {
@@ -122,18 +124,23 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
         const bool own = (mbk_u64)column == at.row;
         sum += size;
         diagonal += own ? value : 0;
-        most = size > most && !own ? size : most;
+        if (size > own_most && !own) {
+          own_most = size;
+          strongest = ~(mbk_u32)column;
+        }
         unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;
       }
     }
-    most = mbk_amg_most(most, a.lanes);
+    const double most = mbk_amg_most(own_most, a.lanes);
+    strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);
     sum = mbk_amg_sum(sum, a.lanes);
     diagonal = mbk_amg_sum(diagonal, a.lanes);
     const double inverse = diagonal != 0 ? 1 / diagonal : 0;
     sum *= inverse < 0 ? -inverse : inverse;
     bound = sum > bound ? sum : bound;
     if (at.row < a.rows && at.lane == 0) {
-      a.roots[at.row] = sqrt(most);
+      a.most[at.row] = most;
+      a.strongest[at.row] = (mbk_i32)~strongest;
       a.inverse[at.row] = inverse;
       if (diagonal == 0) {
         mbk_atomic_max(a.missing, ~(mbk_u32)at.row);
@@ -155,9 +162,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 }
 
 // Writes links[k], the column of entry k of A, or its complement if the entry is on the
-// diagonal or not strong, and `state`, whether the row has strong neighbours; `known`: both are
-// there already. Writes to `filtered` the diagonal plus the row's weak entries, and to `scale`
-// the inverse of it, but of no less than `least` times the diagonal.
+// diagonal or no larger than `theta` times the largest magnitude of its row, or with `both` of
+// the larger one of its row and column, and `state`, whether the row has others; `known`: both
+// are there already. Writes to `filtered` the diagonal plus the row's weak entries, and to
+// `scale` the inverse of it, but of no less than `least` times the diagonal.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
@@ -165,14 +173,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_u32 strong_ones = 0;
     if (at.row < a.rows) {
       const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
-      const double root = a.known ? 0 : mbk_load(a.roots + at.row);
+      const double most = a.known ? 0 : mbk_load(a.most + at.row);
       MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
         const mbk_i32 column = mbk_load(a.col_ind + k);
-        const bool strong = a.known ? a.links[k] >= 0
-                                    : (mbk_u64)column != at.row &&
-                                          size > a.theta * (root * mbk_load(a.roots + column));
+        bool strong = a.known && a.links[k] >= 0;
         if (!a.known) {
+          const double other = a.both ? mbk_load(a.most + column) : 0;
+          strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);
           a.links[k] = strong ? column : ~column;
         }
         filtered += strong ? 0 : value;
@@ -437,6 +445,20 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
       }
     }
     a.joined[i] = found;
+  }
+}
+
+// Gives each node that is still left over the aggregate of the first node that has one on the
+// way over strongest neighbours. Reads `joined` and writes `aggregate`.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_follow(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
+  MBK_AMG_EACH(i, a.rows) {
+    mbk_i32 at = (mbk_i32)i;
+    for (mbk_u32 hops = 0; hops < MBK_AMG_HOPS && at >= 0 && mbk_load(a.joined + at) < 0;
+         hops++) {
+      at = mbk_load(a.strongest + at);
+    }
+    a.aggregate[i] = at >= 0 ? mbk_load(a.joined + at) : -1;
   }
 }
 

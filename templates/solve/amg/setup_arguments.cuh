@@ -4,9 +4,10 @@ typedef struct mbk_amg_strength_arguments {
   MBK_POINTER(const mbk_i32) row_ptr, col_ind;
   MBK_POINTER(const double) values;
   mbk_u32 lanes;
-  mbk_u32 known;
+  mbk_u32 known, both;
   double theta;
-  MBK_POINTER(double) roots;
+  MBK_POINTER(double) most;
+  MBK_POINTER(mbk_i32) strongest;
   MBK_POINTER(mbk_i32) links;
   MBK_POINTER(mbk_u8) state;
   MBK_POINTER(double) inverse, filtered, scale;
@@ -38,6 +39,7 @@ typedef struct mbk_amg_aggregate_arguments {
   MBK_POINTER(mbk_u64) near;
   MBK_POINTER(mbk_u32) open;
   MBK_POINTER(mbk_i32) counts, aggregate, joined;
+  MBK_POINTER(const mbk_i32) strongest;
 } mbk_amg_aggregate_arguments;
 
 typedef struct mbk_amg_tentative_arguments {

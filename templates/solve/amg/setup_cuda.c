@@ -154,10 +154,16 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-/* Enqueues what looks at the rows of A: the inverse diagonal and a bound of lambda; or, with
- * `links`, the strong entries, unless they are known, and the diagonal of A_F. */
-static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, double theta,
-                                    int links, int known, mbi_devptr roots, mbi_devptr state) {
+/* What passes over A find: the inverse diagonal, a bound of lambda and the largest entries; the
+ * strong entries; those that A_F keeps, with its diagonal; or this diagonal alone. */
+enum { MBI_AMG_LARGEST, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN };
+typedef struct mbi_amg_found { /* per row, in scratch memory */
+  mbi_devptr most, strongest, state;
+} mbi_amg_found;
+
+/* Enqueues a pass over A. `theta`: for MBI_AMG_STRONG. */
+static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+                                  double theta, const mbi_amg_found *found) {
   const mbi_amg_there *a = &level->a;
   mbk_amg_strength_arguments arguments;
   arguments.rows = (uint64_t)a->rows;
@@ -165,11 +171,13 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
   arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-  arguments.known = (uint32_t)known;
-  arguments.theta = theta;
-  arguments.roots = roots;
+  arguments.known = pass == MBI_AMG_KNOWN;
+  arguments.both = pass == MBI_AMG_STRONG;
+  arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
+  arguments.most = found->most;
+  arguments.strongest = found->strongest;
   arguments.links = level->links;
-  arguments.state = state;
+  arguments.state = found->state;
   arguments.inverse = level->inverse;
   arguments.filtered = level->filtered;
   arguments.scale = level->scale;
@@ -178,8 +186,19 @@ static merbit_status mbi_amg_strong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, 
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
   arguments.wild = MBI_AMG_FACT(gpu, wild);
-  return mbi_amg_run(gpu, links ? MBI_AMG_LINKS : MBI_AMG_ROWS, a->rows * arguments.lanes,
-                     &arguments);
+  return mbi_amg_run(gpu, pass == MBI_AMG_LARGEST ? MBI_AMG_ROWS : MBI_AMG_LINKS,
+                     a->rows * arguments.lanes, &arguments);
+}
+
+/* Takes scratch memory for a level and enqueues the first pass over its matrix. */
+static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                        mbi_amg_found *found) {
+  const int64_t rows = level->a.rows;
+  mbi_amg_pool_reset(&gpu->scratch);
+  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &found->most));
+  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(int32_t), &found->strongest));
+  MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &found->state));
+  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
 }
 
 /* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */
@@ -267,7 +286,7 @@ static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_argument
 
 /* Sets level->aggregate and level->aggregates. Waits. */
 static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                             mbi_devptr state) {
+                                             const mbi_amg_found *found) {
   const mbi_amg_there *a = &level->a;
   mbk_amg_aggregate_arguments arguments;
   mbi_amg_facts facts;
@@ -275,18 +294,20 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   arguments.row_ptr = a->row_ptr;
   arguments.links = level->links;
   arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-  arguments.state = state;
+  arguments.state = found->state;
+  arguments.strongest = found->strongest;
   MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
   MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
-  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.aggregate));
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.joined));
   MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
-  arguments.joined = level->aggregate;
+  arguments.aggregate = level->aggregate;
   MBI_TRY(
       mbi_device_zero(gpu->context, arguments.counts, (size_t)a->rows * sizeof(int32_t), NULL));
   MBI_TRY(mbi_amg_rounds(gpu, &arguments));
   MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_FOLLOW, a->rows, &arguments));
   MBI_TRY(mbi_amg_read(gpu, &facts));
   level->aggregates = (int32_t)facts.total;
   return MERBIT_OK;
@@ -392,20 +413,17 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
   for (;; theta /= 2) {
     mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
     const int64_t rows = level->a.rows;
-    mbi_devptr roots, state;
+    mbi_amg_found found;
     mbi_amg_facts facts;
-    mbi_amg_pool_reset(&gpu->scratch);
     MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
-    MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &roots));
-    MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &state));
-    MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+    MBI_TRY(mbi_amg_look_first(gpu, level, &found));
     if (gpu->count == 1) {
       MBI_TRY(mbi_amg_read(gpu, &facts));
       if (facts.unsorted) {
         gpu->given = level->a;
         MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
         MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
-        MBI_TRY(mbi_amg_strong(gpu, level, theta, 0, 0, roots, state));
+        MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, &found));
       }
     }
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
@@ -415,12 +433,13 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
     MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
     MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->filtered));
     MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->scale));
-    MBI_TRY(mbi_amg_strong(gpu, level, theta, 1, 0, roots, state));
-    MBI_TRY(mbi_amg_find_aggregates(gpu, level, state));
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
+    MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
     if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
       level->aggregates = 0;
       return MERBIT_OK;
     }
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
     MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
   }
 }
@@ -466,13 +485,11 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
   }
   for (l = 0; l < gpu->count; l++) {
     mbi_amg_gpu_level *level = &gpu->levels[l];
-    mbi_devptr roots;
-    mbi_amg_pool_reset(&gpu->scratch);
-    MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(double), &roots));
-    MBI_TRY(mbi_amg_strong(gpu, level, 0, 0, 0, roots, 0));
+    mbi_amg_found found;
+    MBI_TRY(mbi_amg_look_first(gpu, level, &found));
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
-      MBI_TRY(mbi_amg_strong(gpu, level, 0, 1, 1, 0, 0));
+      MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, &found));
       MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
     }
   }

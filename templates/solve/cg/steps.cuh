@@ -37,7 +37,7 @@ MBS_AFTER(cg_start_p) {
 }
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-// p'q, if the product has not computed it.
+// Computes p'q if the product has not.
 MBS_NOTHING_BEFORE(cg_pq)
 MBS_ELEMENT(cg_pq) {
   (void)c;

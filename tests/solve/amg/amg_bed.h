@@ -207,12 +207,18 @@ TEST_UNUSED static void bed_level(merbit_context *context, mbi_amg_csr a, int bl
     }
   }
   assert_int_equal(mbi_amg_diagonal(context, level), MERBIT_OK);
-  assert_int_equal(mbi_amg_strength(context, &level->a, block, theta, &level->strong),
-                   MERBIT_OK);
-  level->aggregate =
-      (int32_t *)mbi_allocate(context, (size_t)(a.rows / block + 1) * sizeof(int32_t));
-  assert_int_equal(
-      mbi_amg_aggregate(context, &level->strong, level->aggregate, &level->aggregates),
-      MERBIT_OK);
+  assert_int_equal(mbi_amg_strength(context, theta, level), MERBIT_OK);
+  assert_int_equal(mbi_amg_aggregate(context, level), MERBIT_OK);
+}
+
+/* Releases what mbi_amg_coarsen makes of a level. */
+TEST_UNUSED static void bed_again(merbit_context *context, mbi_amg_level *level) {
+  mbi_amg_csr_release(context, &level->strong);
+  mbi_amg_csr_release(context, &level->kept);
+  mbi_release(context, level->strongest);
+  mbi_release(context, level->aggregate);
+  mbi_release(context, level->inverse);
+  level->strongest = level->aggregate = NULL;
+  level->inverse = NULL;
 }
 #endif

@@ -40,14 +40,22 @@ static int takes_all(const mbi_amg_csr *strong, const int32_t *aggregate, int64_
 
 /* Every aggregate has a node that takes all its neighbours; every node is within distance 2 of
  * such a one of its own aggregate. Roots of two aggregates are further apart, because both own
- * the node between them otherwise. */
-static void check(const mbi_amg_csr *strong, const int32_t *aggregate, int32_t count) {
+ * the node between them otherwise. A node without strong neighbours is where its strongest
+ * neighbour is. */
+static void check(const mbi_amg_level *level) {
+  const mbi_amg_csr *strong = &level->strong;
+  const int32_t *aggregate = level->aggregate, count = level->aggregates;
   int64_t i, j;
   char *rooted = (char *)calloc((size_t)count + 1, 1);
   for (i = 0; i < strong->rows; i++) {
     const int isolated = strong->row_ptr[i + 1] == strong->row_ptr[i];
     int held = isolated;
-    assert_in_range(aggregate[i] + 1, isolated ? 0 : 1, isolated ? 0 : count);
+    if (isolated) {
+      const int32_t to = level->strongest[i];
+      assert_int_equal(aggregate[i], to < 0 ? -1 : aggregate[to]);
+    } else {
+      assert_in_range(aggregate[i], 0, count - 1);
+    }
     for (j = 0; j < strong->rows && !held; j++) {
       held = aggregate[j] == aggregate[i] && takes_all(strong, aggregate, j) &&
              (i == j || within(strong, i, j));
@@ -73,7 +81,7 @@ static void test_cover(void **state) {
   for (i = 0; i < sizeof grids / sizeof grids[0]; i++) {
     mbi_amg_level level;
     bed_level(context, bed_laplacian(context, &grids[i]), 1, 1, 0.25, &level);
-    check(&level.strong, level.aggregate, level.aggregates);
+    check(&level);
     assert_true(i < 4 ? level.aggregates > 0 && 2 * level.aggregates < level.a.rows
                       : level.aggregates == 0);
     mbi_amg_level_release(context, &level);
@@ -95,7 +103,7 @@ static void test_ring(void **state) {
     memcpy(entries + 3 * i, three, sizeof three);
   }
   bed_level(context, bed_csr(context, NODES, NODES, entries, 3 * NODES), 1, 1, 0.25, &level);
-  check(&level.strong, level.aggregate, level.aggregates);
+  check(&level);
   assert_in_range(level.aggregates, NODES / 5, NODES / 3);
   mbi_amg_level_release(context, &level);
   merbit_context_destroy(context);
@@ -108,8 +116,8 @@ static void test_unsymmetric(void **state) {
   enum { NODES = 400 };
   merbit_context *context = cpu_open(NULL, 1);
   bed_entry entries[4 * NODES];
-  mbi_amg_csr a, strong;
-  int32_t aggregate[NODES], count, i;
+  mbi_amg_level level;
+  int32_t i;
   (void)state;
   for (i = 0; i < 4 * NODES; i++) {
     entries[i].row = i / 4;
@@ -119,16 +127,102 @@ static void test_unsymmetric(void **state) {
       entries[i].column = i / 4;
     }
   }
-  a = bed_csr(context, NODES, NODES, entries, 4 * NODES);
-  assert_int_equal(mbi_amg_strength(context, &a, 1, 0.25, &strong), MERBIT_OK);
-  assert_int_equal(strong.row_ptr[1], 0);
-  assert_int_equal(mbi_amg_aggregate(context, &strong, aggregate, &count), MERBIT_OK);
-  mbi_amg_csr_release(context, &strong);
-  assert_true(count > 0 && count < NODES);
+  bed_level(context, bed_csr(context, NODES, NODES, entries, 4 * NODES), 1, 1, 0.25, &level);
+  assert_int_equal(level.strong.row_ptr[1], 0);
+  assert_true(level.aggregates > 0 && level.aggregates < NODES);
   for (i = 0; i < NODES; i++) {
-    assert_in_range(aggregate[i] + 1, 0, count);
+    assert_in_range(level.aggregate[i] + 1, 0, level.aggregates);
   }
-  mbi_amg_csr_release(context, &a);
+  mbi_amg_level_release(context, &level);
+  merbit_context_destroy(context);
+}
+
+/* Adds an edge to `entries`, and to the diagonal. */
+static int edge(bed_entry *entries, int count, int i, int j, double weight) {
+  const bed_entry four[] = {{i, i, weight}, {j, j, weight}, {i, j, -weight}, {j, i, -weight}};
+  memcpy(entries + count, four, sizeof four);
+  return count + 4;
+}
+
+/* The priority of a node in the first round. */
+static uint64_t priority(int node) {
+  return (mbi_amg_hash(UINT64_C(1) << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
+}
+
+/* A node between two stars whose centres are roots, because they have the largest priorities
+ * within distance 2. It joins the aggregate of most of its neighbours; of two with as many, the
+ * lower one, whether it comes first or last among the neighbours. */
+static void test_left_over(void **state) {
+  enum { STARS = 600, SIZE = 7, NODES = STARS * SIZE };
+  merbit_context *context = cpu_open(NULL, 2);
+  bed_entry *entries = (bed_entry *)malloc(28 * STARS * sizeof *entries);
+  int *number = (int *)malloc(NODES * sizeof *number);
+  int count = 0, most = 0, ties[2] = {0, 0}, i, s;
+  mbi_amg_level level;
+  (void)state;
+  for (i = 0; i < NODES; i++) { /* a shuffle: node i gets a number */
+    const int j = (int)(mbi_amg_hash((uint64_t)i + 5) % ((uint64_t)i + 1));
+    number[i] = number[j];
+    number[j] = i;
+  }
+  for (s = 0; s < STARS;
+       s++) { /* centres 0 and 3, their neighbours 1 and 2, 4 and 5; 6 between */
+    const int *n = number + s * SIZE;
+    count = edge(entries, count, n[0], n[1], 1);
+    count = edge(entries, count, n[0], n[2], 1);
+    count = edge(entries, count, n[3], n[4], 1);
+    count = edge(entries, count, n[3], n[5], 1);
+    count = edge(entries, count, n[6], n[1], 1);
+    count = edge(entries, count, n[6], n[4], 1);
+    count = s % 2 == 0 ? edge(entries, count, n[6], n[5], 1) : count;
+  }
+  bed_level(context, bed_csr(context, NODES, NODES, entries, count), 1, 1, 0.5, &level);
+  for (s = 0; s < STARS; s++) {
+    const int *n = number + s * SIZE;
+    const int32_t first = level.aggregate[n[0]], second = level.aggregate[n[3]];
+    int roots = 1;
+    for (i = 0; i < SIZE; i++) {
+      roots = roots && (i == 0 || i == 3 || priority(n[i]) < priority(n[i < 3 ? 0 : 3]));
+    }
+    if (!roots || priority(n[6]) > priority(n[0])) {
+      continue;
+    }
+    assert_true(first != second);
+    if (s % 2 == 0) {
+      assert_int_equal(level.aggregate[n[6]], second);
+      most++;
+    } else {
+      assert_int_equal(level.aggregate[n[6]], first < second ? first : second);
+      ties[(n[1] < n[4]) == (first < second)]++;
+    }
+  }
+  assert_true(most > 5 && ties[0] > 5 && ties[1] > 5);
+  mbi_amg_level_release(context, &level);
+  free(number);
+  free(entries);
+  merbit_context_destroy(context);
+}
+
+/* Coefficients that fall by 100 from node to node: no node but the first two has a strong
+ * neighbour, and all are in their aggregate. The last one has no neighbour at all. */
+static void test_falling(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  bed_entry entries[21];
+  mbi_amg_level level;
+  int i, count = 0;
+  (void)state;
+  for (i = 0; i < 5; i++) {
+    count = edge(entries, count, i, i + 1, pow(100, 5 - i));
+  }
+  entries[count].row = entries[count].column = 6;
+  entries[count++].value = 1;
+  bed_level(context, bed_csr(context, 7, 7, entries, count), 1, 1, 0.5, &level);
+  assert_int_equal(level.strong.nnz, 2);
+  assert_int_equal(level.aggregates, 1);
+  for (i = 0; i < 7; i++) {
+    assert_int_equal(level.aggregate[i], i < 6 ? 0 : -1);
+  }
+  mbi_amg_level_release(context, &level);
   merbit_context_destroy(context);
 }
 
@@ -171,9 +265,10 @@ static void test_threads(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cover), cmocka_unit_test(test_ring),
-                                     cmocka_unit_test(test_unsymmetric),
-                                     cmocka_unit_test(test_hub),
-                                     cmocka_unit_test(test_threads)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_cover),       cmocka_unit_test(test_ring),
+      cmocka_unit_test(test_unsymmetric), cmocka_unit_test(test_left_over),
+      cmocka_unit_test(test_falling),     cmocka_unit_test(test_hub),
+      cmocka_unit_test(test_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Products of sparse matrices, and the coarse matrix P^T A P, against a naive product in long
- * double. */
+/* The product R A P of random matrices, and the coarse matrices P^T A P, against naive products
+ * in long double. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -38,45 +38,55 @@ static void compare(const mbi_amg_csr *found, const long double *expected,
   free(dense);
 }
 
-static void check(merbit_context *context, const mbi_amg_csr *a, const mbi_amg_csr *b) {
-  long double *x = bed_dense(a, 0), *y = bed_dense(b, 0), *xs = bed_dense(a, 1);
-  long double *ys = bed_dense(b, 1), *expected, *sizes;
-  mbi_amg_csr c;
-  int sorted;
-  expected = bed_times(x, y, a->rows, a->cols, b->cols);
-  sizes = bed_times(xs, ys, a->rows, a->cols, b->cols);
-  for (sorted = 0; sorted < 2; sorted++) {
-    assert_int_equal(mbi_amg_multiply(context, a, b, sorted, &c), MERBIT_OK);
-    if (sorted) {
-      bed_check_form(&c);
-    }
-    compare(&c, expected, sizes, a->cols);
-    mbi_amg_csr_release(context, &c);
+/* Checks the product, and that it is the same, bit for bit, if its structure is known. */
+static void check(merbit_context *context, const mbi_amg_level *level) {
+  const mbi_amg_csr *const m[3] = {&level->r, &level->a, &level->p};
+  long double *products[2];
+  mbi_amg_csr c, again;
+  int sizes;
+  for (sizes = 0; sizes < 2; sizes++) {
+    long double *r = bed_dense(m[0], sizes), *a = bed_dense(m[1], sizes);
+    long double *p = bed_dense(m[2], sizes);
+    long double *ra = bed_times(r, a, m[0]->rows, m[1]->rows, m[1]->cols);
+    products[sizes] = bed_times(ra, p, m[0]->rows, m[1]->cols, m[2]->cols);
+    free(r);
+    free(a);
+    free(p);
+    free(ra);
   }
-  free(x);
-  free(y);
-  free(xs);
-  free(ys);
-  free(expected);
-  free(sizes);
+  memset(&c, 0, sizeof c);
+  assert_int_equal(mbi_amg_galerkin(context, level, &c), MERBIT_OK);
+  bed_check_form(&c);
+  compare(&c, products[0], products[1], m[1]->rows + m[1]->cols);
+  again = c;
+  again.values = NULL;
+  assert_int_equal(mbi_amg_galerkin(context, level, &again), MERBIT_OK);
+  bed_check_equal(&c, &again);
+  mbi_release(context, again.values);
+  mbi_amg_csr_release(context, &c);
+  free(products[0]);
+  free(products[1]);
 }
 
 static void test_products(void **state) {
-  static const int sizes[][5] = {{30, 40, 20, 200, 150},
-                                 {1, 1, 1, 1, 1},
-                                 {5, 300, 300, 40, 4000},
-                                 {64, 3, 90, 100, 200},
-                                 {50, 60, 70, 1, 1}};
+  /* rows of R, of A, of P, columns of P; entries of R, A, P */
+  static const int sizes[][7] = {{30, 40, 35, 20, 200, 150, 150},
+                                 {1, 1, 1, 1, 1, 1, 1},
+                                 {5, 300, 300, 300, 40, 4000, 900},
+                                 {64, 3, 80, 90, 100, 200, 400},
+                                 {50, 60, 60, 70, 1, 1, 1}};
   merbit_context *context = cpu_open(NULL, 2);
   size_t i;
   (void)state;
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     const int *s = sizes[i];
-    mbi_amg_csr a = random_csr(context, s[0], s[1], s[3], i);
-    mbi_amg_csr b = random_csr(context, s[1], s[2], s[4], i + 50);
-    check(context, &a, &b);
-    mbi_amg_csr_release(context, &a);
-    mbi_amg_csr_release(context, &b);
+    mbi_amg_level level;
+    memset(&level, 0, sizeof level);
+    level.r = random_csr(context, s[0], s[1], s[4], i);
+    level.a = random_csr(context, s[1], s[2], s[5], i + 50);
+    level.p = random_csr(context, s[2], s[3], s[6], i + 100);
+    check(context, &level);
+    mbi_amg_level_release(context, &level);
   }
   merbit_context_destroy(context);
 }
@@ -103,11 +113,7 @@ static void check_galerkin(merbit_context *context, mbi_amg_csr a, int block, in
   int count, l;
   memset(levels, 0, sizeof levels);
   bed_level(context, a, block, vectors, 0.1, &levels[0]);
-  mbi_amg_csr_release(context, &levels[0].strong); /* the hierarchy makes them again */
-  mbi_release(context, levels[0].aggregate);
-  mbi_release(context, levels[0].inverse);
-  levels[0].aggregate = NULL;
-  levels[0].inverse = NULL;
+  bed_again(context, &levels[0]);
   assert_int_equal(mbi_amg_coarsen(context, levels, &count), MERBIT_OK);
   assert_true(count > 1);
   for (l = 0; l + 1 < count; l++) {
@@ -175,12 +181,8 @@ static void test_threads(void **state) {
   memset(second, 0, sizeof second);
   bed_level(one, bed_laplacian(one, &g), 1, 1, 0.1, &first[0]);
   bed_level(four, bed_laplacian(four, &g), 1, 1, 0.1, &second[0]);
-  mbi_amg_csr_release(one, &first[0].strong);
-  mbi_amg_csr_release(four, &second[0].strong);
-  mbi_release(one, first[0].aggregate);
-  mbi_release(four, second[0].aggregate);
-  mbi_release(one, first[0].inverse);
-  mbi_release(four, second[0].inverse);
+  bed_again(one, &first[0]);
+  bed_again(four, &second[0]);
   assert_int_equal(mbi_amg_coarsen(one, first, &count), MERBIT_OK);
   assert_int_equal(mbi_amg_coarsen(four, second, &other), MERBIT_OK);
   assert_int_equal(count, other);

@@ -1,5 +1,5 @@
-/* Strength of connection: strong neighbours equal a naive reading of the definition, for rows
- * and for blocks, and do not depend on the number of threads. */
+/* Strength of connection: strong and kept neighbours equal a naive reading of the definition,
+ * for rows and for blocks, and do not depend on the number of threads. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -23,43 +23,66 @@ static double norm(const mbi_amg_csr *a, int block, int64_t i, int64_t j) {
   return sqrt(sum);
 }
 
+/* Whether `csr` has an entry. */
+static int has(const mbi_amg_csr *csr, int64_t i, int64_t j) {
+  int64_t k = csr->row_ptr[i];
+  while (k < csr->row_ptr[i + 1] && csr->col_ind[k] != j) {
+    k++;
+  }
+  return k < csr->row_ptr[i + 1];
+}
+
+/* A level that has nothing but the matrix. */
+static mbi_amg_level level_of(const mbi_amg_csr *a, int block) {
+  mbi_amg_level level;
+  memset(&level, 0, sizeof level);
+  level.a = *a;
+  level.borrowed = 1;
+  level.block = block;
+  return level;
+}
+
 static void check(merbit_context *context, const mbi_amg_csr *a, int block, double theta) {
   const int64_t nodes = a->rows / block;
   double *most = (double *)calloc((size_t)nodes, sizeof *most);
-  mbi_amg_csr strong;
-  int64_t i, j, found = 0;
-  assert_int_equal(mbi_amg_strength(context, a, block, theta, &strong), MERBIT_OK);
-  bed_check_form(&strong);
-  assert_null(strong.values);
+  mbi_amg_level level = level_of(a, block);
+  int64_t i, j, strong = 0, kept = 0;
+  assert_int_equal(mbi_amg_strength(context, theta, &level), MERBIT_OK);
+  bed_check_form(&level.strong);
+  bed_check_form(&level.kept);
+  assert_null(level.strong.values);
+  assert_null(level.kept.values);
   for (i = 0; i < nodes; i++) {
+    int64_t strongest = -1;
     for (j = 0; j < nodes; j++) {
-      most[i] = i != j ? fmax(most[i], norm(a, block, i, j)) : most[i];
+      const double size = i != j ? norm(a, block, i, j) : 0;
+      strongest = size > most[i] ? j : strongest;
+      most[i] = fmax(most[i], size);
     }
+    assert_int_equal(level.strongest[i], strongest);
   }
   for (i = 0; i < nodes; i++) {
     for (j = 0; j < nodes; j++) {
-      const double size = norm(a, block, i, j);
-      int64_t k = strong.row_ptr[i];
-      while (k < strong.row_ptr[i + 1] && strong.col_ind[k] != j) {
-        k++;
-      }
-      assert_int_equal(k < strong.row_ptr[i + 1],
-                       i != j && size * size > theta * theta * most[i] * most[j]);
-      found += k < strong.row_ptr[i + 1];
+      const double size = i != j ? norm(a, block, i, j) : 0;
+      assert_int_equal(has(&level.strong, i, j), size > theta * fmax(most[i], most[j]));
+      assert_int_equal(has(&level.kept, i, j), size > MBI_AMG_FILTER * most[i]);
+      strong += has(&level.strong, i, j);
+      kept += has(&level.kept, i, j);
     }
   }
-  assert_int_equal(found, strong.nnz);
+  assert_int_equal(strong, level.strong.nnz);
+  assert_int_equal(kept, level.kept.nnz);
+  assert_true(strong > 0 && kept > strong);
   free(most);
-  mbi_amg_csr_release(context, &strong);
+  mbi_amg_level_release(context, &level);
 }
 
 static void test_definition(void **state) {
   merbit_context *context = cpu_open(NULL, 2);
-  const bed_grid weak = {5, 0, 1, 0.001, 1, 0, 1}, jump = {5, 0, 1, 1, 1e4, 0, 0.8};
+  const bed_grid weak = {5, 0, 1, 0.05, 1, 0, 1}, jump = {5, 0, 1, 1, 1e4, 0, 0.8};
   mbi_amg_csr a = bed_laplacian(context, &weak), blocks;
   (void)state;
   check(context, &a, 1, 0.25);
-  check(context, &a, 1, 0);
   blocks = bed_blocks(context, &a);
   check(context, &blocks, 3, 0.25);
   mbi_amg_csr_release(context, &blocks);
@@ -74,22 +97,38 @@ static void test_definition(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Rows of a node whose blocks are not the same, and begin in another order. */
+static void test_ragged(void **state) {
+  bed_entry entries[] = {{0, 0, 9},     {0, 4, -1}, {1, 1, 9},     {1, 2, -2},
+                         {1, 5, -0.01}, {2, 1, -2}, {2, 2, 9},     {3, 3, 9},
+                         {4, 0, -1},    {4, 4, 9},  {5, 1, -0.01}, {5, 5, 9}};
+  merbit_context *context = cpu_open(NULL, 1);
+  mbi_amg_csr a = bed_csr(context, 6, 6, entries, 12);
+  (void)state;
+  check(context, &a, 2, 0.6);
+  mbi_amg_csr_release(context, &a);
+  merbit_context_destroy(context);
+}
+
 static void test_threads(void **state) {
   merbit_context *one = cpu_open(NULL, 1), *four = cpu_open(NULL, 4);
   const bed_grid g = {30, 0, 0, 0.01, 100, 1, 0.9};
-  mbi_amg_csr a = bed_laplacian(one, &g), blocks = bed_blocks(one, &a), first, second;
+  mbi_amg_csr a = bed_laplacian(one, &g), blocks = bed_blocks(one, &a);
+  mbi_amg_level first, second;
+  int block;
   (void)state;
   assert_true(mbi_share_tasks(four, a.nnz) > 1);
-  assert_int_equal(mbi_amg_strength(one, &a, 1, 0.2, &first), MERBIT_OK);
-  assert_int_equal(mbi_amg_strength(four, &a, 1, 0.2, &second), MERBIT_OK);
-  bed_check_equal(&first, &second);
-  mbi_amg_csr_release(one, &first);
-  mbi_amg_csr_release(four, &second);
-  assert_int_equal(mbi_amg_strength(one, &blocks, 3, 0.2, &first), MERBIT_OK);
-  assert_int_equal(mbi_amg_strength(four, &blocks, 3, 0.2, &second), MERBIT_OK);
-  bed_check_equal(&first, &second);
-  mbi_amg_csr_release(one, &first);
-  mbi_amg_csr_release(four, &second);
+  for (block = 1; block <= 3; block += 2) {
+    first = second = level_of(block == 1 ? &a : &blocks, block);
+    assert_int_equal(mbi_amg_strength(one, 0.2, &first), MERBIT_OK);
+    assert_int_equal(mbi_amg_strength(four, 0.2, &second), MERBIT_OK);
+    bed_check_equal(&first.strong, &second.strong);
+    bed_check_equal(&first.kept, &second.kept);
+    assert_memory_equal(first.strongest, second.strongest,
+                        (size_t)a.rows * sizeof *first.strongest);
+    mbi_amg_level_release(one, &first);
+    mbi_amg_level_release(four, &second);
+  }
   mbi_amg_csr_release(one, &blocks);
   mbi_amg_csr_release(one, &a);
   merbit_context_destroy(one);
@@ -98,6 +137,7 @@ static void test_threads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition),
+                                     cmocka_unit_test(test_ragged),
                                      cmocka_unit_test(test_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
