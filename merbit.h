@@ -17822,6 +17822,8 @@ static merbit_status mbi_sorted_update(merbit_plan *plan) {
 /* ==== >>spmv/cpu/sorted_rows.c  CPU: sums of sorted rows, and their product ==== */
 #define MBI_SORTED_SHORT 8
 #define MBI_SORTED_BATCH 16
+#define MBI_SORTED_VALUE(k) value[k]
+#define MBI_SORTED_ONE(k) one
 
 #define MBI_EACH_21(SUFFIX_, C_) \
 typedef struct mbi_sorted_call_##SUFFIX_ { \
@@ -17829,18 +17831,23 @@ typedef struct mbi_sorted_call_##SUFFIX_ { \
 	const mbi_sorted *sorted; \
 	mbi_path path; \
 	C_ one; \
-} mbi_sorted_call_##SUFFIX_; \
-MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SUFFIX_ *call, \
-		const mbi_sorted_window *window) { \
+} mbi_sorted_call_##SUFFIX_;
+MBI_EACH_21(f64, double) MBI_EACH_21(f32, float)
+#define MBI_EACH_22(SUFFIX_, C_, FORM_, FACTOR_, ENTRY_, ROW_) \
+MBI_NOINLINE static void mbi_sorted_##FORM_##_##SUFFIX_( \
+		const mbi_sorted_call_##SUFFIX_ *call, const mbi_sorted_window *window) { \
 	const mbi_sorted *sorted = call->sorted; \
 	const mbi_sorted_run *run = sorted->runs + window->run; \
 	const mbi_sorted_run *last = run + window->runs; \
 	const uint16_t *id = sorted->row_id + window->row; \
 	const int32_t *col = sorted->col_ind + window->entry; \
-	const C_ *value = (const C_ *)sorted->values + window->entry; \
+	const C_ *value = (const C_ *)sorted->values + ENTRY_; \
+	const C_ one = call->one; \
 	const C_ *x = call->merge.x; \
 	const C_ alpha = call->merge.alpha, beta = call->merge.beta; \
 	C_ *y = call->merge.y + window->row; \
+	(void)value; \
+	(void)one; \
 	for (; run < last; run++) { \
 		const int64_t length = run->length; \
 		const uint16_t *stop = id + run->count; \
@@ -17864,7 +17871,7 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 1: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]]; \
 					const C_ sum1 = 0; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
@@ -17874,8 +17881,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 2: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 2; \
@@ -17884,8 +17891,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 3: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 3; \
@@ -17894,8 +17901,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 4: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 4; \
@@ -17904,8 +17911,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 5: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]] + FACTOR_(4) * x[col[4]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 5; \
@@ -17914,8 +17921,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 6: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]] + FACTOR_(4) * x[col[4]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]] + FACTOR_(5) * x[col[5]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 6; \
@@ -17924,8 +17931,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 7: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]] + FACTOR_(4) * x[col[4]] + FACTOR_(6) * x[col[6]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]] + FACTOR_(5) * x[col[5]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 7; \
@@ -17934,8 +17941,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 8: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]] + FACTOR_(4) * x[col[4]] + FACTOR_(6) * x[col[6]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]] + FACTOR_(5) * x[col[5]] + FACTOR_(7) * x[col[7]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 8; \
@@ -17944,7 +17951,7 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			default: \
 				for (; id < until; id++) { \
-					const C_ sum = mbi_row_sum_general_##SUFFIX_(col, value, x, length); \
+					const C_ sum = mbi_row_sum_##FORM_##_##SUFFIX_(col, ROW_, x, length); \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += length; \
 					col += length; \
@@ -17952,121 +17959,12 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 			} \
 		} \
 	} \
-} \
-MBI_NOINLINE static void mbi_sorted_equal_##SUFFIX_(const mbi_sorted_call_##SUFFIX_ *call, \
-		const mbi_sorted_window *window) { \
-	const mbi_sorted *sorted = call->sorted; \
-	const mbi_sorted_run *run = sorted->runs + window->run; \
-	const mbi_sorted_run *last = run + window->runs; \
-	const uint16_t *id = sorted->row_id + window->row; \
-	const int32_t *col = sorted->col_ind + window->entry; \
-	const C_ one = call->one; \
-	const C_ *x = call->merge.x; \
-	const C_ alpha = call->merge.alpha, beta = call->merge.beta; \
-	C_ *y = call->merge.y + window->row; \
-	for (; run < last; run++) { \
-		const int64_t length = run->length; \
-		const uint16_t *stop = id + run->count; \
-		while (id < stop) { \
-			const uint16_t *until = stop; \
-			if (sorted->far_x && length > 0 && length <= MBI_SORTED_SHORT) { \
-				int64_t k = MBI_SORTED_BATCH / length; \
-				until = k < stop - id ? id + k : stop; \
-				for (k = 0; k < (until - id) * length; k++) { \
-					MBI_PREFETCH(x + col[MBI_SORTED_AHEAD + k]); \
-				} \
-			} \
-			switch (length) { \
-			case 0: \
-				for (; id < until; id++) { \
-					const C_ sum0 = 0; \
-					const C_ sum1 = 0; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-				} \
-				break; \
-			case 1: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]]; \
-					const C_ sum1 = 0; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 1; \
-				} \
-				break; \
-			case 2: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]]; \
-					const C_ sum1 = 0 + one * x[col[1]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 2; \
-				} \
-				break; \
-			case 3: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]]; \
-					const C_ sum1 = 0 + one * x[col[1]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 3; \
-				} \
-				break; \
-			case 4: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 4; \
-				} \
-				break; \
-			case 5: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 5; \
-				} \
-				break; \
-			case 6: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 6; \
-				} \
-				break; \
-			case 7: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 7; \
-				} \
-				break; \
-			case 8: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 8; \
-				} \
-				break; \
-			default: \
-				for (; id < until; id++) { \
-					const C_ sum = mbi_row_sum_equal_##SUFFIX_(col, one, x, length); \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += length; \
-				} \
-			} \
-		} \
-	} \
-} \
+}
+MBI_EACH_22(f64, double, general, MBI_SORTED_VALUE, window->entry, value)
+MBI_EACH_22(f64, double, equal, MBI_SORTED_ONE, 0, one)
+MBI_EACH_22(f32, float, general, MBI_SORTED_VALUE, window->entry, value)
+MBI_EACH_22(f32, float, equal, MBI_SORTED_ONE, 0, one)
+#define MBI_EACH_23(SUFFIX_, C_) \
 static C_ mbi_sorted_part_##SUFFIX_(const mbi_sorted_call_##SUFFIX_ *call, \
 		int64_t begin, int64_t end) { \
 	const mbi_sorted *sorted = call->sorted; \
@@ -18112,7 +18010,7 @@ static void mbi_sorted_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, C
 		mbi_path_fix_up(&call.path); \
 	} \
 }
-MBI_EACH_21(f64, double) MBI_EACH_21(f32, float)
+MBI_EACH_23(f64, double) MBI_EACH_23(f32, float)
 static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
 	if (plan->type == MERBIT_F32) {
@@ -18391,7 +18289,7 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
 MBI_BLOCK_KERNELS(double, f64) MBI_BLOCK_KERNELS(float, f32)
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks ==== */
-#define MBI_EACH_22(SUFFIX_, C_) \
+#define MBI_EACH_24(SUFFIX_, C_) \
 static void mbi_block_rows_##SUFFIX_(int rows, int cols, const C_ *v, const C_ *x, C_ *sums) { \
 	int r, c; \
 	for (r = 0; r < rows; r++, v += cols) { \
@@ -18503,7 +18401,7 @@ static void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
 	} \
 	if (call->bsr->masks != NULL) { mbi_block_settle_##SUFFIX_(call, at, end, sums); } \
 }
-MBI_EACH_22(f64, double) MBI_EACH_22(f32, float)
+MBI_EACH_24(f64, double) MBI_EACH_24(f32, float)
 
 /* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ==== */
 static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
@@ -18534,7 +18432,7 @@ static size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
 	return mbi_path_bytes(plan->tasks,
 			(size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type));
 }
-#define MBI_EACH_23(SUFFIX_, C_) \
+#define MBI_EACH_25(SUFFIX_, C_) \
 static void mbi_block_commit_##SUFFIX_(const void *argument, int64_t block_row, \
 		const void *from) { \
 	const mbi_block_call_##SUFFIX_ *call = (const mbi_block_call_##SUFFIX_ *)argument; \
@@ -18585,7 +18483,7 @@ static void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
 	mbi_scale_##SUFFIX_(mbi_share(rows, call->tasks, task), \
 			mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y); \
 }
-MBI_EACH_23(f64, double) MBI_EACH_23(f32, float)
+MBI_EACH_25(f64, double) MBI_EACH_25(f32, float)
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ==== */
 static int mbi_plan_takes_blocks(const merbit_plan *plan) {
@@ -18618,7 +18516,7 @@ static size_t mbi_block_plan_scratch_bytes(const merbit_plan *plan) {
 }
 
 #define MBI_BLOCK_STUDY(suffix)
-#define MBI_EACH_24(SUFFIX_, C_) \
+#define MBI_EACH_26(SUFFIX_, C_) \
 static void mbi_block_describe_##SUFFIX_(const merbit_plan *plan, const C_ *ones, \
 		mbi_block_call_##SUFFIX_ *call) { \
 	const merbit_view *bsr = &plan->bsr.view; \
@@ -18645,7 +18543,7 @@ static void mbi_blocks_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, \
 	MBI_BLOCK_STUDY(SUFFIX_) \
 	mbi_block_chunks_##SUFFIX_(plan, scratch, call, plan->blocks.chunk_index, plan->blocks.chunk_row); \
 }
-MBI_EACH_24(f64, double) MBI_EACH_24(f32, float)
+MBI_EACH_26(f64, double) MBI_EACH_26(f32, float)
 
 static void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
@@ -18726,7 +18624,7 @@ static uint64_t mbi_many_copied(const merbit_plan *plan) {
 	return plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? 0 : (bytes + 63) / 64 * 64;
 }
 
-#define MBI_EACH_25(SUFFIX_, C_) \
+#define MBI_EACH_27(SUFFIX_, C_) \
 typedef struct mbi_many_call_##SUFFIX_ { \
 	const merbit_view *csr; \
 	const C_ *values, *x; \
@@ -18763,8 +18661,8 @@ static void mbi_many_commit_##SUFFIX_(const void *argument, int64_t row, const v
 		y[v * apart] = beta == 0 ? alpha * sums[v] : alpha * sums[v] + beta * y[v * apart]; \
 	} \
 }
-MBI_EACH_25(f64, double) MBI_EACH_25(f32, float)
-#define MBI_EACH_26(SUFFIX_, C_, NAME_, COUNT_, APART_) \
+MBI_EACH_27(f64, double) MBI_EACH_27(f32, float)
+#define MBI_EACH_28(SUFFIX_, C_, NAME_, COUNT_, APART_) \
 MBI_NOINLINE static void mbi_many_rows_##NAME_##_##SUFFIX_( \
 		const mbi_many_call_##SUFFIX_ *call, int64_t row, int64_t last, int64_t vector) { \
 	const void *row_ptr = call->csr->row_ptr; \
@@ -18793,11 +18691,11 @@ MBI_NOINLINE static void mbi_many_rows_##NAME_##_##SUFFIX_( \
 		} \
 	} \
 }
-MBI_EACH_26(f64, double, eight, 8, 1) MBI_EACH_26(f64, double, eight_apart, 8, call->y_steps.apart)
-MBI_EACH_26(f64, double, four, 4, 1) MBI_EACH_26(f64, double, one, 1, call->y_steps.apart)
-MBI_EACH_26(f32, float, eight, 8, 1) MBI_EACH_26(f32, float, eight_apart, 8, call->y_steps.apart)
-MBI_EACH_26(f32, float, four, 4, 1) MBI_EACH_26(f32, float, one, 1, call->y_steps.apart)
-#define MBI_EACH_27(SUFFIX_, C_) \
+MBI_EACH_28(f64, double, eight, 8, 1) MBI_EACH_28(f64, double, eight_apart, 8, call->y_steps.apart)
+MBI_EACH_28(f64, double, four, 4, 1) MBI_EACH_28(f64, double, one, 1, call->y_steps.apart)
+MBI_EACH_28(f32, float, eight, 8, 1) MBI_EACH_28(f32, float, eight_apart, 8, call->y_steps.apart)
+MBI_EACH_28(f32, float, four, 4, 1) MBI_EACH_28(f32, float, one, 1, call->y_steps.apart)
+#define MBI_EACH_29(SUFFIX_, C_) \
 static void mbi_many_rows_##SUFFIX_(const void *argument, int64_t first, int64_t last, \
 		int64_t entry) { \
 	const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
@@ -18863,7 +18761,7 @@ static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const voi
 	path = mbi_path_of(&loops, &call, &plan->csr, plan->tasks, (char *)scratch + copied); \
 	mbi_path_run(plan->context, &path, call.alpha == 0); \
 }
-MBI_EACH_27(f64, double) MBI_EACH_27(f32, float)
+MBI_EACH_29(f64, double) MBI_EACH_29(f32, float)
 static size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
 	return (size_t)mbi_many_copied(plan) +
 			mbi_path_bytes(plan->tasks, (size_t)plan->desc.vectors * mbi_type_size(plan->type));
@@ -24549,7 +24447,7 @@ static merbit_status mbi_symmetric_cut(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
-#define MBI_EACH_28(SUFFIX_, C_) \
+#define MBI_EACH_30(SUFFIX_, C_) \
 typedef struct mbi_symmetric_call_##SUFFIX_ { \
 	const merbit_plan *plan; \
 	const C_ *x; \
@@ -24658,7 +24556,7 @@ static void mbi_symmetric_typed_##SUFFIX_(const merbit_plan *plan, C_ *scratch, 
 		mbi_parallel(plan->context, plan->tasks, mbi_symmetric_finish_##SUFFIX_, &call); \
 	} \
 }
-MBI_EACH_28(f64, double) MBI_EACH_28(f32, float)
+MBI_EACH_30(f64, double) MBI_EACH_30(f32, float)
 static void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
 	if (plan->type == MERBIT_F32) {
@@ -36743,7 +36641,7 @@ static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change,
 	run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-#define MBI_EACH_29(SUFFIX_, C_) \
+#define MBI_EACH_31(SUFFIX_, C_) \
 static void mbi_pagerank_begin_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
@@ -36760,8 +36658,8 @@ static void mbi_pagerank_begin_##SUFFIX_(void *argument, int chunk) { \
 	} \
 	mbi_pagerank_note(run, chunk, dangling, mass); \
 }
-MBI_EACH_29(f64, double) MBI_EACH_29(f32, float)
-#define MBI_EACH_30(SUFFIX_, C_, KIND_, SHARE_, NEXT_, KEEP_) \
+MBI_EACH_31(f64, double) MBI_EACH_31(f32, float)
+#define MBI_EACH_32(SUFFIX_, C_, KIND_, SHARE_, NEXT_, KEEP_) \
 static void mbi_pagerank_##KIND_##_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
 	const double *scalar = run->memory.state.scalar; \
@@ -36803,13 +36701,13 @@ static void mbi_pagerank_##KIND_##_##SUFFIX_(void *argument, int chunk) { \
 	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
 			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
 }
-MBI_EACH_30(f64, double, uniform, base, rank / weight, (void)before)
-MBI_EACH_30(f64, double, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
-MBI_EACH_30(f64, double, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
-MBI_EACH_30(f32, float, uniform, base, rank / weight, (void)before)
-MBI_EACH_30(f32, float, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
-MBI_EACH_30(f32, float, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
-#define MBI_EACH_31(SUFFIX_, C_) \
+MBI_EACH_32(f64, double, uniform, base, rank / weight, (void)before)
+MBI_EACH_32(f64, double, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
+MBI_EACH_32(f64, double, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
+MBI_EACH_32(f32, float, uniform, base, rank / weight, (void)before)
+MBI_EACH_32(f32, float, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
+MBI_EACH_32(f32, float, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
+#define MBI_EACH_33(SUFFIX_, C_) \
 static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
@@ -36821,7 +36719,7 @@ static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
 		z[i] = rank < 0 ? 0 : rank; \
 	} \
 }
-MBI_EACH_31(f64, double) MBI_EACH_31(f32, float)
+MBI_EACH_33(f64, double) MBI_EACH_33(f32, float)
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
 		double sums[2]) {
 	const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
