@@ -31975,6 +31975,8 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_AMG_H
 
 #define MBI_AMG_THETA 0.5
+#define MBI_AMG_THETA_BLOCKS 0.25
+#define MBI_AMG_THETA_FALL 2.5
 #define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3)
 #define MBI_AMG_NEIGHBOURS 64
@@ -33197,9 +33199,9 @@ static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
 }
 
 static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels, int *count) {
-	double theta = MBI_AMG_THETA;
+	double theta = levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
 	int l;
-	for (l = 0;; l++, theta /= 2) {
+	for (l = 0;; l++, theta /= MBI_AMG_THETA_FALL) {
 		mbi_amg_level *level = &levels[l];
 		const int64_t rows = level->a.rows;
 		*count = l + 1;
@@ -33392,9 +33394,11 @@ static merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *po
 		uint64_t bytes, mbi_devptr *address) {
 	const uint64_t part = (bytes / MBI_DEVICE_PART + 1) * MBI_DEVICE_PART;
 	uint64_t size = pool->grow << pool->count / 8;
-	size = part > size ? part : size;
+	const int large = 2 * part > size && pool->count > 0 && pool->at + 1 == pool->count &&
+			part > pool->bytes[pool->at] - pool->used;
+	size = large || part > size ? part : size;
 	*address = 0;
-	for (; pool->at < pool->count; pool->at++, pool->used = 0) {
+	for (; !large && pool->at < pool->count; pool->at++, pool->used = 0) {
 		if (part <= pool->bytes[pool->at] - pool->used) {
 			*address = pool->chunk[pool->at] + pool->used;
 			pool->used += part;
@@ -33406,8 +33410,13 @@ static merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *po
 	}
 	MBI_TRY(mbi_device_allocate(context, size, "AMG", &pool->chunk[pool->count]));
 	pool->bytes[pool->count++] = size;
-	pool->used = part;
-	*address = pool->chunk[pool->at];
+	*address = pool->chunk[pool->count - 1];
+	if (large) {
+		pool->chunk[pool->count - 1] = pool->chunk[pool->at];
+		pool->chunk[pool->at] = *address;
+		pool->bytes[pool->count - 1] = pool->bytes[pool->at];
+		pool->bytes[pool->at++] = size;
+	} else { pool->used = part; }
 	return MERBIT_OK;
 }
 
@@ -33834,6 +33843,8 @@ static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
 	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &found->most));
 	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(int32_t), &found->strongest));
 	MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &found->state));
+	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
+	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
 	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
 }
 
@@ -34026,7 +34037,7 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
 
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 	double theta = MBI_AMG_THETA;
-	for (;; theta /= 2) {
+	for (;; theta /= MBI_AMG_THETA_FALL) {
 		mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
 		const int64_t rows = level->a.rows;
 		mbi_amg_found found;
@@ -34045,8 +34056,6 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) { return MERBIT_OK; }
 		MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
-		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->filtered));
-		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->scale));
 		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
 		MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
 		if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
@@ -34069,7 +34078,8 @@ static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *contex
 	const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
 	memset(gpu, 0, sizeof *gpu);
 	gpu->context = context;
-	gpu->keep.grow = gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
+	gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
+	gpu->keep.grow = gpu->scratch.grow / 4;
 	MBI_TRY(mbi_amg_gpu_open(gpu));
 	MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
 	MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
@@ -34182,11 +34192,10 @@ static void mbi_coarsest_invert(double *m, double *diagonal, char *done, int n, 
 	while ((p = mbi_coarsest_pivot(m, diagonal, done, n, least)) >= 0) {
 		const double inverse = 1 / m[p * n + p];
 		done[p] = 1;
+		m[p * n + p] = 0;
 		for (i = 0; i < n; i++) {
 			const double factor = m[i * n + p] * inverse;
-			for (j = 0; i != p && factor != 0 && j < n; j++) {
-				m[i * n + j] -= j != p ? factor * m[p * n + j] : 0;
-			}
+			for (j = 0; i != p && factor != 0 && j < n; j++) { m[i * n + j] -= factor * m[p * n + j]; }
 		}
 		for (i = 0; i < n; i++) {
 			m[i * n + p] *= -inverse;
@@ -34474,7 +34483,9 @@ static void mbi_amg_widen_task(void *argument, int task) {
 static merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr, float **to) {
 	mbi_amg_widen w;
 	memset(&w, 0, sizeof w);
-	MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
+	if (*to == NULL) {
+		MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
+	}
 	w.from_f64 = csr->values;
 	w.to_f32 = *to;
 	w.count = csr->nnz;
@@ -34738,15 +34749,20 @@ static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void
 	return mbi_cycle_run((const mbi_amg *)p->state, 0, r, z, stream);
 }
 
-static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *csr,
-		merbit_plan *plan) {
-	float *single = NULL;
-	merbit_status status;
-	if (p->type == MERBIT_F32) { MBI_TRY(mbi_amg_narrow(p->context, csr, &single)); }
-	status = merbit_plan_update_values(
-			plan, single != NULL ? (const void *)single : (const void *)csr->values, MERBIT_MEMORY_HOST);
-	mbi_release(p->context, single);
-	return status;
+static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *fresh,
+		mbi_amg_csr *csr, float **single, merbit_plan *plan) {
+	if (p->type == MERBIT_F32) {
+		MBI_TRY(mbi_amg_narrow(p->context, fresh, single));
+		return merbit_plan_update_values(plan, *single, MERBIT_MEMORY_HOST);
+	}
+	memcpy(csr->values, fresh->values, (size_t)csr->nnz * sizeof *csr->values);
+	return merbit_plan_update_values(plan, csr->values, MERBIT_MEMORY_HOST);
+}
+
+static merbit_status mbi_amg_renew_last(merbit_preconditioner *p, mbi_amg *amg,
+		const mbi_amg_csr *fresh) {
+	return mbi_amg_renew_plan(p, fresh, &amg->coarsest, &amg->coarsest_single,
+			amg->grids[amg->count - 1].plans[0]);
 }
 
 static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
@@ -34754,19 +34770,21 @@ static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
 	int l;
 	for (l = 0; l < amg->count; l++) {
 		merbit_plan *const *plans = amg->grids[l].plans;
+		float **single = amg->grids[l].single;
+		mbi_amg_level *level = &amg->levels[l];
 		if (l + 1 == amg->count && coarsest->rows > 0) {
-			MBI_TRY(mbi_amg_renew_plan(p, coarsest, plans[0]));
+			MBI_TRY(mbi_amg_renew_last(p, amg, coarsest));
 		} else {
 			MBI_TRY(l == 0 ? merbit_plan_update_values(plans[0], a->values, a->memory)
-					: mbi_amg_renew_plan(p, &fresh[l].a, plans[0]));
+					: mbi_amg_renew_plan(p, &fresh[l].a, &level->a, &single[0], plans[0]));
 		}
 		if (l + 1 < amg->count) {
-			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, plans[1]));
-			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, plans[2]));
+			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, &level->p, &single[1], plans[1]));
+			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, &level->r, &single[2], plans[2]));
 		}
-		mbi_release(p->context, amg->levels[l].inverse);
-		amg->levels[l].inverse = fresh[l].inverse;
-		amg->levels[l].lambda = fresh[l].lambda;
+		mbi_release(p->context, level->inverse);
+		level->inverse = fresh[l].inverse;
+		level->lambda = fresh[l].lambda;
 	}
 	return mbi_cycle_refill(p, amg);
 }
@@ -34786,8 +34804,7 @@ static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
 		const mbi_amg_grid *g = &amg->grids[l];
 		for (k = 0; k < (l + 1 < amg->count ? 3 : 1); k++) {
 			const merbit_view *view = l == 0 && k == 0 ? a : &g->views[k];
-			MBI_TRY(l + 1 == amg->count && coarsest->rows > 0
-					? mbi_amg_renew_plan(p, coarsest, g->plans[0])
+			MBI_TRY(l + 1 == amg->count && coarsest->rows > 0 ? mbi_amg_renew_last(p, amg, coarsest)
 					: merbit_plan_update_values(g->plans[k], view->values, view->memory));
 		}
 	}

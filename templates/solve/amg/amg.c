@@ -36,12 +36,14 @@ static void mbi_amg_widen_task(void *argument, int task) {
   }
 }
 
-/* Sets *to to a copy in f32 of a CSR's values. */
+/* Sets *to, allocated unless it is there, to a copy in f32 of a CSR's values. */
 static merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr,
                                     float **to) {
   mbi_amg_widen w;
   memset(&w, 0, sizeof w);
-  MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
+  if (*to == NULL) {
+    MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
+  }
   w.from_f64 = csr->values;
   w.to_f32 = *to;
   w.count = csr->nnz;
@@ -356,19 +358,22 @@ static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void
 
 /* ---- New values -------------------------------------------------------------------------- */
 
-/* Gives new values to a plan. */
-static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *csr,
-                                        merbit_plan *plan) {
-  float *single = NULL;
-  merbit_status status;
+/* Gives new values to a plan, in the array that it was made of: it then needs no other. */
+static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *fresh,
+                                        mbi_amg_csr *csr, float **single, merbit_plan *plan) {
   if (p->type == MERBIT_F32) {
-    MBI_TRY(mbi_amg_narrow(p->context, csr, &single));
+    MBI_TRY(mbi_amg_narrow(p->context, fresh, single));
+    return merbit_plan_update_values(plan, *single, MERBIT_MEMORY_HOST);
   }
-  status = merbit_plan_update_values(
-      plan, single != NULL ? (const void *)single : (const void *)csr->values,
-      MERBIT_MEMORY_HOST);
-  mbi_release(p->context, single);
-  return status;
+  memcpy(csr->values, fresh->values, (size_t)csr->nnz * sizeof *csr->values);
+  return merbit_plan_update_values(plan, csr->values, MERBIT_MEMORY_HOST);
+}
+
+/* Gives the coarsest level's new inverse to its plan. */
+static merbit_status mbi_amg_renew_last(merbit_preconditioner *p, mbi_amg *amg,
+                                        const mbi_amg_csr *fresh) {
+  return mbi_amg_renew_plan(p, fresh, &amg->coarsest, &amg->coarsest_single,
+                            amg->grids[amg->count - 1].plans[0]);
 }
 
 /* Gives the values of `fresh` and of the coarsest inverse to all plans. */
@@ -378,19 +383,21 @@ static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
   int l;
   for (l = 0; l < amg->count; l++) {
     merbit_plan *const *plans = amg->grids[l].plans;
+    float **single = amg->grids[l].single;
+    mbi_amg_level *level = &amg->levels[l];
     if (l + 1 == amg->count && coarsest->rows > 0) {
-      MBI_TRY(mbi_amg_renew_plan(p, coarsest, plans[0]));
+      MBI_TRY(mbi_amg_renew_last(p, amg, coarsest));
     } else {
       MBI_TRY(l == 0 ? merbit_plan_update_values(plans[0], a->values, a->memory)
-                     : mbi_amg_renew_plan(p, &fresh[l].a, plans[0]));
+                     : mbi_amg_renew_plan(p, &fresh[l].a, &level->a, &single[0], plans[0]));
     }
     if (l + 1 < amg->count) {
-      MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, plans[1]));
-      MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, plans[2]));
+      MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, &level->p, &single[1], plans[1]));
+      MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, &level->r, &single[2], plans[2]));
     }
-    mbi_release(p->context, amg->levels[l].inverse);
-    amg->levels[l].inverse = fresh[l].inverse;
-    amg->levels[l].lambda = fresh[l].lambda;
+    mbi_release(p->context, level->inverse);
+    level->inverse = fresh[l].inverse;
+    level->lambda = fresh[l].lambda;
   }
   return mbi_cycle_refill(p, amg);
 }
@@ -413,7 +420,7 @@ static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
     for (k = 0; k < (l + 1 < amg->count ? 3 : 1); k++) {
       const merbit_view *view = l == 0 && k == 0 ? a : &g->views[k];
       MBI_TRY(l + 1 == amg->count && coarsest->rows > 0
-                  ? mbi_amg_renew_plan(p, coarsest, g->plans[0])
+                  ? mbi_amg_renew_last(p, amg, coarsest)
                   : merbit_plan_update_values(g->plans[k], view->values, view->memory));
     }
   }

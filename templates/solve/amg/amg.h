@@ -12,9 +12,11 @@
  * equal to rounding. */
 
 /* Two measures of an entry (i, j), with m_i the largest off-diagonal magnitude in row i. It is
- * strong, and connects nodes of an aggregate, if |a_ij| > theta max(m_i, m_j); theta is halved
+ * strong, and connects nodes of an aggregate, if |a_ij| > theta max(m_i, m_j); theta falls
  * from level to level. It is kept in A_F, with which P is smoothed, if |a_ij| > filter m_i. */
 #define MBI_AMG_THETA 0.5
+#define MBI_AMG_THETA_BLOCKS 0.25 /* of the first level, if its nodes have several rows */
+#define MBI_AMG_THETA_FALL 2.5
 #define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3) /* P = (I - omega / lambda D^-1 A_F) T */
 #define MBI_AMG_NEIGHBOURS 64   /* strong neighbours that vote on a node's aggregate */

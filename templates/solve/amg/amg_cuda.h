@@ -77,7 +77,8 @@ typedef struct mbi_amg_gpu_level {
   mbi_devptr
       links; /* per entry of A: its column, or the complement of it unless A_F keeps it */
   mbi_devptr aggregate, near, t, inverse; /* per row; near: 0: ones */
-  mbi_devptr filtered, scale; /* per row: the diagonal of A_F, and the factor that smoothes P */
+  mbi_devptr filtered, scale; /* per row, in scratch memory: the diagonal of A_F, and the factor
+                               * that smoothes P */
   mbi_devptr places;          /* per entry of R: its place in P */
   mbi_devptr single[3];       /* values of A, P and R in f32, or 0 */
   int32_t aggregates;

@@ -33,10 +33,11 @@ MBI_INTERNAL void mbi_coarsest_invert(double *m, double *diagonal, char *done, i
   while ((p = mbi_coarsest_pivot(m, diagonal, done, n, least)) >= 0) {
     const double inverse = 1 / m[p * n + p];
     done[p] = 1;
+    m[p * n + p] = 0; /* so that column p stays */
     for (i = 0; i < n; i++) {
       const double factor = m[i * n + p] * inverse;
       for (j = 0; i != p && factor != 0 && j < n; j++) {
-        m[i * n + j] -= j != p ? factor * m[p * n + j] : 0;
+        m[i * n + j] -= factor * m[p * n + j];
       }
     }
     for (i = 0; i < n; i++) {

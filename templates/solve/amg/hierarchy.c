@@ -35,9 +35,9 @@ static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
  * is their number. On failure the caller releases the levels. */
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
                                            int *count) {
-  double theta = MBI_AMG_THETA;
+  double theta = levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
   int l;
-  for (l = 0;; l++, theta /= 2) {
+  for (l = 0;; l++, theta /= MBI_AMG_THETA_FALL) {
     mbi_amg_level *level = &levels[l];
     const int64_t rows = level->a.rows;
     *count = l + 1;

@@ -198,6 +198,8 @@ static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &found->most));
   MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(int32_t), &found->strongest));
   MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &found->state));
+  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
+  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
   return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
 }
 
@@ -410,7 +412,7 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
 /* Makes levels[1], levels[2], ... from levels[0], which has `a` and `near`. */
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
   double theta = MBI_AMG_THETA;
-  for (;; theta /= 2) {
+  for (;; theta /= MBI_AMG_THETA_FALL) {
     mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
     const int64_t rows = level->a.rows;
     mbi_amg_found found;
@@ -431,8 +433,6 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
       return MERBIT_OK;
     }
     MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
-    MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->filtered));
-    MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->scale));
     MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
     MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
     if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
@@ -459,7 +459,8 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *
   const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
   memset(gpu, 0, sizeof *gpu);
   gpu->context = context;
-  gpu->keep.grow = gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
+  gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
+  gpu->keep.grow = gpu->scratch.grow / 4; /* less is left over in the end */
   MBI_TRY(mbi_amg_gpu_open(gpu));
   MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
   MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
