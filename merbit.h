@@ -74,6 +74,7 @@
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
  *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
  *                                      merbit_solver_update_values; merbit_stop_name
+ *     solve for several b at once      merbit_solver_solve_many
  *     precondition an iteration        merbit_preconditioner_create, _apply, _update_values,
  *                                      merbit_preconditioner_describe, _get_info, _destroy
  *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16,
@@ -430,6 +431,11 @@
  * solver_desc.refine solves for corrections in f32 and computes residuals in f64.
  * result.description says in one sentence why the solve ended.
  *
+ * With solver_desc.vectors, merbit_solver_solve_many runs CG for several right-hand sides at once.
+ * Their products are one product of several vectors, by a second plan, and on CUDA each step is one
+ * launch for all of them. A preconditioner that is not NONE or JACOBI is applied to one vector
+ * after the other.
+ *
  * EPILOGUES. Write op(A) for A, or for its transpose if plan_desc.operation says so. A plan may
  * apply an expression to each row of op(A) x before it is stored in y, and may add up to two sums
  * over all rows (plan_desc.epilogue). One call, merbit_spmv_epilogue, then gives y and a dot
@@ -511,15 +517,16 @@
  * alive. The view itself does not: make nothing more from it after the matrix is destroyed.
  *
  * Arrays of your own (`owner` is NULL) are borrowed. Later products read them, and so does
- * merbit_plan_update_values. Keep them, unchanged, until every plan and solver made from them is
- * destroyed. How much of them a plan copies depends on its method, so a change in place reaches
- * some products and not others. For new values, use merbit_plan_update_values or
- * merbit_solver_update_values, which copy them; for another structure, make another plan. There is
- * one exception: products on CUDA do not read arrays in host memory again. Such arrays may go once
- * the plan is made, unless the plan is to take new values of a COO, of 64-bit columns or of blocks,
- * or a solver is to take new values. merbit_matrix_create, merbit_matrix_transpose and
- * merbit_matrix_create_bsr copy. merbit_pagerank and merbit_eigen read arrays only until they
- * return.
+ * merbit_plan_update_values. Keep them, unchanged, until every plan, solver and preconditioner made
+ * from them is destroyed. How much of them a plan copies depends on its method, so a change in
+ * place reaches some products and not others. For new values, use merbit_plan_update_values,
+ * merbit_solver_update_values or merbit_preconditioner_update_values, which copy them; for another
+ * structure, make another plan. There are two exceptions. New values may be written over the old
+ * ones if the update follows before the next product, solve or application. And products on CUDA do
+ * not read arrays in host memory again: such arrays may go once the plan is made, unless the plan
+ * is to take new values of a COO, of 64-bit columns or of blocks, or a solver or preconditioner is
+ * to take new values. merbit_matrix_create, merbit_matrix_transpose and merbit_matrix_create_bsr
+ * copy. merbit_pagerank and merbit_eigen read arrays only until they return.
  *
  * THREADS. Threads may share a context, a matrix and a plan. Products of one plan that run at the
  * same time need a workspace each (merbit_workspace_create); so do products in different streams
@@ -1068,37 +1075,43 @@ typedef enum merbit_solver_method {
   MERBIT_SOLVER_GMRES = 3     /* any square A, restarted: Saad, Schultz 1986 */
 } merbit_solver_method;
 
-/* A preconditioner M, which approximates A. "Which preconditioner to take" in the guide compares
- * them. */
+/* A preconditioner M, which approximates A. "Which preconditioner to take when" in the guide
+ * compares them. */
 typedef enum merbit_preconditioner_kind {
   MERBIT_PRECONDITIONER_NONE = 0,
   MERBIT_PRECONDITIONER_JACOBI = 1,       /* the diagonal of A, which must have no zero */
   MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* square blocks along the diagonal, inverted once */
   MERBIT_PRECONDITIONER_CALLBACK = 3,     /* your function, solver_desc.apply */
-  MERBIT_PRECONDITIONER_CHEBYSHEV = 4,    /* A symmetric positive definite: a polynomial in A */
+  MERBIT_PRECONDITIONER_CHEBYSHEV = 4,    /* A symmetric positive definite: a polynomial in A
+                                             (Golub, Varga 1961) */
   MERBIT_PRECONDITIONER_FSAI = 5,         /* A symmetric positive definite: a sparse approximate
-                                             inverse, in two factors */
-  MERBIT_PRECONDITIONER_AMG = 6           /* algebraic multigrid by smoothed aggregation */
+                                             inverse in two factors (Kolotilina, Yeremin 1993) */
+  MERBIT_PRECONDITIONER_AMG = 6           /* A nearly symmetric, without zeros on the diagonal:
+                                             algebraic multigrid by smoothed aggregation (Vanek,
+                                             Mandel, Brezina 1996) */
 } merbit_preconditioner_kind;
 
-/* Options of merbit_preconditioner_create. `kind` must be set, to neither NONE nor CALLBACK. */
+/* Options of merbit_preconditioner_create, where `kind` must be set, to neither NONE nor CALLBACK;
+ * and of a solver's preconditioner (solver_desc.precondition). */
 typedef struct merbit_preconditioner_desc {
   merbit_preconditioner_kind kind;
   merbit_side side;  /* where it is applied; AUTO: the context's side */
   int single;        /* nonzero: M of an F64 matrix is made, kept and applied in f32, which moves
-                        half the bytes; r and z stay f64 */
-  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node,
-                        whose rows follow one another; 0: 1. Else 0 */
-  int degree;        /* CHEBYSHEV: of the polynomial, up to 32: as many products with A; 0: 4. With
-                        an even one M is positive definite for certain. Else 0 */
+                        half the bytes; r and z stay f64. A's values must be in the range of f32 */
+  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node, up
+                        to 32, whose rows follow one another; 0: 1. Else 0 */
+  int degree;        /* CHEBYSHEV: the degree of the polynomial, up to 32; M takes as many products
+                        with A; 0: 4. If it is even, M is always positive definite. Else 0 */
   const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
-                                   body modes in elasticity: near_nullspace_count columns of rows
-                                   elements in host memory, which are read until create returns.
-                                   NULL: one for each unknown of a node, constant */
-  int near_nullspace_count;
+                                   body modes in elasticity: near_nullspace_count columns of
+                                   view.rows doubles, one after the other, in host memory, read
+                                   until create returns. NULL: for each unknown of a node the
+                                   vector that is 1 there and 0 elsewhere */
+  int near_nullspace_count;     /* up to 32; 0 if near_nullspace is NULL */
   int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
                         Laplacian does. The mean is subtracted from r and from z, and by a solver
-                        from b and from the first x, so that x has mean 0 */
+                        from b and from the first x: x has mean 0, and its residual is that of the
+                        b without mean */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
 } merbit_preconditioner_desc;
 
@@ -1112,13 +1125,13 @@ typedef struct merbit_preconditioner_info {
   int levels; /* AMG: number of matrices, A included; other kinds: 1 */
   int64_t rows[MERBIT_PRECONDITIONER_LEVELS];     /* of each level's matrix, A first */
   int64_t nonzeros[MERBIT_PRECONDITIONER_LEVELS];
-  double operator_complexity; /* all nonzeros of M's matrices / those of A: about the products with
-                                 A that one application costs in memory */
+  double operator_complexity; /* AMG: nonzeros of all levels' matrices / those of A. Other kinds:
+                                 nonzeros that an application reads / those of A */
   int64_t host_bytes, device_bytes; /* memory that it holds */
   double setup_seconds; /* time of merbit_preconditioner_create, or of the last update of values */
 } merbit_preconditioner_info;
 
-/* Computes z = M^-1 r. r and z have n elements of the solver's type, on the solver's side. On CUDA
+/* Computes z = M^-1 r. r and z have n elements of the matrix's type, on the solver's side. On CUDA
  * the callback enqueues its work on `stream`, a CUstream. The solving thread calls it in every
  * iteration. A nonzero answer ends the solve with MERBIT_CANCELLED. */
 typedef int (*merbit_precondition_callback)(void *user, const void *r, void *z, int64_t n,
@@ -1137,16 +1150,20 @@ typedef struct merbit_solver_desc {
                                   other than JACOBI: M may change between iterations */
   merbit_preconditioner_kind preconditioner;
   const merbit_preconditioner_desc *precondition; /* options of the preconditioner, read until
-                                  create returns; its `kind` is that of `preconditioner` or 0, its
-                                  side the solver's. NULL: defaults; NONE and CALLBACK: NULL */
-  int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
+                                  create returns. Its `kind` must be that of `preconditioner` or 0;
+                                  its side is ignored. NULL: defaults. NONE, CALLBACK: NULL */
+  int block_size;              /* BLOCK_JACOBI: precondition->block_size, which may be set in its
+                                  place. Else 0 */
   merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
   void *apply_user;            /* passed to `apply` */
+  int vectors;                 /* CG without refine: right-hand sides that merbit_solver_solve_many
+                                  solves at once, up to 64, with one product for all of them. Each
+                                  takes 5 vectors, or 6, and all together a second plan. 0: 1 */
   int refine;                  /* nonzero, F64 only: iterate in f32, correct by residuals in f64 */
   int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
   int reorder;                 /* reorder the matrix; b and x keep their order. 0: if it pays (for
-                                  example 60 expected solves of four million rows); 1: always;
-                                  -1: never */
+                                  example 60 expected solves of four million rows); 1: always, with
+                                  NONE or JACOBI, neither `single` nor `singular`; -1: never */
   int64_t expected_solves;     /* number of solves to come; 0: 1. The more, the longer the plan
                                   may take */
   merbit_solve_progress progress; /* may be NULL. Gets iteration, estimated residual and seconds
@@ -1478,7 +1495,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
  * distances, in elements, between rows (row-major) or between vectors (column-major): at least the
  * number of elements of one. Elements between them are neither read nor written. All other
  * arguments are those of merbit_spmv. A plan of one vector needs its elements adjacent: row-major
- * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. On CUDA, column-major vectors pass
+ * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, pass
  * through row-major copies in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
@@ -1528,15 +1545,19 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
  * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
  * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
  * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the matrix has no such
- * preconditioner: the sentence names a zero on the diagonal (JACOBI), a block without an inverse
- * (BLOCK_JACOBI), or what keeps it from being symmetric positive definite (CHEBYSHEV, FSAI).
+ * preconditioner: the sentence names a zero on the diagonal (JACOBI, AMG), a block without an
+ * inverse (BLOCK_JACOBI), a row with Inf or NaN (AMG), or what keeps the matrix from being
+ * symmetric positive definite (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
  * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
- * and makes FSAI.
+ * and makes FSAI. The GPU makes AMG from a CSR with one unknown a node and one near-null-space
+ * vector, the CPU from others.
+ *
  * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
- * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32 or with refine),
- * the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */
+ * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32, with refine or
+ * with a preconditioner in f32), the solver keeps a scaled copy of the values. With CALLBACK only b
+ * is scaled. */
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
                                               const merbit_solver_desc *desc,
                                               merbit_solver **solver);
@@ -1553,9 +1574,25 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
+/* Solves A x = b for `count` right-hand sides. Vector k of b begins at element k ldb, that of x at
+ * k ldx: at least view.rows elements apart. All else is as for merbit_solver_solve; start_from_x is
+ * for all vectors. A solver with solver_desc.vectors solves for so many at once: an iteration reads
+ * A once for all of them, but applies M to one after the other. Each has its own residual, stops on
+ * its own and then keeps its x, as if it were solved alone; all have to wait for the slowest. Any
+ * other solver solves for one after the other. `results` is NULL or a host array of count elements,
+ * which tell how each went. There iterate_seconds is the time of all that were solved at once, and
+ * `plan` the plan that they shared. The progress callback gets the most iterations and the largest
+ * residual.
+ *
+ * The method is that of Hestenes and Stiefel 1952 for each vector, not block CG. Fails if count is
+ * negative, if ldb or ldx is less than view.rows, or as merbit_solver_solve does; the results of
+ * vectors that were not solved are zero then. */
+MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int count, const void *b,
+                                                  int64_t ldb, void *x, int64_t ldx,
+                                                  int start_from_x, merbit_solver_result *results);
 /* Copies new values for the same structure into the solver, like merbit_plan_update_values, and
- * makes the preconditioner again. After a failure the solver may have some of the new values: give
- * it values again before the next solve. */
+ * makes the preconditioner again; AMG keeps its aggregates. After a failure the solver may have
+ * some of the new values: give it values again before the next solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 /* Computes y = A x with the solver's own plan, for example a residual, so that A needs no second
@@ -1567,9 +1604,10 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
 
 /* Makes a preconditioner M of the square matrix `view` of F64 or F32, for an iteration of your own.
  * A solver makes its own from solver_desc.preconditioner. `desc` must name a kind. The arrays of
- * the view are borrowed and must stay unchanged until the preconditioner is destroyed. The call is
- * complete on return. Fails with MERBIT_INVALID_MATRIX if A has no such preconditioner: the
- * sentence names the row and says what to try. Destroy it with merbit_preconditioner_destroy. */
+ * the view are borrowed and must stay unchanged until the preconditioner is destroyed; OWNERSHIP in
+ * the manual has the exceptions. The call is complete on return. Fails with MERBIT_INVALID_MATRIX
+ * if A has no such preconditioner: the sentence names the row and says what to try. Destroy it with
+ * merbit_preconditioner_destroy. */
 MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
                                                       const merbit_view *view,
                                                       const merbit_preconditioner_desc *desc,
@@ -1583,9 +1621,10 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
                                                      const void *r, void *z, void *stream);
 /* Makes M again from new values for the same structure, as many and in the same order as those of
  * the view; `memory` says where they are, and MERBIT_MEMORY_DEFAULT means where the view's were.
- * Keeps what depends on the structure alone. No application may be running; captured graphs must
- * be captured again. The call is complete on return. After a failure M may have some of the new
- * values: give it values again before the next application. Fails if the view was a pattern. */
+ * They are copied. Keeps what depends on the structure alone, and AMG's aggregates. No application
+ * may be running; captured graphs must be captured again. The call is complete on return. After a
+ * failure M may have some of the new values: give it values again before the next application.
+ * Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */
@@ -2108,7 +2147,8 @@ static const char *mbi_library_error(void) {
 	return text != NULL ? text : "unknown reason";
 }
 
-static int mbi_library_function(void *library, const char *name, void *pointer, size_t size) {
+MBI_NOINLINE static int mbi_library_function(void *library, const char *name,
+		void *pointer, size_t size) {
 	void *symbol = dlsym(library, name);
 	memcpy(pointer, &symbol, size);
 	return symbol != NULL;
@@ -2680,7 +2720,8 @@ static const char *mbi_library_error(void) {
 			? "Windows does not find it, or a library that it needs" : "Windows cannot load it";
 }
 
-static int mbi_library_function(void *library, const char *name, void *pointer, size_t size) {
+MBI_NOINLINE static int mbi_library_function(void *library, const char *name,
+		void *pointer, size_t size) {
 	const FARPROC symbol = GetProcAddress((HMODULE)library, name);
 	memcpy(pointer, &symbol, size);
 	return symbol != NULL;
@@ -3009,7 +3050,7 @@ MERBIT_API const char *merbit_status_text(merbit_status status) {
 	return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
+MBI_NOINLINE static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
 		const char *message) {
 	if (error != NULL) {
 		error->status = status;
@@ -3116,7 +3157,7 @@ static void mbi_default_release(void *user, void *memory) {
 	free(memory);
 }
 
-static void *mbi_allocate(merbit_context *context, size_t bytes) {
+MBI_NOINLINE static void *mbi_allocate(merbit_context *context, size_t bytes) {
 	const size_t all = bytes + MBI_MEMORY_HEAD;
 	char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
 	if (memory == NULL) { return NULL; }
@@ -3136,8 +3177,8 @@ static size_t mbi_memory_bytes(const void *memory) {
 	return all;
 }
 
-static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
-		size_t size, const char *what, void **array) {
+MBI_NOINLINE static merbit_status mbi_allocate_array(merbit_context *context,
+		int64_t count, size_t size, const char *what, void **array) {
 	*array = NULL;
 	if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size) {
 		return mbi_fail(context, MERBIT_OUT_OF_MEMORY,
@@ -3367,7 +3408,7 @@ static mbi_hash mbi_hash_start(void) {
 	return hash;
 }
 
-static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
+MBI_NOINLINE static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
 	const unsigned char *bytes = (const unsigned char *)data;
 	const uint64_t prime = 0x13b;
 	size_t i;
@@ -3589,8 +3630,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-#define MBI_SOURCES 84
-#define MBI_KERNEL_HASH "be342019d177ed0f8ffc47c455171e6377e4930e0f8b43a7d486b2bd9ef3fe4a"
+#define MBI_SOURCES 85
+#define MBI_KERNEL_HASH "2682df3a3624fa4784419fb2f27ddd6ba7fed1d9340d90da0d908939608dcdac"
 
 typedef struct mbi_source {
 	const char *name;
@@ -4121,8 +4162,8 @@ static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
 			search.refused);
 }
 
-static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
-		const char *main_file) {
+MBI_NOINLINE static merbit_status mbi_nvrtc_check(merbit_context *context, int result,
+		const char *call, const char *main_file) {
 	const char *text;
 	if (result == 0) { return MERBIT_OK; }
 	text = context->device.nvrtc.get_error_string(result);
@@ -4238,8 +4279,8 @@ static void mbi_cache_count(merbit_context *context, int64_t *counter) {
 	mbi_mutex_unlock(&context->lock);
 }
 
-static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
-		int error) {
+MBI_NOINLINE static void mbi_cache_error(merbit_context *context, const char *verb,
+		const char *path, int error) {
 	mbi_cache_count(context, &context->cache.errors);
 	mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
 }
@@ -4384,8 +4425,8 @@ static int mbi_cache_load(merbit_context *context, const char *key, size_t key_s
 	return 0;
 }
 
-static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
-		const void *image, size_t size) {
+MBI_NOINLINE static void mbi_cache_store(merbit_context *context, const char *key,
+		size_t key_size, const void *image, size_t size) {
 	const mbi_cache *cache = &context->cache;
 	mbi_cache_head head;
 	mbi_piece pieces[3];
@@ -4728,7 +4769,8 @@ static merbit_status mbi_device_check(merbit_context *context, mbi_curesult resu
 			mbi_driver_error_string(driver, result), advice);
 }
 
-static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
+MBI_NOINLINE static merbit_status mbi_device_attribute(merbit_context *context, int attribute,
+		int *value) {
 	return mbi_device_check(context,
 			context->device.driver.device_get_attribute(value, attribute, context->device.ordinal),
 			"cuDeviceGetAttribute", "asking for the GPU's properties");
@@ -4834,7 +4876,7 @@ static merbit_status mbi_device_enter(merbit_context *context) {
 			"cuCtxPushCurrent", "entering the GPU's context");
 }
 
-static int mbi_device_enter_alive(merbit_context *context) {
+MBI_NOINLINE static int mbi_device_enter_alive(merbit_context *context) {
 	mbi_curesult result;
 	if (mbi_device_lost(context) != 0) { return 0; }
 	result = context->device.driver.ctx_push(context->device.cuda_context);
@@ -4935,8 +4977,8 @@ static mbi_devptr mbi_arena_take(mbi_arena *arena, uint64_t bytes) {
 	return at;
 }
 
-static merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
-		uint64_t bytes, const char *what, mbi_devptr *address) {
+MBI_NOINLINE static merbit_status mbi_arena_allocate(merbit_context *context,
+		mbi_arena *arena, uint64_t bytes, const char *what, mbi_devptr *address) {
 	*address = 0;
 	MBI_TRY(mbi_device_alive(context));
 	*address = mbi_arena_take(arena, bytes);
@@ -5529,7 +5571,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; "
 "const double *values; mbk_u32 lanes; mbk_u32 known, both; double theta; double *most; mbk_i32 "
 "*strongest; mbk_i32 *links; mbk_u8 *state; double *inverse, *filtered, *scale; double least; "
-"mbk_u64 *bound; mbk_u32 *unsorted, *missing; } mbk_amg_strength_arguments; typedef struct "
+"mbk_u64 *bound; mbk_u32 *unsorted, *missing, *wild; } mbk_amg_strength_arguments; typedef struct "
 "mbk_amg_lanczos_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double "
 "*values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *dots, *squares, *alpha, *beta; } "
 "mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments { mbk_u64 nnz; const "
@@ -5581,7 +5623,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
 "}\nreturn most;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
-"bool unsorted = false, finite = true;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"bool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "double own_most = 0, sum = 0, diagonal = 0;\nmbk_u32 strongest = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
@@ -5595,12 +5637,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n"
 "const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n"
 "sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n"
-"finite &= sum - sum == 0;\nif (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
+"if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
 "a.strongest[at.row] = (mbk_i32)~strongest;\na.inverse[at.row] = inverse;\nif (diagonal == 0) {\n"
-"mbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
+"mbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\nif (!(sum - sum == 0)) {\n"
+"mbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
 "bound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
-"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\nif (!finite) {\n"
-"mbk_atomic_max(a.bound, (mbk_u64)0x7ff0000000000000ull);\n}\n}\n\n\n\n\n\n\n"
+"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
@@ -5613,8 +5655,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
 "a.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
 "strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
-"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n",
-"const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
+"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const double inverse = a.inverse[at.row];\nconst double diagonal =\n",
 "filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
 "a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;\n"
 "if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n"
@@ -5636,8 +5678,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n",
-"const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
+"const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
+"const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n",
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0;\nif (at.row < a.rows) {\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
@@ -5660,8 +5702,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
 "MBK_AMG_EACH(k, a.nnz) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
-"sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n",
-"for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
+"sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
+"for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n",
 "if (mbk_lane() == 0 && sum > 0) {\nmbk_atomic_add(a.products, sum);\n}\n}\n\n\n\n"
 "#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n"
@@ -5684,9 +5726,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (asks) {\nmost = a.near[at.row];\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const mbk_i32 j = mbk_load(a.links + k);\nconst mbk_u64 key = j >= 0 ? a.near[j] : 0;\n"
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
-"if (asks && at.lane == 0) {\n",
+"if (asks && at.lane == 0) {\n"
 "const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);\n"
-"if (most == MBK_AMG_ROOT_KEY || most == own) {\n"
+"if (most == MBK_AMG_ROOT_KEY || most == own) {\n",
 "a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;\n"
 "a.counts[at.row] = most == own;\n} else {\nopen++;\n}\n}\n}\nfor (int d = 16; d > 0; d /= 2) {\n"
 "open += mbk_shuffle_xor(0xffffffffu, open, d, 32);\n}\nif (open > 0 && mbk_lane() == 0) {\n"
@@ -5707,9 +5749,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {\n"
 "const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
 "count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
-"if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n",
+"if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n"
 "found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
 "mbk_amg_follow(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
 "mbk_i32 at = (mbk_i32)i;\n"
 "for (mbk_u32 hops = 0; hops < MBK_AMG_HOPS && at >= 0 && mbk_load(a.joined + at) < 0;\n"
@@ -5861,16 +5903,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_cg_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
-"MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n"
-"sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
-"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
+"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n\n\n"
 "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
 "const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n#pragma unroll\n"
-"for (int k = 0; k < MBI_CG_RING - 1; k++) {\n",
+"for (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
 "p[k] = k < v->from ? MBS_LOAD(MBI_CG_OLD_P + k) : 0;\n}\n#pragma unroll\n"
 "for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
-"x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n}\n"
+"x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n}\n",
 "return x;\n}\n\n\nMBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v,\n"
 "const mbi_solve_state *c, double p) {\n"
 "const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
@@ -5892,10 +5931,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n"
 "MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n",
+"mbk_cg_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
 "const mbk_u32 next = 1u << MBI_CG_P | (a.v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
-"if (!(a.v.dots != (const double *)0\n"
+"if (!(a.v.dots != (const double *)0\n",
 "? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
 ": cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\nreturn;\n}\n"
 "if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\nif (a.v.from > 0) {\n"
@@ -5903,6 +5942,29 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "} else if (a.v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
 "(void)cg_update_p_stage<MBK_FUSED_END>(s, true, 0);\n} else {\n"
 "(void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);\n}\n}\n"}},
+{"solve/cg/many.cu", {
+"\n\n\n#ifndef MBK_STEP_COLUMNS\n#error MBK_STEP_COLUMNS\n#endif\n#define MBK_STEP_ROWS 4\n"
+"#include \"solve/core/step.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
+"#include \"solve/cg/steps.cuh\"\n\n\n"
+"MBK_DEVICE mbk_solve_step_arguments mbk_cg_many_own(const mbk_solve_step_arguments &a) {\n"
+"const mbk_u32 column = mbk_block() / mbk_step_grid();\nmbk_solve_step_arguments own = a;\n"
+"#pragma unroll\nfor (int slot = 0; slot <= MBI_CG_Z; slot++) {\n"
+"if (slot != MBI_AT_INVERSE && a.v.at[slot] != (void *)0) {\n"
+"own.v.at[slot] = (MBK_VECTOR *)a.v.at[slot] + column * a.v.stride;\n}\n}\nown.m = a.m + column;\n"
+"own.partials = a.partials + (mbk_u64)column * mbk_step_grid() * MBI_SOLVE_SUMS;\nreturn own;\n"
+"}\n\n#define MBK_CG_MANY_STEP(step) \\\nMBK_SHARED_MEMORY(shared); \\\n"
+"const mbk_solve_step_arguments own = mbk_cg_many_own(a); \\\n"
+"step(own.v, own.n, own.m, own.partials, (double *)shared)\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_many_pq(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_CG_MANY_STEP(cg_pq_step);\n"
+"}\n\nMBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_many_update_r(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
+"MBK_CG_MANY_STEP(cg_update_r_step);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_many_rz(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_CG_MANY_STEP(cg_rz_step);\n"
+"}\n\nMBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_many_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
+"MBK_CG_MANY_STEP(cg_update_x_p_step);\n}\n"}},
 {"solve/cg/slots.cuh", {
 "\n\n#define MBI_CG_R 4\n#define MBI_CG_P 5\n#define MBI_CG_Z 6\n\n\n\n#define MBI_CG_OLD_P 7\n"
 "#define MBI_CG_RING 4\n#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)\n"
@@ -5918,20 +5980,22 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(cg_start_p)\n"
 "MBS_ELEMENT(cg_start_p) {\nconst double z = MBS_LOAD(MBI_CG_Z);\n(void)c;\n"
 "MBS_STORE(MBI_CG_P, z);\nsums[0] += MBS_LOAD(MBI_CG_R) * z;\n}\nMBS_AFTER(cg_start_p) {\n"
-"(void)c;\nm->state.scalar[MBI_CG_RZ] = sums[0];\n}\n"
-"MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n\nMBS_BEFORE(cg_update_r) {\n"
-"const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\nif (!(rz > 0)) {\n"
-"return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n}\nif (!(pq > 0) || !(pq - pq == 0)) {\n"
-"return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n}\nc->scalar[MBI_CG_ALPHA] = rz / pq;\n"
-"return 0;\n}\nMBS_ELEMENT(cg_update_r) {\n"
+"(void)c;\nm->state.scalar[MBI_CG_RZ] = sums[0];\n}\nMBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n"
+"MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n"
+"sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
+"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n"
+"MBS_BEFORE(cg_update_r) {\nconst double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
+"if (!(rz > 0)) {\nreturn mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n}\n"
+"if (!(pq > 0) || !(pq - pq == 0)) {\nreturn mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n}\n"
+"c->scalar[MBI_CG_ALPHA] = rz / pq;\nreturn 0;\n}\nMBS_ELEMENT(cg_update_r) {\n"
 "const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
 "const double r = (double)(MBS_VECTOR)updated;\nMBS_STORE(MBI_CG_R, r);\nsums[0] += r * r;\n"
 "sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n}\n"
 "MBS_AFTER(cg_update_r) {\ndouble *scalar = m->state.scalar;\nint k;\n"
 "for (k = MBI_CG_RING - 1; k > 0; k--) {\n"
-"scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];\n}\n"
+"scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];\n}\n",
 "scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\nscalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\n"
-"scalar[MBI_CG_RZ] = sums[1];\nmbi_solve_count(m, sums[0]);\n}\n",
+"scalar[MBI_CG_RZ] = sums[1];\nmbi_solve_count(m, sums[0]);\n}\n"
 "MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(cg_rz)\nMBS_ELEMENT(cg_rz) {\n"
 "(void)c;\nsums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n}\nMBS_AFTER(cg_rz) {\n(void)c;\n"
 "m->state.scalar[MBI_CG_RZ] = sums[0];\n}\nMBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)\n\n\n"
@@ -6051,11 +6115,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"solve/core/loop.cu", {
 "\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#include \"solve/core/state.cuh\"\n\n"
-"typedef struct mbk_solve_loop_arguments { mbk_u64 handle; const mbi_solve_memory *m; } "
-"mbk_solve_loop_arguments;\n\n\n"
-"MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {\n"
-"mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&\n"
-"a.m->state.iterations < a.m->state.check_at);\n}\n"}},
+"typedef struct mbk_solve_loop_arguments { mbk_u64 handle; const mbi_solve_memory *m; mbk_i32 "
+"columns; } mbk_solve_loop_arguments;\n\n\n"
+"MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {\nbool on = false;\n"
+"for (mbk_i32 c = 0; c < a.columns; c++) {\nconst mbi_solve_state *const s = &a.m[c].state;\n"
+"on |= s->stop == MBI_SOLVE_RUNNING && s->iterations < s->check_at;\n}\n"
+"mbk_graph_go_on(a.handle, on);\n}\n"}},
 {"solve/core/refine.cu", {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
 "#include \"solve/core/refine_steps.cuh\"\n\n"
@@ -6086,7 +6151,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBI_PRE_DIAGONAL 1\n#define MBI_PRE_SEPARATE 2\n\ntypedef struct mbi_solve_vectors {\n"
 "void *at[MBI_SOLVE_VECTORS];\nlong long n;\nint pre;\nint block;\nint from, to;\nint basis;\n"
 "int lanczos;\nconst double *dots;\nlong long dot_count;\nunsigned long long *posts;\n"
-"long long stride;\n} mbi_solve_vectors;\n\ntypedef struct mbi_solve_state {\n"
+"long long stride;\n\n} mbi_solve_vectors;\n\ntypedef struct mbi_solve_state {\n"
 "double scalar[MBI_SOLVE_SCALARS];\ndouble product_sums[2];\ndouble rr;\ndouble goal;\n"
 "double tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\ndouble w_most, x_most, b_most;\n"
 "double value;\nint stop;\nint closed;\nint iterations, cap;\nint check_at;\n\nint why;\n"
@@ -6115,7 +6180,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n}\n"}},
 {"solve/core/step.cuh", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_STEP_ROWS\n"
-"#error MBK_STEP_ROWS\n#endif\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
+"#error MBK_STEP_ROWS\n#endif\n#ifndef MBK_STEP_COLUMNS\n#define MBK_STEP_COLUMNS 1\n#endif\n"
+"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#include \"solve/core/state.cuh\"\n\n#define MBK_STEP_THREADS 768\n"
 "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n#define MBK_STEP_RESIDENT 1\n"
 "#define MBK_STEP_FULL 0xffffffffu\n\n#define MBS_VECTOR MBK_VECTOR\n#define MBS_INDEX mbk_i64\n"
@@ -6134,9 +6200,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "v, n, m, partials, shared); \\\n} \\\ntemplate <int BEHIND> \\\n"
 "MBK_DEVICE bool name##_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) { \\\n"
 "return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when, \\\n"
-"BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n\nstruct mbk_step_row {\n"
-"MBK_VECTOR at[MBI_SOLVE_VECTORS];\nmbk_u32 slots;\n};\n\n\n"
-"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n#pragma unroll\n",
+"BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_step_grid() {\n"
+"return mbk_grid() / MBK_STEP_COLUMNS;\n}\n\nMBK_DEVICE mbk_u32 mbk_step_block() {\n",
+"return MBK_STEP_COLUMNS == 1 ? mbk_block() : mbk_block() % mbk_step_grid();\n}\n\n"
+"struct mbk_step_row {\nMBK_VECTOR at[MBI_SOLVE_VECTORS];\nmbk_u32 slots;\n};\n\n\n"
+"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n#pragma unroll\n"
 "for (int k = 0; k < ADDS + MAXES; k++) {\nfor (int delta = 16; delta > 0; delta /= 2) {\n"
 "const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);\n"
 "sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n}\n}\n}\n\n\n"
@@ -6150,19 +6218,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
 "double *shared) {\nmbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
 "if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"partials[COUNT * mbk_block() + k] = sums[k];\n}\nmbk_fence();\n"
-"*last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n}\nmbk_block_sync();\n"
+"partials[COUNT * mbk_step_block() + k] = sums[k];\n}\nmbk_fence();\n"
+"*last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_step_grid() - 1;\n}\nmbk_block_sync();\n"
 "const bool answer = *last != 0;\nmbk_fence();\nreturn answer;\n}\n\n\n"
 "template <int ADDS, int MAXES>\n"
-"MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {\n"
+"MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {\n",
 "const int COUNT = ADDS + MAXES;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"sums[k] = 0;\nfor (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
+"sums[k] = 0;\nfor (mbk_u32 b = mbk_thread(); b < mbk_step_grid(); b += mbk_threads()) {\n"
 "const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n"
-"sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n\n\n",
+"sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n\n\n"
 "struct mbk_step_share {\nmbk_u32 count, stride, own, rounds;\n};\n\n"
 "MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {\nconst mbk_u32 count = (mbk_u32)n;\n"
-"const mbk_u32 stride = mbk_grid() * mbk_threads();\n"
-"const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();\n"
+"const mbk_u32 stride = mbk_step_grid() * mbk_threads();\n"
+"const mbk_u32 own = mbk_step_block() * mbk_threads() + mbk_thread();\n"
 "const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;\n"
 "const mbk_step_share share = {count, stride, own, rounds};\nreturn share;\n}\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {\n"
@@ -6177,11 +6245,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 count = share.count, stride = share.stride;\nmbi_solve_vectors v = given;\n"
 "v.pre = PRE >= 0 ? PRE : given.pre;\nfor (mbk_u32 round = 0; round < share.rounds; round++) {\n"
 "const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
-"mbk_step_row rows[MBK_STEP_ROWS];\ndouble parts[MBK_STEP_ROWS][COUNT];\n#pragma unroll\n"
+"mbk_step_row rows[MBK_STEP_ROWS];\ndouble parts[MBK_STEP_ROWS][COUNT];\n#pragma unroll\n",
 "for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
 "const mbk_u32 i = first + u * stride < count ? first + u * stride : first;\nrows[u].slots = 0;\n"
 "#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\nparts[u][k] = 0;\n}\n"
-"ELEMENT(i, &v, &c, parts[u], &rows[u]);\n}\n#pragma unroll\n",
+"ELEMENT(i, &v, &c, parts[u], &rows[u]);\n}\n#pragma unroll\n"
 "for (int u = 0; u < MBK_STEP_ROWS; u++) {\nconst mbk_u32 i = first + u * stride;\n"
 "if (i < count) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
 "if ((rows[u].slots >> slot & 1u) != 0) {\n((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];\n}\n"
@@ -6194,17 +6262,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "int MAXES, int WHEN>\n"
 "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
 "double *partials, double *shared) {\nconst int COUNT = ADDS + MAXES;\n"
-"const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
+"const bool first = mbk_step_block() == 0 && mbk_thread() == 0;\n"
 "double sums[COUNT > 0 ? COUNT : 1] = {};\nmbi_solve_state c = m->state;\n"
 "if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\nif (first) {\nm->state.closed = 1;\n"
 "}\nreturn;\n}\nif (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn;\n}\n"
 "const int wrong = BEFORE(&c);\nif (wrong != 0) {\nif (first) {\nm->state.why = c.why;\n"
 "m->state.value = c.value;\nm->state.closed = 1;\nm->state.stop = wrong;\n}\nreturn;\n}\n"
-"mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\nif (COUNT == 0) {\nreturn;\n}\n"
-"mbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_grid() > 1) {\n"
+"mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\nif (COUNT == 0) {\nreturn;\n}\n",
+"mbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_step_grid() > 1) {\n"
 "if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\nreturn;\n}\n"
 "mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n"
-"if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n",
+"if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n"
 "typedef struct mbk_solve_open_arguments { mbi_solve_memory *m; mbk_i32 how, span, cap; double "
 "tolerance, shrink, epsilon; } mbk_solve_open_arguments; typedef struct mbk_solve_step_arguments "
 "{ mbi_solve_vectors v; mbk_i64 n; mbi_solve_memory *m; double *partials; } "
@@ -8290,8 +8358,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ALIGNED\n#error MBK_ALIGNED\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
 "#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
-"#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))\n#else\n"
-"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))\n#endif\n"
+"#define MBK_GATHER(source, column) mbk_load_behind((source) + (column) - MBK_BASE)\n#else\n"
+"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column) - MBK_BASE)\n#endif\n"
 "#endif\n\n\ntemplate <bool full, class T>\n"
 "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
 "if (full && MBK_ALIGNED) {\n"
@@ -8318,26 +8386,27 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
 "? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {\n"
-"const mbk_u32 *const row_id = rows.row_id;\n"
-"const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
+"const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if MBK_EMPTY_ROWS\n"
+"return lane < count ? mbk_load(rows.row_id + rows.from + lane) : 0;\n#else\n"
 "const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
-"mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\n(void)row_id;\n#endif\n"
-"return lane < count ? MBK_ROW_OF(rows.from + lane) : 0;\n}\n\n\n"
+"mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\nreturn 0;\n#endif\n}\n\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {\n"
-"return mbk_lane() < rows.to - rows.from ? rows.y[row] : (MBK_VECTOR)0;\n}\n\n\n\n"
-"template <bool adds, bool full>\n"
+"const mbk_u32 lane = mbk_lane();\n"
+"return lane < rows.to - rows.from ? rows.y[MBK_EMPTY_ROWS ? row : rows.from + lane]\n"
+": (MBK_VECTOR)0;\n}\n\n\n\ntemplate <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "MBK_VECTOR &old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
-"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n\n#if MBK_STREAMING\nmbk_await();\n#endif\n"
-"#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
+"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n"
+"const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n\n#if MBK_STREAMING\nmbk_await();\n"
+"#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
 "const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
-"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
-"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n",
-"#endif\nconst mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
+"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n",
+"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
+"#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nproduct[g][j] = MBK_ZERO;\n"
+"if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
 "product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\nold =\n"
@@ -8419,8 +8488,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
-"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_DOTS) \\\n? 5 * MBK_BLOCKS / 6 \\\n"
+": MBK_BLOCKS)\n\n\n\nMBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -8489,15 +8558,16 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
 "}\n\n\n\n\nMBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
 "MBK_SCALAR alpha, MBK_SCALAR beta) {\n#if MBK_EMPTY_ROWS\n"
-"const mbk_u64 words = (rows + 31) / 32, share = (words + mbk_grid() - 1) / mbk_grid();\n"
-"const mbk_u64 first = mbk_block() * share;\n"
-"const mbk_u64 end = first + share < words ? first + share : words;\nmbk_await();\n"
-"for (mbk_u64 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
-"at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u64 own = at + mbk_lane();\n"
+"const mbk_u32 words = (mbk_u32)((rows + 31) / 32);\n"
+"const mbk_u32 share = (words + mbk_grid() - 1) / mbk_grid();\n"
+"const mbk_u32 first = mbk_block() * share;\n"
+"const mbk_u32 end = first + share < words ? first + share : words;\nmbk_await();\n"
+"for (mbk_u32 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
+"at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u32 own = at + mbk_lane();\n"
 "const mbk_u32 word =\nmbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;\n"
 "#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
 "if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {\n"
-"MBK_COMMIT((at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
+"MBK_COMMIT((mbk_u64)(at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
 "(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -8529,11 +8599,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
 "const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
-"mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);\nmbk_u32 turn = 0;\n\n\n"
-"MBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
-"const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
-"const mbk_u32 slot = turn + warp;\nmbk_u32 ends = 0, row_number = 0;\n\n"
-"if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
+"const mbk_u32 own_tile = mbk_block() * (MBK_WARPS - 1);\nmbk_u32 block_tile = own_tile;\n"
+"mbk_u32 turn = 0;\n\n\nMBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
+"const mbk_u32 tile = block_tile + warp;\n"
+"const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\nconst mbk_u32 slot = turn + warp;\n"
+"mbk_u32 ends = 0, row_number = 0;\n\n"
+"if (tile < tiles && (block_tile == own_tile || start < end)) {\n"
 "MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
 "ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
 "row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
@@ -8561,8 +8632,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
 "if (lane == 0) {\n"
 "MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
-"block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\nbreak;\n"
-"}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+"block_tile += MBK_WARPS;\nif (begin == end || (mbk_u64)block_tile * MBK_TILE_NONZEROS >= end) {\n"
+"break;\n}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
 "turn = MBK_WARPS - turn;\n}\n}\n\n"
 "typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
@@ -8689,12 +8760,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE sum = MBK_ZERO;\nfor (mbk_u32 at = 0; at < width; at += MBK_UNROLL * MBK_PACK) {\n"
 "mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n#endif\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + u * MBK_PACK;\nif (k < count) {\n"
-"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n#if !MBK_PATTERN\n"
-"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n#endif\n}\n}\n"
-"MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n",
+"for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + u * MBK_PACK < count) {\n"
+"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + 32 * MBK_PACK * u);\n#if !MBK_PATTERN\n"
+"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + 32 * MBK_PACK * u);\n#endif\n}\n}\n"
+"columns += 32 * MBK_PACK * MBK_UNROLL;\n#if !MBK_PATTERN\nvalues += 32 * MBK_PACK * MBK_UNROLL;\n"
+"#endif\nMBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n",
+"const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n"
 "if (at + u * MBK_PACK + j < count) {\n#if MBK_PATTERN\n"
 "product[u][j] = MBK_UNIT(values, mbk_load_after_wait(x + from));\n#else\n"
 "product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n}\n"
@@ -8713,10 +8785,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "{ MBK_JOIN(mbk_sliced_product_arguments, a, a_slice_start, a_column_start, a_pages, a_length, "
 "a_row_id, a_columns, a_values, a_table, a_x, a_y, a_rows, a_alpha, a_beta)\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
-"const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
-"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n",
+"const mbk_u32 slice = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nmbk_release();\n"
+"const MBK_COMPUTE factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"if ((mbk_u64)slice * 32 >= a.rows) {\nreturn;\n}\n",
+"const mbk_u32 thread = slice * 32 + mbk_lane();\n"
+"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
 "const mbk_u32 page = mbk_load(a.pages + thread);\n"
 "const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
 "factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
@@ -8724,9 +8797,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
 "values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
 "#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
-"#if MBK_SORTED\nconst mbk_u32 row = mbk_load(a.row_id + thread);\n#else\n"
-"const mbk_u64 row = thread;\n#endif\nmbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\n"
-"const MBK_VECTOR old =\n"
+"const mbk_u32 row = MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\nmbk_await();\n"
+"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\nconst MBK_VECTOR old =\n"
 "beta != (MBK_COMPUTE)0 && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;\n"
 "const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
 "? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
@@ -10239,8 +10311,8 @@ static merbit_status mbi_programs_create(merbit_context *context,
 	return status;
 }
 
-static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
-		const mbi_preamble *preamble, mbi_program *program) {
+MBI_NOINLINE static merbit_status mbi_program_create(merbit_context *context,
+		const char *main_file, const mbi_preamble *preamble, mbi_program *program) {
 	const mbi_program_wish wish = {main_file, preamble, 1, program};
 	mbi_program_times times = {0, 0};
 	return mbi_programs_create(context, &wish, 1, &times);
@@ -10657,7 +10729,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
+MBI_NOINLINE static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
 		const void *host, size_t bytes, const char *verb) {
 	if (buffer == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	if (host == NULL && bytes > 0) {
@@ -12221,7 +12293,8 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
 	}
 }
 
-static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count, uint32_t most) {
+MBI_NOINLINE static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch,
+		int64_t count, uint32_t most) {
 	int64_t starts[256], i;
 	int shift, byte;
 	if (count <= MBI_SHORT_ROW) {
@@ -12742,70 +12815,28 @@ static mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
 	return signs;
 }
 
-static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
-		const void *from, const void *places, merbit_index_type place_type, int64_t first,
-		int64_t last) {
-	const size_t size = 2 * (size_t)parts;
-	uint16_t number;
-	int64_t i;
-	int part;
-	for (i = first; i < last; i++) {
-		const int64_t place = mbi_index_at(places, place_type, i);
-		const int sign = place < 0 ? signs->mirror : signs->direct;
-		const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size;
-		char *target = (char *)to + (size_t)i * size;
-		for (part = 0; part < parts; part++) {
-			const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1;
-			memcpy(&number, source + 2 * part, sizeof number);
-			number = (uint16_t)(number ^ (uint64_t)negated << 15);
-			memcpy(target + 2 * part, &number, sizeof number);
-		}
-	}
+#define MBI_EACH_2(BITS_, BYTES_) \
+static void mbi_expansion_move_##BITS_(const mbi_symmetry_signs *signs, int parts, void *to, \
+		const void *from, const void *places, merbit_index_type place_type, int64_t first, \
+		int64_t last) { \
+	const size_t size = BYTES_ * (size_t)parts; \
+	uint##BITS_##_t number; \
+	int64_t i; \
+	int part; \
+	for (i = first; i < last; i++) { \
+		const int64_t place = mbi_index_at(places, place_type, i); \
+		const int sign = place < 0 ? signs->mirror : signs->direct; \
+		const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size; \
+		char *target = (char *)to + (size_t)i * size; \
+		for (part = 0; part < parts; part++) { \
+			const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1; \
+			memcpy(&number, source + BYTES_ * part, sizeof number); \
+			number = (uint##BITS_##_t)(number ^ (uint64_t)negated << (BITS_ - 1)); \
+			memcpy(target + BYTES_ * part, &number, sizeof number); \
+		} \
+	} \
 }
-
-static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
-		const void *from, const void *places, merbit_index_type place_type, int64_t first,
-		int64_t last) {
-	const size_t size = 4 * (size_t)parts;
-	uint32_t number;
-	int64_t i;
-	int part;
-	for (i = first; i < last; i++) {
-		const int64_t place = mbi_index_at(places, place_type, i);
-		const int sign = place < 0 ? signs->mirror : signs->direct;
-		const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size;
-		char *target = (char *)to + (size_t)i * size;
-		for (part = 0; part < parts; part++) {
-			const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1;
-			memcpy(&number, source + 4 * part, sizeof number);
-			number = (uint32_t)(number ^ (uint64_t)negated << 31);
-			memcpy(target + 4 * part, &number, sizeof number);
-		}
-	}
-}
-
-static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
-		const void *from, const void *places, merbit_index_type place_type, int64_t first,
-		int64_t last) {
-	const size_t size = 8 * (size_t)parts;
-	uint64_t number;
-	int64_t i;
-	int part;
-	for (i = first; i < last; i++) {
-		const int64_t place = mbi_index_at(places, place_type, i);
-		const int sign = place < 0 ? signs->mirror : signs->direct;
-		const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size;
-		char *target = (char *)to + (size_t)i * size;
-		for (part = 0; part < parts; part++) {
-			const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1;
-			memcpy(&number, source + 8 * part, sizeof number);
-			number = (uint64_t)(number ^ (uint64_t)negated << 63);
-			memcpy(target + 8 * part, &number, sizeof number);
-		}
-	}
-}
-
-typedef struct mbi_expansion_call {
+MBI_EACH_2(16, 2) MBI_EACH_2(32, 4) MBI_EACH_2(64, 8) typedef struct mbi_expansion_call {
 	mbi_symmetry_signs signs;
 	const merbit_view *to;
 	const void *from, *places;
@@ -13213,7 +13244,7 @@ static int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
 	return inside;
 }
 
-#define MBI_EACH_2(SUFFIX_, C_) \
+#define MBI_EACH_3(SUFFIX_, C_) \
 static void mbi_blocking_put_##SUFFIX_(const mbi_blocking *b, mbi_strip *s, int r, \
 		uint32_t first, uint32_t limit, C_ *values, uint64_t *mask) { \
 	const merbit_view *to = &b->bsr->view; \
@@ -13255,7 +13286,7 @@ static void mbi_blocking_take_##SUFFIX_(const mbi_blocking *b, mbi_strip *s, \
 		mbi_blocking_put_##SUFFIX_(b, s, r, first, first + (uint32_t)to->block_cols, values, mask); \
 	} \
 }
-MBI_EACH_2(f64, double) MBI_EACH_2(f32, float)
+MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
 static void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t offset) {
 	if (to->offset_type == MERBIT_INDEX_32) {
 		((int32_t *)(uintptr_t)to->row_ptr)[row] = (int32_t)offset;
@@ -13552,8 +13583,8 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context, const 
 }
 
 /* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ==== */
-MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
-		const void *col_ind, const void *values) {
+MBI_NOINLINE MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz,
+		const void *row_ptr, const void *col_ind, const void *values) {
 	merbit_view view;
 	memset(&view, 0, sizeof view);
 	view.rows = rows;
@@ -13585,8 +13616,8 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
 		const void *detail, merbit_matrix **matrix);
 
-static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
-		mbi_matrix_maker maker, const void *detail, merbit_matrix **matrix) {
+MBI_NOINLINE static merbit_status mbi_matrix_checked(merbit_context *context,
+		const merbit_view *view, mbi_matrix_maker maker, const void *detail, merbit_matrix **matrix) {
 	merbit_view host;
 	merbit_status status;
 	if (matrix != NULL) { *matrix = NULL; }
@@ -13642,7 +13673,7 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
 	return none;
 }
 
-MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
+MBI_NOINLINE MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 	merbit_context *context;
 	int64_t left;
 	if (matrix == NULL) { return; }
@@ -13923,7 +13954,7 @@ static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *for
 
 #define MBI_BIG_DIGITS 800
 
-static void mbi_big_scale(mbi_big *big, uint32_t factor, uint32_t addend) {
+MBI_NOINLINE static void mbi_big_scale(mbi_big *big, uint32_t factor, uint32_t addend) {
 	uint64_t carry = addend;
 	int i;
 	for (i = 0; i < big->count; i++) {
@@ -14363,7 +14394,7 @@ static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const c
 	return mbi_expression_append(e, tail);
 }
 
-static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+MBI_NOINLINE static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
 	const int have = e->operand;
 	char head[48];
 	e->operand = wanted;
@@ -15606,7 +15637,7 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
 	return status;
 }
 
-static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+MBI_NOINLINE static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
 	merbit_matrix *entries;
 	merbit_status status;
 	if (view->format != MERBIT_BSR) { return mbi_mm_write_view(out, view); }
@@ -15761,7 +15792,7 @@ typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 #define MBI_BLOCK_UNROLLED 8
 
-#define MBI_EACH_3(SUFFIX_, C_) \
+#define MBI_EACH_4(SUFFIX_, C_) \
 typedef struct mbi_merge_call_##SUFFIX_ { \
 	const merbit_view *csr; \
 	const C_ *values, *x; \
@@ -15787,7 +15818,7 @@ typedef struct mbi_block_call_##SUFFIX_ { \
 	int64_t edge; \
 	int tasks; \
 } mbi_block_call_##SUFFIX_;
-MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
+MBI_EACH_4(f64, double) MBI_EACH_4(f32, float)
 
 #endif
 /* ==== >>spmv/stages/stages.h ==== */
@@ -16152,8 +16183,8 @@ static merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
 	return mbi_arena_allocate(plan->context, mbi_plan_arena(plan), bytes, what, address);
 }
 
-static merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
-		int count, mbi_devptr *const *parts, const uint64_t *bytes) {
+MBI_NOINLINE static merbit_status mbi_plan_allocate_parts(merbit_plan *plan,
+		const char *what, int count, mbi_devptr *const *parts, const uint64_t *bytes) {
 	return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts, bytes);
 }
 
@@ -16161,7 +16192,7 @@ MBI_NOINLINE static void mbi_plan_release(merbit_plan *plan, mbi_devptr address)
 	mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
 }
 
-static merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
+MBI_NOINLINE static merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
 		const mbi_preamble *preamble, int parts, mbi_program *program) {
 	const mbi_program_wish wish = {file, preamble, parts, program};
 	return mbi_programs_create(plan->context, &wish, 1, &plan->times);
@@ -16175,8 +16206,8 @@ static int mbi_plan_start(const merbit_plan *plan, int behind) {
 	return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
-		int64_t grid, int threads, unsigned shared_bytes,
+MBI_NOINLINE static merbit_status mbi_plan_launch(merbit_plan *plan, void *function,
+		const char *name, int64_t grid, int threads, unsigned shared_bytes,
 		void *stream, const void *arguments, size_t bytes) {
 	return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
 			stream, arguments, bytes, mbi_plan_start(plan, 0));
@@ -16277,7 +16308,7 @@ static int mbi_plan_vectors(const merbit_plan *plan) {
 	return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-static int mbi_plan_plain(const merbit_plan *plan) {
+MBI_NOINLINE static int mbi_plan_plain(const merbit_plan *plan) {
 	return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
@@ -16297,7 +16328,7 @@ static int mbi_plan_stored(const merbit_plan *plan) {
 			: plan->type == MERBIT_BF16 ? 7 : MBI_VALUES_GENERAL;
 }
 
-static const char *mbi_type_text(merbit_type values, merbit_type sums) {
+MBI_NOINLINE static const char *mbi_type_text(merbit_type values, merbit_type sums) {
 	switch (values) {
 	case MERBIT_F16:
 		return "f16 values with f32 vectors";
@@ -16513,33 +16544,21 @@ static double mbi_epilogue_dot_sum0(double ax, double y, double v0) {
 	return v0 * ax;
 }
 
-static void mbi_epilogue_dot_f64(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	double *rows = (double *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const double ax = rows[i];
-		sums[0] += mbi_epilogue_dot_sum0((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i]);
-	}
+#define MBI_EACH_5(SUFFIX_, C_) \
+static void mbi_epilogue_dot_##SUFFIX_(void *user, int64_t begin, int64_t end, void *y, \
+		const void *const *vectors, const double *scalars, double sums[2]) { \
+	C_ *rows = (C_ *)y; \
+	int64_t i; \
+	(void)user; \
+	(void)scalars; \
+	for (i = begin; i < end; i++) { \
+		const C_ ax = rows[i]; \
+		sums[0] += mbi_epilogue_dot_sum0((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i]); \
+	} \
 }
-
-static void mbi_epilogue_dot_f32(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	float *rows = (float *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const float ax = rows[i];
-		sums[0] += mbi_epilogue_dot_sum0((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i]);
-	}
-}
-
-static double mbi_epilogue_dots_sum0(double ax, double y, double v0) {
+MBI_EACH_5(f64, double) MBI_EACH_5(f32, float) static double mbi_epilogue_dots_sum0(
+		double ax, double y, double v0) {
 	(void)y;
 	return v0 * ax;
 }
@@ -16550,83 +16569,48 @@ static double mbi_epilogue_dots_sum1(double ax, double y, double v0) {
 	return ax * ax;
 }
 
-static void mbi_epilogue_dots_f64(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	double *rows = (double *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const double ax = rows[i];
-		sums[0] += mbi_epilogue_dots_sum0((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i]);
-		sums[1] += mbi_epilogue_dots_sum1((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i]);
-	}
+#define MBI_EACH_6(SUFFIX_, C_) \
+static void mbi_epilogue_dots_##SUFFIX_(void *user, int64_t begin, int64_t end, void *y, \
+		const void *const *vectors, const double *scalars, double sums[2]) { \
+	C_ *rows = (C_ *)y; \
+	int64_t i; \
+	(void)user; \
+	(void)scalars; \
+	for (i = begin; i < end; i++) { \
+		const C_ ax = rows[i]; \
+		sums[0] += mbi_epilogue_dots_sum0((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i]); \
+		sums[1] += mbi_epilogue_dots_sum1((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i]); \
+	} \
 }
-
-static void mbi_epilogue_dots_f32(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	float *rows = (float *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const float ax = rows[i];
-		sums[0] += mbi_epilogue_dots_sum0((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i]);
-		sums[1] += mbi_epilogue_dots_sum1((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i]);
-	}
-}
-
-static double mbi_epilogue_residual_sum0(double ax, double y, double v0) {
+MBI_EACH_6(f64, double) MBI_EACH_6(f32, float) static double mbi_epilogue_residual_sum0(
+		double ax, double y, double v0) {
 	(void)ax;
 	(void)v0;
 	return y * y;
 }
 
-static double mbi_epilogue_residual_result_f64(double ax, double y, double v0) {
-	(void)y;
-	return v0 - ax;
+#define MBI_EACH_7(SUFFIX_, C_) \
+static C_ mbi_epilogue_residual_result_##SUFFIX_(C_ ax, C_ y, C_ v0) { \
+	(void)y; \
+	return v0 - ax; \
+} \
+static void mbi_epilogue_residual_##SUFFIX_(void *user, int64_t begin, int64_t end, void *y, \
+		const void *const *vectors, const double *scalars, double sums[2]) { \
+	C_ *rows = (C_ *)y; \
+	int64_t i; \
+	(void)user; \
+	(void)scalars; \
+	for (i = begin; i < end; i++) { \
+		const C_ ax = rows[i]; \
+		rows[i] = mbi_epilogue_residual_result_##SUFFIX_((C_)ax, (C_)0, \
+				(C_)((const C_ *)vectors[0])[i]); \
+		sums[0] += mbi_epilogue_residual_sum0((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i]); \
+	} \
 }
-
-static void mbi_epilogue_residual_f64(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	double *rows = (double *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const double ax = rows[i];
-		rows[i] = mbi_epilogue_residual_result_f64((double)ax, (double)0,
-				(double)((const double *)vectors[0])[i]);
-		sums[0] += mbi_epilogue_residual_sum0((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i]);
-	}
-}
-
-static float mbi_epilogue_residual_result_f32(float ax, float y, float v0) {
-	(void)y;
-	return v0 - ax;
-}
-
-static void mbi_epilogue_residual_f32(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	float *rows = (float *)y;
-	int64_t i;
-	(void)user;
-	(void)scalars;
-	for (i = begin; i < end; i++) {
-		const float ax = rows[i];
-		rows[i] = mbi_epilogue_residual_result_f32((float)ax, (float)0,
-				(float)((const float *)vectors[0])[i]);
-		sums[0] += mbi_epilogue_residual_sum0((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i]);
-	}
-}
-
-static double mbi_epilogue_rank_sum0(
+MBI_EACH_7(f64, double) MBI_EACH_7(f32, float) static double mbi_epilogue_rank_sum0(
 		double ax, double y, double v0, double v1, double s0, double s1) {
 	(void)y;
 	return fabs(s0 * ax + s1 - v0 * fabs(v1));
@@ -16641,59 +16625,31 @@ static double mbi_epilogue_rank_sum1(
 	return v1 < 0 ? y : 0;
 }
 
-static double mbi_epilogue_rank_result_f64(
-		double ax, double y, double v0, double v1, double s0, double s1) {
-	(void)y;
-	(void)v0;
-	return (s0 * ax + s1) / fabs(v1);
+#define MBI_EACH_8(SUFFIX_, C_, ABS_) \
+static C_ mbi_epilogue_rank_result_##SUFFIX_(C_ ax, C_ y, C_ v0, C_ v1, C_ s0, C_ s1) { \
+	(void)y; \
+	(void)v0; \
+	return (s0 * ax + s1) / ABS_(v1); \
+} \
+static void mbi_epilogue_rank_##SUFFIX_(void *user, int64_t begin, int64_t end, void *y, \
+		const void *const *vectors, const double *scalars, double sums[2]) { \
+	C_ *rows = (C_ *)y; \
+	int64_t i; \
+	(void)user; \
+	for (i = begin; i < end; i++) { \
+		const C_ ax = rows[i]; \
+		rows[i] = mbi_epilogue_rank_result_##SUFFIX_((C_)ax, (C_)0, \
+				(C_)((const C_ *)vectors[0])[i], (C_)((const C_ *)vectors[1])[i], \
+				(C_)scalars[0], (C_)scalars[1]); \
+		sums[0] += mbi_epilogue_rank_sum0((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i], (double)((const C_ *)vectors[1])[i], \
+				(double)scalars[0], (double)scalars[1]); \
+		sums[1] += mbi_epilogue_rank_sum1((double)ax, (double)rows[i], \
+				(double)((const C_ *)vectors[0])[i], (double)((const C_ *)vectors[1])[i], \
+				(double)scalars[0], (double)scalars[1]); \
+	} \
 }
-
-static void mbi_epilogue_rank_f64(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	double *rows = (double *)y;
-	int64_t i;
-	(void)user;
-	for (i = begin; i < end; i++) {
-		const double ax = rows[i];
-		rows[i] = mbi_epilogue_rank_result_f64((double)ax, (double)0,
-				(double)((const double *)vectors[0])[i], (double)((const double *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-		sums[0] += mbi_epilogue_rank_sum0((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i], (double)((const double *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-		sums[1] += mbi_epilogue_rank_sum1((double)ax, (double)rows[i],
-				(double)((const double *)vectors[0])[i], (double)((const double *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-	}
-}
-
-static float mbi_epilogue_rank_result_f32(
-		float ax, float y, float v0, float v1, float s0, float s1) {
-	(void)y;
-	(void)v0;
-	return (s0 * ax + s1) / fabsf(v1);
-}
-
-static void mbi_epilogue_rank_f32(void *user, int64_t begin, int64_t end, void *y,
-		const void *const *vectors, const double *scalars, double sums[2]) {
-	float *rows = (float *)y;
-	int64_t i;
-	(void)user;
-	for (i = begin; i < end; i++) {
-		const float ax = rows[i];
-		rows[i] = mbi_epilogue_rank_result_f32((float)ax, (float)0,
-				(float)((const float *)vectors[0])[i], (float)((const float *)vectors[1])[i],
-				(float)scalars[0], (float)scalars[1]);
-		sums[0] += mbi_epilogue_rank_sum0((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i], (double)((const float *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-		sums[1] += mbi_epilogue_rank_sum1((double)ax, (double)rows[i],
-				(double)((const float *)vectors[0])[i], (double)((const float *)vectors[1])[i],
-				(double)scalars[0], (double)scalars[1]);
-	}
-}
-
-static const struct {
+MBI_EACH_8(f64, double, fabs) MBI_EACH_8(f32, float, fabsf) static const struct {
 	const char *texts[3];
 	merbit_epilogue_rows f64, f32;
 } mbi_epilogues[] = {
@@ -16866,7 +16822,7 @@ static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ==== */
-#define MBI_EACH_4(SUFFIX_, C_) \
+#define MBI_EACH_9(SUFFIX_, C_) \
 static void mbi_scale_##SUFFIX_(int64_t begin, int64_t end, C_ alpha, C_ beta, C_ *y) { \
 	int64_t row; \
 	for (row = begin; row < end; row++) { y[row] = beta == 0 ? alpha : alpha + beta * y[row]; } \
@@ -16888,7 +16844,7 @@ static void mbi_reference_typed_##SUFFIX_(const merbit_view *csr, const C_ *valu
 		y[row] = beta == 0 ? alpha * sum : alpha * sum + beta * y[row]; \
 	} \
 }
-MBI_EACH_4(f64, double) MBI_EACH_4(f32, float)
+MBI_EACH_9(f64, double) MBI_EACH_9(f32, float)
 static void mbi_reference_multiply(const merbit_view *csr, const void *values,
 		const void *alpha, const void *x, const void *beta, void *y) {
 	if (mbi_view_type(csr) == MERBIT_F32) {
@@ -17105,7 +17061,7 @@ MBI_NOINLINE static void mbi_path_run(merbit_context *context, mbi_path *path, i
 }
 
 /* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ==== */
-#define MBI_EACH_5(SUFFIX_, C_) \
+#define MBI_EACH_10(SUFFIX_, C_) \
 static C_ mbi_merge_value_##SUFFIX_(const mbi_merge_call_##SUFFIX_ *call, \
 		int64_t begin, int64_t end) { \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind; \
@@ -17136,19 +17092,21 @@ static void mbi_merge_long_rows_##SUFFIX_(const mbi_merge_call_##SUFFIX_ *call, 
 		mbi_merge_commit_##SUFFIX_(call, row, &sum); \
 		k = end; \
 	} \
-} \
-MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
+}
+MBI_EACH_10(f64, double) MBI_EACH_10(f32, float)
+#define MBI_EACH_11(SUFFIX_, C_, OFFSET_, INDEX_) \
+MBI_NOINLINE static void mbi_merge_rows_##OFFSET_##_##SUFFIX_( \
 		const mbi_merge_call_##SUFFIX_ *call, int64_t row, int64_t last) { \
-	const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr; \
+	const INDEX_ *row_ptr = (const INDEX_ *)call->csr->row_ptr; \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
 	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
 	const C_ *x = call->x - call->shift; \
 	const C_ alpha = call->alpha, beta = call->beta; \
 	C_ *y = call->y; \
-	int32_t k = row_ptr[row]; \
+	INDEX_ k = row_ptr[row]; \
 	if (values != NULL && beta == 0) { \
 		for (; row < last; row++) { \
-			const int32_t end = row_ptr[row + 1]; \
+			const INDEX_ end = row_ptr[row + 1]; \
 			C_ sum = 0; \
 			for (; k < end; k++) { \
 				MBI_SCALAR_LOOP; \
@@ -17158,7 +17116,7 @@ MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
 		} \
 	} else if (values != NULL) { \
 		for (; row < last; row++) { \
-			const int32_t end = row_ptr[row + 1]; \
+			const INDEX_ end = row_ptr[row + 1]; \
 			C_ sum = 0; \
 			for (; k < end; k++) { \
 				MBI_SCALAR_LOOP; \
@@ -17168,7 +17126,7 @@ MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
 		} \
 	} else if (beta == 0) { \
 		for (; row < last; row++) { \
-			const int32_t end = row_ptr[row + 1]; \
+			const INDEX_ end = row_ptr[row + 1]; \
 			C_ sum = 0; \
 			for (; k < end; k++) { \
 				MBI_SCALAR_LOOP; \
@@ -17178,7 +17136,7 @@ MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
 		} \
 	} else { \
 		for (; row < last; row++) { \
-			const int32_t end = row_ptr[row + 1]; \
+			const INDEX_ end = row_ptr[row + 1]; \
 			C_ sum = 0; \
 			for (; k < end; k++) { \
 				MBI_SCALAR_LOOP; \
@@ -17187,58 +17145,10 @@ MBI_NOINLINE static void mbi_merge_rows_i32_##SUFFIX_( \
 			y[row] = alpha * sum + beta * y[row]; \
 		} \
 	} \
-} \
-MBI_NOINLINE static void mbi_merge_rows_i64_##SUFFIX_( \
-		const mbi_merge_call_##SUFFIX_ *call, int64_t row, int64_t last) { \
-	const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr; \
-	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
-	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
-	const C_ *x = call->x - call->shift; \
-	const C_ alpha = call->alpha, beta = call->beta; \
-	C_ *y = call->y; \
-	int64_t k = row_ptr[row]; \
-	if (values != NULL && beta == 0) { \
-		for (; row < last; row++) { \
-			const int64_t end = row_ptr[row + 1]; \
-			C_ sum = 0; \
-			for (; k < end; k++) { \
-				MBI_SCALAR_LOOP; \
-				sum += values[k] * x[col_ind[k]]; \
-			} \
-			y[row] = alpha * sum; \
-		} \
-	} else if (values != NULL) { \
-		for (; row < last; row++) { \
-			const int64_t end = row_ptr[row + 1]; \
-			C_ sum = 0; \
-			for (; k < end; k++) { \
-				MBI_SCALAR_LOOP; \
-				sum += values[k] * x[col_ind[k]]; \
-			} \
-			y[row] = alpha * sum + beta * y[row]; \
-		} \
-	} else if (beta == 0) { \
-		for (; row < last; row++) { \
-			const int64_t end = row_ptr[row + 1]; \
-			C_ sum = 0; \
-			for (; k < end; k++) { \
-				MBI_SCALAR_LOOP; \
-				sum += x[col_ind[k]]; \
-			} \
-			y[row] = alpha * sum; \
-		} \
-	} else { \
-		for (; row < last; row++) { \
-			const int64_t end = row_ptr[row + 1]; \
-			C_ sum = 0; \
-			for (; k < end; k++) { \
-				MBI_SCALAR_LOOP; \
-				sum += x[col_ind[k]]; \
-			} \
-			y[row] = alpha * sum + beta * y[row]; \
-		} \
-	} \
-} \
+}
+MBI_EACH_11(f64, double, i32, int32_t) MBI_EACH_11(f64, double, i64, int64_t)
+MBI_EACH_11(f32, float, i32, int32_t) MBI_EACH_11(f32, float, i64, int64_t)
+#define MBI_EACH_12(SUFFIX_, C_) \
 static void mbi_merge_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
 	const mbi_merge_call_##SUFFIX_ *call = (const mbi_merge_call_##SUFFIX_ *)argument; \
 	const merbit_view *csr = call->csr; \
@@ -17267,7 +17177,7 @@ static void mbi_merge_typed_##SUFFIX_(merbit_context *context, const merbit_view
 		mbi_parallel(context, tasks, mbi_merge_scale_task_##SUFFIX_, &path); \
 	} else { mbi_path_run(context, &path, 0); } \
 }
-MBI_EACH_5(f64, double) MBI_EACH_5(f32, float)
+MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
 static size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
 	return mbi_path_bytes(tasks, mbi_type_size(type));
 }
@@ -17323,11 +17233,11 @@ static const mbi_cpu_method mbi_reference_method = {
 		NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ==== */
-#define MBI_EACH_6(SUFFIX_, C_) \
+#define MBI_EACH_13(SUFFIX_, C_) \
 static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { return a + b; } \
 static C_ mbi_sum_multiply_##SUFFIX_(C_ a, C_ b) { return a * b; } \
 static const C_ mbi_sum_zero_##SUFFIX_ = 0;
-MBI_EACH_6(f64, double) MBI_EACH_6(f32, float)
+MBI_EACH_13(f64, double) MBI_EACH_13(f32, float)
 static float mbi_sum_take_f16(uint16_t value, int conjugates) {
 	(void)conjugates;
 	return mbi_f16_value(value);
@@ -17343,7 +17253,7 @@ static double mbi_sum_take_f32_f64(float value, int conjugates) {
 	return (double)value;
 }
 
-#define MBI_EACH_7(SUFFIX_, C_) \
+#define MBI_EACH_14(SUFFIX_, C_) \
 static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { \
 	C_ sum; \
 	sum.re = a.re + b.re; \
@@ -17361,8 +17271,8 @@ static C_ mbi_sum_take_##SUFFIX_(C_ value, int conjugates) { \
 	value.im = conjugates ? -value.im : value.im; \
 	return value; \
 }
-MBI_EACH_7(c64, mbi_c64) MBI_EACH_7(c128, mbi_c128)
-#define MBI_EACH_8(SUFFIX_, C_, SUM_, S_) \
+MBI_EACH_14(c64, mbi_c64) MBI_EACH_14(c128, mbi_c128)
+#define MBI_EACH_15(SUFFIX_, C_, SUM_, S_) \
 typedef struct mbi_mixed_call_##SUFFIX_ { \
 	const merbit_view *csr; \
 	const C_ *values; \
@@ -17423,9 +17333,9 @@ static void mbi_mixed_run_##SUFFIX_(const merbit_plan *plan, void *scratch, \
 			(plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks, scratch); \
 	mbi_path_run(plan->context, &path, mbi_scalar_zero(mbi_plan_accumulator(plan), alpha)); \
 }
-MBI_EACH_8(f16, uint16_t, f32, float) MBI_EACH_8(bf16, uint16_t, f32, float)
-MBI_EACH_8(f32_f64, float, f64, double) MBI_EACH_8(c64, mbi_c64, c64, mbi_c64)
-MBI_EACH_8(c128, mbi_c128, c128, mbi_c128)
+MBI_EACH_15(f16, uint16_t, f32, float) MBI_EACH_15(bf16, uint16_t, f32, float)
+MBI_EACH_15(f32_f64, float, f64, double) MBI_EACH_15(c64, mbi_c64, c64, mbi_c64)
+MBI_EACH_15(c128, mbi_c128, c128, mbi_c128)
 static size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
 	return mbi_path_bytes(plan->tasks, sizeof(mbi_c128));
 }
@@ -17454,35 +17364,24 @@ static const mbi_cpu_method mbi_mixed_method = {
 		NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ==== */
-#define MBI_EACH_9(SUFFIX_, C_) \
+#define MBI_EACH_16(SUFFIX_, C_) \
 static C_ mbi_min_##SUFFIX_(C_ a, C_ b) { return a < b || a != a ? a : b; } \
-static C_ mbi_max_##SUFFIX_(C_ a, C_ b) { return a > b || a != a ? a : b; } \
-static C_ mbi_min_plus_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
+static C_ mbi_max_##SUFFIX_(C_ a, C_ b) { return a > b || a != a ? a : b; }
+MBI_EACH_16(f64, double) MBI_EACH_16(f32, float)
+#define MBI_EACH_17(SUFFIX_, C_, NAME_, SUM_, PRODUCT_) \
+static C_ mbi_##NAME_##_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
 	(void)call; \
-	return mbi_min_##SUFFIX_(a, b); \
+	return mbi_##SUM_##_##SUFFIX_(a, b); \
 } \
-static C_ mbi_min_plus_multiply_##SUFFIX_( \
-		const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
+static C_ mbi_##NAME_##_multiply_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
 	(void)call; \
-	return (C_)(a + x); \
-} \
-static C_ mbi_max_times_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
-	(void)call; \
-	return mbi_max_##SUFFIX_(a, b); \
-} \
-static C_ mbi_max_times_multiply_##SUFFIX_( \
-		const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
-	(void)call; \
-	return (C_)(a * x); \
-} \
-static C_ mbi_or_and_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
-	(void)call; \
-	return mbi_max_##SUFFIX_(a, b); \
-} \
-static C_ mbi_or_and_multiply_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
-	(void)call; \
-	return (C_)(a != 0 && x != 0); \
-} \
+	return (C_)(PRODUCT_); \
+}
+MBI_EACH_17(f64, double, min_plus, min, a + x) MBI_EACH_17(f64, double, max_times, max, a * x)
+MBI_EACH_17(f64, double, or_and, max, a != 0 && x != 0)
+MBI_EACH_17(f32, float, min_plus, min, a + x) MBI_EACH_17(f32, float, max_times, max, a * x)
+MBI_EACH_17(f32, float, or_and, max, a != 0 && x != 0)
+#define MBI_EACH_18(SUFFIX_, C_) \
 static C_ mbi_custom_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
 	const merbit_operators *o = &call->plan->operators->given; \
 	return o->add_##SUFFIX_(o->user, a, b); \
@@ -17513,33 +17412,6 @@ static C_ mbi_min_plus_value_##SUFFIX_( \
 	} \
 	return seen ? (C_)NAN : sum; \
 } \
-static void mbi_min_plus_sum_##SUFFIX_(const void *call, int64_t begin, int64_t end, void *sum) { \
-	*(C_ *)sum = mbi_min_plus_value_##SUFFIX_((const mbi_semiring_call_##SUFFIX_ *)call, begin, end); \
-} \
-static void mbi_min_plus_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	C_ *sum = (C_ *)to; \
-	*sum = mbi_min_plus_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
-} \
-static void mbi_min_plus_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	const C_ sum = *(const C_ *)from; \
-	C_ y = call->vanishes ? call->zero \
-			: call->scales ? mbi_min_plus_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
-	if (call->adds) { \
-		y = mbi_min_plus_add_##SUFFIX_(call, y, mbi_min_plus_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
-	} \
-	call->y[row] = y + 0; \
-} \
-static void mbi_min_plus_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_row_start(&call->plan->csr, row + 1); \
-		const C_ sum = mbi_min_plus_value_##SUFFIX_(call, entry, end); \
-		mbi_min_plus_commit_##SUFFIX_(call, row, &sum); \
-		entry = end; \
-	} \
-} \
 static C_ mbi_max_times_value_##SUFFIX_( \
 		const mbi_semiring_call_##SUFFIX_ *call, int64_t begin, int64_t end) { \
 	const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind; \
@@ -17562,33 +17434,6 @@ static C_ mbi_max_times_value_##SUFFIX_( \
 	} \
 	return seen ? (C_)NAN : sum; \
 } \
-static void mbi_max_times_sum_##SUFFIX_(const void *call, int64_t begin, int64_t end, void *sum) { \
-	*(C_ *)sum = mbi_max_times_value_##SUFFIX_((const mbi_semiring_call_##SUFFIX_ *)call, begin, end); \
-} \
-static void mbi_max_times_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	C_ *sum = (C_ *)to; \
-	*sum = mbi_max_times_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
-} \
-static void mbi_max_times_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	const C_ sum = *(const C_ *)from; \
-	C_ y = call->vanishes ? call->zero \
-			: call->scales ? mbi_max_times_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
-	if (call->adds) { \
-		y = mbi_max_times_add_##SUFFIX_(call, y, mbi_max_times_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
-	} \
-	call->y[row] = y + 0; \
-} \
-static void mbi_max_times_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_row_start(&call->plan->csr, row + 1); \
-		const C_ sum = mbi_max_times_value_##SUFFIX_(call, entry, end); \
-		mbi_max_times_commit_##SUFFIX_(call, row, &sum); \
-		entry = end; \
-	} \
-} \
 static C_ mbi_or_and_value_##SUFFIX_( \
 		const mbi_semiring_call_##SUFFIX_ *call, int64_t begin, int64_t end) { \
 	const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind; \
@@ -17602,33 +17447,6 @@ static C_ mbi_or_and_value_##SUFFIX_( \
 		for (k = begin; k < end; k++) { seen |= ((C_)1 != 0) & (x[col_ind[k]] != 0); } \
 	} \
 	return seen ? 1 : sum; \
-} \
-static void mbi_or_and_sum_##SUFFIX_(const void *call, int64_t begin, int64_t end, void *sum) { \
-	*(C_ *)sum = mbi_or_and_value_##SUFFIX_((const mbi_semiring_call_##SUFFIX_ *)call, begin, end); \
-} \
-static void mbi_or_and_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	C_ *sum = (C_ *)to; \
-	*sum = mbi_or_and_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
-} \
-static void mbi_or_and_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	const C_ sum = *(const C_ *)from; \
-	C_ y = call->vanishes ? call->zero \
-			: call->scales ? mbi_or_and_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
-	if (call->adds) { \
-		y = mbi_or_and_add_##SUFFIX_(call, y, mbi_or_and_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
-	} \
-	call->y[row] = y; \
-} \
-static void mbi_or_and_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
-	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_row_start(&call->plan->csr, row + 1); \
-		const C_ sum = mbi_or_and_value_##SUFFIX_(call, entry, end); \
-		mbi_or_and_commit_##SUFFIX_(call, row, &sum); \
-		entry = end; \
-	} \
 } \
 static C_ mbi_custom_value_##SUFFIX_( \
 		const mbi_semiring_call_##SUFFIX_ *call, int64_t begin, int64_t end) { \
@@ -17646,34 +17464,45 @@ static C_ mbi_custom_value_##SUFFIX_( \
 		} \
 	} \
 	return sum; \
+}
+MBI_EACH_18(f64, double) MBI_EACH_18(f32, float)
+#define MBI_EACH_19(SUFFIX_, C_, NAME_, RESULT_) \
+static void mbi_##NAME_##_sum_##SUFFIX_(const void *argument, int64_t begin, int64_t end, \
+		void *sum) { \
+	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
+	*(C_ *)sum = mbi_##NAME_##_value_##SUFFIX_(call, begin, end); \
 } \
-static void mbi_custom_sum_##SUFFIX_(const void *call, int64_t begin, int64_t end, void *sum) { \
-	*(C_ *)sum = mbi_custom_value_##SUFFIX_((const mbi_semiring_call_##SUFFIX_ *)call, begin, end); \
-} \
-static void mbi_custom_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
+static void mbi_##NAME_##_join_##SUFFIX_(const void *argument, void *to, const void *part) { \
 	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
 	C_ *sum = (C_ *)to; \
-	*sum = mbi_custom_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
+	*sum = mbi_##NAME_##_add_##SUFFIX_(call, *sum, *(const C_ *)part); \
 } \
-static void mbi_custom_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
+static void mbi_##NAME_##_commit_##SUFFIX_(const void *argument, int64_t row, const void *from) { \
 	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
 	const C_ sum = *(const C_ *)from; \
 	C_ y = call->vanishes ? call->zero \
-			: call->scales ? mbi_custom_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
+			: call->scales ? mbi_##NAME_##_multiply_##SUFFIX_(call, call->alpha, sum) : sum; \
 	if (call->adds) { \
-		y = mbi_custom_add_##SUFFIX_(call, y, mbi_custom_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
+		y = mbi_##NAME_##_add_##SUFFIX_( \
+				call, y, mbi_##NAME_##_multiply_##SUFFIX_(call, call->beta, call->y[row])); \
 	} \
-	call->y[row] = y; \
+	call->y[row] = RESULT_; \
 } \
-static void mbi_custom_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, int64_t entry) { \
+static void mbi_##NAME_##_take_##SUFFIX_(const void *argument, int64_t row, int64_t last, \
+		int64_t entry) { \
 	const mbi_semiring_call_##SUFFIX_ *call = (const mbi_semiring_call_##SUFFIX_ *)argument; \
 	for (; row < last; row++) { \
 		const int64_t end = mbi_row_start(&call->plan->csr, row + 1); \
-		const C_ sum = mbi_custom_value_##SUFFIX_(call, entry, end); \
-		mbi_custom_commit_##SUFFIX_(call, row, &sum); \
+		const C_ sum = mbi_##NAME_##_value_##SUFFIX_(call, entry, end); \
+		mbi_##NAME_##_commit_##SUFFIX_(call, row, &sum); \
 		entry = end; \
 	} \
-} \
+}
+MBI_EACH_19(f64, double, min_plus, y + 0) MBI_EACH_19(f64, double, max_times, y + 0)
+MBI_EACH_19(f64, double, or_and, y) MBI_EACH_19(f64, double, custom, y)
+MBI_EACH_19(f32, float, min_plus, y + 0) MBI_EACH_19(f32, float, max_times, y + 0)
+MBI_EACH_19(f32, float, or_and, y) MBI_EACH_19(f32, float, custom, y)
+#define MBI_EACH_20(SUFFIX_, C_) \
 static void mbi_semiring_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, \
 		const mbi_scalar *alpha, const C_ *x, const mbi_scalar *beta, C_ *y) { \
 	static const mbi_path_loops loops[] = { \
@@ -17707,7 +17536,7 @@ static void mbi_semiring_typed_##SUFFIX_(const merbit_plan *plan, void *scratch,
 	path = mbi_path_of(own, &call, &plan->csr, sequential ? 1 : plan->tasks, scratch); \
 	mbi_path_run(plan->context, &path, call.vanishes); \
 }
-MBI_EACH_9(f64, double) MBI_EACH_9(f32, float)
+MBI_EACH_20(f64, double) MBI_EACH_20(f32, float)
 static size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
 	return mbi_path_bytes(plan->tasks, mbi_type_size(plan->type));
 }
@@ -17993,25 +17822,32 @@ static merbit_status mbi_sorted_update(merbit_plan *plan) {
 /* ==== >>spmv/cpu/sorted_rows.c  CPU: sums of sorted rows, and their product ==== */
 #define MBI_SORTED_SHORT 8
 #define MBI_SORTED_BATCH 16
+#define MBI_SORTED_VALUE(k) value[k]
+#define MBI_SORTED_ONE(k) one
 
-#define MBI_EACH_10(SUFFIX_, C_) \
+#define MBI_EACH_21(SUFFIX_, C_) \
 typedef struct mbi_sorted_call_##SUFFIX_ { \
 	mbi_merge_call_##SUFFIX_ merge; \
 	const mbi_sorted *sorted; \
 	mbi_path path; \
 	C_ one; \
-} mbi_sorted_call_##SUFFIX_; \
-MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SUFFIX_ *call, \
-		const mbi_sorted_window *window) { \
+} mbi_sorted_call_##SUFFIX_;
+MBI_EACH_21(f64, double) MBI_EACH_21(f32, float)
+#define MBI_EACH_22(SUFFIX_, C_, FORM_, FACTOR_, ENTRY_, ROW_) \
+MBI_NOINLINE static void mbi_sorted_##FORM_##_##SUFFIX_( \
+		const mbi_sorted_call_##SUFFIX_ *call, const mbi_sorted_window *window) { \
 	const mbi_sorted *sorted = call->sorted; \
 	const mbi_sorted_run *run = sorted->runs + window->run; \
 	const mbi_sorted_run *last = run + window->runs; \
 	const uint16_t *id = sorted->row_id + window->row; \
 	const int32_t *col = sorted->col_ind + window->entry; \
-	const C_ *value = (const C_ *)sorted->values + window->entry; \
+	const C_ *value = (const C_ *)sorted->values + ENTRY_; \
+	const C_ one = call->one; \
 	const C_ *x = call->merge.x; \
 	const C_ alpha = call->merge.alpha, beta = call->merge.beta; \
 	C_ *y = call->merge.y + window->row; \
+	(void)value; \
+	(void)one; \
 	for (; run < last; run++) { \
 		const int64_t length = run->length; \
 		const uint16_t *stop = id + run->count; \
@@ -18035,7 +17871,7 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 1: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]]; \
 					const C_ sum1 = 0; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
@@ -18045,8 +17881,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 2: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 2; \
@@ -18055,8 +17891,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 3: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 3; \
@@ -18065,8 +17901,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 4: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 4; \
@@ -18075,8 +17911,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 5: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]] + FACTOR_(4) * x[col[4]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 5; \
@@ -18085,8 +17921,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 6: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]] + FACTOR_(4) * x[col[4]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]] + FACTOR_(5) * x[col[5]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 6; \
@@ -18095,8 +17931,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 7: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]] + FACTOR_(4) * x[col[4]] + FACTOR_(6) * x[col[6]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]] + FACTOR_(5) * x[col[5]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 7; \
@@ -18105,8 +17941,8 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			case 8: \
 				for (; id < until; id++) { \
-					const C_ sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]]; \
-					const C_ sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]]; \
+					const C_ sum0 = FACTOR_(0) * x[col[0]] + FACTOR_(2) * x[col[2]] + FACTOR_(4) * x[col[4]] + FACTOR_(6) * x[col[6]]; \
+					const C_ sum1 = 0 + FACTOR_(1) * x[col[1]] + FACTOR_(3) * x[col[3]] + FACTOR_(5) * x[col[5]] + FACTOR_(7) * x[col[7]]; \
 					const C_ sum = sum0 + sum1; \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += 8; \
@@ -18115,7 +17951,7 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 				break; \
 			default: \
 				for (; id < until; id++) { \
-					const C_ sum = mbi_row_sum_general_##SUFFIX_(col, value, x, length); \
+					const C_ sum = mbi_row_sum_##FORM_##_##SUFFIX_(col, ROW_, x, length); \
 					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
 					value += length; \
 					col += length; \
@@ -18123,121 +17959,12 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
 			} \
 		} \
 	} \
-} \
-MBI_NOINLINE static void mbi_sorted_equal_##SUFFIX_(const mbi_sorted_call_##SUFFIX_ *call, \
-		const mbi_sorted_window *window) { \
-	const mbi_sorted *sorted = call->sorted; \
-	const mbi_sorted_run *run = sorted->runs + window->run; \
-	const mbi_sorted_run *last = run + window->runs; \
-	const uint16_t *id = sorted->row_id + window->row; \
-	const int32_t *col = sorted->col_ind + window->entry; \
-	const C_ one = call->one; \
-	const C_ *x = call->merge.x; \
-	const C_ alpha = call->merge.alpha, beta = call->merge.beta; \
-	C_ *y = call->merge.y + window->row; \
-	for (; run < last; run++) { \
-		const int64_t length = run->length; \
-		const uint16_t *stop = id + run->count; \
-		while (id < stop) { \
-			const uint16_t *until = stop; \
-			if (sorted->far_x && length > 0 && length <= MBI_SORTED_SHORT) { \
-				int64_t k = MBI_SORTED_BATCH / length; \
-				until = k < stop - id ? id + k : stop; \
-				for (k = 0; k < (until - id) * length; k++) { \
-					MBI_PREFETCH(x + col[MBI_SORTED_AHEAD + k]); \
-				} \
-			} \
-			switch (length) { \
-			case 0: \
-				for (; id < until; id++) { \
-					const C_ sum0 = 0; \
-					const C_ sum1 = 0; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-				} \
-				break; \
-			case 1: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]]; \
-					const C_ sum1 = 0; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 1; \
-				} \
-				break; \
-			case 2: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]]; \
-					const C_ sum1 = 0 + one * x[col[1]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 2; \
-				} \
-				break; \
-			case 3: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]]; \
-					const C_ sum1 = 0 + one * x[col[1]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 3; \
-				} \
-				break; \
-			case 4: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 4; \
-				} \
-				break; \
-			case 5: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 5; \
-				} \
-				break; \
-			case 6: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 6; \
-				} \
-				break; \
-			case 7: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 7; \
-				} \
-				break; \
-			case 8: \
-				for (; id < until; id++) { \
-					const C_ sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]]; \
-					const C_ sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]]; \
-					const C_ sum = sum0 + sum1; \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += 8; \
-				} \
-				break; \
-			default: \
-				for (; id < until; id++) { \
-					const C_ sum = mbi_row_sum_equal_##SUFFIX_(col, one, x, length); \
-					y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id]; \
-					col += length; \
-				} \
-			} \
-		} \
-	} \
-} \
+}
+MBI_EACH_22(f64, double, general, MBI_SORTED_VALUE, window->entry, value)
+MBI_EACH_22(f64, double, equal, MBI_SORTED_ONE, 0, one)
+MBI_EACH_22(f32, float, general, MBI_SORTED_VALUE, window->entry, value)
+MBI_EACH_22(f32, float, equal, MBI_SORTED_ONE, 0, one)
+#define MBI_EACH_23(SUFFIX_, C_) \
 static C_ mbi_sorted_part_##SUFFIX_(const mbi_sorted_call_##SUFFIX_ *call, \
 		int64_t begin, int64_t end) { \
 	const mbi_sorted *sorted = call->sorted; \
@@ -18283,7 +18010,7 @@ static void mbi_sorted_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, C
 		mbi_path_fix_up(&call.path); \
 	} \
 }
-MBI_EACH_10(f64, double) MBI_EACH_10(f32, float)
+MBI_EACH_23(f64, double) MBI_EACH_23(f32, float)
 static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
 	if (plan->type == MERBIT_F32) {
@@ -18562,7 +18289,7 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
 MBI_BLOCK_KERNELS(double, f64) MBI_BLOCK_KERNELS(float, f32)
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks ==== */
-#define MBI_EACH_11(SUFFIX_, C_) \
+#define MBI_EACH_24(SUFFIX_, C_) \
 static void mbi_block_rows_##SUFFIX_(int rows, int cols, const C_ *v, const C_ *x, C_ *sums) { \
 	int r, c; \
 	for (r = 0; r < rows; r++, v += cols) { \
@@ -18674,7 +18401,7 @@ static void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
 	} \
 	if (call->bsr->masks != NULL) { mbi_block_settle_##SUFFIX_(call, at, end, sums); } \
 }
-MBI_EACH_11(f64, double) MBI_EACH_11(f32, float)
+MBI_EACH_24(f64, double) MBI_EACH_24(f32, float)
 
 /* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ==== */
 static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
@@ -18705,7 +18432,7 @@ static size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
 	return mbi_path_bytes(plan->tasks,
 			(size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type));
 }
-#define MBI_EACH_12(SUFFIX_, C_) \
+#define MBI_EACH_25(SUFFIX_, C_) \
 static void mbi_block_commit_##SUFFIX_(const void *argument, int64_t block_row, \
 		const void *from) { \
 	const mbi_block_call_##SUFFIX_ *call = (const mbi_block_call_##SUFFIX_ *)argument; \
@@ -18756,7 +18483,7 @@ static void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
 	mbi_scale_##SUFFIX_(mbi_share(rows, call->tasks, task), \
 			mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y); \
 }
-MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
+MBI_EACH_25(f64, double) MBI_EACH_25(f32, float)
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ==== */
 static int mbi_plan_takes_blocks(const merbit_plan *plan) {
@@ -18789,7 +18516,7 @@ static size_t mbi_block_plan_scratch_bytes(const merbit_plan *plan) {
 }
 
 #define MBI_BLOCK_STUDY(suffix)
-#define MBI_EACH_13(SUFFIX_, C_) \
+#define MBI_EACH_26(SUFFIX_, C_) \
 static void mbi_block_describe_##SUFFIX_(const merbit_plan *plan, const C_ *ones, \
 		mbi_block_call_##SUFFIX_ *call) { \
 	const merbit_view *bsr = &plan->bsr.view; \
@@ -18816,7 +18543,7 @@ static void mbi_blocks_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, \
 	MBI_BLOCK_STUDY(SUFFIX_) \
 	mbi_block_chunks_##SUFFIX_(plan, scratch, call, plan->blocks.chunk_index, plan->blocks.chunk_row); \
 }
-MBI_EACH_13(f64, double) MBI_EACH_13(f32, float)
+MBI_EACH_26(f64, double) MBI_EACH_26(f32, float)
 
 static void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
@@ -18891,15 +18618,33 @@ static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leadi
 
 #define MBI_MANY_ROWS 64
 
-#define MBI_EACH_14(SUFFIX_, C_) \
+static uint64_t mbi_many_copied(const merbit_plan *plan) {
+	const uint64_t bytes = (uint64_t)plan->csr.cols * (uint64_t)plan->desc.vectors *
+			mbi_type_size(plan->type);
+	return plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? 0 : (bytes + 63) / 64 * 64;
+}
+
+#define MBI_EACH_27(SUFFIX_, C_) \
 typedef struct mbi_many_call_##SUFFIX_ { \
 	const merbit_view *csr; \
 	const C_ *values, *x; \
 	C_ alpha, beta, *y; \
+	C_ *copy; \
 	mbi_many_steps x_steps, y_steps; \
-	int vectors; \
+	int vectors, tasks; \
 	int shift; \
 } mbi_many_call_##SUFFIX_; \
+static void mbi_many_collect_##SUFFIX_(void *argument, int task) { \
+	const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
+	const int64_t last = mbi_share(call->csr->cols, call->tasks, task + 1); \
+	int64_t i; \
+	int v; \
+	for (i = mbi_share(call->csr->cols, call->tasks, task); i < last; i++) { \
+		for (v = 0; v < call->vectors; v++) { \
+			call->copy[i * call->vectors + v] = call->x[i + v * call->x_steps.apart]; \
+		} \
+	} \
+} \
 static void mbi_many_add_##SUFFIX_(const void *argument, void *sums, const void *parts) { \
 	const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
 	int v; \
@@ -18915,123 +18660,46 @@ static void mbi_many_commit_##SUFFIX_(const void *argument, int64_t row, const v
 	for (v = 0; v < call->vectors; v++) { \
 		y[v * apart] = beta == 0 ? alpha * sums[v] : alpha * sums[v] + beta * y[v * apart]; \
 	} \
-} \
-MBI_NOINLINE static void mbi_many_rows_eight_##SUFFIX_( \
+}
+MBI_EACH_27(f64, double) MBI_EACH_27(f32, float)
+#define MBI_EACH_28(SUFFIX_, C_, NAME_, COUNT_, APART_) \
+MBI_NOINLINE static void mbi_many_rows_##NAME_##_##SUFFIX_( \
 		const mbi_many_call_##SUFFIX_ *call, int64_t row, int64_t last, int64_t vector) { \
 	const void *row_ptr = call->csr->row_ptr; \
 	const merbit_index_type type = call->csr->offset_type; \
 	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
 	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
 	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t apart = 1, y_apart = 1; \
-	const C_ *x = call->x + vector * apart - call->shift * step; \
+	const int64_t y_apart = APART_; \
+	const C_ *x = call->x + vector - call->shift * step; \
 	const C_ alpha = call->alpha, beta = call->beta; \
 	int64_t k = mbi_index_at(row_ptr, type, row); \
 	int v; \
 	for (; row < last; row++) { \
 		const int64_t end = mbi_index_at(row_ptr, type, row + 1); \
 		C_ *y = call->y + vector * y_apart + row * y_step; \
-		C_ sum[8] = {0}; \
+		C_ sum[COUNT_] = {0}; \
 		for (; k < end; k++) { \
 			const C_ *from = x + col_ind[k] * step; \
 			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 8; v++) { sum[v] += value * from[v * apart]; } \
+			for (v = 0; v < COUNT_; v++) { sum[v] += value * from[v]; } \
 		} \
 		if (beta == 0) { \
-			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v]; } \
+			for (v = 0; v < COUNT_; v++) { y[v * y_apart] = alpha * sum[v]; } \
 		} else { \
-			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
+			for (v = 0; v < COUNT_; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
 		} \
 	} \
-} \
-MBI_NOINLINE static void mbi_many_rows_eight_apart_##SUFFIX_( \
-		const mbi_many_call_##SUFFIX_ *call, int64_t row, int64_t last, int64_t vector) { \
-	const void *row_ptr = call->csr->row_ptr; \
-	const merbit_index_type type = call->csr->offset_type; \
-	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
-	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
-	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart; \
-	const C_ *x = call->x + vector * apart - call->shift * step; \
-	const C_ alpha = call->alpha, beta = call->beta; \
-	int64_t k = mbi_index_at(row_ptr, type, row); \
-	int v; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_index_at(row_ptr, type, row + 1); \
-		C_ *y = call->y + vector * y_apart + row * y_step; \
-		C_ sum[8] = {0}; \
-		for (; k < end; k++) { \
-			const C_ *from = x + col_ind[k] * step; \
-			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 8; v++) { sum[v] += value * from[v * apart]; } \
-		} \
-		if (beta == 0) { \
-			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v]; } \
-		} else { \
-			for (v = 0; v < 8; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
-		} \
-	} \
-} \
-MBI_NOINLINE static void mbi_many_rows_four_##SUFFIX_( \
-		const mbi_many_call_##SUFFIX_ *call, int64_t row, int64_t last, int64_t vector) { \
-	const void *row_ptr = call->csr->row_ptr; \
-	const merbit_index_type type = call->csr->offset_type; \
-	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
-	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
-	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t apart = 1, y_apart = 1; \
-	const C_ *x = call->x + vector * apart - call->shift * step; \
-	const C_ alpha = call->alpha, beta = call->beta; \
-	int64_t k = mbi_index_at(row_ptr, type, row); \
-	int v; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_index_at(row_ptr, type, row + 1); \
-		C_ *y = call->y + vector * y_apart + row * y_step; \
-		C_ sum[4] = {0}; \
-		for (; k < end; k++) { \
-			const C_ *from = x + col_ind[k] * step; \
-			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 4; v++) { sum[v] += value * from[v * apart]; } \
-		} \
-		if (beta == 0) { \
-			for (v = 0; v < 4; v++) { y[v * y_apart] = alpha * sum[v]; } \
-		} else { \
-			for (v = 0; v < 4; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
-		} \
-	} \
-} \
-MBI_NOINLINE static void mbi_many_rows_one_##SUFFIX_( \
-		const mbi_many_call_##SUFFIX_ *call, int64_t row, int64_t last, int64_t vector) { \
-	const void *row_ptr = call->csr->row_ptr; \
-	const merbit_index_type type = call->csr->offset_type; \
-	const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift; \
-	const C_ *values = call->values != NULL ? call->values - call->shift : NULL; \
-	const int64_t step = call->x_steps.step, y_step = call->y_steps.step; \
-	const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart; \
-	const C_ *x = call->x + vector * apart - call->shift * step; \
-	const C_ alpha = call->alpha, beta = call->beta; \
-	int64_t k = mbi_index_at(row_ptr, type, row); \
-	int v; \
-	for (; row < last; row++) { \
-		const int64_t end = mbi_index_at(row_ptr, type, row + 1); \
-		C_ *y = call->y + vector * y_apart + row * y_step; \
-		C_ sum[1] = {0}; \
-		for (; k < end; k++) { \
-			const C_ *from = x + col_ind[k] * step; \
-			const C_ value = values != NULL ? values[k] : 1; \
-			for (v = 0; v < 1; v++) { sum[v] += value * from[v * apart]; } \
-		} \
-		if (beta == 0) { \
-			for (v = 0; v < 1; v++) { y[v * y_apart] = alpha * sum[v]; } \
-		} else { \
-			for (v = 0; v < 1; v++) { y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart]; } \
-		} \
-	} \
-} \
+}
+MBI_EACH_28(f64, double, eight, 8, 1) MBI_EACH_28(f64, double, eight_apart, 8, call->y_steps.apart)
+MBI_EACH_28(f64, double, four, 4, 1) MBI_EACH_28(f64, double, one, 1, call->y_steps.apart)
+MBI_EACH_28(f32, float, eight, 8, 1) MBI_EACH_28(f32, float, eight_apart, 8, call->y_steps.apart)
+MBI_EACH_28(f32, float, four, 4, 1) MBI_EACH_28(f32, float, one, 1, call->y_steps.apart)
+#define MBI_EACH_29(SUFFIX_, C_) \
 static void mbi_many_rows_##SUFFIX_(const void *argument, int64_t first, int64_t last, \
 		int64_t entry) { \
 	const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
-	const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1; \
+	const int together = call->y_steps.apart == 1; \
 	(void)entry; \
 	for (; first < last; first += MBI_MANY_ROWS) { \
 		const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS; \
@@ -19067,6 +18735,7 @@ static void mbi_many_sums_##SUFFIX_(const void *argument, int64_t begin, int64_t
 } \
 static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const void *alpha, \
 		const void *x, int64_t ldx, const void *beta, void *y, int64_t ldy) { \
+	const uint64_t copied = mbi_many_copied(plan); \
 	const mbi_path_loops loops = {(size_t)plan->desc.vectors * sizeof(C_), \
 			mbi_many_sums_##SUFFIX_, mbi_many_rows_##SUFFIX_, \
 			mbi_many_add_##SUFFIX_, mbi_many_commit_##SUFFIX_}; \
@@ -19082,12 +18751,24 @@ static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const voi
 	call.y_steps = mbi_many_steps_of(plan->desc.vector_order, ldy); \
 	call.vectors = plan->desc.vectors; \
 	call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0; \
-	path = mbi_path_of(&loops, &call, &plan->csr, plan->tasks, scratch); \
+	call.tasks = plan->tasks; \
+	if (copied > 0 && call.alpha != 0) { \
+		call.copy = (C_ *)scratch; \
+		mbi_parallel(plan->context, call.tasks, mbi_many_collect_##SUFFIX_, &call); \
+		call.x = call.copy; \
+		call.x_steps = mbi_many_steps_of(MERBIT_VECTORS_ROW_MAJOR, call.vectors); \
+	} \
+	path = mbi_path_of(&loops, &call, &plan->csr, plan->tasks, (char *)scratch + copied); \
 	mbi_path_run(plan->context, &path, call.alpha == 0); \
 }
-MBI_EACH_14(f64, double) MBI_EACH_14(f32, float)
+MBI_EACH_29(f64, double) MBI_EACH_29(f32, float)
 static size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
-	return mbi_path_bytes(plan->tasks, (size_t)plan->desc.vectors * mbi_type_size(plan->type));
+	return (size_t)mbi_many_copied(plan) +
+			mbi_path_bytes(plan->tasks, (size_t)plan->desc.vectors * mbi_type_size(plan->type));
+}
+
+static void mbi_many_cpu_bound(const merbit_plan *plan, mbi_bound *bound) {
+	bound->scratch += mbi_many_copied(plan);
 }
 
 static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, const void *x,
@@ -19098,7 +18779,7 @@ static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, co
 }
 
 static const mbi_cpu_method mbi_many_cpu_method = {
-		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, NULL, };
+		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, mbi_many_cpu_bound, };
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ==== */
 static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
@@ -19359,7 +19040,7 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
 			MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
+MBI_NOINLINE static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
 		uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
 	MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
 	*owns = 1;
@@ -19856,7 +19537,7 @@ static void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble, in
 	}
 }
 
-static double mbi_choose_stream(const merbit_plan *plan) {
+MBI_NOINLINE static double mbi_choose_stream(const merbit_plan *plan) {
 	return (16 + mbi_choose_passing(plan)) / 32.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 
@@ -24766,7 +24447,7 @@ static merbit_status mbi_symmetric_cut(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
-#define MBI_EACH_15(SUFFIX_, C_) \
+#define MBI_EACH_30(SUFFIX_, C_) \
 typedef struct mbi_symmetric_call_##SUFFIX_ { \
 	const merbit_plan *plan; \
 	const C_ *x; \
@@ -24875,7 +24556,7 @@ static void mbi_symmetric_typed_##SUFFIX_(const merbit_plan *plan, C_ *scratch, 
 		mbi_parallel(plan->context, plan->tasks, mbi_symmetric_finish_##SUFFIX_, &call); \
 	} \
 }
-MBI_EACH_15(f64, double) MBI_EACH_15(f32, float)
+MBI_EACH_30(f64, double) MBI_EACH_30(f32, float)
 static void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
 	if (plan->type == MERBIT_F32) {
@@ -24936,7 +24617,7 @@ MBI_NOINLINE static const mbi_method *mbi_method_find(merbit_method number) {
 
 static int mbi_method_known(merbit_method method) { return mbi_method_find(method) != NULL; }
 
-static int mbi_method_runs(merbit_method method, int cuda) {
+MBI_NOINLINE static int mbi_method_runs(merbit_method method, int cuda) {
 	const mbi_method *row = mbi_method_find(method);
 	return method == MERBIT_METHOD_AUTO ||
 			(row != NULL && (cuda ? row->cuda != NULL : row->cpu != NULL));
@@ -26849,7 +26530,7 @@ static void mbi_plan_free(merbit_plan *plan) {
 	mbi_context_unref(context);
 }
 
-static void mbi_plan_unref(merbit_plan *plan) {
+MBI_NOINLINE static void mbi_plan_unref(merbit_plan *plan) {
 	int64_t left;
 	mbi_mutex_lock(&plan->context->lock);
 	left = --plan->references;
@@ -27238,6 +26919,13 @@ MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const mer
 }
 
 /* ==== >>spmv/plan/update.c  new values for a plan ==== */
+static merbit_status mbi_plan_check_memory(merbit_context *context, merbit_memory memory) {
+	return (int)memory >= MERBIT_MEMORY_DEFAULT && (int)memory <= MERBIT_MEMORY_DEVICE ? MERBIT_OK
+			: mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+			"`memory` of the new values is %d; use MERBIT_MEMORY_DEFAULT, "
+			"MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE", (int)memory);
+}
+
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
 		merbit_memory memory) {
 	const merbit_view *view;
@@ -27254,6 +26942,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
 				"the new values are NULL; give %" PRId64 " of them", mbi_view_values(view));
 	}
+	MBI_TRY(mbi_plan_check_memory(plan->context, memory));
 	if (memory == MERBIT_MEMORY_DEFAULT) {
 		memory = view->memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
 	}
@@ -27311,7 +27000,8 @@ static size_t mbi_plan_memory(const merbit_plan *plan) {
 	return sum;
 }
 
-MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan,
+		merbit_plan_info *info) {
 	if (plan == NULL || info == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	memset(info, 0, sizeof *info);
 	info->side = plan->side;
@@ -28003,8 +27693,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
 	return status;
 }
 
-static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
-		const void *from, void *to, int64_t count, void *stream) {
+MBI_NOINLINE static merbit_status mbi_vector_move(merbit_plan *plan, const char *call,
+		int restore, const void *from, void *to, int64_t count, void *stream) {
 	MBI_TRY(mbi_vector_check(plan, call, from, to, count));
 	if (count == 0) { return MERBIT_OK; }
 	if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory != MERBIT_MEMORY_HOST) {
@@ -28386,6 +28076,7 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 typedef struct mbk_solve_loop_arguments {
 	mbk_u64 handle;
 	mbi_devptr m;
+	mbk_i32 columns;
 } mbk_solve_loop_arguments;
 typedef struct mbk_solve_open_arguments {
 	mbi_devptr m;
@@ -28504,6 +28195,9 @@ struct merbit_solver {
 	double *partials;
 	mbi_solve_gpu gpu;
 	struct merbit_solver *inner;
+	struct merbit_solver *many;
+	struct merbit_solver *columns;
+	int count;
 	void *single_values;
 	mbi_devptr single_there;
 	uint64_t bytes;
@@ -28779,7 +28473,8 @@ static void mbi_solve_free(merbit_solver *solver) {
 	solver->bytes = 0;
 }
 
-static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+MBI_NOINLINE static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory,
+		size_t bytes) {
 	if (mbi_solve_on_gpu(solver)) {
 		return mbi_device_zero(solver->context, mbi_device_address(memory), bytes, solver->gpu.stream);
 	}
@@ -28862,17 +28557,23 @@ static uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
 	return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
+static int mbi_solve_columns(const merbit_solver *solver) {
+	return solver->count > 0 ? solver->count : 1;
+}
+
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
 	const int64_t parts =
 			mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
 	const int sums = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
+	const uint64_t columns = (uint64_t)mbi_solve_columns(solver);
+	const uint64_t length = (uint64_t)(solver->count > 0 ? solver->v.stride : solver->n);
 	uint64_t used = 0;
 	int slot;
 	for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
 		const uint64_t size =
 				mbi_type_size(solver->type) * (slot == MBI_AT_INVERSE ? (uint64_t)solver->v.block : 1);
-		const uint64_t bytes = solver->bytes_at[slot] > 0 ? (uint64_t)solver->bytes_at[slot]
-				: (uint64_t)solver->n * size;
+		const uint64_t bytes =
+				solver->bytes_at[slot] > 0 ? (uint64_t)solver->bytes_at[slot] : columns * length * size;
 		if (solver->alias[slot] == MBI_SOLVE_OWN) {
 			solver->v.at[slot] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
 		} else if (solver->alias[slot] >= 0) {
@@ -28880,9 +28581,9 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
 		}
 	}
 	solver->memory = (mbi_solve_memory *)mbi_device_pointer(
-			mbi_device_part(space, sizeof *solver->memory, &used));
-	solver->partials = (double *)mbi_device_pointer(
-			mbi_device_part(space, ((uint64_t)parts + 1) * (uint64_t)sums * sizeof(double), &used));
+			mbi_device_part(space, columns * sizeof *solver->memory, &used));
+	solver->partials = (double *)mbi_device_pointer(mbi_device_part(
+			space, columns * ((uint64_t)parts + 1) * (uint64_t)sums * sizeof(double), &used));
 	solver->v.posts = (unsigned long long *)mbi_device_pointer(
 			mbi_device_part(space, mbi_solve_post_bytes(solver), &used));
 	return used;
@@ -28900,7 +28601,8 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
 	bytes = mbi_solve_divide(solver, 0);
 	MBI_TRY(mbi_solve_allocate(solver, bytes + arena, "a solver's vectors"));
 	(void)mbi_solve_divide(solver, mbi_device_address(solver->space));
-	MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
+	MBI_TRY(mbi_solve_zero(solver, solver->memory,
+			(size_t)mbi_solve_columns(solver) * sizeof *solver->memory));
 	if (arena > 0) {
 		mbi_arena_open(&solver->gpu.arena, mbi_device_address(solver->space) + bytes, arena);
 	}
@@ -28928,119 +28630,6 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ==== */
-#define MBI_SCALE_RANGE 200
-#define MBI_SCALE_RANGE_F32 50
-#define MBI_SCALE_FULL_PRECISION 1e6
-
-static int mbi_scale_is_extreme(double size, int reach) {
-	return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
-}
-
-static int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen) {
-	return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
-			mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
-			: MBI_SCALE_RANGE);
-}
-
-static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
-		void *to) {
-	int64_t k;
-	for (k = 0; k < count; k++) {
-		if (type == MERBIT_F32) {
-			((float *)to)[k] = (float)ldexp((double)((const float *)from)[k], exponent);
-		} else { ((double *)to)[k] = ldexp(((const double *)from)[k], exponent); }
-	}
-}
-
-static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
-	const size_t bytes = mbi_solve_bytes(solver);
-	void *copy = NULL;
-	merbit_status status;
-	if (exponent == 0) { return MERBIT_OK; }
-	MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
-			"a scaled vector", &copy));
-	status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
-	if (status == MERBIT_OK) {
-		mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
-		status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
-	}
-	mbi_release(solver->context, copy);
-	return status;
-}
-
-static int mbi_scale_of_x(const merbit_solver *solver) {
-	return solver->scale - solver->rhs_scale;
-}
-
-static int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
-	const int single = solver->type == MERBIT_F32;
-	const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
-	const double size = ldexp(x_most, mbi_scale_of_x(solver));
-	return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
-			(size < least || size > (single ? FLT_MAX : DBL_MAX));
-}
-
-static int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
-	const int reach =
-			solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
-	if (solver->view.values == NULL || solver->corrects ||
-			solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
-		return 0;
-	}
-	return made == MERBIT_OK ? mbi_scale_is_extreme(solver->norm, reach)
-			: made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
-}
-
-static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
-	const int single = solver->type == MERBIT_F32;
-	const int narrow = single || solver->desc.refine;
-	double most = 0, least = HUGE_VAL;
-	int64_t k;
-	int exponent;
-	for (k = 0; k < count; k++) {
-		const double size =
-				fabs(single ? (double)((const float *)values)[k] : ((const double *)values)[k]);
-		if (!(size <= DBL_MAX)) { return 0; }
-		most = size > most ? size : most;
-		least = size > 0 && size < least ? size : least;
-	}
-	if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
-		return 0;
-	}
-	exponent = -ilogb(most);
-	return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
-}
-
-static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
-		merbit_memory memory, const void **scaled) {
-	merbit_context *context = solver->context;
-	const int there = memory == MERBIT_MEMORY_DEVICE ||
-			(memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
-	const int64_t count = mbi_view_values(&solver->view);
-	const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
-	*scaled = NULL;
-	if (solver->scaled == NULL) {
-		MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
-	}
-	if (there) {
-		MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
-		values = solver->scaled;
-	}
-	solver->scale = mbi_scale_exponent(solver, values, count);
-	if (solver->scale == 0) { return MERBIT_OK; }
-	mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
-	*scaled = solver->scaled;
-	if (there) {
-		if (solver->scaled_there == 0) {
-			MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
-		}
-		MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
-		*scaled = mbi_device_pointer(solver->scaled_there);
-	}
-	return MERBIT_OK;
-}
-
-/* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ==== */
 /* ==== >>solve/precondition/precondition.h ==== */
 #ifndef MBI_PRECONDITION_H
 #define MBI_PRECONDITION_H
@@ -29103,6 +28692,123 @@ static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merb
 
 #endif
 
+#define MBI_SCALE_RANGE 200
+#define MBI_SCALE_RANGE_F32 50
+#define MBI_SCALE_FULL_PRECISION 1e6
+
+MBI_NOINLINE static int mbi_scale_is_extreme(double size, int reach) {
+	return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
+}
+
+static int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen) {
+	return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
+			mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
+			: MBI_SCALE_RANGE);
+}
+
+static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
+		void *to) {
+	int64_t k;
+	for (k = 0; k < count; k++) {
+		if (type == MERBIT_F32) {
+			((float *)to)[k] = (float)ldexp((double)((const float *)from)[k], exponent);
+		} else { ((double *)to)[k] = ldexp(((const double *)from)[k], exponent); }
+	}
+}
+
+static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+	const size_t bytes = mbi_solve_bytes(solver);
+	void *copy = NULL;
+	merbit_status status;
+	if (exponent == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
+			"a scaled vector", &copy));
+	status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
+	if (status == MERBIT_OK) {
+		mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
+		status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
+	}
+	mbi_release(solver->context, copy);
+	return status;
+}
+
+static int mbi_scale_of_x(const merbit_solver *solver) {
+	return solver->scale - solver->rhs_scale;
+}
+
+static int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
+	const int single = solver->type == MERBIT_F32;
+	const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
+	const double size = ldexp(x_most, mbi_scale_of_x(solver));
+	return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
+			(size < least || size > (single ? FLT_MAX : DBL_MAX));
+}
+
+static int mbi_scale_narrow(const merbit_solver *solver) {
+	return solver->type == MERBIT_F32 || solver->desc.refine ||
+			(solver->precondition != NULL && solver->precondition->desc.single);
+}
+
+static int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
+	const int reach = mbi_scale_narrow(solver) ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
+	if (solver->view.values == NULL || solver->corrects ||
+			solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+		return 0;
+	}
+	return made == MERBIT_OK ? mbi_scale_is_extreme(solver->norm, reach)
+			: made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
+}
+
+static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
+	const int single = solver->type == MERBIT_F32;
+	const int narrow = mbi_scale_narrow(solver);
+	double most = 0, least = HUGE_VAL;
+	int64_t k;
+	int exponent;
+	for (k = 0; k < count; k++) {
+		const double size =
+				fabs(single ? (double)((const float *)values)[k] : ((const double *)values)[k]);
+		if (!(size <= DBL_MAX)) { return 0; }
+		most = size > most ? size : most;
+		least = size > 0 && size < least ? size : least;
+	}
+	if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
+		return 0;
+	}
+	exponent = -ilogb(most);
+	return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
+}
+
+static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
+		merbit_memory memory, const void **scaled) {
+	merbit_context *context = solver->context;
+	const int there = memory == MERBIT_MEMORY_DEVICE ||
+			(memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
+	const int64_t count = mbi_view_values(&solver->view);
+	const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
+	*scaled = NULL;
+	if (solver->scaled == NULL) {
+		MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
+	}
+	if (there) {
+		MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
+		values = solver->scaled;
+	}
+	solver->scale = mbi_scale_exponent(solver, values, count);
+	if (solver->scale == 0) { return MERBIT_OK; }
+	mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
+	*scaled = solver->scaled;
+	if (there) {
+		if (solver->scaled_there == 0) {
+			MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
+		}
+		MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
+		*scaled = mbi_device_pointer(solver->scaled_there);
+	}
+	return MERBIT_OK;
+}
+
+/* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ==== */
 typedef struct mbi_setup {
 	const merbit_view *csr;
 	double *blocks;
@@ -29110,7 +28816,7 @@ typedef struct mbi_setup {
 	int width, tasks;
 } mbi_setup;
 
-static double mbi_setup_value(const merbit_view *csr, int64_t k) {
+static double mbi_csr_value(const merbit_view *csr, int64_t k) {
 	return csr->values == NULL ? 1.0
 			: mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
 			: ((const double *)csr->values)[k];
@@ -29131,7 +28837,7 @@ static void mbi_setup_rows(void *argument, int task) {
 		int j;
 		for (j = 0; j < e->width; j++) { entries[j] = 0; }
 		for (k = mbi_row_start(csr, row); k < end; k++) {
-			const double value = mbi_setup_value(csr, k);
+			const double value = mbi_csr_value(csr, k);
 			sum += fabs(value);
 			if (entries != NULL) {
 				const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
@@ -29262,7 +28968,7 @@ static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_
 		double value) {
 	return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
 			"), counted from 0, is %g: %s divides by the diagonal; use another "
-			"solver_desc.preconditioner, or none",
+			"kind of preconditioner, or none",
 			row, row, value, mbi_precondition_name(solver->desc.preconditioner));
 }
 
@@ -29278,8 +28984,8 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 	if (t.bad >= 0 && width == 1) { return mbi_setup_fail_diagonal(solver, t.bad, blocks[t.bad]); }
 	if (t.bad >= 0) {
 		return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "the block of A from row %" PRId64
-				" on, counted from 0, of %d rows, has no inverse; use another "
-				"solver_desc.block_size or preconditioner", t.bad, width);
+				" on, counted from 0, of %d rows, has no inverse; use another block_size "
+				"or kind of preconditioner", t.bad, width);
 	}
 	return MERBIT_OK;
 }
@@ -29287,11 +28993,16 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ==== */
 static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 	const mbi_step *step = &solver->method->steps[index];
+	const int columns = mbi_solve_columns(solver);
 	int64_t n = solver->n;
 	mbk_solve_step_arguments arguments;
 	if (!mbi_solve_on_gpu(solver)) {
-		mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
-				solver->memory, solver->partials);
+		const merbit_solver *of = solver->count > 0 ? solver->columns : solver;
+		int c;
+		for (c = 0; c < columns; c++) {
+			mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &of[c].v, n,
+					of[c].memory, of[c].partials);
+		}
 		return MERBIT_OK;
 	}
 	arguments.v = solver->v;
@@ -29299,8 +29010,8 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 	arguments.m = mbi_device_address(solver->memory);
 	arguments.partials = mbi_device_address(solver->partials);
 	return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
-			mbi_solve_blocks(solver), mbi_solve_threads(solver), MBI_STEP_SHARED,
-			solver->gpu.stream, &arguments);
+			(int64_t)mbi_solve_blocks(solver) * columns,
+			mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream, &arguments);
 }
 
 static merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
@@ -29315,8 +29026,8 @@ static merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
 			&arguments, 0, MBI_LAUNCH_COOPERATIVE);
 }
 
-static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
-		double *sums, const int *skip) {
+MBI_NOINLINE static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
+		int with, double *sums, const int *skip) {
 	const void *vectors[1];
 	vectors[0] = solver->v.at[with];
 	return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
@@ -29358,7 +29069,7 @@ static merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int
 			solver->gpu.stream, &arguments);
 }
 
-static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+MBI_NOINLINE static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
 	MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
 			: mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
 	return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
@@ -29398,6 +29109,7 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
 	mbi_preamble preamble;
 	int i;
 	mbi_solve_preamble(solver->type, &preamble);
+	if (solver->count > 0) { mbi_preamble_define_int(&preamble, "MBK_STEP_COLUMNS", solver->count); }
 	MBI_TRY(mbi_program_create(context, method->file, &preamble, &solver->gpu.program));
 	for (i = 0; i < method->step_count; i++) {
 		MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
@@ -29438,6 +29150,10 @@ MBS_NOTHING_BEFORE(cg_start) MBS_AFTER(cg_start) {
 MBS_NOTHING_BEFORE(cg_start_p) MBS_AFTER(cg_start_p) {
 	(void)c;
 	m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_NOTHING_BEFORE(cg_pq) MBS_AFTER(cg_pq) {
+	(void)c;
+	m->state.product_sums[0] = sums[0];
 }
 MBS_BEFORE(cg_update_r) {
 	const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
@@ -29482,6 +29198,11 @@ MBS_ELEMENT(cg_start_p) { \
 	sums[0] += MBS_LOAD(MBI_CG_R) * z; \
 } \
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING) \
+MBS_ELEMENT(cg_pq) { \
+	(void)c; \
+	sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W); \
+} \
+MBS_STEP(cg_pq, 1, 0, MBS_RUNNING) \
 MBS_ELEMENT(cg_update_r) { \
 	const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W); \
 	const double r = (double)(MBS_VECTOR)updated; \
@@ -29582,6 +29303,47 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver, int index, int count)
 static const mbi_solve_method mbi_cg_method = {
 		"CG", "solve/cg/cg.cu", mbi_cg_steps, (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]), 1,
 		0, mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
+
+#define MBI_CG_MANY_STEP(name) \
+	{ \
+		"mbk_cg_many_" #name, { \
+			&mbi_cg_##name##_code_f64, &mbi_cg_##name##_code_f32 \
+		} \
+	}
+enum { MBI_CG_MANY_PQ, MBI_CG_MANY_UPDATE_R, MBI_CG_MANY_RZ, MBI_CG_MANY_UPDATE_X_P };
+static const mbi_step mbi_cg_many_steps[] = {MBI_CG_MANY_STEP(pq), MBI_CG_MANY_STEP(update_r),
+		MBI_CG_MANY_STEP(rz), MBI_CG_MANY_STEP(update_x_p)};
+
+static void mbi_cg_many_layout(merbit_solver *many) {
+	mbi_cg_layout(many);
+	many->alias[MBI_AT_INVERSE] = MBI_SOLVE_NONE;
+}
+
+static merbit_status mbi_cg_many_iterate(merbit_solver *many, int index, int count) {
+	int c;
+	(void)index;
+	(void)count;
+	MBI_TRY(merbit_spmm(many->plan, NULL, NULL, many->v.at[MBI_CG_P], many->v.stride, NULL,
+			many->v.at[MBI_AT_W], many->v.stride, many->gpu.stream));
+	MBI_TRY(mbi_solve_step(many, MBI_CG_MANY_PQ));
+	MBI_TRY(mbi_solve_step(many, MBI_CG_MANY_UPDATE_R));
+	if (mbi_solve_separate_preconditioner(many)) {
+		for (c = 0; c < many->count; c++) {
+			merbit_solver *column = &many->columns[c];
+			column->gpu.stream = many->gpu.stream;
+			if (mbi_solve_on_gpu(many) || !column->memory->state.closed) {
+				MBI_TRY(mbi_solve_apply(column, MBI_CG_R, MBI_CG_Z));
+			}
+		}
+		MBI_TRY(mbi_solve_step(many, MBI_CG_MANY_RZ));
+	}
+	return mbi_solve_step(many, MBI_CG_MANY_UPDATE_X_P);
+}
+
+static const mbi_solve_method mbi_cg_many_method = {
+		"CG of several right-hand sides", "solve/cg/many.cu", mbi_cg_many_steps,
+		(int)(sizeof mbi_cg_many_steps / sizeof mbi_cg_many_steps[0]), 0, 0, mbi_cg_many_layout, NULL,
+		mbi_cg_many_iterate, {NULL, NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ==== */
 #define MBS_VECTOR double
@@ -29971,7 +29733,7 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 			driver->stream_begin_capture_to_graph != NULL;
 }
 
-static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
+MBI_NOINLINE static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
 	return result == 0 ? MERBIT_OK
 			: mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST : MERBIT_DEVICE_ERROR;
 }
@@ -29993,6 +29755,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
 		mbk_solve_loop_arguments arguments;
 		arguments.handle = *(const uint64_t *)loop_handle;
 		arguments.m = mbi_device_address(solver->memory);
+		arguments.columns = mbi_solve_columns(solver);
 		status = mbi_device_launch(solver->context, solver->gpu.loop, "mbk_solve_loop", 1, 1, 0,
 				solver->gpu.stream, &arguments);
 	}
@@ -30183,13 +29946,19 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
 	return MERBIT_OK;
 }
 
+static int mbi_recorded_runs(const merbit_solver *solver) {
+	int c = mbi_solve_columns(solver) - 1;
+	while (c >= 0 && solver->memory[c].state.stop != MBI_SOLVE_RUNNING) { c--; }
+	return c >= 0;
+}
+
 static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 	const double start = mbi_seconds();
 	int i;
 	if (mbi_recorded_wanted(solver)) { MBI_TRY(mbi_recorded_begin(solver, &span)); }
 	if (solver->gpu.graph != NULL) { return mbi_recorded_launch(solver, span); }
 	for (i = 0; i < span; i++) {
-		if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+		if (!mbi_solve_on_gpu(solver) && (!mbi_recorded_runs(solver) ||
 				(i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
 			break;
 		}
@@ -30202,7 +29971,7 @@ static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 #define MBI_SOLVE_LAUNCHES 2
 #define MBI_SOLVE_TIGHTENINGS 6
 
-static const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
+MBI_NOINLINE static const mbi_solve_memory * mbi_solve_checked(const merbit_solver *solver) {
 	return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
@@ -30308,28 +30077,35 @@ static void mbi_solver_reset(merbit_solver *solver, double *history, int history
 	solver->started = mbi_seconds();
 }
 
+static merbit_status mbi_solve_begin(merbit_solver *solver, int x_zero, int span) {
+	MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
+	MBI_TRY(mbi_solve_residual(solver, x_zero));
+	return solver->method->start(solver);
+}
+
+static merbit_status mbi_solve_check(merbit_solver *solver, int *stop, int *how) {
+	MBI_TRY(mbi_solve_check_convergence(solver));
+	*stop = mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state) ? MBI_SOLVE_SCALE_RHS
+			: mbi_solve_decide(solver, how);
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
 	double before = mbi_seconds();
 	int span = mbi_solve_first_round(solver), how;
 	*stop = MBI_SOLVE_ON;
-	MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
-	MBI_TRY(mbi_solve_residual(solver, x_zero));
-	MBI_TRY(solver->method->start(solver));
+	MBI_TRY(mbi_solve_begin(solver, x_zero, span));
 	while (*stop == MBI_SOLVE_ON) {
 		const int done = solver->history_count > 0 ? solver->history_count : 0;
 		const mbi_solve_state *state;
 		double now;
 		MBI_TRY(mbi_recorded_run(solver, span));
-		MBI_TRY(mbi_solve_check_convergence(solver));
+		MBI_TRY(mbi_solve_check(solver, stop, &how));
+		if (*stop == MBI_SOLVE_SCALE_RHS) { break; }
 		state = &mbi_solve_checked(solver)->state;
-		if (mbi_scale_rhs_needed(solver, state)) {
-			*stop = MBI_SOLVE_SCALE_RHS;
-			break;
-		}
 		now = mbi_seconds();
 		span = mbi_solve_next_round(state->iterations - done, now - before);
 		before = now;
-		*stop = mbi_solve_decide(solver, &how);
 		if (solver->desc.progress != NULL &&
 				solver->desc.progress(solver->desc.progress_user, state->iterations,
 				mbi_solve_ratio(state, state->rr), now - solver->started) != 0 && *stop == MBI_SOLVE_ON) {
@@ -30354,13 +30130,14 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
 	case MBI_WHY_CURVATURE:
 		(void)snprintf(text, size,
 				"p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
-				"symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
-				state->value, at);
+				"symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or "
+				"MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular", state->value, at);
 		break;
 	case MBI_WHY_PRECONDITIONER:
 		(void)snprintf(text, size,
 				"r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
-				"positive: the preconditioner is not symmetric positive definite", state->value, at);
+				"positive: the preconditioner or the matrix is not symmetric positive definite; "
+				"use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES", state->value, at);
 		break;
 	case MBI_WHY_SHADOW:
 		(void)snprintf(text, size,
@@ -30938,6 +30715,17 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.expected_solves is %" PRId64 "; use 0 for one", desc->expected_solves);
 	}
+	if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors, MBI_MANY_MOST);
+	}
+	if (desc->vectors > 1 &&
+			(desc->method != MERBIT_SOLVER_CG || desc->refine || desc->reorder > 0)) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.vectors is %d, which takes MERBIT_SOLVER_CG without refine and "
+				"without reorder; set it to 0, and merbit_solver_solve_many solves for one "
+				"right-hand side after the other", desc->vectors);
+	}
 	if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or " "MERBIT_SIDE_CUDA",
@@ -30987,11 +30775,6 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 				"MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
 				desc->block_size, mbi_precondition_name(desc->preconditioner));
 	}
-	if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
-		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"solver_desc.reorder moves rows, which preconditioners know by their "
-				"numbers; set it to -1, or use another solver_desc.preconditioner");
-	}
 	if (desc->refine &&
 			(desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
 		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -31022,15 +30805,33 @@ static merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *de
 static merbit_status mbi_solver_check_object(merbit_context *context, const merbit_view *view,
 		const merbit_solver_desc *desc) {
 	const merbit_preconditioner_kind kind = desc->preconditioner;
+	const merbit_preconditioner_desc *given = desc->precondition;
 	merbit_preconditioner_desc own;
-	if (desc->precondition != NULL &&
-			(kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK ||
-			(desc->precondition->kind != MERBIT_PRECONDITIONER_NONE &&
-			desc->precondition->kind != kind))) {
+	if (given != NULL &&
+			(kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"solver_desc.precondition is given with kind %d, but "
-				"solver_desc.preconditioner is %s; make them equal, or set one to 0",
-				(int)desc->precondition->kind, mbi_precondition_name(kind));
+				"solver_desc.precondition is given, but solver_desc.preconditioner is %s, "
+				"which has no options; set the kind there, or precondition to NULL",
+				mbi_precondition_name(kind));
+	}
+	if (given != NULL && given->kind != MERBIT_PRECONDITIONER_NONE && given->kind != kind) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.precondition is of kind %d, but solver_desc.preconditioner is "
+				"%s, %d; make them equal, or set the kind of precondition to 0",
+				(int)given->kind, mbi_precondition_name(kind), (int)kind);
+	}
+	if (given != NULL && given->block_size > 0 && desc->block_size > 0 &&
+			given->block_size != desc->block_size) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.block_size is %d, but its precondition's is %d; set one to 0",
+				desc->block_size, given->block_size);
+	}
+	if (desc->reorder > 0 &&
+			(kind > MERBIT_PRECONDITIONER_JACOBI || mbi_solver_makes_object(desc))) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.reorder moves rows, which preconditioners know by their "
+				"numbers; set it to -1, or use MERBIT_PRECONDITIONER_JACOBI without "
+				"solver_desc.precondition");
 	}
 	own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
 	if (own.singular && desc->refine) {
@@ -31038,7 +30839,7 @@ static merbit_status mbi_solver_check_object(merbit_context *context, const merb
 				"solver_desc.refine is set together with preconditioner_desc.singular, which "
 				"it does not support; set refine to 0");
 	}
-	return desc->precondition != NULL || mbi_solver_makes_object(desc)
+	return given != NULL || mbi_solver_makes_object(desc)
 			? mbi_precondition_check(context, view, &own) : MERBIT_OK;
 }
 
@@ -31068,7 +30869,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 static int mbi_solver_reorders(const merbit_solver *solver) {
 	const merbit_solver_desc *desc = &solver->desc;
 	if (desc->reorder == 0) {
-		return solver->n >= MBI_SOLVER_REORDER_ROWS &&
+		return solver->n >= MBI_SOLVER_REORDER_ROWS && desc->vectors <= 1 &&
 				desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
 				solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_SEPARATE;
 	}
@@ -31079,8 +30880,12 @@ static int mbi_solver_is_cg(const merbit_solver *solver) {
 	return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
-static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+static int mbi_solver_products(const merbit_solver *solver) {
 	const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
+	return solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS : INT32_MAX;
+}
+
+static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
 	merbit_plan_desc desc;
 	mbi_plan_making making;
 	merbit_epilogue sums;
@@ -31099,8 +30904,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
 	desc.side = solver->side;
 	desc.deterministic = solver->desc.deterministic;
 	desc.reordering = mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
-	desc.expected_calls =
-			solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS : INT32_MAX;
+	desc.expected_calls = mbi_solver_products(solver);
 	return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
@@ -31116,16 +30920,21 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
 	if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
 		mbi_setup_release(solver);
 		mbi_recorded_destroy(solver);
-		mbi_device_release(context, solver->single_there);
 		mbi_program_destroy(context, &solver->gpu.program);
 		mbi_device_leave(context);
 	}
+	if (solver->many != NULL) {
+		mbi_release(context, solver->many->columns);
+		solver->many->gpu.stream = NULL;
+		merbit_solver_destroy(solver->many);
+		solver->many = NULL;
+	}
 	merbit_plan_destroy(solver->plan);
 	solver->plan = NULL;
-	if (!mbi_solve_on_gpu(solver)) {
-		mbi_solve_release_memory(solver);
-	} else if (mbi_device_enter_alive(context)) {
-		mbi_solve_release_memory(solver);
+	if (!mbi_solve_on_gpu(solver)) { mbi_solve_release_memory(solver); }
+	if ((mbi_solve_on_gpu(solver) || solver->single_there != 0) && mbi_device_enter_alive(context)) {
+		if (mbi_solve_on_gpu(solver)) { mbi_solve_release_memory(solver); }
+		mbi_device_release(context, solver->single_there);
 		mbi_device_leave(context);
 	}
 	solver->single_there = 0;
@@ -31134,11 +30943,11 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
 	solver->single_values = NULL;
 }
 
-static merbit_status mbi_solver_enter(merbit_solver *solver) {
+MBI_NOINLINE static merbit_status mbi_solver_enter(merbit_solver *solver) {
 	return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
-static void mbi_solver_leave(merbit_solver *solver) {
+MBI_NOINLINE static void mbi_solver_leave(merbit_solver *solver) {
 	if (mbi_solve_on_gpu(solver)) { mbi_device_leave(solver->context); }
 }
 
@@ -31168,6 +30977,54 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
 	return mbi_refine_holds(solver);
 }
 
+static merbit_status mbi_solver_fill_many(merbit_solver *many) {
+	merbit_plan_desc desc;
+	merbit_status status = MERBIT_OK;
+	void *columns = NULL;
+	MBI_TRY(mbi_allocate_array(many->context, many->count, sizeof *many->columns,
+			"a solver's right-hand sides", &columns));
+	many->columns = (merbit_solver *)columns;
+	memset(&desc, 0, sizeof desc);
+	desc.side = many->side;
+	desc.vectors = many->count;
+	desc.deterministic = many->desc.deterministic;
+	desc.expected_calls = mbi_solver_products(many);
+	MBI_TRY(merbit_plan_create(many->context, &many->view, &desc, &many->plan));
+	MBI_TRY(mbi_solver_enter(many));
+	if (mbi_solve_on_gpu(many)) { status = mbi_solve_specialise(many); }
+	if (status == MERBIT_OK) { status = mbi_solve_allocate_memory(many); }
+	mbi_solver_leave(many);
+	return status;
+}
+
+static merbit_status mbi_solver_make_many(merbit_solver *solver) {
+	merbit_solver *many = (merbit_solver *)mbi_allocate(solver->context, sizeof *many);
+	if (many == NULL) {
+		return mbi_fail(solver->context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+	}
+	memset(many, 0, sizeof *many);
+	mbi_context_retain(solver->context);
+	mbi_matrix_retain(solver->view.owner);
+	solver->many = many;
+	many->context = solver->context;
+	many->desc = solver->desc;
+	many->method = &mbi_cg_many_method;
+	many->view = solver->view;
+	many->type = solver->type;
+	many->n = solver->n;
+	many->side = solver->side;
+	many->planless = 1;
+	many->count = solver->desc.vectors;
+	many->gpu.stream = solver->gpu.stream;
+	many->gpu.loop_calls = 1;
+	many->v.n = solver->n;
+	many->v.pre = solver->v.pre;
+	many->v.block = solver->v.block;
+	many->v.stride = ((solver->n / 32 + 1) | 1) * 32;
+	many->v.at[MBI_AT_INVERSE] = solver->v.at[MBI_AT_INVERSE];
+	return mbi_solver_fill_many(many);
+}
+
 static merbit_status mbi_solver_make(merbit_solver *solver) {
 	merbit_status status;
 	if (solver->desc.refine) { MBI_TRY(mbi_solver_make_inner(solver)); }
@@ -31185,7 +31042,8 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
 		status =
 				mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
 	}
-	return status;
+	return status == MERBIT_OK && solver->desc.vectors > 1 && solver->n > 0
+			? mbi_solver_make_many(solver) : status;
 }
 
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
@@ -31236,7 +31094,13 @@ static merbit_status mbi_solver_build(merbit_solver *solver) {
 
 static int64_t mbi_solver_device_bytes(const merbit_solver *solver, const merbit_plan_info *plan) {
 	const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
-	return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
+	int64_t many = 0;
+	if (solver->many != NULL) {
+		merbit_plan_info of_many;
+		(void)merbit_plan_get_info(solver->many->plan, &of_many);
+		many = (int64_t)solver->many->bytes + of_many.device_bytes;
+	}
+	return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes + many +
 			values * (int64_t)mbi_type_size(solver->type) : 0;
 }
 
@@ -31263,8 +31127,9 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
 		solver->v.pre = MBI_PRE_DIAGONAL;
 		solver->v.block = 1;
 	} else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+		const int block = mbi_solver_object(own, own->side).block_size;
 		solver->v.pre = MBI_PRE_SEPARATE;
-		solver->v.block = own->block_size > 0 ? own->block_size : 4;
+		solver->v.block = block > 0 ? block : 4;
 	} else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
 		solver->v.pre = MBI_PRE_SEPARATE;
 	}
@@ -31335,9 +31200,15 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
 	void *own;
 	merbit_status status;
 	MBI_TRY(mbi_solver_enter(solver));
-	if (mbi_solve_on_gpu(solver)) { mbi_recorded_release(solver); }
+	if (mbi_solve_on_gpu(solver)) {
+		mbi_recorded_release(solver);
+		if (solver->many != NULL) { mbi_recorded_release(solver->many); }
+	}
 	mbi_solver_leave(solver);
 	if (!solver->planless) { MBI_TRY(merbit_plan_update_values(solver->plan, values, memory)); }
+	if (solver->many != NULL) {
+		MBI_TRY(merbit_plan_update_values(solver->many->plan, values, memory));
+	}
 	if (solver->inner != NULL) {
 		const void *rounded;
 		MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
@@ -31525,11 +31396,11 @@ static int mbi_precondition_on_gpu(const merbit_preconditioner *p) {
 	return p->side == MERBIT_SIDE_CUDA;
 }
 
-static merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
+MBI_NOINLINE static merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
 	return mbi_precondition_on_gpu(p) ? mbi_device_enter(p->context) : MERBIT_OK;
 }
 
-static void mbi_precondition_leave(const merbit_preconditioner *p) {
+MBI_NOINLINE static void mbi_precondition_leave(const merbit_preconditioner *p) {
 	if (mbi_precondition_on_gpu(p)) { mbi_device_leave(p->context); }
 }
 
@@ -31572,8 +31443,8 @@ static merbit_status mbi_precondition_step(merbit_preconditioner *p, int step,
 	return status;
 }
 
-static void mbi_precondition_count(const merbit_solver *engine, const merbit_plan *plan,
-		merbit_preconditioner_info *info) {
+MBI_NOINLINE static void mbi_precondition_count(const merbit_solver *engine,
+		const merbit_plan *plan, merbit_preconditioner_info *info) {
 	merbit_plan_info of_plan;
 	if (engine != NULL) {
 		const int64_t single = engine->single_values != NULL || engine->single_there != 0
@@ -31608,18 +31479,12 @@ static void mbi_pre_blocks_info(const merbit_preconditioner *p, merbit_precondit
 }
 
 static const mbi_precondition_method mbi_jacobi_method = {
-		"Jacobi", 1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, NULL, mbi_pre_blocks_info, NULL};
+		"Jacobi", 1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, NULL, mbi_pre_blocks_info, NULL, };
 static const mbi_precondition_method mbi_block_jacobi_method = {
-		"block Jacobi",      -1,  0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
-		mbi_pre_blocks_info, NULL};
+		"block Jacobi", -1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
+		mbi_pre_blocks_info, NULL, };
 
 /* ==== >>solve/precondition/examine.c  preconditioners: why a matrix is not positive definite ==== */
-static double mbi_csr_value(const merbit_view *csr, int64_t k) {
-	return csr->values == NULL ? 1.0
-			: mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
-			: ((const double *)csr->values)[k];
-}
-
 static int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
 	int64_t low = mbi_row_start(csr, row), high = mbi_row_start(csr, row + 1);
 	while (low < high) {
@@ -31724,8 +31589,7 @@ static merbit_status mbi_precondition_examine(merbit_preconditioner *p, const me
 /* ==== >>solve/precondition/chebyshev.c  preconditioners: Chebyshev's polynomial ==== */
 #define MBI_LANCZOS_STEPS 16
 #define MBI_CHEBYSHEV_MARGIN 1.05
-#define MBI_CHEBYSHEV_RATIO \
-	1e-4
+#define MBI_CHEBYSHEV_RATIO 1e-4
 
 typedef struct mbi_chebyshev { double low, high; } mbi_chebyshev;
 
@@ -31786,17 +31650,17 @@ static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merb
 		int steps, mbi_chebyshev *own) {
 	const double *t = p->engine->seen.ring;
 	const double epsilon = p->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
-	double low, high, skew = 0;
-	int size = 0;
+	double low, high;
+	int size = 0, skew = 0;
 	while (size < steps && (size == 0 || t[3 * size + 1] > 1e3 * epsilon * fabs(t[0]))) { size++; }
 	low = mbi_lanczos_value(t, size, 0);
 	high = mbi_lanczos_value(t, size, size - 1);
 	while (--size > 0) {
-		const double differ = fabs(t[3 * size + 2] - t[3 * size + 1]);
-		skew = differ > skew ? differ : skew;
+		const double beta = t[3 * size + 1], error = 100 * epsilon * high * (high / beta);
+		skew |= fabs(t[3 * size + 2] - beta) > sqrt(epsilon) * high + error;
 	}
 	if (p->engine->seen.state.scalar[MBI_PRE_NEGATIVE] > 0 || !(high > 0) || !(high <= DBL_MAX) ||
-			low < -1e3 * epsilon * high || skew > sqrt(epsilon) * high) {
+			low < -1e3 * epsilon * high || skew) {
 		MBI_TRY(mbi_precondition_examine(p, a));
 		return mbi_fail(p->context, MERBIT_INVALID_MATRIX,
 				"Lanczos finds %g to %g for the eigenvalues of D^-1 A, with the diagonal D of "
@@ -31807,28 +31671,30 @@ static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merb
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
-	mbi_chebyshev *own = (mbi_chebyshev *)p->state;
-	const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
-	double factors[2 * (MBI_PRE_DEGREE_MOST + 1)] = {0};
-	double theta, delta, rho;
-	merbit_status status;
+static void mbi_chebyshev_factors(const mbi_chebyshev *own, int degree, double *factors) {
+	const double theta = 0.5 * (own->high + own->low), delta = 0.5 * (own->high - own->low);
+	double rho = delta / theta;
 	int k;
-	if (p->n == 0) { return MERBIT_OK; }
-	MBI_TRY(mbi_precondition_enter(p));
-	status = mbi_chebyshev_lanczos(p, steps);
-	if (status == MERBIT_OK) { status = mbi_chebyshev_interval(p, a, steps, own); }
-	theta = 0.5 * (own->high + own->low);
-	delta = 0.5 * (own->high - own->low);
-	rho = delta / theta;
 	factors[0] = 1 / theta;
-	for (k = 1; k <= p->desc.degree; k++) {
+	for (k = 1; k <= degree; k++) {
 		const double last = rho;
 		rho = 1 / (2 * theta / delta - last);
 		factors[2 * k] = rho * last;
 		factors[2 * k + 1] = 2 * rho / delta;
 	}
+}
+
+static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
+	mbi_chebyshev *own = (mbi_chebyshev *)p->state;
+	const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
+	double factors[2 * (MBI_PRE_DEGREE_MOST + 1)] = {0};
+	merbit_status status;
+	if (p->n == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_precondition_enter(p));
+	status = mbi_chebyshev_lanczos(p, steps);
+	if (status == MERBIT_OK) { status = mbi_chebyshev_interval(p, a, steps, own); }
 	if (status == MERBIT_OK) {
+		mbi_chebyshev_factors(own, p->desc.degree, factors);
 		status = mbi_solve_upload(p->engine, p->engine->v.at[MBI_PRE_TABLE], factors, sizeof factors);
 	}
 	mbi_precondition_leave(p);
@@ -31877,9 +31743,9 @@ static void mbi_chebyshev_info(const merbit_preconditioner *p, merbit_preconditi
 
 static void mbi_chebyshev_destroy(merbit_preconditioner *p) { mbi_release(p->context, p->state); }
 
-static const mbi_precondition_method mbi_chebyshev_method = {"Chebyshev", 1, 1, 3,
-		mbi_chebyshev_create, mbi_chebyshev_apply, mbi_chebyshev_update, mbi_chebyshev_describe,
-		mbi_chebyshev_info, mbi_chebyshev_destroy};
+static const mbi_precondition_method mbi_chebyshev_method = {
+		"Chebyshev", 1, 1, 3, mbi_chebyshev_create, mbi_chebyshev_apply, mbi_chebyshev_update,
+		mbi_chebyshev_describe, mbi_chebyshev_info, mbi_chebyshev_destroy, };
 
 /* ==== >>solve/precondition/fsai.c  preconditioners: factorised sparse approximate inverse ==== */
 #define MBI_FSAI_MOST 64
@@ -32099,8 +31965,9 @@ static void mbi_fsai_destroy(merbit_preconditioner *p) {
 	}
 }
 
-static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsai_create,
-		mbi_fsai_apply, mbi_fsai_update, mbi_fsai_describe, mbi_fsai_info, mbi_fsai_destroy};
+static const mbi_precondition_method mbi_fsai_method = {
+		"FSAI", 0, 0, 1, mbi_fsai_create, mbi_fsai_apply, mbi_fsai_update, mbi_fsai_describe,
+		mbi_fsai_info, mbi_fsai_destroy, };
 
 /* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
 /* ==== >>solve/amg/amg.h ==== */
@@ -32112,8 +31979,7 @@ static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsa
 #define MBI_AMG_THETA_FALL 2.5
 #define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3)
-#define MBI_AMG_NEIGHBOURS \
-	64
+#define MBI_AMG_NEIGHBOURS 64
 #define MBI_AMG_HOPS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6
@@ -32121,11 +31987,9 @@ static const mbi_precondition_method mbi_fsai_method = {"FSAI", 0, 0, 1, mbi_fsa
 #define MBI_LAMBDA_LEAST 1e-8
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01
-#define MBI_AMG_COARSENING \
-	1.5
+#define MBI_AMG_COARSENING 1.5
 #define MBI_AMG_LEVELS 16
 #define MBI_AMG_COARSEST 256
-#define MBI_AMG_VECTORS_MOST 32
 
 typedef struct mbi_amg_csr {
 	int64_t rows, cols, nnz;
@@ -32202,7 +32066,7 @@ typedef struct mbi_amg {
 
 #endif
 
-static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
+MBI_NOINLINE static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
 	mbi_release(context, csr->row_ptr);
 	mbi_release(context, csr->col_ind);
 	mbi_release(context, csr->values);
@@ -32740,6 +32604,14 @@ static int64_t mbi_lambda_end(const mbi_lambda *e, int chunk) {
 	return end < e->level->a.rows ? end : e->level->a.rows;
 }
 
+static double mbi_lambda_sum(const mbi_amg_level *level, int64_t row) {
+	const mbi_amg_csr *a = &level->a;
+	double sum = 0;
+	int64_t k;
+	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) { sum += fabs(a->values[k]); }
+	return sum * fabs(level->inverse[row]);
+}
+
 static void mbi_lambda_diagonal(void *argument, int chunk) {
 	mbi_lambda *e = (mbi_lambda *)argument;
 	const mbi_amg_csr *a = &e->level->a;
@@ -32747,13 +32619,12 @@ static void mbi_lambda_diagonal(void *argument, int chunk) {
 	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
 	double most = 0;
 	for (; row < end; row++) {
-		double sum = 0, diagonal = 0;
+		double diagonal = 0, sum;
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			sum += fabs(a->values[k]);
 			diagonal = a->col_ind[k] == row ? a->values[k] : diagonal;
 		}
 		e->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
-		sum *= fabs(e->level->inverse[row]);
+		sum = mbi_lambda_sum(e->level, row);
 		most = sum > most || sum - sum != 0 ? sum : most;
 	}
 	e->parts[chunk] = most;
@@ -32810,7 +32681,7 @@ static void mbi_lambda_subtract(void *argument, int chunk) {
 	e->parts[chunk] = sum;
 }
 
-static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
+MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
 	const int chunks = (int)mbi_block_count(e->level->a.rows, MBI_LAMBDA_CHUNK);
 	double sum = 0;
 	int i;
@@ -32820,8 +32691,13 @@ static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task ta
 }
 
 static double mbi_amg_largest(const double *alpha, const double *beta, int steps, double most) {
-	double low = 0, high = most;
+	double low = 0, high = 0;
 	int i, j;
+	for (i = 0; i < steps; i++) {
+		const double sum = fabs(alpha[i]) + (i > 0 ? beta[i] : 0) + (i + 1 < steps ? beta[i + 1] : 0);
+		high = sum > high ? sum : high;
+	}
+	high = high < most ? high : most;
 	for (j = 0; j < 50; j++) {
 		const double middle = (low + high) / 2;
 		double pivot = 1;
@@ -32840,7 +32716,7 @@ static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
 	int step = 0;
 	beta[0] = 0;
 	e->beta = sqrt(mbi_lambda_run(context, e, mbi_lambda_start));
-	while (step < MBI_LAMBDA_STEPS && e->beta > MBI_LAMBDA_LEAST * e->level->lambda) {
+	while (step < MBI_LAMBDA_STEPS && (step == 0 || e->beta > MBI_LAMBDA_LEAST)) {
 		(void)mbi_lambda_run(context, e, mbi_lambda_scale);
 		e->beta = beta[step];
 		e->alpha = alpha[step] = mbi_lambda_run(context, e, mbi_lambda_multiply);
@@ -32853,16 +32729,17 @@ static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
 	return mbi_amg_largest(alpha, beta, step, e->level->lambda);
 }
 
-static merbit_status mbi_amg_fail_bound(merbit_context *context) {
+static merbit_status mbi_amg_fail_bound(merbit_context *context, int64_t row, int64_t rows) {
 	return mbi_fail(context, MERBIT_INVALID_MATRIX,
-			"the matrix has entries that are Inf or NaN, or too large or small for their "
-			"diagonal; multigrid cannot be set up: check the values");
+			"row %" PRId64 ", counted from 0, of the matrix of %" PRId64
+			" rows has entries that are Inf or NaN, or too large for its diagonal; "
+			"multigrid cannot be set up: check the values", row, rows);
 }
 
 static merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
 	return mbi_fail(context, MERBIT_INVALID_MATRIX, "row %" PRId64
-			" has no diagonal entry, or it is 0; multigrid divides by it: use "
-			"MERBIT_PRECONDITIONER_NONE, or add the entry", row);
+			", counted from 0, has no diagonal entry, or it is 0; multigrid divides by "
+			"it: use MERBIT_PRECONDITIONER_NONE, or add the entry", row);
 }
 
 static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
@@ -32882,7 +32759,11 @@ static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *le
 	}
 	if (level->lambda - level->lambda != 0) {
 		mbi_release(context, e.parts);
-		return mbi_amg_fail_bound(context);
+		for (i = 0; i + 1 < rows; i++) {
+			const double sum = mbi_lambda_sum(level, i);
+			if (sum - sum != 0) { break; }
+		}
+		return mbi_amg_fail_bound(context, i, rows);
 	}
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
 		const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),
@@ -32981,6 +32862,7 @@ static merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *l
 	const int k = level->vectors;
 	const size_t coarse_count = (size_t)level->aggregates * (size_t)k * (size_t)k;
 	mbi_tentative e;
+	merbit_status status;
 	int64_t i;
 	int j;
 	*coarse = NULL;
@@ -32990,10 +32872,11 @@ static merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *l
 			(void **)&level->t));
 	MBI_TRY(mbi_allocate_array(context, nodes + level->aggregates + 2, sizeof *e.starts,
 			"the nodes of aggregates", (void **)&e.starts));
-	if (mbi_allocate_array(context, (int64_t)coarse_count, sizeof **coarse,
-			"the next level's near-null-space", (void **)coarse) != MERBIT_OK) {
+	status = mbi_allocate_array(context, (int64_t)coarse_count, sizeof **coarse,
+			"the next level's near-null-space", (void **)coarse);
+	if (status != MERBIT_OK) {
 		mbi_release(context, e.starts);
-		return MERBIT_OUT_OF_MEMORY;
+		return status;
 	}
 	e.nodes = e.starts + level->aggregates + 2;
 	e.t = level->t;
@@ -33395,7 +33278,7 @@ typedef struct mbk_amg_strength_arguments {
 	mbi_devptr inverse, filtered, scale;
 	double least;
 	mbi_devptr bound;
-	mbi_devptr unsorted, missing;
+	mbi_devptr unsorted, missing, wild;
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {
@@ -33465,6 +33348,7 @@ typedef struct mbi_amg_facts {
 	uint32_t long_rows;
 	uint64_t products;
 	uint32_t missing;
+	uint32_t wild;
 	uint32_t unsorted;
 	uint32_t open;
 	double bound[MBI_AMG_LEVELS];
@@ -33553,12 +33437,13 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 #define MBI_AMG_TILE 2048
 #define MBI_AMG_LONG ((uint64_t)1 << 28)
 
-static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
-		"mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns", "mbk_multiply_long_columns",
-		"mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move",
-		"mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
-		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
-		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow", "mbk_amg_norms", "mbk_amg_tentative"};
+static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
+		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
+		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy",
+		"mbk_amg_move", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start",
+		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
+		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
+		"mbk_amg_norms", "mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -33590,8 +33475,8 @@ static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	return mbi_amg_pool_take(context, &gpu->keep, sizeof(mbi_amg_facts), &gpu->facts);
 }
 
-static merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t grid,
-		int threads, size_t shared, const void *arguments) {
+MBI_NOINLINE static merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel,
+		int64_t grid, int threads, size_t shared, const void *arguments) {
 	return mbi_device_launch(gpu->context, gpu->kernels[kernel], mbi_amg_kernel_names[kernel],
 			grid, threads, (unsigned)shared, NULL, arguments);
 }
@@ -33815,7 +33700,7 @@ static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
 	return lanes;
 }
 
-static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
+MBI_NOINLINE static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
 		const void *arguments) {
 	return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
 }
@@ -33946,6 +33831,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.bound = mbi_amg_bound(gpu, level);
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
+	arguments.wild = MBI_AMG_FACT(gpu, wild);
 	return mbi_amg_run(gpu, pass == MBI_AMG_LARGEST ? MBI_AMG_ROWS : MBI_AMG_LINKS,
 			a->rows * arguments.lanes, &arguments);
 }
@@ -34006,11 +33892,13 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
 	if (level == gpu->levels && facts.missing != 0) {
 		return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
 	}
-	if (level->lambda - level->lambda != 0) { return mbi_amg_fail_bound(gpu->context); }
+	if (facts.wild != 0) {
+		return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts.wild, level->a.rows);
+	}
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
 		MBI_TRY(mbi_amg_lanczos(gpu, level));
 		MBI_TRY(mbi_amg_read(gpu, &facts));
-		while (steps < MBI_LAMBDA_STEPS && facts.beta[steps] > MBI_LAMBDA_LEAST * level->lambda) {
+		while (steps < MBI_LAMBDA_STEPS && (steps == 0 || facts.beta[steps] > MBI_LAMBDA_LEAST)) {
 			steps++;
 		}
 		level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY *
@@ -34500,6 +34388,8 @@ static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_grid *g = &amg->grids[l];
 		if (l + 1 == amg->count && amg->dense.rows > 0) {
+			merbit_plan_destroy(g->plans[0]);
+			g->plans[0] = NULL;
 			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, &g->plans[0]));
 		} else if (g->plans[0] == NULL) {
 			MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, &g->plans[0]));
@@ -34685,14 +34575,21 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
 	level->vectors = k;
 	MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->near, "the near-null-space",
 			(void **)&level->near));
-	for (i = 0; i < p->n; i++) {
-		for (j = 0; j < k; j++) {
+	for (j = 0; j < k; j++) {
+		double most = p->n > 0 ? 0 : 1;
+		for (i = 0; i < p->n; i++) {
 			const double value = given ? desc->near_nullspace[i + j * p->n] : i % block == j;
 			if (value - value != 0) {
 				return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, "element %" PRId64
-						" of column %d of preconditioner_desc.near_nullspace is not finite", i, j);
+						" of column %d of preconditioner_desc.near_nullspace, counted from 0, is "
+						"%g; give finite numbers", i, j, value);
 			}
 			level->near[i * k + j] = value;
+			most = fmax(most, fabs(value));
+		}
+		if (most == 0) {
+			return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+					"column %d of preconditioner_desc.near_nullspace is zero; leave it out", j);
 		}
 	}
 	return MERBIT_OK;
@@ -35045,8 +34942,9 @@ static void mbi_amg_destroy(merbit_preconditioner *p) {
 	p->state = NULL;
 }
 
-static const mbi_precondition_method mbi_amg_method = {"AMG", 0, 0, 0, mbi_amg_create,
-		mbi_amg_apply, mbi_amg_update, mbi_amg_describe, mbi_amg_info, mbi_amg_destroy};
+static const mbi_precondition_method mbi_amg_method = {
+		"AMG", 0, 0, 0, mbi_amg_create, mbi_amg_apply, mbi_amg_update, mbi_amg_describe, mbi_amg_info,
+		mbi_amg_destroy, };
 
 /* ==== >>solve/precondition/kinds.c  preconditioners: the kinds ==== */
 static const mbi_precondition_method *
@@ -35072,12 +34970,19 @@ static int mbi_wrapped_single(const merbit_preconditioner *p) {
 	return p->desc.single && p->type == MERBIT_F64;
 }
 
-static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_view *a,
-		merbit_view *inside) {
+MBI_NOINLINE static merbit_status mbi_wrapped_view(merbit_preconditioner *p,
+		const merbit_view *a, merbit_view *inside) {
 	*inside = *a;
 	if (!mbi_wrapped_single(p)) { return MERBIT_OK; }
 	inside->value_type = MERBIT_F32;
 	return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
+}
+
+static merbit_status mbi_wrapped_made(merbit_preconditioner *p, merbit_status status) {
+	char sentence[MERBIT_MESSAGE_SIZE];
+	if (status != MERBIT_INVALID_MATRIX || !mbi_wrapped_single(p)) { return status; }
+	mbi_error_clear(p->context, sentence, sizeof sentence);
+	return mbi_fail(p->context, status, "in f32, for preconditioner_desc.single: %s", sentence);
 }
 
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
@@ -35086,13 +34991,13 @@ static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_v
 	p->engine->v.from = p->desc.singular != 0;
 	p->engine->v.to = mbi_wrapped_single(p);
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
+	return mbi_wrapped_made(p, mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner));
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
 	merbit_view inside;
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_precondition_renew(p->inner, &inside);
+	return mbi_wrapped_made(p, mbi_precondition_renew(p->inner, &inside));
 }
 
 static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, void *z,
@@ -35129,8 +35034,9 @@ static void mbi_wrapped_destroy(merbit_preconditioner *p) {
 	merbit_preconditioner_destroy(p->inner);
 }
 
-static const mbi_precondition_method mbi_wrapped_method = {"", 0, 0, 2, mbi_wrapped_create,
-		mbi_wrapped_apply, mbi_wrapped_update, NULL, mbi_wrapped_info, mbi_wrapped_destroy};
+static const mbi_precondition_method mbi_wrapped_method = {
+		"", 0, 0, 2, mbi_wrapped_create, mbi_wrapped_apply, mbi_wrapped_update, NULL, mbi_wrapped_info,
+		mbi_wrapped_destroy, };
 
 /* ==== >>solve/precondition/create.c  preconditioners: checks, life, application ==== */
 static const char *const mbi_precondition_kinds[] = {
@@ -35165,8 +35071,8 @@ static merbit_status mbi_precondition_check(merbit_context *context, const merbi
 			(int)desc->kind > MERBIT_PRECONDITIONER_AMG ||
 			desc->kind == MERBIT_PRECONDITIONER_CALLBACK) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_AMG or another kind "
-				"that is no function of yours", (int)desc->kind);
+				"preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_JACOBI, _BLOCK_JACOBI, "
+				"_CHEBYSHEV, _FSAI or _AMG", (int)desc->kind);
 	}
 	if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -35189,11 +35095,6 @@ static merbit_status mbi_precondition_check(merbit_context *context, const merbi
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"preconditioner_desc.block_size is %d, which does not divide the %" PRId64
 				" rows of the matrix; use the number of unknowns of a node", desc->block_size, view->rows);
-	}
-	if (mbi_precondition_method_of(desc->kind) == NULL) {
-		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"%s is not built in this version; use MERBIT_PRECONDITIONER_JACOBI",
-				mbi_precondition_kinds[desc->kind]);
 	}
 	return MERBIT_OK;
 }
@@ -35323,25 +35224,40 @@ static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merb
 	return MERBIT_OK;
 }
 
+static merbit_status mbi_precondition_check_update(const merbit_preconditioner *p,
+		const void *values, merbit_memory memory) {
+	if (p->view.values == NULL || (values == NULL && p->view.nnz > 0)) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, p->view.values == NULL
+				? "the preconditioner is that of a pattern of ones; make one from a " "view with values"
+				: "merbit_preconditioner_update_values: `values` is NULL; give as many "
+				"as the view has");
+	}
+	if (memory == MERBIT_MEMORY_DEVICE && p->context->side != MERBIT_SIDE_CUDA) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_preconditioner_update_values: `memory` is MERBIT_MEMORY_DEVICE, but "
+				"the context computes on the CPU; use MERBIT_MEMORY_HOST");
+	}
+	return mbi_plan_check_memory(p->context, memory);
+}
+
 MERBIT_API merbit_status merbit_preconditioner_update_values(
 		merbit_preconditioner *preconditioner, const void *values, merbit_memory memory) {
 	merbit_preconditioner *p = preconditioner;
 	merbit_view view;
 	merbit_status status;
 	void *own = NULL;
+	int device;
 	if (p == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	if (p->view.values == NULL || (values == NULL && p->view.nnz > 0)) {
-		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, p->view.values == NULL
-				? "the preconditioner is that of a pattern of ones; make one from a view " "with values"
-				: "merbit_preconditioner_update_values: `values` is NULL");
-	}
+	MBI_TRY(mbi_precondition_check_update(p, values, memory));
 	view = p->view;
 	view.values = values;
-	MBI_TRY(mbi_precondition_enter(p));
+	device = mbi_precondition_on_gpu(p) || memory == MERBIT_MEMORY_DEVICE ||
+			view.memory == MERBIT_MEMORY_DEVICE;
+	if (device) { MBI_TRY(mbi_device_enter(p->context)); }
 	status = mbi_setup_move_values(p->context, memory, &view, &own);
 	status = status == MERBIT_OK ? mbi_precondition_renew(p, &view) : status;
 	mbi_setup_release_values(p->context, &view, own);
-	mbi_precondition_leave(p);
+	if (device) { mbi_device_leave(p->context); }
 	return status;
 }
 
@@ -35486,16 +35402,9 @@ static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, co
 			: mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
-		int start_from_x, merbit_solver_result *result) {
-	int stop = MBI_SOLVE_ON;
+static merbit_status mbi_solver_end(merbit_solver *solver, int stop, void *x,
+		merbit_solver_result *result) {
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-	solver->rhs_scale = 0;
-	MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-	if (stop == MBI_SOLVE_SCALE_RHS) {
-		solver->rhs_scale = -ilogb(state->b_most);
-		MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-	}
 	MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
 	if (mbi_scale_x_out_of_range(solver, state->x_most)) { stop = MERBIT_STOP_NOT_FINITE; }
 	mbi_solver_report(solver, stop, result);
@@ -35505,9 +35414,22 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
 	return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 
+static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
+		int start_from_x, merbit_solver_result *result) {
+	int stop = MBI_SOLVE_ON;
+	solver->rhs_scale = 0;
+	MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+	if (stop == MBI_SOLVE_SCALE_RHS) {
+		solver->rhs_scale = -ilogb(mbi_solve_checked(solver)->state.b_most);
+		MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+	}
+	return mbi_solver_end(solver, stop, x, result);
+}
+
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
 	const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
 	merbit_plan_info inner_plan;
+	const char *hint = NULL;
 	result->prepare_seconds = solver->prepare_seconds;
 	result->iterate_seconds = mbi_seconds() - solver->started;
 	result->synchronizations = solver->synchronizations;
@@ -35526,9 +35448,19 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
 		merbit_preconditioner_info info;
 		(void)merbit_preconditioner_get_info(iterating->precondition, &info);
 		result->device_bytes += info.device_bytes;
+		hint = iterating->precondition->desc.singular
+				? "singular needs an A that takes the constant vector to 0"
+				: iterating->precondition->desc.single ? "single may be too coarse for A: set it to 0"
+				: NULL;
 	}
 	if (solver->n > 0) {
 		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
+	}
+	if (hint != NULL && result->stop != MERBIT_STOP_CONVERGED &&
+			result->stop != MERBIT_STOP_CANCELLED) {
+		const size_t used = strlen(result->description);
+		(void)snprintf(result->description + used, sizeof result->description - used,
+				"; preconditioner_desc.%s", hint);
 	}
 }
 
@@ -35569,6 +35501,195 @@ MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const voi
 	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	MBI_TRY(mbi_solver_enter(solver));
 	status = mbi_solver_product(solver, x, y);
+	mbi_solver_leave(solver);
+	return status;
+}
+
+/* ==== >>solve/core/many.c  solvers: several right-hand sides ==== */
+#define MBI_MANY_SCALED (-1)
+
+typedef struct mbi_many_call {
+	const char *b;
+	char *x;
+	int64_t ldb, ldx;
+	int start_from_x;
+} mbi_many_call;
+
+static merbit_status mbi_many_check_call(merbit_solver *solver, int count,
+		const mbi_many_call *call) {
+	const uint64_t size = mbi_type_size(solver->type);
+	const int64_t n = solver->n, last = count > 0 ? count - 1 : 0;
+	if (count < 0 || call->ldb < n || call->ldx < n) {
+		return mbi_fail(solver->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_solver_solve_many: count is %d, ldb %" PRId64 ", ldx %" PRId64
+				"; count must not be negative, and ldb and ldx at least %" PRId64
+				", the rows of the matrix", count, call->ldb, call->ldx, n);
+	}
+	if ((call->ldb | call->ldx) > INT64_MAX / 16 / (last + 1)) {
+		return mbi_fail(solver->context, MERBIT_TOO_LARGE,
+				"merbit_solver_solve_many: ldb is %" PRId64 ", ldx %" PRId64
+				"; %d vectors so far apart are beyond any memory", call->ldb, call->ldx, count);
+	}
+	if (count == 0) { return MERBIT_OK; }
+	if (mbi_overlap(call->b, (uint64_t)(last * call->ldb + n) * size, call->x,
+			(uint64_t)(last * call->ldx + n) * size)) {
+		return mbi_fail(solver->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_solver_solve_many: b and x overlap; use two arrays");
+	}
+	return mbi_solver_check_vectors(solver, "merbit_solver_solve_many", call->b, call->x, "bx");
+}
+
+static mbi_many_call mbi_many_from(const merbit_solver *solver, const mbi_many_call *call,
+		int64_t first) {
+	const int64_t size = (int64_t)mbi_type_size(solver->type);
+	mbi_many_call rest = *call;
+	rest.b += first * call->ldb * size;
+	rest.x += first * call->ldx * size;
+	return rest;
+}
+
+static merbit_solver *mbi_many_column(merbit_solver *solver, int c) {
+	const merbit_solver *many = solver->many;
+	const size_t apart = (size_t)many->v.stride * mbi_type_size(many->type);
+	const int64_t parts = mbi_solve_on_gpu(many) ? mbi_solve_blocks(many) : mbi_step_chunks(many->n);
+	merbit_solver *column = &many->columns[c];
+	int slot;
+	*column = *solver;
+	column->v = many->v;
+	for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+		if (many->alias[slot] == MBI_SOLVE_OWN) {
+			column->v.at[slot] = (char *)many->v.at[slot] + (size_t)c * apart;
+		}
+	}
+	column->memory = many->memory + c;
+	column->partials = many->partials + (int64_t)c * parts * MBI_SOLVE_SUMS;
+	column->rhs_scale = 0;
+	mbi_solver_reset(column, NULL, 0);
+	return column;
+}
+
+static merbit_status mbi_many_begin(merbit_solver *column, const mbi_many_call *call, int span) {
+	const size_t bytes = mbi_solve_bytes(column);
+	if (call != NULL) {
+		MBI_TRY(mbi_solver_load(column, call->b, call->x, call->start_from_x));
+	} else {
+		MBI_TRY(mbi_solve_zero(column, column->v.at[MBI_AT_B], bytes));
+		MBI_TRY(mbi_solve_zero(column, column->v.at[MBI_AT_X], bytes));
+	}
+	return mbi_solve_begin(column, call == NULL || !call->start_from_x, span);
+}
+
+static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *how,
+		int *iterations, double *residual) {
+	int c;
+	*iterations = 0;
+	*residual = 0;
+	for (c = 0; c < many->count; c++) {
+		merbit_solver *column = &many->columns[c];
+		const mbi_solve_state *state = &mbi_solve_checked(column)->state;
+		double found;
+		column->gpu.stream = many->gpu.stream;
+		if (stop[c] == MBI_SOLVE_ON) { MBI_TRY(mbi_solve_check(column, &stop[c], &how[c])); }
+		if (stop[c] == MBI_SOLVE_SCALE_RHS) {
+			column->rhs_scale = -ilogb(state->b_most);
+			stop[c] = MBI_SOLVE_ON;
+			how[c] = MBI_MANY_SCALED;
+		}
+		found = mbi_solve_ratio(state, state->rr);
+		*residual = found > *residual ? found : *residual;
+		*iterations = state->iterations > *iterations ? state->iterations : *iterations;
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_many_call *call,
+		int *stop, const int *how, int span, int cancelled, int *open) {
+	int c;
+	*open = 0;
+	for (c = 0; c < solver->many->count; c++) {
+		merbit_solver *column = &solver->many->columns[c];
+		const mbi_many_call rest = mbi_many_from(solver, call, c);
+		if (stop[c] != MBI_SOLVE_ON) { continue; }
+		if (cancelled) {
+			stop[c] = MERBIT_STOP_CANCELLED;
+			MBI_TRY(mbi_solve_on_gpu(column) ? MERBIT_OK : mbi_solve_residual(column, 0));
+			continue;
+		}
+		(*open)++;
+		MBI_TRY(how[c] == MBI_MANY_SCALED ? mbi_many_begin(column, &rest, span)
+				: mbi_solve_begin_round(column, how[c], span));
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *call, int count,
+		merbit_solver_result *results) {
+	merbit_solver *many = solver->many;
+	double before = mbi_seconds();
+	int stop[MBI_MANY_MOST], how[MBI_MANY_MOST];
+	int span = mbi_solve_first_round(many), open = count, done = 0, c;
+	merbit_solver_result result;
+	for (c = 0; c < many->count; c++) {
+		merbit_solver *column = mbi_many_column(solver, c);
+		const mbi_many_call rest = mbi_many_from(solver, call, c);
+		MBI_TRY(mbi_many_begin(column, c < count ? &rest : NULL, span));
+		stop[c] = MBI_SOLVE_ON;
+		how[c] = MBI_OPEN_GO_ON;
+	}
+	while (open > 0) {
+		int iterations;
+		double now, residual;
+		MBI_TRY(mbi_recorded_run(many, span));
+		MBI_TRY(mbi_many_check_round(many, stop, how, &iterations, &residual));
+		now = mbi_seconds();
+		span = mbi_solve_next_round(iterations - done, now - before);
+		done = iterations;
+		before = now;
+		MBI_TRY(mbi_many_next_round(solver, call, stop, how, span, many->desc.progress != NULL &&
+				many->desc.progress(many->desc.progress_user, iterations, residual,
+				now - many->columns[0].started) != 0, &open));
+	}
+	for (c = 0; c < count; c++) {
+		merbit_solver *column = &many->columns[c];
+		column->gpu.graph = many->gpu.graph;
+		column->gpu.loops = many->gpu.loops;
+		memset(&result, 0, sizeof result);
+		MBI_TRY(mbi_solver_end(column, stop[c], mbi_many_from(solver, call, c).x, &result));
+		if (results != NULL) {
+			mbi_solver_finish(column, &result);
+			(void)merbit_plan_get_info(many->plan, &result.plan);
+			(void)merbit_plan_describe(many->plan, result.plan_description,
+					sizeof result.plan_description);
+			results[c] = result;
+		}
+	}
+	return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int count,
+		const void *b, int64_t ldb, void *x, int64_t ldx, int start_from_x,
+		merbit_solver_result *results) {
+	mbi_many_call call;
+	merbit_status status;
+	int first, some;
+	if (results != NULL && count > 0) { memset(results, 0, (size_t)count * sizeof *results); }
+	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	call.b = (const char *)b;
+	call.x = (char *)x;
+	call.ldb = ldb;
+	call.ldx = ldx;
+	call.start_from_x = start_from_x;
+	MBI_TRY(mbi_solver_enter(solver));
+	status = mbi_many_check_call(solver, count, &call);
+	if (status == MERBIT_OK) { status = mbi_solver_join(solver); }
+	for (first = 0; first < count && status == MERBIT_OK; first += some) {
+		const mbi_many_call rest = mbi_many_from(solver, &call, first);
+		merbit_solver_result *const result = results != NULL ? results + first : NULL;
+		const int most = solver->many != NULL ? solver->many->count : 1;
+		some = count - first < most ? count - first : most;
+		status = some > 1 ? mbi_many_solve(solver, &rest, some, result)
+				: merbit_solver_solve(solver, rest.b, rest.x, start_from_x, NULL, 0, result);
+	}
 	mbi_solver_leave(solver);
 	return status;
 }
@@ -35894,8 +36015,6 @@ typedef struct mbi_pagerank {
 } mbi_pagerank;
 
 #endif
-
-#define MBI_WEIGHTS_CHUNK 65536
 
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
@@ -36343,8 +36462,8 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
-		const void *arguments) {
+MBI_NOINLINE static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel,
+		int64_t blocks, const void *arguments) {
 	return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
 			blocks > 0 ? blocks : mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS,
 			MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
@@ -36374,7 +36493,8 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
 	return status;
 }
 
-static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
+MBI_NOINLINE static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target,
+		const void *source) {
 	return source == NULL ? MERBIT_OK : mbi_solve_upload(&run->engine, target, source,
 			(size_t)run->n * mbi_type_size(run->type));
 }
@@ -36538,7 +36658,7 @@ static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change,
 	run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-#define MBI_EACH_16(SUFFIX_, C_) \
+#define MBI_EACH_31(SUFFIX_, C_) \
 static void mbi_pagerank_begin_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
@@ -36554,122 +36674,57 @@ static void mbi_pagerank_begin_##SUFFIX_(void *argument, int chunk) { \
 		mass += weights[i] < 0 ? (double)z[i] : 0; \
 	} \
 	mbi_pagerank_note(run, chunk, dangling, mass); \
-} \
-static void mbi_pagerank_uniform_##SUFFIX_(void *argument, int chunk) { \
+}
+MBI_EACH_31(f64, double) MBI_EACH_31(f32, float)
+#define MBI_EACH_32(SUFFIX_, C_, KIND_, SHARE_, NEXT_, KEEP_) \
+static void mbi_pagerank_##KIND_##_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
-	const C_ *y = (const C_ *)run->y; \
-	const C_ *weights = (const C_ *)run->weights.totals; \
-	C_ *z = (C_ *)run->ranks; \
-	const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
-	const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
-	int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
-	const int64_t end = mbi_pagerank_chunk_end(run, i); \
-	double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
-	for (; i + 4 <= end; i += 4) { \
-		int lane; \
-		for (lane = 0; lane < 4; lane++) { \
-			const double weight = fabs((double)weights[i + lane]); \
-			const double share = base; \
-			const double rank = damping * (double)y[i + lane] + share; \
-			const C_ last = z[i + lane]; \
-			const C_ next = (C_)(rank / weight); \
-			change[lane] += fabs(rank - (double)last * weight); \
-			mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
-			z[i + lane] = next; \
-		} \
-	} \
-	for (; i < end; i++) { \
-			const double weight = fabs((double)weights[i + 0]); \
-			const double share = base; \
-			const double rank = damping * (double)y[i + 0] + share; \
-			const C_ last = z[i + 0]; \
-			const C_ next = (C_)(rank / weight); \
-			change[0] += fabs(rank - (double)last * weight); \
-			mass[0] += (double)next * (weight - (double)weights[i + 0]); \
-			z[i + 0] = next; \
-	} \
-	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
-			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
-} \
-static void mbi_pagerank_personal_##SUFFIX_(void *argument, int chunk) { \
-	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+	const double *scalar = run->memory.state.scalar; \
 	const C_ *y = (const C_ *)run->y; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
 	const C_ *teleport = (const C_ *)run->teleport; \
-	C_ *z = (C_ *)run->ranks; \
-	const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
-	const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
+	C_ *z = (C_ *)run->ranks, *before = (C_ *)run->past; \
+	const double damping = scalar[MBI_PAGERANK_DAMPING], base = scalar[MBI_PAGERANK_BASE]; \
+	const double relax = scalar[MBI_PAGERANK_RELAX], past = scalar[MBI_PAGERANK_PAST]; \
 	int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
 	const int64_t end = mbi_pagerank_chunk_end(run, i); \
 	double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
+	int lane; \
+	(void)teleport; \
+	(void)relax; \
+	(void)past; \
 	for (; i + 4 <= end; i += 4) { \
-		int lane; \
 		for (lane = 0; lane < 4; lane++) { \
 			const double weight = fabs((double)weights[i + lane]); \
-			const double share = base * (double)teleport[i + lane]; \
-			const double rank = damping * (double)y[i + lane] + share; \
+			const double rank = damping * (double)y[i + lane] + (SHARE_); \
 			const C_ last = z[i + lane]; \
-			const C_ next = (C_)(rank / weight); \
+			const C_ next = (C_)(NEXT_); \
 			change[lane] += fabs(rank - (double)last * weight); \
 			mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
+			KEEP_; \
 			z[i + lane] = next; \
 		} \
 	} \
-	for (; i < end; i++) { \
-			const double weight = fabs((double)weights[i + 0]); \
-			const double share = base * (double)teleport[i + 0]; \
-			const double rank = damping * (double)y[i + 0] + share; \
-			const C_ last = z[i + 0]; \
-			const C_ next = (C_)(rank / weight); \
-			change[0] += fabs(rank - (double)last * weight); \
-			mass[0] += (double)next * (weight - (double)weights[i + 0]); \
-			z[i + 0] = next; \
-	} \
-	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
-			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
-} \
-static void mbi_pagerank_relaxed_##SUFFIX_(void *argument, int chunk) { \
-	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
-	const C_ *y = (const C_ *)run->y; \
-	const C_ *weights = (const C_ *)run->weights.totals; \
-	const C_ *teleport = (const C_ *)run->teleport; \
-	C_ *z = (C_ *)run->ranks; \
-	const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
-	const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
-	C_ *before = (C_ *)run->past; \
-	const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX]; \
-	const double past = run->memory.state.scalar[MBI_PAGERANK_PAST]; \
-	int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
-	const int64_t end = mbi_pagerank_chunk_end(run, i); \
-	double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
-	for (; i + 4 <= end; i += 4) { \
-		int lane; \
-		for (lane = 0; lane < 4; lane++) { \
+	for (lane = 0; i < end; i++) { \
 			const double weight = fabs((double)weights[i + lane]); \
-			const double share = teleport == NULL ? base : base * (double)teleport[i + lane]; \
-			const double rank = damping * (double)y[i + lane] + share; \
+			const double rank = damping * (double)y[i + lane] + (SHARE_); \
 			const C_ last = z[i + lane]; \
-			const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + lane]); \
+			const C_ next = (C_)(NEXT_); \
 			change[lane] += fabs(rank - (double)last * weight); \
 			mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
-			before[i + lane] = last; \
+			KEEP_; \
 			z[i + lane] = next; \
-		} \
-	} \
-	for (; i < end; i++) { \
-			const double weight = fabs((double)weights[i + 0]); \
-			const double share = teleport == NULL ? base : base * (double)teleport[i + 0]; \
-			const double rank = damping * (double)y[i + 0] + share; \
-			const C_ last = z[i + 0]; \
-			const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + 0]); \
-			change[0] += fabs(rank - (double)last * weight); \
-			mass[0] += (double)next * (weight - (double)weights[i + 0]); \
-			before[i + 0] = last; \
-			z[i + 0] = next; \
 	} \
 	mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
 			(mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
-} \
+}
+MBI_EACH_32(f64, double, uniform, base, rank / weight, (void)before)
+MBI_EACH_32(f64, double, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
+MBI_EACH_32(f64, double, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
+MBI_EACH_32(f32, float, uniform, base, rank / weight, (void)before)
+MBI_EACH_32(f32, float, personal, base * (double)teleport[i + lane], rank / weight, (void)before)
+MBI_EACH_32(f32, float, relaxed, teleport == NULL ? base : base * (double)teleport[i + lane], relax * (rank / weight) + past * (double)before[i + lane], before[i + lane] = last)
+#define MBI_EACH_33(SUFFIX_, C_) \
 static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
 	const mbi_pagerank *run = (const mbi_pagerank *)argument; \
 	const C_ *weights = (const C_ *)run->weights.totals; \
@@ -36681,7 +36736,7 @@ static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
 		z[i] = rank < 0 ? 0 : rank; \
 	} \
 }
-MBI_EACH_16(f64, double) MBI_EACH_16(f32, float)
+MBI_EACH_33(f64, double) MBI_EACH_33(f32, float)
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
 		double sums[2]) {
 	const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;

@@ -15,24 +15,24 @@
 /* Points of a box with Dirichlet boundaries, or of a graph without. Edges along each axis have
  * a weight; `jump` multiplies those of a cell by up to as much. */
 typedef struct bench_pde {
-  const char *name, *about;
+  const char *name;
   int axes, full; /* full: 27 points */
   double weights[3], jump;
   int random;   /* 1: each point has its own coefficient, between 1 and `jump`; 0: cells of 8
-                 * points have   1 and `jump` in turn */
+                 * points along each axis have 1 and `jump` in turn */
   double edges; /* the share of edges that exist; below 1 without boundaries, for a graph */
 } bench_pde;
 static const bench_pde bench_pdes[] = {
-    {"poisson2d", "5 points", 2, 0, {1, 1, 0}, 1, 0, 1},
-    {"poisson3d", "7 points", 3, 0, {1, 1, 1}, 1, 0, 1},
-    {"poisson27", "27 points", 3, 1, {1, 1, 1}, 1, 0, 1},
-    {"weak2d", "one axis of two weaker by 1,000", 2, 0, {1, 1e-3, 0}, 1, 0, 1},
-    {"weak3d", "one axis of three weaker by 1,000", 3, 0, {1, 1, 1e-3}, 1, 0, 1},
-    {"weak3d2", "two axes of three weaker by 1,000", 3, 0, {1, 1e-3, 1e-3}, 1, 0, 1},
-    {"cells", "coefficients 1 and 1e6 in cells of 8^3 points", 3, 0, {1, 1, 1}, 1e6, 0, 1},
-    {"random2d", "a coefficient from 1 to 1e6 at each point", 2, 0, {1, 1, 0}, 1e6, 1, 1},
-    {"random3d", "a coefficient from 1 to 1e6 at each point", 3, 0, {1, 1, 1}, 1e6, 1, 1},
-    {"streets", "a grid graph with 7 of 10 edges", 2, 0, {1, 1, 0}, 1, 0, 0.7},
+    {"poisson2d", 2, 0, {1, 1, 0}, 1, 0, 1},     /* 5 points */
+    {"poisson3d", 3, 0, {1, 1, 1}, 1, 0, 1},     /* 7 points */
+    {"poisson27", 3, 1, {1, 1, 1}, 1, 0, 1},     /* 27 points */
+    {"weak2d", 2, 0, {1, 1e-3, 0}, 1, 0, 1},     /* one axis of two weaker by 1,000 */
+    {"weak3d", 3, 0, {1, 1, 1e-3}, 1, 0, 1},     /* one axis of three weaker by 1,000 */
+    {"weak3d2", 3, 0, {1, 1e-3, 1e-3}, 1, 0, 1}, /* two axes of three weaker by 1,000 */
+    {"cells", 3, 0, {1, 1, 1}, 1e6, 0, 1}, /* coefficients 1 and 1e6 in cells of 8^3 points */
+    {"random2d", 2, 0, {1, 1, 0}, 1e6, 1, 1}, /* a coefficient from 1 to 1e6 at each point */
+    {"random3d", 3, 0, {1, 1, 1}, 1e6, 1, 1}, /* a coefficient from 1 to 1e6 at each point */
+    {"streets", 2, 0, {1, 1, 0}, 1, 0, 0.7},  /* a grid graph with 7 of 10 edges */
 };
 #define BENCH_PDES ((int)(sizeof bench_pdes / sizeof bench_pdes[0]))
 
@@ -41,6 +41,13 @@ typedef struct bench_points {
   int64_t side;
 } bench_points;
 
+/* Ends the program if a matrix with so many entries per row does not fit 32-bit offsets. */
+static void bench_pde_fits(const bench_matrix *m, int64_t entries) {
+  if (m->rows > INT32_MAX / entries) {
+    bench_die("%s has more than 2^31 - 1 entries; take a smaller SIDE", m->name);
+  }
+}
+
 static double bench_point_coefficient(const bench_points *p, const int64_t at[3]) {
   const int64_t cell = at[0] / 8 + at[1] / 8 + at[2] / 8;
   const int64_t point = (at[2] * p->side + at[1]) * p->side + at[0];
@@ -48,8 +55,8 @@ static double bench_point_coefficient(const bench_points *p, const int64_t at[3]
                         : (cell % 2 != 0 ? p->pde->jump : 1);
 }
 
-/* The weight of the edge from a point in a direction; 0: there is none. *inside: it does not
- * leave the box. */
+/* Returns the weight of the edge from a point in a direction, or 0 if there is none. Sets
+ * *inside if it does not leave the box. */
 static double bench_point_edge(const bench_points *p, const int64_t at[3], const int step[3],
                                int *inside) {
   const bench_pde *pde = p->pde;
@@ -83,7 +90,7 @@ static double bench_point_edge(const bench_points *p, const int64_t at[3], const
   return weight * 2 * from * other / (from + other);
 }
 
-/* The entries of a row, in the order of columns. Returns how many. */
+/* Writes the entries of a row, in the order of columns, and returns their number. */
 static int bench_point_row(const bench_points *p, int64_t row, int32_t *columns,
                            double *values) {
   const int64_t at[3] = {row % p->side, row / p->side % p->side, row / p->side / p->side};
@@ -113,6 +120,7 @@ static void bench_pde_make(const bench_pde *pde, int64_t side, bench_matrix *m) 
   memset(m, 0, sizeof *m);
   (void)snprintf(m->name, sizeof m->name, "pde:%s:%lld", pde->name, (long long)side);
   m->rows = m->cols = side * side * (pde->axes == 3 ? side : 1);
+  bench_pde_fits(m, pde->full ? 27 : 2 * pde->axes + 1);
   m->row_ptr = (int32_t *)bench_allocate(m->rows + 1, sizeof *m->row_ptr);
   m->col_ind = (int32_t *)bench_allocate(m->rows * (pde->full ? 27 : 2 * pde->axes + 1),
                                          sizeof *m->col_ind);
@@ -130,8 +138,8 @@ static void bench_pde_make(const bench_pde *pde, int64_t side, bench_matrix *m) 
 
 /* ---- Elasticity: pde:elastic:SIDE -------------------------------------------------------- */
 
-/* A bar of 2 side x side x side trilinear elements, fixed at one end, with Poisson's ratio 0.3.
- */
+/* Writes the stiffness of an element. The bar has 2 side x side x side trilinear elements with
+ * Poisson's ratio 0.3, and is fixed at one end. */
 static void bench_element_stiffness(double k[24][24]) {
   const double nu = 0.3, mu = 1 / (2 * (1 + nu)), lame = nu / ((1 + nu) * (1 - 2 * nu));
   int q, a, b, i, j, l;
@@ -188,7 +196,7 @@ static void bench_elastic_node(const int64_t at[3], const int64_t elements[3], d
   }
 }
 
-/* *near: the six rigid body modes, column by column. */
+/* Makes the matrix, and sets *near to the six rigid body modes, column by column. */
 static void bench_elastic_make(int64_t side, bench_matrix *m, double **near) {
   const int64_t elements[3] = {2 * side, side, side};
   const int64_t nodes[3] = {2 * side, side + 1, side + 1}; /* without the fixed ones */
@@ -199,6 +207,7 @@ static void bench_elastic_make(int64_t side, bench_matrix *m, double **near) {
   memset(m, 0, sizeof *m);
   (void)snprintf(m->name, sizeof m->name, "pde:elastic:%lld", (long long)side);
   m->rows = m->cols = 3 * count;
+  bench_pde_fits(m, 81);
   m->row_ptr = (int32_t *)bench_allocate(m->rows + 1, sizeof *m->row_ptr);
   m->col_ind = (int32_t *)bench_allocate(81 * m->rows, sizeof *m->col_ind);
   m->values = (double *)bench_allocate(81 * m->rows, sizeof *m->values);
@@ -244,8 +253,8 @@ static const char *const bench_precondition_usual[] = {
 static const char *const bench_preconditioner_names[] = {
     "none", "jacobi", "block-jacobi", "", "chebyshev", "fsai", "amg", "amg-single"};
 
-/* One solve; 0: it failed. seconds[]: of the set-up, of the solve, and of all processors
- * together, which other programs change less. */
+/* Solves once. Returns 0 if that failed. Sets seconds[] to those of the set-up, of the solve,
+ * and of all processors together, which other programs change less. */
 static int bench_precondition_run(merbit_context *context, const bench_options *o,
                                   const bench_matrix *a, const double *near, int kind,
                                   const double *b, double *x, double seconds[3],
@@ -296,8 +305,7 @@ static int bench_precondition_by_seconds(const void *a, const void *b) {
   return (left[0] + left[1] > right[0] + right[1]) - (left[0] + left[1] < right[0] + right[1]);
 }
 
-/* All kinds on one system: prints and writes a line each. Returns how many answers were wrong.
- */
+/* Prints and writes a line for each kind on one system. Returns how many answers were wrong. */
 static int bench_precondition_system(merbit_context *context, const bench_options *o,
                                      const bench_matrix *a, const double *near,
                                      bench_json *json) {
@@ -381,10 +389,10 @@ static int bench_pde_find(const char *spec, bench_matrix *m, double **near) {
       return 1;
     }
   }
-  bench_die("%s: there is no such system; bench --help lists them", spec);
+  bench_die("%s: there is no such system; bench --help names them", spec);
 }
 
-/* Returns how many answers were wrong. */
+/* Runs all kinds on all systems. Returns how many answers were wrong. */
 static int bench_precondition_inputs(merbit_context *context, const bench_options *o,
                                      bench_json *json) {
   int i, wrong = 0;

@@ -215,11 +215,25 @@ def preconditioners(run):
     return markdown(["system", "unknowns", *(names.get(kind, kind) for kind in kinds)], list(rows.values()))
 
 
+def petsc_products(run):
+    """Times of PETSc's aij and the ratios of other types to it, a row a matrix and number of ranks."""
+    rows, kinds = {}, list(dict.fromkeys(result["type"] for result in run["results"]))
+    for result in run["results"]:
+        row = rows.setdefault((result["matrix"], result["ranks"]), [
+            result["matrix"], str(result["ranks"]) + " (more than processors)" * result["oversubscribed"]]
+            + ["-"] * len(kinds))
+        row[2 + kinds.index(result["type"])] = (three_digits(result["us"]) if result["type"] == kinds[0]
+                                                else f"{result['ratio']:.2f}")
+    return markdown(["matrix", "ranks", f"{kinds[0]}, us", *(f"{kind}, times as fast" for kind in kinds[1:])],
+                    list(rows.values()), 2)
+
+
 def kind_of(run):
     if run["results"] and run["results"][0].get("task") == "preconditioners":
         return preconditioners
     if run["program"] != "bench":
-        return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations}[run["program"]]
+        return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations,
+                "bench.sh": petsc_products}[run["program"]]
     names = {m["name"] for result in run["results"] for m in result["methods"]}
     return (solves if "task" in run["results"][0] else products if "auto" in names else kinds)
 
@@ -231,7 +245,10 @@ def ratios(run):
     inputs = {short(result["input"]) for result in run["results"] if "input" in result}
     name_of = short if len({case(name) for name in inputs}) < len(inputs) else case
     for result in run["results"]:
-        if "ratio" in result:
+        if "ranks" in result:
+            if result["type"] != run["results"][0]["type"]:
+                found.setdefault(result["type"], {})[f"{result['matrix']}, {result['ranks']} ranks"] = result["ratio"]
+        elif "ratio" in result:
             key = result.get("values", "f64")
             found.setdefault(key, {})[short(result["file"])] = result.get("least_ratio", result.get("ratio"))
         for method in result.get("methods", ()):

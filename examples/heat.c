@@ -18,6 +18,7 @@ typedef struct plate {
   int side;
   int32_t *row_ptr, *col_ind;
   double *values, *temperature, *before;
+  int stopped; /* 1: a solve ended without converging */
 } plate;
 
 /* Returns the index of the point at (x, y), or -1 if it is on the edge, which has no unknown.
@@ -71,6 +72,7 @@ static double plate_heat(const plate *p) {
   return sum / ((p->side + 1.0) * (p->side + 1.0));
 }
 
+/* Allocates the arrays. Returns 0 if there is no memory. */
 static int plate_make(plate *p) {
   const size_t points = (size_t)p->side * (size_t)p->side;
   p->row_ptr = (int32_t *)malloc((points + 1) * sizeof *p->row_ptr);
@@ -82,7 +84,7 @@ static int plate_make(plate *p) {
          p->temperature != NULL && p->before != NULL;
 }
 
-/* Solves `steps` time steps. Returns a merbit_status. */
+/* Solves `steps` time steps, or until a solve does not converge. */
 static merbit_status plate_cool(plate *p, merbit_context *context, int steps,
                                 merbit_preconditioner_kind kind) {
   const int32_t n = p->side * p->side;
@@ -100,7 +102,7 @@ static merbit_status plate_cool(plate *p, merbit_context *context, int steps,
   desc.expected_solves = steps;
   status = merbit_solver_create(context, &view, &desc, &solver);
   for (step = 1; step <= steps && status == MERBIT_OK; step++) {
-    if (step > 1) {
+    if (step > 1) { /* over the old values: the update follows */
       (void)plate_assemble(p);
       status = merbit_solver_update_values(solver, p->values, MERBIT_MEMORY_HOST);
     }
@@ -109,7 +111,8 @@ static merbit_status plate_cool(plate *p, merbit_context *context, int steps,
       status = merbit_solver_solve(solver, p->before, p->temperature, 1, NULL, 0, &result);
     }
     if (status == MERBIT_OK && result.stop != MERBIT_STOP_CONVERGED) {
-      (void)printf("step %d: %s\n", step, result.description);
+      (void)fprintf(stderr, "heat: step %d: %s\n", step, result.description);
+      p->stopped = 1;
       break;
     }
     if (status == MERBIT_OK) {
@@ -174,5 +177,5 @@ int main(int argc, char **argv) {
   free(p.values);
   free(p.temperature);
   free(p.before);
-  return status != MERBIT_OK;
+  return status != MERBIT_OK || p.stopped;
 }

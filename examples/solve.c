@@ -52,17 +52,18 @@ static int full_diagonal(const merbit_view *view) {
   for (row = 0; row < view->rows; row++) {
     int found = 0;
     int32_t k;
-    for (k = row_ptr[row]; k < row_ptr[row + 1] && values != NULL; k++) {
-      found |= col_ind[k] == row && values[k] != 0;
+    for (k = row_ptr[row]; k < row_ptr[row + 1]; k++) {
+      found |= col_ind[k] == row && (values == NULL || values[k] != 0);
     }
-    if (!found && values != NULL) {
+    if (!found) {
       return 0;
     }
   }
-  return values != NULL;
+  return 1;
 }
 
-/* Entry (i, j) and (j, i) alike, as products see it: A'u = A u for an uneven u. */
+/* Returns whether A is symmetric as far as a product shows it: A'u = A u for an uneven u; -1 if
+ * a call fails. */
 static int symmetric(job *j, const merbit_view *view) {
   merbit_plan_desc desc;
   merbit_plan *plan = NULL;
@@ -97,7 +98,7 @@ static int symmetric(job *j, const merbit_view *view) {
   return 1;
 }
 
-/* b = A times ones. */
+/* Sets b to A times a vector of ones. */
 static merbit_status make_load(job *j, const merbit_view *view) {
   merbit_plan_desc desc;
   merbit_plan *plan = NULL;
@@ -231,8 +232,8 @@ static int parse(job *j, int argc, char **argv) {
   for (i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--preconditioner") == 0 && i + 1 < argc) {
       j->preconditioner = PRECONDITIONERS - 1;
-      for (i++;
-           j->preconditioner >= 0 && strcmp(argv[i], preconditioners[j->preconditioner]);) {
+      i++;
+      while (j->preconditioner >= 0 && strcmp(argv[i], preconditioners[j->preconditioner])) {
         j->preconditioner--;
       }
       if (j->preconditioner < 0 || argv[i][0] == '\0') {

@@ -35,7 +35,10 @@ VALUE_TYPES = [
 ]
 
 # Types of vectors and sums.
-FLOAT_TYPES = [dict(suffix="f64", c="double"), dict(suffix="f32", c="float")]
+FLOAT_TYPES = [
+    dict(suffix="f64", c="double", abs="fabs"),
+    dict(suffix="f32", c="float", abs="fabsf"),
+]
 COMPLEX_TYPES = [
     dict(suffix="c64", c="mbi_c64"),
     dict(suffix="c128", c="mbi_c128"),
@@ -181,7 +184,7 @@ EPILOGUES = [
 
 
 def epilogues():
-    """What templates need of EPILOGUES: each expression as C, with the names that it has."""
+    """What templates need of EPILOGUES: each expression as C, with the names that it has. In results, abs is left."""
 
     def expression(text, function):
         return text and dict(
@@ -199,7 +202,7 @@ def epilogues():
             given=(result, *sums),
             vectors=names((result, *sums), "v"),
             scalars=names((result, *sums), "s"),
-            result={t["suffix"]: expression(result, "fabsf" if t["c"] == "float" else "fabs") for t in FLOAT_TYPES},
+            result=expression(result, "abs"),
             sums=[expression(s, "fabs") for s in sums],
         )
         for name, result, sums in EPILOGUES
@@ -319,6 +322,11 @@ def powers_of_five(first=-364, last=308, step=28):
     return [[base >> shift & ((1 << 64) - 1) for shift in (128, 64, 0)] for base in bases]
 
 
+def pairs(types, rows):
+    """Each type with each row's keys, for `each` of both."""
+    return [dict(t, **row) for t in types for row in rows]
+
+
 def context():
     return dict(
         version=VERSION,
@@ -340,6 +348,7 @@ def context():
         # Instances of the host loops: offset type x value type.
         offset_types=[dict(suffix="i32", c="int32_t"), dict(suffix="i64", c="int64_t")],
         float_types=FLOAT_TYPES,
+        pairs=pairs,
         complex_types=COMPLEX_TYPES,
         mixed_types=MIXED_TYPES,
         epilogues=epilogues(),

@@ -1,72 +1,190 @@
 /* -ksp_type merbit: a whole solve by merbit's CG, BiCGSTAB or GMRES. Its preconditioner is the
- * PC of the KSP, which must be one that merbit has as well. */
+ * PC of the KSP, which must be one that merbit has as well. With a GPU the whole solve runs
+ * there: b goes in, x comes out. */
 #include "merbit_petsc.h"
 #include <petsc/private/kspimpl.h> /* a KSP type fills the record of the KSP */
 
+#define SOLVES_EXPECTED 10 /* of one KSP with the same structure */
+
 typedef struct {
-  merbit_solver_desc desc; /* what the options say */
-  merbit_petsc_solver solver;
-  double *history; /* the residuals of the last solve */
+  merbit_solver_desc desc;    /* what the options say */
+  merbit_petsc_recipe recipe; /* of the preconditioner */
+  merbit_solver *solver;      /* NULL before the first solve */
+  merbit_solver_desc made;    /* of which the solver was made, with the recipe below */
+  merbit_petsc_recipe made_with;
+  merbit_petsc_stamp stamp;
+  merbit_solver_result result; /* of the last solve */
+  double *history;             /* its residuals */
 } ksp_merbit;
 
 static PetscErrorCode set_from_options(KSP ksp, PetscOptionItems *PetscOptionsObject) {
-  ksp_merbit *k = (ksp_merbit *)ksp->data;
+  static const char *const methods[] = {"cg", "bicgstab",
+                                        "gmres"}; /* from MERBIT_SOLVER_CG on */
+  merbit_solver_desc *desc = &((ksp_merbit *)ksp->data)->desc;
+  PetscInt number = (PetscInt)desc->method - MERBIT_SOLVER_CG, cycle = desc->restart;
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "merbit's solvers");
-  PetscCall(merbit_petsc_solver_options(PetscOptionsObject, "-ksp_merbit_method",
-                                        "-ksp_merbit_restart", &k->desc));
+  PetscCall(PetscOptionsEList("-ksp_merbit_method", "Method of the solve", "docs/petsc.md",
+                              methods, 3, methods[number], &number, NULL));
+  PetscCall(PetscOptionsRangeInt("-ksp_merbit_restart", "Iterations of a cycle of GMRES",
+                                 "docs/petsc.md", cycle, &cycle, NULL, 1, 512));
   PetscOptionsHeadEnd();
+  desc->method = (merbit_solver_method)(MERBIT_SOLVER_CG + number);
+  desc->restart = (int)cycle;
   PetscFunctionReturn(0);
 }
 
-/* Writes to desc the preconditioner that the PC of the KSP stands for. */
-static PetscErrorCode take_preconditioner(KSP ksp, Mat A, Mat P, merbit_solver_desc *desc) {
+/* ---- The preconditioner ------------------------------------------------------------------- */
+
+/* Writes to *desc what the PC stands for. */
+static PetscErrorCode read_pc(PC pc, merbit_preconditioner_desc *desc) {
   PCJacobiType diagonal = PC_JACOBI_DIAGONAL;
-  PetscBool none, jacobi, blocks, absolute = PETSC_FALSE;
-  PetscInt size = 0;
+  PetscBool none, jacobi, blocks, ours, absolute = PETSC_FALSE;
   PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, &none));
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCPBJACOBI, &blocks));
+  PetscCall(PetscMemzero(desc, sizeof *desc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCNONE, &none));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCJACOBI, &jacobi));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCPBJACOBI, &blocks));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, "merbit", &ours));
   if (jacobi) {
-    PetscCall(PCJacobiGetType(ksp->pc, &diagonal));
-    PetscCall(PCJacobiGetUseAbs(ksp->pc, &absolute));
+    PetscCall(PCJacobiGetType(pc, &diagonal));
+    PetscCall(PCJacobiGetUseAbs(pc, &absolute));
   }
-  PetscCheck(
-      (none || jacobi || blocks) && diagonal == PC_JACOBI_DIAGONAL && !absolute,
-      PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
-      "-ksp_type merbit solves with -pc_type none, jacobi (the plain diagonal) or pbjacobi, "
-      "but the preconditioner is %s; choose one of these, or PETSc's KSP",
-      ((PetscObject)ksp->pc)->type_name);
-  PetscCheck(none || A == P, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
+  PetscCheck((none || jacobi || blocks || ours) && diagonal == PC_JACOBI_DIAGONAL && !absolute,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "-ksp_type merbit solves with -pc_type merbit, none, jacobi (the plain diagonal) "
+             "or pbjacobi, but the preconditioner is %s; choose one of these, or PETSc's KSP",
+             ((PetscObject)pc)->type_name);
+  if (ours) {
+    PetscCall(merbit_petsc_lend_pc(pc, desc));
+  } else {
+    desc->kind = blocks   ? MERBIT_PRECONDITIONER_BLOCK_JACOBI
+                 : jacobi ? MERBIT_PRECONDITIONER_JACOBI
+                          : MERBIT_PRECONDITIONER_NONE;
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Writes to k->recipe the preconditioner that the PC of the KSP stands for. */
+static PetscErrorCode take_preconditioner(KSP ksp, Mat A, Mat P) {
+  merbit_petsc_recipe *recipe = &((ksp_merbit *)ksp->data)->recipe;
+  const MPI_Comm comm = PetscObjectComm((PetscObject)ksp);
+  merbit_preconditioner_desc desc;
+  MatNullSpace kernel;
+  PetscFunctionBegin;
+  PetscCall(read_pc(ksp->pc, &desc));
+  PetscCheck(desc.kind == MERBIT_PRECONDITIONER_NONE || A == P, comm, PETSC_ERR_SUP,
              "-ksp_type merbit makes its preconditioner from the matrix of the system, but "
              "KSPSetOperators gave another one for it; give the same matrix twice");
-  if (blocks) {
-    PetscCall(MatGetBlockSize(A, &size));
-    PetscCheck(
-        size <= 32, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
-        "merbit has blocks of up to 32 rows for pbjacobi, but the block size of the matrix "
-        "is %" PetscInt_FMT,
-        size);
-  }
-  desc->preconditioner = blocks   ? MERBIT_PRECONDITIONER_BLOCK_JACOBI
-                         : jacobi ? MERBIT_PRECONDITIONER_JACOBI
-                                  : MERBIT_PRECONDITIONER_NONE;
-  desc->block_size = (int)size;
+  PetscCall(merbit_petsc_recipe_for(A, &desc, recipe));
+  PetscCall(MatGetNullSpace(A, &kernel));
+  PetscCheck(!kernel || (recipe->desc.singular && desc.kind != MERBIT_PRECONDITIONER_NONE),
+             comm, PETSC_ERR_SUP,
+             "The matrix has a null space attached; -ksp_type merbit removes the constant "
+             "vector alone, and with a preconditioner only. Use PETSc's KSP, or for the "
+             "constant vector -pc_type jacobi");
   PetscFunctionReturn(0);
 }
 
+/* -pc_type merbit makes nothing of its own for this KSP, which is set up before its PC. */
 static PetscErrorCode set_up(KSP ksp) {
-  MatNullSpace kernel;
+  merbit_preconditioner_desc desc;
+  PetscBool ours;
   Mat A;
+  PC pc;
   PetscFunctionBegin;
   PetscCall(KSPGetOperators(ksp, &A, NULL));
-  PetscCall(merbit_petsc_solver_check((PetscObject)ksp, A));
-  PetscCall(MatGetNullSpace(A, &kernel));
-  PetscCheck(
-      !kernel, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
-      "-ksp_type merbit does not remove a null space, but the matrix has one attached; use "
-      "PETSc's KSP");
+  PetscCall(merbit_petsc_check_matrix((PetscObject)ksp, A));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, "merbit", &ours));
+  if (ours) {
+    PetscCall(merbit_petsc_lend_pc(pc, &desc));
+  }
+  PetscFunctionReturn(0);
+}
+
+/* ---- Solves ------------------------------------------------------------------------------- */
+
+/* Makes the solver of the matrix that the view shows. */
+static PetscErrorCode make(ksp_merbit *k, Mat A, const merbit_solver_desc *desc,
+                           const merbit_view *view) {
+  merbit_petsc_recipe whole = k->recipe;
+  merbit_solver_desc with = *desc;
+  merbit_status status;
+  double *vectors;
+  PetscFunctionBegin;
+  merbit_solver_destroy(k->solver);
+  k->made = *desc;
+  k->made_with = k->recipe;
+  PetscCall(merbit_petsc_recipe_open(A, &whole, &vectors));
+  with.preconditioner = whole.desc.kind;
+  with.precondition = whole.desc.kind == MERBIT_PRECONDITIONER_NONE ? NULL : &whole.desc;
+  status = merbit_solver_create(merbit_petsc.solvers, view, &with, &k->solver);
+  PetscCall(PetscFree(vectors));
+  MERBIT_PETSC_CALL(merbit_petsc.solvers, status);
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode update(ksp_merbit *k, const merbit_view *view) {
+  PetscFunctionBegin;
+  MERBIT_PETSC_CALL(merbit_petsc.solvers,
+                    merbit_solver_update_values(k->solver, view->values, MERBIT_MEMORY_HOST));
+  PetscFunctionReturn(0);
+}
+
+/* Makes the solver fit the description, and the values and structure that A has now. */
+static PetscErrorCode refresh(ksp_merbit *k, Mat A, const merbit_solver_desc *desc) {
+  merbit_petsc_change change;
+  merbit_view view;
+  PetscErrorCode code = 0;
+  PetscBool same, same_recipe;
+  PetscFunctionBegin;
+  PetscCall(merbit_petsc_open_solvers());
+  PetscCall(merbit_petsc_open_csr(A, &k->stamp, &view, &change));
+  PetscCall(PetscMemcmp(&k->made, desc, sizeof *desc, &same));
+  PetscCall(PetscMemcmp(&k->made_with, &k->recipe, sizeof k->recipe, &same_recipe));
+  if (!k->solver || !same || !same_recipe || change == CHANGED_STRUCTURE) {
+    code = make(k, A, desc, &view);
+  } else if (change == CHANGED_VALUES) {
+    code = update(k, &view);
+  }
+  PetscCall(merbit_petsc_close_csr(A, &view));
+  if (code) { /* it may have some of the new values */
+    merbit_solver_destroy(k->solver);
+    k->solver = NULL;
+  }
+  PetscCall(code);
+  PetscFunctionReturn(0);
+}
+
+/* Solves A x = b from x, or from 0 if the guess of the KSP is zero. */
+static PetscErrorCode solve_system(KSP ksp, Mat A, Vec b, Vec x) {
+  ksp_merbit *k = (ksp_merbit *)ksp->data;
+  merbit_solver_desc desc = k->desc;
+  const PetscScalar *b_array;
+  PetscScalar *x_array;
+  merbit_status status;
+  MatInfo info;
+  PetscFunctionBegin;
+  desc.tolerance = (double)ksp->rtol;
+  desc.max_iterations = (int)ksp->max_it;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.expected_solves = SOLVES_EXPECTED;
+  PetscCall(PetscLogEventBegin(merbit_petsc.solve, A, b, x, 0));
+  PetscCall(refresh(k, A, &desc));
+  PetscCall(VecGetArrayRead(b, &b_array));
+  PetscCall(VecGetArray(x, &x_array));
+  status = merbit_solver_solve(k->solver, b_array, x_array, ksp->guess_zero ? 0 : 1, k->history,
+                               (int)ksp->max_it + 1, &k->result);
+  PetscCall(VecRestoreArray(x, &x_array));
+  PetscCall(VecRestoreArrayRead(b, &b_array));
+  MERBIT_PETSC_CALL(merbit_petsc.solvers, status);
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &info)); /* of the flops, those of the products */
+  PetscCall(PetscLogFlops((desc.method == MERBIT_SOLVER_BICGSTAB ? 4 : 2) * info.nz_used *
+                          k->result.iterations));
+  PetscCall(PetscLogEventEnd(merbit_petsc.solve, A, b, x, 0));
+  PetscCall(
+      PetscInfo(A, "merbit: %s; %s\n", k->result.description, k->result.plan_description));
   PetscFunctionReturn(0);
 }
 
@@ -79,7 +197,7 @@ static KSPConvergedReason reason_of(merbit_stop stop) {
 
 static PetscErrorCode solve(KSP ksp) {
   ksp_merbit *k = (ksp_merbit *)ksp->data;
-  const merbit_solver_result *result = &k->solver.result;
+  const merbit_solver_result *result = &k->result;
   PetscReal norm;
   PetscInt i;
   Mat A, P;
@@ -91,15 +209,11 @@ static PetscErrorCode solve(KSP ksp) {
              PETSC_ERR_ARG_OUTOFRANGE, "-ksp_max_it %" PetscInt_FMT " is too large for merbit",
              ksp->max_it);
   PetscCall(KSPGetOperators(ksp, &A, &P));
-  PetscCall(take_preconditioner(ksp, A, P, &k->desc));
-  k->desc.tolerance = (double)ksp->rtol;
-  k->desc.max_iterations = (int)ksp->max_it;
+  PetscCall(take_preconditioner(ksp, A, P));
   PetscCall(PetscFree(k->history));
   PetscCall(PetscMalloc1(ksp->max_it + 1, &k->history));
   PetscCall(VecNorm(ksp->vec_rhs, NORM_2, &norm));
-  PetscCall(merbit_petsc_solver_solve(&k->solver, A, &k->desc, ksp->vec_rhs, ksp->vec_sol,
-                                      PetscNot(ksp->guess_zero), k->history,
-                                      (int)ksp->max_it + 1));
+  PetscCall(solve_system(ksp, A, ksp->vec_rhs, ksp->vec_sol));
   for (i = 0; i <= (PetscInt)result->iterations; i++) {
     PetscCall(KSPLogResidualHistory(ksp, norm * (PetscReal)k->history[i]));
     PetscCall(KSPMonitor(ksp, i, norm * (PetscReal)k->history[i]));
@@ -110,16 +224,26 @@ static PetscErrorCode solve(KSP ksp) {
   PetscFunctionReturn(0);
 }
 
+/* Prints how the last solve went, and the plan's line. */
 static PetscErrorCode view(KSP ksp, PetscViewer viewer) {
+  static const char *const names[] = {"not chosen", "CG", "BiCGSTAB", "GMRES"};
+  const ksp_merbit *k = (const ksp_merbit *)ksp->data;
+  PetscBool ascii;
   PetscFunctionBegin;
-  PetscCall(merbit_petsc_solver_view(&((ksp_merbit *)ksp->data)->solver, viewer));
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (ascii && k->solver) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  merbit's %s: %s\n", names[k->desc.method],
+                                     k->result.description));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  products: %s\n", k->result.plan_description));
+  }
   PetscFunctionReturn(0);
 }
 
 static PetscErrorCode reset(KSP ksp) {
   ksp_merbit *k = (ksp_merbit *)ksp->data;
   PetscFunctionBegin;
-  PetscCall(merbit_petsc_solver_reset(&k->solver));
+  merbit_solver_destroy(k->solver);
+  k->solver = NULL;
   PetscCall(PetscFree(k->history));
   PetscFunctionReturn(0);
 }

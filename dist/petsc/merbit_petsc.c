@@ -109,6 +109,33 @@ PetscErrorCode merbit_petsc_close_csr(Mat A, merbit_view *view) {
   PetscFunctionReturn(0);
 }
 
+/* Refuses a matrix that the KSP or PC `object` cannot solve with. */
+PetscErrorCode merbit_petsc_check_matrix(PetscObject object, Mat A) {
+  const char *type;
+  PetscMPIInt size;
+  PetscInt rows, cols;
+  PetscBool fits;
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  PetscCheck(
+      size == 1, PetscObjectComm(object), PETSC_ERR_SUP,
+      "merbit solves and preconditions within one process, but the matrix is spread over %d; "
+      "use it for the local blocks: -ksp_type cg -pc_type bjacobi -sub_pc_type merbit",
+      size);
+  PetscCall(MatGetType(A, &type));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &fits));
+  PetscCheck(fits, PetscObjectComm(object), PETSC_ERR_SUP,
+             "merbit solves with matrices of type " MATSEQAIJ " and those derived from it, but "
+             "this one is %s; use -mat_type aij",
+             type);
+  PetscCall(MatGetSize(A, &rows, &cols));
+  PetscCheck(rows == cols, PetscObjectComm(object), PETSC_ERR_ARG_SIZ,
+             "merbit solves with square matrices, but this one has %" PetscInt_FMT " rows and "
+             "%" PetscInt_FMT " columns",
+             rows, cols);
+  PetscFunctionReturn(0);
+}
+
 /* ---- Loading ----------------------------------------------------------------------------- */
 
 static PetscErrorCode finalize(void) {

@@ -52,6 +52,7 @@ PETSC_INTERN PetscErrorCode merbit_petsc_open_csr(Mat A, merbit_petsc_stamp *sta
                                                   merbit_view *view,
                                                   merbit_petsc_change *change);
 PETSC_INTERN PetscErrorCode merbit_petsc_close_csr(Mat A, merbit_view *view);
+PETSC_INTERN PetscErrorCode merbit_petsc_check_matrix(PetscObject object, Mat A);
 
 /* product.c: the products of a sequential matrix */
 PETSC_INTERN PetscErrorCode merbit_petsc_take_products(Mat A);
@@ -60,26 +61,19 @@ PETSC_INTERN PetscErrorCode merbit_petsc_return_products(Mat A);
 /* aij.c: the types of matrices */
 PETSC_INTERN PetscErrorCode merbit_petsc_register_types(void);
 
-/* A merbit_solver for a sequential matrix, remade as far as the matrix changes. */
+/* The parts of a preconditioner that are not entries of the matrix. */
 typedef struct {
-  merbit_solver *solver;
-  merbit_solver_desc desc; /* of which the solver was made */
-  merbit_petsc_stamp stamp;
-  merbit_solver_result result; /* of the last solve */
-} merbit_petsc_solver;
+  merbit_preconditioner_desc desc; /* near_nullspace is set only while it is made */
+  PetscObjectId near_nullspace;    /* the MatNullSpace whose vectors AMG takes, or 0 */
+} merbit_petsc_recipe;
 
-/* solver.c: solves with a sequential matrix */
-PETSC_INTERN PetscErrorCode merbit_petsc_solver_options(PetscOptionItems *PetscOptionsObject,
-                                                        const char *method, const char *restart,
-                                                        merbit_solver_desc *desc);
-PETSC_INTERN PetscErrorCode merbit_petsc_solver_check(PetscObject object, Mat A);
-PETSC_INTERN PetscErrorCode merbit_petsc_solver_solve(merbit_petsc_solver *s, Mat A,
-                                                      const merbit_solver_desc *desc, Vec b,
-                                                      Vec x, PetscBool start_from_x,
-                                                      double *history, int history_size);
-PETSC_INTERN PetscErrorCode merbit_petsc_solver_view(const merbit_petsc_solver *s,
-                                                     PetscViewer viewer);
-PETSC_INTERN PetscErrorCode merbit_petsc_solver_reset(merbit_petsc_solver *s);
+/* pc.c: merbit's preconditioners, also for the solvers in ksp.c */
+PETSC_INTERN PetscErrorCode merbit_petsc_recipe_for(Mat A,
+                                                    const merbit_preconditioner_desc *desc,
+                                                    merbit_petsc_recipe *recipe);
+PETSC_INTERN PetscErrorCode merbit_petsc_recipe_open(Mat A, merbit_petsc_recipe *recipe,
+                                                     double **vectors);
+PETSC_INTERN PetscErrorCode merbit_petsc_lend_pc(PC pc, merbit_preconditioner_desc *desc);
 
 /* ksp.c and pc.c: the type "merbit" of each */
 PETSC_INTERN PetscErrorCode merbit_petsc_create_ksp(KSP ksp);

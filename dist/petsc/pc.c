@@ -1,71 +1,267 @@
-/* -pc_type merbit: a solve by merbit as a preconditioner, for -ksp_type preonly, richardson or
- * fgmres, or for the local blocks of bjacobi and asm. */
+/* -pc_type merbit: merbit's preconditioners, z = M^-1 r, for PETSc's KSP and for -ksp_type
+ * merbit. With a GPU M is there; r is copied to it and z back. */
 #include "merbit_petsc.h"
 #include <petsc/private/pcimpl.h> /* a PC type fills the record of the PC */
 
 typedef struct {
-  merbit_solver_desc desc; /* what the options say */
-  merbit_petsc_solver solver;
+  merbit_preconditioner_desc desc; /* what the options say */
+  PetscBool in_solve;         /* a KSP of type merbit makes its own M from the description */
+  merbit_petsc_recipe recipe; /* of which M was made */
+  merbit_petsc_stamp stamp;
+  merbit_preconditioner *M; /* NULL before the first set-up or application */
+  merbit_buffer *r, *z;     /* copies of the vectors where M computes; the CPU needs none */
 } pc_merbit;
 
+static const char *const names[] = {"amg", "chebyshev", "fsai", "jacobi", "bjacobi"};
+static const merbit_preconditioner_kind kinds[] = {
+    MERBIT_PRECONDITIONER_AMG, MERBIT_PRECONDITIONER_CHEBYSHEV, MERBIT_PRECONDITIONER_FSAI,
+    MERBIT_PRECONDITIONER_JACOBI, MERBIT_PRECONDITIONER_BLOCK_JACOBI};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static PetscInt index_of(merbit_preconditioner_kind kind) {
+  PetscInt k = 0;
+  while (kinds[k] != kind) {
+    k++;
+  }
+  return k;
+}
+
 static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObject) {
-  static const char *const kinds[] = {"none", "jacobi",
-                                      "block_jacobi"}; /* merbit_preconditioner_kind */
-  pc_merbit *p = (pc_merbit *)pc->data;
-  PetscInt kind = (PetscInt)p->desc.preconditioner, most = p->desc.max_iterations;
-  PetscReal tolerance = (PetscReal)p->desc.tolerance;
+  merbit_preconditioner_desc *desc = &((pc_merbit *)pc->data)->desc;
+  PetscInt kind = index_of(desc->kind), degree = desc->degree;
+  PetscBool single = (PetscBool)desc->single;
   PetscFunctionBegin;
-  PetscOptionsHeadBegin(PetscOptionsObject, "merbit's solvers as a preconditioner");
-  PetscCall(merbit_petsc_solver_options(PetscOptionsObject, "-pc_merbit_method",
-                                        "-pc_merbit_restart", &p->desc));
-  PetscCall(PetscOptionsEList("-pc_merbit_preconditioner", "Preconditioner of the solve",
-                              "docs/petsc.md", kinds, 3, kinds[kind], &kind, NULL));
-  PetscCall(PetscOptionsReal("-pc_merbit_rtol", "Relative residual to reach", "docs/petsc.md",
-                             tolerance, &tolerance, NULL));
-  PetscCall(PetscOptionsBoundedInt("-pc_merbit_max_it", "Most iterations of a solve",
-                                   "docs/petsc.md", most, &most, NULL, 1));
+  PetscOptionsHeadBegin(PetscOptionsObject, "merbit's preconditioners");
+  PetscCall(PetscOptionsEList("-pc_merbit_type", "Kind of preconditioner", "docs/petsc.md",
+                              names, KINDS, names[kind], &kind, NULL));
+  PetscCall(PetscOptionsRangeInt("-pc_merbit_degree", "Degree of chebyshev; 0: 4",
+                                 "docs/petsc.md", degree, &degree, NULL, 0, 32));
+  PetscCall(PetscOptionsBool("-pc_merbit_single", "Compute M in single precision",
+                             "docs/petsc.md", single, &single, NULL));
   PetscOptionsHeadEnd();
-  p->desc.preconditioner = (merbit_preconditioner_kind)kind;
-  p->desc.tolerance = (double)tolerance;
-  p->desc.max_iterations = (int)most;
+  desc->kind = kinds[kind];
+  desc->degree = (int)degree;
+  desc->single = single;
+  PetscFunctionReturn(0);
+}
+
+/* ---- What M is made from ------------------------------------------------------------------ */
+
+/* Writes to *recipe the options, and what A knows of its unknowns and of its null space. */
+PetscErrorCode merbit_petsc_recipe_for(Mat A, const merbit_preconditioner_desc *desc,
+                                       merbit_petsc_recipe *recipe) {
+  MatNullSpace kernel, near;
+  PetscBool constant = PETSC_FALSE;
+  PetscInt size, others = 0;
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(recipe, sizeof *recipe));
+  recipe->desc = *desc;
+  recipe->desc.deterministic = merbit_petsc.deterministic;
+  PetscCall(MatGetNullSpace(A, &kernel));
+  if (kernel) {
+    PetscCall(MatNullSpaceGetVecs(kernel, &constant, &others, NULL));
+  }
+  recipe->desc.singular = constant && others == 0;
+  if (desc->kind == MERBIT_PRECONDITIONER_AMG ||
+      desc->kind == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+    PetscCall(MatGetBlockSize(A, &size));
+    PetscCheck(
+        size <= 32, PETSC_COMM_SELF, PETSC_ERR_SUP,
+        "merbit's preconditioners have blocks of up to 32 rows, but the block size of the "
+        "matrix is %" PetscInt_FMT "; take one of single rows, such as jacobi",
+        size);
+    recipe->desc.block_size = size == 1 ? 0 : (int)size; /* 0: merbit's default */
+  }
+  PetscCall(MatGetNearNullSpace(A, &near));
+  if (desc->kind == MERBIT_PRECONDITIONER_AMG && near) {
+    PetscCall(PetscObjectGetId((PetscObject)near, &recipe->near_nullspace));
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Copies the near null space of A, if the recipe has one, to *vectors, which the caller frees.
+ */
+PetscErrorCode merbit_petsc_recipe_open(Mat A, merbit_petsc_recipe *recipe, double **vectors) {
+  MatNullSpace near;
+  const Vec *vecs;
+  PetscBool constant;
+  PetscInt rows, size, count, i, k;
+  double *column;
+  PetscFunctionBegin;
+  *vectors = NULL;
+  if (!recipe->near_nullspace) {
+    PetscFunctionReturn(0);
+  }
+  PetscCall(MatGetNearNullSpace(A, &near));
+  PetscCall(MatNullSpaceGetVecs(near, &constant, &count, &vecs));
+  PetscCall(MatGetSize(A, &rows, NULL));
+  PetscCall(PetscMalloc1((size_t)(count + constant) * (size_t)rows, vectors));
+  column = *vectors;
+  for (i = 0; constant && i < rows; i++) {
+    *column++ = 1;
+  }
+  for (k = 0; k < count; k++) {
+    const PetscScalar *values;
+    PetscCall(VecGetLocalSize(vecs[k], &size));
+    PetscCheck(size == rows, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
+               "A vector of the near null space has %" PetscInt_FMT " elements, but the matrix "
+               "%" PetscInt_FMT " rows",
+               size, rows);
+    PetscCall(VecGetArrayRead(vecs[k], &values));
+    for (i = 0; i < rows; i++) {
+      *column++ = (double)PetscRealPart(values[i]);
+    }
+    PetscCall(VecRestoreArrayRead(vecs[k], &values));
+  }
+  recipe->desc.near_nullspace_count = (int)(count + constant);
+  recipe->desc.near_nullspace = count + constant > 0 ? *vectors : NULL;
+  PetscFunctionReturn(0);
+}
+
+/* Gives a KSP of type merbit the options of the PC, which from then on makes no M unless it is
+ * applied. */
+PetscErrorCode merbit_petsc_lend_pc(PC pc, merbit_preconditioner_desc *desc) {
+  pc_merbit *p = (pc_merbit *)pc->data;
+  PetscFunctionBegin;
+  p->in_solve = PETSC_TRUE;
+  *desc = p->desc;
+  PetscFunctionReturn(0);
+}
+
+/* ---- The life of M ------------------------------------------------------------------------ */
+
+static PetscErrorCode forget(pc_merbit *p) {
+  PetscFunctionBegin;
+  merbit_preconditioner_destroy(p->M);
+  merbit_buffer_destroy(p->r);
+  merbit_buffer_destroy(p->z);
+  p->M = NULL;
+  p->r = p->z = NULL;
+  PetscFunctionReturn(0);
+}
+
+/* Makes M of the matrix that the view shows. */
+static PetscErrorCode make(pc_merbit *p, Mat A, const merbit_petsc_recipe *recipe,
+                           const merbit_view *view) {
+  const size_t bytes = (size_t)view->rows * sizeof(PetscScalar);
+  merbit_preconditioner_info info;
+  merbit_status status;
+  double *vectors;
+  PetscFunctionBegin;
+  PetscCall(forget(p));
+  p->recipe = *recipe;
+  PetscCall(merbit_petsc_recipe_open(A, &p->recipe, &vectors));
+  status = merbit_preconditioner_create(merbit_petsc.solvers, view, &p->recipe.desc, &p->M);
+  PetscCall(PetscFree(vectors));
+  p->recipe = *recipe;
+  MERBIT_PETSC_CALL(merbit_petsc.solvers, status);
+  (void)merbit_preconditioner_get_info(p->M, &info);
+  if (info.side == MERBIT_SIDE_CUDA) {
+    MERBIT_PETSC_CALL(merbit_petsc.solvers,
+                      merbit_buffer_create(merbit_petsc.solvers, bytes, &p->r));
+    MERBIT_PETSC_CALL(merbit_petsc.solvers,
+                      merbit_buffer_create(merbit_petsc.solvers, bytes, &p->z));
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Makes M fit the options, and the values and structure that A has now. */
+static PetscErrorCode refresh(pc_merbit *p, Mat A, const merbit_petsc_recipe *recipe,
+                              const merbit_view *view, merbit_petsc_change change) {
+  PetscBool same;
+  PetscFunctionBegin;
+  PetscCall(PetscMemcmp(&p->recipe, recipe, sizeof *recipe, &same));
+  if (!p->M || !same || change == CHANGED_STRUCTURE) {
+    PetscCall(PetscLogEventBegin(merbit_petsc.plan, A, 0, 0, 0));
+    PetscCall(make(p, A, recipe, view));
+    PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
+  } else if (change == CHANGED_VALUES) {
+    PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
+    MERBIT_PETSC_CALL(merbit_petsc.solvers, merbit_preconditioner_update_values(
+                                                p->M, view->values, MERBIT_MEMORY_HOST));
+    PetscCall(PetscLogEventEnd(merbit_petsc.update, A, 0, 0, 0));
+  }
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode set_up_now(PC pc) {
+  pc_merbit *p = (pc_merbit *)pc->data;
+  merbit_petsc_recipe recipe;
+  merbit_petsc_change change;
+  PetscErrorCode code;
+  merbit_view view;
+  PetscFunctionBegin;
+  PetscCall(merbit_petsc_open_solvers());
+  PetscCall(merbit_petsc_recipe_for(pc->pmat, &p->desc, &recipe));
+  PetscCall(merbit_petsc_open_csr(pc->pmat, &p->stamp, &view, &change));
+  code = refresh(p, pc->pmat, &recipe, &view, change);
+  PetscCall(merbit_petsc_close_csr(pc->pmat, &view));
+  if (code) {
+    PetscCall(forget(p)); /* it may have some of the new values */
+  }
+  PetscCall(code);
   PetscFunctionReturn(0);
 }
 
 static PetscErrorCode set_up(PC pc) {
-  pc_merbit *p = (pc_merbit *)pc->data;
-  PetscInt size = 0;
+  const pc_merbit *p = (const pc_merbit *)pc->data;
   PetscFunctionBegin;
-  PetscCall(merbit_petsc_solver_check((PetscObject)pc, pc->pmat));
-  if (p->desc.preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
-    PetscCall(MatGetBlockSize(pc->pmat, &size));
-    size = size == 1 ? 0 : size; /* no blocks are known: merbit's default */
+  PetscCall(merbit_petsc_check_matrix((PetscObject)pc, pc->pmat));
+  if (p->M || !p->in_solve) {
+    PetscCall(set_up_now(pc));
   }
-  p->desc.block_size = (int)size;
   PetscFunctionReturn(0);
 }
 
 static PetscErrorCode apply(PC pc, Vec r, Vec z) {
   pc_merbit *p = (pc_merbit *)pc->data;
+  const PetscScalar *r_array;
+  PetscScalar *z_array;
+  merbit_status status;
+  PetscInt rows;
   PetscFunctionBegin;
-  PetscCall(
-      merbit_petsc_solver_solve(&p->solver, pc->pmat, &p->desc, r, z, PETSC_FALSE, NULL, 0));
-  if (p->solver.result.stop == MERBIT_STOP_NOT_FINITE ||
-      p->solver.result.stop == MERBIT_STOP_BREAKDOWN) {
-    PetscCall(PCSetFailedReason(pc, PC_SUBPC_ERROR));
-    PetscCall(VecSetInf(z)); /* the KSP finds Inf, asks for the reason, and stops */
+  if (!p->M) {
+    PetscCall(set_up_now(pc));
   }
+  PetscCall(VecGetLocalSize(r, &rows));
+  PetscCall(VecGetArrayRead(r, &r_array));
+  PetscCall(VecGetArrayWrite(z, &z_array));
+  if (!p->r) {
+    status = merbit_preconditioner_apply(p->M, r_array, z_array, NULL);
+  } else {
+    const size_t bytes = (size_t)rows * sizeof(PetscScalar);
+    status = merbit_buffer_upload(p->r, 0, r_array, bytes);
+    status = status != MERBIT_OK
+                 ? status
+                 : merbit_preconditioner_apply(p->M, merbit_buffer_pointer(p->r),
+                                               merbit_buffer_pointer(p->z), NULL);
+    status = status != MERBIT_OK ? status : merbit_buffer_download(p->z, 0, z_array, bytes);
+  }
+  PetscCall(VecRestoreArrayWrite(z, &z_array));
+  PetscCall(VecRestoreArrayRead(r, &r_array));
+  MERBIT_PETSC_CALL(merbit_petsc.solvers, status);
   PetscFunctionReturn(0);
 }
 
 static PetscErrorCode view(PC pc, PetscViewer viewer) {
+  const pc_merbit *p = (const pc_merbit *)pc->data;
+  char line[1024];
+  PetscBool ascii;
   PetscFunctionBegin;
-  PetscCall(merbit_petsc_solver_view(&((pc_merbit *)pc->data)->solver, viewer));
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (ascii && p->M) {
+    merbit_preconditioner_describe(p->M, line, sizeof line);
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  merbit's %s\n", line));
+  } else if (ascii) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  merbit's %s%s\n", names[index_of(p->desc.kind)],
+                                     p->in_solve ? ", part of merbit's solve" : ""));
+  }
   PetscFunctionReturn(0);
 }
 
 static PetscErrorCode reset(PC pc) {
   PetscFunctionBegin;
-  PetscCall(merbit_petsc_solver_reset(&((pc_merbit *)pc->data)->solver));
+  PetscCall(forget((pc_merbit *)pc->data));
   PetscFunctionReturn(0);
 }
 
@@ -81,11 +277,7 @@ PetscErrorCode merbit_petsc_create_pc(PC pc) {
   pc_merbit *p;
   PetscFunctionBegin;
   PetscCall(PetscNew(&p));
-  p->desc.method = MERBIT_SOLVER_GMRES;
-  p->desc.restart = 30;
-  p->desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
-  p->desc.tolerance = 1e-5; /* PETSc's default of a KSP */
-  p->desc.max_iterations = 10000;
+  p->desc.kind = MERBIT_PRECONDITIONER_AMG;
   pc->data = p;
   pc->ops->setfromoptions = set_from_options;
   pc->ops->setup = set_up;

@@ -150,9 +150,17 @@ static PetscErrorCode multiplier_make(Mat A, multiplier *m, int operation, Petsc
 
 /* Makes the plan of m fit the values and the structure that A has now. */
 static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation) {
+  PetscObjectState values, structure;
   merbit_petsc_change change;
   merbit_view view;
   PetscFunctionBegin;
+  if (m->tuned && !m->plan) { /* PETSc multiplies, until something changes */
+    PetscCall(PetscObjectStateGet((PetscObject)A, &values));
+    PetscCall(MatGetNonzeroState(A, &structure));
+    if (values == m->stamp.values && structure == m->stamp.structure) {
+      PetscFunctionReturn(0);
+    }
+  }
   PetscCall(merbit_petsc_open_csr(A, &m->stamp, &view, &change));
   if (change != CHANGED_NOTHING) {
     m->calls = 0;
@@ -205,12 +213,16 @@ static PetscErrorCode multiplier_multiply(multiplier *m, Vec x, Vec y, Vec z) {
   PetscFunctionReturn(0);
 }
 
+/* Returns whether the next product is one of the trial. */
+static int multiplier_in_trial(const multiplier *m) {
+  return m->plan && !merbit_petsc.deterministic && m->trial < TRIAL_WARM + 2 * TRIAL_TIMED;
+}
+
 /* Returns which side computes the next product. */
 static int multiplier_side(const multiplier *m) {
   const PetscInt timed = m->trial - TRIAL_WARM;
-  return !m->plan || (!merbit_petsc.deterministic && timed >= 0 && timed < TRIAL_TIMED)
-             ? BY_PETSC
-             : BY_MERBIT;
+  return !m->plan || (multiplier_in_trial(m) && timed >= 0 && timed < TRIAL_TIMED) ? BY_PETSC
+                                                                                   : BY_MERBIT;
 }
 
 /* Counts a product of the trial, and gives up the plan if that ends with it the slower. */
@@ -218,9 +230,6 @@ static PetscErrorCode multiplier_judge(multiplier *m, int operation, int side,
                                        PetscLogDouble seconds) {
   char sentence[128];
   PetscFunctionBegin;
-  if (!m->plan || merbit_petsc.deterministic || m->trial >= TRIAL_WARM + 2 * TRIAL_TIMED) {
-    PetscFunctionReturn(0);
-  }
   if (m->trial++ >= TRIAL_WARM) {
     m->fastest[side] = PetscMin(m->fastest[side], seconds);
   }
@@ -239,10 +248,10 @@ static PetscErrorCode multiplier_judge(multiplier *m, int operation, int side,
 /* Computes z = op(A) x or z = y + op(A) x, by merbit or by PETSc. */
 static PetscErrorCode multiply(Mat A, int product, Vec x, Vec y, Vec z) {
   const int operation = product < MULT_TRANSPOSE ? PLAIN : TRANSPOSED;
-  PetscLogDouble begin, end;
+  PetscLogDouble begin = 0, end;
   products *p;
   multiplier *m;
-  int side;
+  int side, in_trial;
   PetscFunctionBegin;
   PetscCall(products_of(A, &p));
   PetscCheck(p, PETSC_COMM_SELF, PETSC_ERR_PLIB, "This %s has lost its products",
@@ -250,7 +259,10 @@ static PetscErrorCode multiply(Mat A, int product, Vec x, Vec y, Vec z) {
   m = &p->by[operation];
   PetscCall(multiplier_refresh(A, m, operation));
   side = multiplier_side(m);
-  PetscCall(PetscTime(&begin));
+  in_trial = multiplier_in_trial(m);
+  if (in_trial) {
+    PetscCall(PetscTime(&begin));
+  }
   if (side == BY_MERBIT) {
     PetscCall(PetscLogEventBegin(merbit_petsc.multiply, A, x, z, 0));
     PetscCall(multiplier_multiply(m, x, y, z));
@@ -260,8 +272,10 @@ static PetscErrorCode multiply(Mat A, int product, Vec x, Vec y, Vec z) {
   } else {
     PetscCall(((mult_function)p->base[product])(A, x, z));
   }
-  PetscCall(PetscTime(&end));
-  PetscCall(multiplier_judge(m, operation, side, end - begin));
+  if (in_trial) {
+    PetscCall(PetscTime(&end));
+    PetscCall(multiplier_judge(m, operation, side, end - begin));
+  }
   PetscFunctionReturn(0);
 }
 

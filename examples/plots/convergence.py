@@ -12,8 +12,12 @@ import matplotlib.pyplot as plt
 from plot import save  # which sets Matplotlib up
 
 
-def draw(runs, title):
-    """All curves of all files against the iteration, on a logarithmic scale, and the targets."""
+# Iterations far along a logarithmic axis lie closer together than a pixel.
+plt.rcParams["path.simplify_threshold"] = 0.5
+
+
+def draw(runs, title, logarithmic=False):
+    """All curves of all files against the iteration, on a logarithmic scale, and the targets. `logarithmic`: iterations, too."""
     figure, axes = plt.subplots(figsize=(7, 4))
     for run in runs:
         for curve in run["curves"]:
@@ -26,6 +30,9 @@ def draw(runs, title):
     axes.set_ylabel(runs[0]["y_label"])
     axes.set_title(title or runs[0]["title"])
     axes.legend()
+    if logarithmic:
+        axes.set_xscale("log")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1))  # there is no room among the curves
     return figure
 
 

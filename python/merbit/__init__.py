@@ -25,7 +25,8 @@ from ._errors import (
     Status,
     TooLargeError,
 )
-from ._matrix import Epilogue, Matrix, Operators, PlanInfo, csr
+from ._matrix import Epilogue, Matrix, Operators, PlanInfo, PlanMemory, csr
+from ._precondition import Preconditioner, PreconditionerInfo
 from ._solve import EigenInfo, PageRankInfo, SolveInfo, bicgstab, cg, eigsh, gmres, pagerank
 from ._core import version
 
@@ -55,6 +56,9 @@ __all__ = [
     "Operators",
     "PageRankInfo",
     "PlanInfo",
+    "PlanMemory",
+    "Preconditioner",
+    "PreconditionerInfo",
     "SolveInfo",
     "Status",
     "TooLargeError",

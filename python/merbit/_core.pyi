@@ -1,10 +1,11 @@
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 def version() -> str: ...
 def statuses() -> list[tuple[str, int, str]]: ...
 def inspect(array: Any, name: str, /) -> tuple[str, int, tuple[int, ...], tuple[int, ...]]: ...
 def import_cubins(path: str, cache_dir: Optional[str], /) -> None: ...
 def register_exporter(kind: type, exporter: Callable[[Any], Any], /) -> None: ...
+def forecast(context: Context, view: View, **plan: Any) -> dict[str, Any]: ...
 def pagerank(
     context: Context,
     view: View,
@@ -118,13 +119,14 @@ class Solver:
         restart: int = 0,
         preconditioner: int = 0,
         block_size: int = 0,
-        apply: Optional[Callable[[int, int, int, int], object]] = None,
+        apply: Union[None, Preconditioner, Callable[[int, int, int, int], object]] = None,
         refine: bool = False,
         deterministic: bool = False,
         reorder: int = 0,
         expected_solves: int = 0,
         single: bool = False,
         singular: bool = False,
+        vectors: int = 0,
     ) -> None: ...
     def solve(
         self,
@@ -135,4 +137,31 @@ class Solver:
         progress: Optional[Callable[[int, float, float], object]],
         /,
     ) -> dict[str, Any]: ...
+    def solve_many(
+        self,
+        b: Any,
+        x: Any,
+        count: int,
+        start_from_x: bool,
+        progress: Optional[Callable[[int, float, float], object]],
+        /,
+    ) -> list[dict[str, Any]]: ...
     def update(self, view: View, /) -> None: ...
+
+class Preconditioner:
+    def __init__(
+        self,
+        context: Context,
+        view: View,
+        kind: int,
+        block_size: int = 0,
+        degree: int = 0,
+        near_nullspace: Any = None,
+        single: bool = False,
+        singular: bool = False,
+        deterministic: bool = False,
+    ) -> None: ...
+    def apply(self, r: Any, z: Any, stream: Optional[int], /) -> None: ...
+    def update(self, view: View, /) -> None: ...
+    def describe(self) -> str: ...
+    def info(self) -> dict[str, Any]: ...

@@ -95,6 +95,17 @@ class PlanInfo:
     host_bytes: int  # without the matrix's own arrays
 
 
+@dataclasses.dataclass(frozen=True)
+class PlanMemory:
+    """What a plan takes of memory at most: fields of merbit_plan_memory."""
+
+    device_bytes: int  # GPU memory that it holds
+    device_peak_bytes: int  # GPU memory while it is made
+    host_bytes: int  # without the matrix's own arrays
+    workspace_bytes: int  # more for each product at the same time
+    method: str  # of the methods that may be chosen the one that takes the most
+
+
 class Source:
     """What a matrix and its transposes share: arrays, plans and solvers."""
 
@@ -107,7 +118,7 @@ class Source:
         self.plans: dict[Any, _core.Plan] = {}
         self.recent: Optional[_core.Plan] = None
         self.products: dict[str, dict[type, Any]] = {operation: {} for operation in OPERATIONS}
-        self.solver: Optional[tuple[Any, threading.Lock, _core.Solver]] = None
+        self.solver: Optional[tuple[Any, threading.Lock, _core.Solver, Any]] = None
         self.libraries: set[Library] = set()  # those whose GPU arrays have been multiplied
         self.lock = threading.RLock()
 
@@ -129,14 +140,9 @@ class Source:
                 plan = _core.Plan(
                     self.context._core,
                     self.view,
-                    OPERATIONS[operation],
-                    vector_type=vector_type,
-                    host_vectors=host,
-                    vectors=vectors,
-                    vector_order=order,
                     epilogue=epilogue,
                     keep=(keep, self.options["operators"]),
-                    **{**self.options, "operators": self.operators()},
+                    **self.wish(operation, vector_type, host, vectors, order),
                 )
                 several = [k for k in self.plans if k[3] > 1]
                 if vectors > 1 and len(several) >= KEPT_PLANS:
@@ -144,6 +150,18 @@ class Source:
             self.plans[key] = plan
             self.recent = plan
             return plan
+
+    def wish(self, operation: str, vector_type: int, host: bool, vectors: int, order: int) -> dict[str, Any]:
+        """The arguments of a plan for such vectors, but for an epilogue."""
+        return {
+            **self.options,
+            "operators": self.operators(),
+            "operation": OPERATIONS[operation],
+            "vector_type": vector_type,
+            "host_vectors": host,
+            "vectors": vectors,
+            "vector_order": order,
+        }
 
     def operators(self) -> Optional[tuple[Any, ...]]:
         given: Optional[Operators] = self.options["operators"]
@@ -258,6 +276,17 @@ class Matrix:
         """What describe says, in numbers."""
         plan = self._source.home_plan()
         return PlanInfo(**{**plan.info(), "method": plan.describe().split()[0]})
+
+    def forecast(self, vectors: int = 1, *, host: bool = False, column_major: bool = False) -> PlanMemory:
+        """What the plan for products with so many vectors will take of memory at most. Neither makes nor compiles anything.
+        host: the vectors are in host memory, the matrix multiplies on a GPU."""
+        source = self._source
+        order = COLUMN_MAJOR if column_major or vectors <= 1 else ROW_MAJOR
+        memory = _core.forecast(
+            source.context._core, source.view, **source.wish(self._operation, source.vector_type, host, vectors, order)
+        )
+        names = {number: name for name, number in METHODS.items()}
+        return PlanMemory(**{**memory, "method": names.get(memory["method"], "many")})
 
     def __repr__(self) -> str:
         rows, cols = self.shape

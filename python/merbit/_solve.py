@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 from typing import Any, Callable, Mapping, Optional, Union
@@ -12,12 +13,14 @@ from . import _core
 from ._context import Context
 from ._errors import bad_argument, bad_type, not_supported
 from ._libraries import F32, F64, HOST, NAMES, NUMPY, Library, library_of
-from ._matrix import Matrix, Source, csr
+from ._matrix import MOST_VECTORS, Source
+from ._precondition import KINDS, Preconditioner, matrix_of, near_nullspace_of
 
 STOPS = ("converged", "cap", "cancelled", "not_finite", "stagnated", "breakdown")
 SOLVERS = {"cg": 1, "bicgstab": 2, "gmres": 3}
-PRECONDITIONERS = {None: 0, "jacobi": 1, "block_jacobi": 2, "chebyshev": 4, "fsai": 5, "amg": 6}
+PRECONDITIONERS: dict[Optional[str], int] = {None: 0, **KINDS}
 CALLBACK = 3
+OPTIONS = ("block_size", "degree", "near_nullspace", "single", "singular")  # of preconditioners with a name
 WHICH = {"LM": 0, "LA": 1, "SA": 2, "BE": 3}
 EIGEN_METHODS = {"lanczos": 0, "power": 1}
 Progress = Union[None, Callable[[int, float, float], object], Any]
@@ -48,7 +51,9 @@ class SolveInfo(_Info):
     backward_error: float
     recorded: int
     description: str
-    history: numpy.ndarray = dataclasses.field(repr=False)  # the estimated residual after 0, 1, ... iterations
+    history: numpy.ndarray = dataclasses.field(repr=False)  # the estimated residual after 0, 1, ... iterations; of
+    # several right-hand sides there is none
+    columns: tuple[SolveInfo, ...] = ()  # how each of several right-hand sides went; all else is of the worst of them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,28 +89,24 @@ def _callback(progress: Progress) -> Optional[Callable[[int, float, float], obje
     raise bad_type(f"progress is {progress!r}; it must be a function of (iteration, change, seconds) or a tqdm bar")
 
 
-def _matrix(A: Any, context: Optional[Context] = None) -> Matrix:
-    """A merbit.Matrix as it is; anything else by merbit.csr."""
-    if not isinstance(A, Matrix):
-        return csr(A, context=context)
-    if A._operation != "N":
-        raise not_supported(
-            "merbit solves with a matrix, not with its transpose A.T; make "
-            "merbit.csr of the transposed arrays, for example merbit.csr(S.T)"
-        )
-    return A
-
-
 # ---- Linear systems ----
 
 
-def _preconditioner(M: Any, source: Source, library: Library, device: int) -> Callable[[int, int, int, int], None]:
-    """Calls a preconditioner of Python's with arrays over merbit's vectors."""
+def _callback_of(M: Any, source: Source, library: Library, device: int) -> Any:
+    """What merbit applies for M: a preconditioner of its own, or a function that calls M with arrays over its vectors."""
+    if isinstance(M, Preconditioner):
+        if M.shape != source.parts.shape or M.dtype != numpy.dtype(NAMES[source.value_type]):
+            raise bad_argument(f"M is of {M.shape} and {M.dtype}, the matrix of {source.parts.shape} and {NAMES[source.value_type]}")
+        if M.context.device != source.context.device:
+            raise bad_argument("M and the matrix compute on different devices; make both with one context")
+        return M._core
     apply = M.matvec if hasattr(M, "matvec") else M
     if not callable(apply):
-        raise bad_type(
-            f'preconditioner is {M!r}; it must be None, "jacobi", '
-            '"block_jacobi", "chebyshev", "fsai", "amg", a function of r, or an object with matvec'
+        raise bad_type(f"M is {M!r}; it must be a merbit.Preconditioner, a function of r, or an object with matvec")
+    if device == HOST and source.context.device is not None:
+        raise not_supported(
+            "M is a function of Python's, which gets vectors where the solver computes, on the GPU, but b is in host memory; "
+            'pass b of CuPy or PyTorch, use a merbit.Preconditioner, or make the matrix with context=merbit.Context("cpu")'
         )
 
     def call(r: int, z: int, n: int, stream: int) -> None:
@@ -118,27 +119,31 @@ def _preconditioner(M: Any, source: Source, library: Library, device: int) -> Ca
 
 
 def _solver(
-    source: Source, method: int, options: dict[str, Any], library: Library, device: int
+    source: Source, method: int, options: dict[str, Any], M: Any, library: Library, device: int
 ) -> tuple[threading.Lock, _core.Solver]:
     """The solver that the matrix keeps, locked, if it fits; else a new one."""
-    preconditioner = options["preconditioner"]
-    known = preconditioner is None or isinstance(preconditioner, str)
-    # The solver that is kept holds its function, so that no other has the same identity.
-    named = {**options, "preconditioner": preconditioner if known else id(preconditioner)}
-    key = (method, device, tuple(named.items()), library.name)
+    # The solver that is kept holds M's function, and the near-null-space, so that no other has the same identity.
+    given = options["near_nullspace"]
+    named = {**options, "near_nullspace": id(given)}
+    key = (method, device, tuple(named.items()), None if M is None else id(M), library.name)
     with source.lock:
         if source.solver is not None and source.solver[0] == key and source.solver[1].acquire(blocking=False):
             return source.solver[1], source.solver[2]
-        if known and preconditioner not in PRECONDITIONERS:
+        preconditioner = options["preconditioner"]
+        if preconditioner not in PRECONDITIONERS:
             raise bad_argument(
-                f"preconditioner is {preconditioner!r}; it must be one of {list(PRECONDITIONERS)} or a function"
+                f"preconditioner is {preconditioner!r}; it must be one of {list(PRECONDITIONERS)}; functions and objects "
+                "are given as M"
             )
-        apply = None if known else _preconditioner(preconditioner, source, library, device)
-        if apply is not None and device == HOST and source.context.device is not None:
-            raise not_supported(
-                "the preconditioner is a function, which gets vectors where the solver computes, on the GPU, but b is in host "
-                'memory; pass b of CuPy or PyTorch, or make the matrix with context=merbit.Context("cpu")'
-            )
+        for name in OPTIONS if preconditioner is None else ():
+            if given is not None if name == "near_nullspace" else options[name]:
+                raise bad_argument(
+                    f"{name} is an option of preconditioners with a name, but preconditioner is None; name one, for "
+                    f'example "amg", or leave {name} out'
+                )
+        if M is not None and preconditioner is not None:
+            raise bad_argument(f"both preconditioner={preconditioner!r} and M are given; give one of them")
+        near = near_nullspace_of(given, source.parts.shape[0])
         solver = _core.Solver(
             source.context._core,
             source.view,
@@ -146,18 +151,20 @@ def _solver(
             **{
                 **options,
                 "host_vectors": device == HOST,
-                "preconditioner": PRECONDITIONERS[preconditioner] if known else CALLBACK,
-                "apply": apply,
+                "preconditioner": PRECONDITIONERS[preconditioner] if M is None else CALLBACK,
+                "apply": None if M is None else _callback_of(M, source, library, device),
+                "near_nullspace": 0 if near is None else near.ctypes.data,
+                "near_nullspace_count": 0 if near is None else len(near),
             },
         )
         lock = threading.Lock()
         lock.acquire()
-        source.solver = (key, lock, solver)
+        source.solver = (key, lock, solver, given)
         return lock, solver
 
 
-def _solve(method: str, A: Any, b: Any, x0: Any, progress: Progress, **options: Any) -> tuple[Any, SolveInfo]:
-    matrix = _matrix(A)
+def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **options: Any) -> tuple[Any, SolveInfo]:
+    matrix = matrix_of(A)
     source = matrix._source
     library = library_of(b)
     if library is None:
@@ -165,25 +172,42 @@ def _solve(method: str, A: Any, b: Any, x0: Any, progress: Progress, **options: 
     b = library.plain(b)
     kind, device, shape, _ = _core.inspect(b, "b")
     rows = source.parts.shape[0]
-    if shape != (rows,) or kind != NAMES[source.value_type]:
+    if len(shape) not in (1, 2) or shape[0] != rows or kind != NAMES[source.value_type]:
         raise bad_argument(
-            f"b has shape {shape} and type {kind}; the matrix needs ({rows},) and {NAMES[source.value_type]}"
+            f"b has shape {shape} and type {kind}; the matrix needs ({rows},) or ({rows}, k), and {NAMES[source.value_type]}"
         )
     if device != HOST:
         matrix._check_device(device)
         source.libraries.add(library)
-    x = library.empty((rows,), source.value_type, device)
+    several = len(shape) == 2
+    if several:  # merbit's vectors lie one behind the other
+        b = library.adjacent(b.T)
+        if method == "cg" and not options["refine"] and options["reorder"] <= 0:
+            options["vectors"] = min(shape[1], MOST_VECTORS)
+    x = library.empty(shape[::-1], source.value_type, device)
     if x0 is not None:
-        x[...] = library.plain(x0) if library_of(x0) is library else x0
-    history = numpy.full((max(options["max_iterations"], 0) or 20000) + 1, numpy.nan)
+        start = library.plain(x0) if library_of(x0) is library else x0
+        x[...] = start.T if several else start
     report = _callback(progress)
-    lock, solver = _solver(source, SOLVERS[method], options, library, device)
+    lock, solver = _solver(source, SOLVERS[method], options, M, library, device)
     try:
-        library.wait(device)  # the solver computes in streams of its own
-        result = solver.solve(b, x, x0 is not None, history, report)
+        with M._lock if isinstance(M, Preconditioner) else contextlib.nullcontext():
+            library.wait(device)  # the solver computes in streams of its own
+            if several:
+                results = solver.solve_many(b, x, shape[1], x0 is not None, report)
+                return x.T, _info_of(results)
+            history = numpy.full((max(options["max_iterations"], 0) or 20000) + 1, numpy.nan)
+            result = solver.solve(b, x, x0 is not None, history, report)
     finally:
         lock.release()
     return x, SolveInfo(**_named(result, history=history[: result["iterations"] + 1]))
+
+
+def _info_of(results: list[dict[str, Any]]) -> SolveInfo:
+    """How several right-hand sides went: what the first of those that did not converge has, the largest numbers."""
+    columns = tuple(SolveInfo(**_named(result, history=numpy.empty(0))) for result in results)
+    worst = max(columns, key=lambda info: (not info.converged, info.residual))
+    return dataclasses.replace(worst, iterations=max(info.iterations for info in columns), columns=columns)
 
 
 def cg(
@@ -191,10 +215,13 @@ def cg(
     b: Any,
     x0: Any = None,
     *,
+    M: Any = None,
     tolerance: float = 0.0,
     max_iterations: int = 0,
-    preconditioner: Any = None,
+    preconditioner: Optional[str] = None,
     block_size: int = 0,
+    degree: int = 0,
+    near_nullspace: Any = None,
     single: bool = False,
     singular: bool = False,
     refine: bool = False,
@@ -205,25 +232,33 @@ def cg(
 ) -> tuple[Any, SolveInfo]:
     """Solves A x = b by conjugate gradients, for symmetric positive definite A. Returns x and how it went.
 
-    A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. b: a NumPy, CuPy or PyTorch vector of A's type;
-    x is the same. x0: where to begin; None: zero. tolerance: for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5. max_iterations: 0:
-    20000. preconditioner: None, "jacobi", "block_jacobi" (with block_size rows, 4 if 0), "chebyshev", "fsai", "amg" (of
-    block_size unknowns a node), or a function z = M(r) or an object with matvec. single: the preconditioner computes in
-    float32 inside float64. singular: A takes the constant vector to 0, as a Laplacian does; b and x lose their mean. refine: iterate in float32, correct in float64. deterministic: equal bits in every run. reorder:
-    1 always, -1 never, 0 if it pays for expected_solves. progress: called with (iteration, residual, seconds) about ten
-    times a second on the GPU, after each check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration;
-    Ctrl-C ends it with KeyboardInterrupt. The matrix keeps the solver, so that further solves prepare nothing.
+    A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. b: a NumPy, CuPy or PyTorch vector of A's type, or
+    several as columns of an array of two dimensions, which share their products; x is the same, and info.columns then
+    tells how each went. x0: where to begin; None: zero. tolerance: for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5.
+    max_iterations: 0: 20000. preconditioner: None, "jacobi", "block_jacobi" (with block_size rows, 4 if 0), "chebyshev" (a
+    polynomial of degree, 4 if 0), "fsai" or "amg" (of block_size unknowns a node). near_nullspace: for "amg", vectors that A
+    takes nearly to 0, as columns of a NumPy array, for example the rigid body modes of elasticity; read when the solver is
+    made. M: a preconditioner of yours instead: a merbit.Preconditioner, a function z = M(r), or an object with matvec, as a
+    SciPy LinearOperator has. single: the preconditioner computes in float32 inside float64. singular: A takes the constant
+    vector to 0, as a Laplacian does; b and x lose their mean. refine: iterate in float32, correct in float64.
+    deterministic: equal bits in every run. reorder: 1 always, -1 never, 0 if it pays for
+    expected_solves. progress: called with (iteration, residual, seconds) about ten times a second on the GPU, after each
+    check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration; Ctrl-C ends it with KeyboardInterrupt. The
+    matrix keeps the solver, so that further solves prepare nothing.
     """
     return _solve(
         "cg",
         A,
         b,
         x0,
+        M,
         progress,
         tolerance=tolerance,
         max_iterations=max_iterations,
         preconditioner=preconditioner,
         block_size=block_size,
+        degree=degree,
+        near_nullspace=near_nullspace,
         single=single,
         singular=singular,
         refine=refine,
@@ -238,10 +273,13 @@ def bicgstab(
     b: Any,
     x0: Any = None,
     *,
+    M: Any = None,
     tolerance: float = 0.0,
     max_iterations: int = 0,
-    preconditioner: Any = None,
+    preconditioner: Optional[str] = None,
     block_size: int = 0,
+    degree: int = 0,
+    near_nullspace: Any = None,
     single: bool = False,
     singular: bool = False,
     refine: bool = False,
@@ -256,11 +294,14 @@ def bicgstab(
         A,
         b,
         x0,
+        M,
         progress,
         tolerance=tolerance,
         max_iterations=max_iterations,
         preconditioner=preconditioner,
         block_size=block_size,
+        degree=degree,
+        near_nullspace=near_nullspace,
         single=single,
         singular=singular,
         refine=refine,
@@ -275,11 +316,14 @@ def gmres(
     b: Any,
     x0: Any = None,
     *,
+    M: Any = None,
     restart: int = 0,
     tolerance: float = 0.0,
     max_iterations: int = 0,
-    preconditioner: Any = None,
+    preconditioner: Optional[str] = None,
     block_size: int = 0,
+    degree: int = 0,
+    near_nullspace: Any = None,
     single: bool = False,
     singular: bool = False,
     refine: bool = False,
@@ -295,12 +339,15 @@ def gmres(
         A,
         b,
         x0,
+        M,
         progress,
         restart=restart,
         tolerance=tolerance,
         max_iterations=max_iterations,
         preconditioner=preconditioner,
         block_size=block_size,
+        degree=degree,
+        near_nullspace=near_nullspace,
         single=single,
         singular=singular,
         refine=refine,
@@ -337,7 +384,7 @@ def eigsh(
     for name, value, known in (("which", which, WHICH), ("method", method, EIGEN_METHODS)):
         if value not in known:
             raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
-    source = _matrix(A)._source
+    source = matrix_of(A)._source
     if not 1 <= k <= 32:
         raise bad_argument(f"k is {k}; merbit finds 1 to 32 eigenpairs")
     values = numpy.empty(k)
@@ -387,7 +434,7 @@ def pagerank(
     has weight 1. unaccelerated: the plain power method. progress: called with (iteration, change, seconds), as for cg.
     context: where to compute, for a graph that is no merbit.Matrix.
     """
-    source = _matrix(graph, context)._source
+    source = matrix_of(graph, context)._source
     name, rows = NAMES[_real(source)], source.parts.shape[0]
     if isinstance(personalisation, Mapping):
         seeds, personalisation = personalisation, numpy.zeros(rows, name)

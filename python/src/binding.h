@@ -113,6 +113,7 @@ PyObject *mpy_plan_info(const merbit_plan_info *info);
 
 int mpy_plan_init(PyObject *module);
 int mpy_solve_init(PyObject *module);
+PyObject *mpy_forecast(PyObject *module, PyObject *arguments, PyObject *keywords);
 PyObject *mpy_import_cubins(PyObject *module, PyObject *arguments);
 PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords);
 PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords);

@@ -64,6 +64,8 @@ static PyMethodDef functions[] = {
      "merbit_pagerank."},
     {"eigen", (PyCFunction)(void (*)(void))mpy_eigen, METH_VARARGS | METH_KEYWORDS,
      "merbit_eigen."},
+    {"forecast", (PyCFunction)(void (*)(void))mpy_forecast, METH_VARARGS | METH_KEYWORDS,
+     "merbit_plan_forecast; the arguments are those of Plan."},
     {"import_cubins", mpy_import_cubins, METH_VARARGS,
      "import_cubins(path, cache_dir): merbit_cache_import."},
     {NULL, NULL, 0, NULL}};

@@ -87,72 +87,115 @@ static int read_epilogue(PyObject *tuple, merbit_epilogue *epilogue) {
   return 0;
 }
 
-static PyObject *plan_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+/* The arguments of Plan and of forecast. */
+typedef struct mpy_wish {
+  PyObject *context, *view, *keep; /* borrowed */
+  int host_vectors;
+  merbit_operators operators;
+  merbit_epilogue epilogue;
+  merbit_plan_desc desc;
+} mpy_wish;
+
+/* Reads the arguments of Plan and of forecast. */
+static int read_wish(PyObject *arguments, PyObject *keywords, mpy_wish *wish) {
   static char *names[] = {"context",       "view",         "operation",      "method",
                           "vector_type",   "host_vectors", "expected_calls", "changing_values",
                           "deterministic", "semiring",     "operators",      "vectors",
                           "vector_order",  "epilogue",     "keep",           NULL};
-  PyObject *context, *view, *operators_tuple = Py_None, *epilogue_tuple = Py_None,
-                            *keep = Py_None;
-  int operation = 0, method = 0, vector_type = 0, host_vectors = 0, semiring = 0, order = 0;
-  merbit_operators operators;
-  merbit_epilogue epilogue;
-  merbit_plan_desc desc;
+  PyObject *operators = Py_None, *epilogue = Py_None;
+  merbit_plan_desc *desc = &wish->desc;
+  int operation = 0, method = 0, vector_type = 0, semiring = 0, order = 0;
+  memset(wish, 0, sizeof *wish);
+  wish->keep = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!|iiiiiiiiOiiOO:Plan", names,
+                                   mpy_context_type, &wish->context, mpy_view_type, &wish->view,
+                                   &operation, &method, &vector_type, &wish->host_vectors,
+                                   &desc->expected_calls, &desc->changing_values,
+                                   &desc->deterministic, &semiring, &operators, &desc->vectors,
+                                   &order, &epilogue, &wish->keep)) {
+    return -1;
+  }
+  desc->operation = (merbit_operation)operation;
+  desc->method = (merbit_method)method;
+  desc->vector_type = (merbit_type)vector_type;
+  desc->semiring = (merbit_semiring)semiring;
+  desc->vector_order = (merbit_vector_order)order;
+  desc->vector_memory = wish->host_vectors ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
+  desc->side =
+      ((mpy_context *)wish->context)->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
+  if (operators != Py_None) {
+    if (read_operators(operators, ((mpy_view *)wish->view)->view.value_type,
+                       &wish->operators) != 0) {
+      return -1;
+    }
+    desc->operators = &wish->operators;
+  }
+  if (epilogue != Py_None) {
+    if (read_epilogue(epilogue, &wish->epilogue) != 0) {
+      return -1;
+    }
+    desc->epilogue = &wish->epilogue;
+  }
+  return 0;
+}
+
+/* forecast(...), with the arguments of Plan: a dictionary of merbit_plan_memory. */
+PyObject *mpy_forecast(PyObject *module, PyObject *arguments, PyObject *keywords) {
+  merbit_plan_memory memory;
+  merbit_status status;
+  merbit_context *c;
+  mpy_wish wish;
+  (void)module;
+  if (read_wish(arguments, keywords, &wish) != 0) {
+    return NULL;
+  }
+  c = ((mpy_context *)wish.context)->context;
+  status = merbit_plan_forecast(c, &((mpy_view *)wish.view)->view, &wish.desc, &memory);
+  if (status != MERBIT_OK) {
+    return mpy_raise_last(c, status);
+  }
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:i}", "device_bytes", (long long)memory.device_bytes,
+                       "device_peak_bytes", (long long)memory.device_peak_bytes, "host_bytes",
+                       (long long)memory.host_bytes, "workspace_bytes",
+                       (long long)memory.workspace_bytes, "method", (int)memory.method);
+}
+
+static PyObject *plan_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+  merbit_plan_desc *desc;
   merbit_status status;
   merbit_context *c;
   const merbit_view *v;
   mpy_plan *self;
-  memset(&desc, 0, sizeof desc);
-  if (!PyArg_ParseTupleAndKeywords(
-          arguments, keywords, "O!O!|iiiiiiiiOiiOO:Plan", names, mpy_context_type, &context,
-          mpy_view_type, &view, &operation, &method, &vector_type, &host_vectors,
-          &desc.expected_calls, &desc.changing_values, &desc.deterministic, &semiring,
-          &operators_tuple, &desc.vectors, &order, &epilogue_tuple, &keep)) {
+  mpy_wish wish;
+  if (read_wish(arguments, keywords, &wish) != 0) {
     return NULL;
   }
-  v = &((mpy_view *)view)->view;
-  desc.operation = (merbit_operation)operation;
-  desc.method = (merbit_method)method;
-  desc.vector_type = (merbit_type)vector_type;
-  desc.semiring = (merbit_semiring)semiring;
-  desc.vector_order = (merbit_vector_order)order;
-  desc.vector_memory = host_vectors ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
-  desc.side = ((mpy_context *)context)->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
-  if (operators_tuple != Py_None) {
-    if (read_operators(operators_tuple, v->value_type, &operators) != 0) {
-      return NULL;
-    }
-    desc.operators = &operators;
-  }
-  if (epilogue_tuple != Py_None) {
-    if (read_epilogue(epilogue_tuple, &epilogue) != 0) {
-      return NULL;
-    }
-    desc.epilogue = &epilogue;
-  }
+  desc = &wish.desc;
+  v = &((mpy_view *)wish.view)->view;
   self = (mpy_plan *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
   if (self == NULL) {
     return NULL;
   }
-  self->context = (mpy_context *)context;
-  self->view = (mpy_view *)view;
-  self->keep = keep;
-  Py_INCREF(context);
-  Py_INCREF(view);
-  Py_INCREF(keep);
-  self->device = host_vectors ? MPY_HOST : self->context->device;
+  self->context = (mpy_context *)wish.context;
+  self->view = (mpy_view *)wish.view;
+  self->keep = wish.keep;
+  Py_INCREF(wish.context);
+  Py_INCREF(wish.view);
+  Py_INCREF(wish.keep);
+  self->device = wish.host_vectors ? MPY_HOST : self->context->device;
   self->asynchronous = self->device != MPY_HOST;
-  self->vector_type =
-      vector_type != 0 ? (merbit_type)vector_type : default_vector_type(v->value_type);
-  self->in = operation == MERBIT_OPERATION_N ? v->cols : v->rows;
-  self->out = operation == MERBIT_OPERATION_N ? v->rows : v->cols;
-  self->vectors = desc.vectors > 1 ? desc.vectors : 1;
-  self->order = desc.vector_order;
-  self->epilogue_vectors = desc.epilogue != NULL ? epilogue.vectors : -1;
-  self->epilogue_scalars = desc.epilogue != NULL ? epilogue.scalars : -1;
+  self->vector_type = desc->vector_type != MERBIT_TYPE_DEFAULT
+                          ? desc->vector_type
+                          : default_vector_type(v->value_type);
+  self->in = desc->operation == MERBIT_OPERATION_N ? v->cols : v->rows;
+  self->out = desc->operation == MERBIT_OPERATION_N ? v->rows : v->cols;
+  self->vectors = desc->vectors > 1 ? desc->vectors : 1;
+  self->order = desc->vector_order;
+  self->epilogue_vectors = desc->epilogue != NULL ? wish.epilogue.vectors : -1;
+  self->epilogue_scalars = desc->epilogue != NULL ? wish.epilogue.scalars : -1;
   c = self->context->context;
   Py_BEGIN_ALLOW_THREADS
-  status = merbit_plan_create(c, v, &desc, &self->plan);
+  status = merbit_plan_create(c, v, desc, &self->plan);
   Py_END_ALLOW_THREADS
   if (status != MERBIT_OK) {
     mpy_raise_last(c, status);

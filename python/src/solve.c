@@ -1,4 +1,4 @@
-/* Solvers of A x = b, PageRank and eigenpairs, with callbacks into Python. */
+/* Preconditioners, solvers of A x = b, PageRank and eigenpairs, with callbacks into Python. */
 #include "binding.h"
 
 /* The state that the callbacks of one call share. */
@@ -73,6 +73,39 @@ static PyObject *or_null(PyObject *object) {
   return object == Py_None ? NULL : object;
 }
 
+static merbit_type value_type_of(const merbit_view *view) {
+  return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
+}
+
+/* Lends `vectors` vectors, one behind the other: view.rows adjacent elements each, of the
+ * matrix's type, on `device`. vectors 0: the array has one dimension. */
+static int lend_vectors(const merbit_view *view, int device, PyObject *object, const char *name,
+                        int writable, int64_t vectors, mpy_array *array) {
+  const merbit_type type = value_type_of(view);
+  char first[32], second[32];
+  if (mpy_lend(object, name, writable, array) != 0) {
+    return -1;
+  }
+  if (mpy_merbit_type(array->type) != type) {
+    mpy_raise_type("%s has type %s; the matrix has %s: convert it with astype or .to", name,
+                   mpy_type_name(array->type), mpy_merbit_type_name(type));
+    return -1;
+  }
+  if (!mpy_is_on(array, device)) {
+    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s is %s; vectors %s are needed", name,
+              mpy_place(array->device, first), mpy_place(device, second));
+    return -1;
+  }
+  if (mpy_count(array) != view->rows * (vectors > 0 ? vectors : 1) || !mpy_contiguous(array) ||
+      (vectors > 0 && (array->ndim != 2 || array->shape[0] != vectors))) {
+    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s has %lld elements%s; %lld adjacent ones are needed",
+              name, (long long)mpy_count(array), mpy_contiguous(array) ? "" : " with gaps",
+              (long long)(view->rows * (vectors > 0 ? vectors : 1)));
+    return -1;
+  }
+  return 0;
+}
+
 /* Lends a contiguous host array of `count` elements of `type`; None leaves it empty. */
 static int lend_host(PyObject *object, const char *name, int writable, merbit_type type,
                      int64_t count, mpy_array *array) {
@@ -97,6 +130,187 @@ static int lend_host(PyObject *object, const char *name, int writable, merbit_ty
   return 0;
 }
 
+/* ---- Preconditioner ---------------------------------------------------------------------- */
+
+typedef struct mpy_preconditioner {
+  PyObject_HEAD merbit_preconditioner *preconditioner;
+  mpy_context *context;
+  mpy_view *view;
+} mpy_preconditioner;
+
+static PyTypeObject *preconditioner_type;
+
+static PyObject *preconditioner_new(PyTypeObject *type, PyObject *arguments,
+                                    PyObject *keywords) {
+  static char *names[] = {"context",        "view",   "kind",     "block_size",    "degree",
+                          "near_nullspace", "single", "singular", "deterministic", NULL};
+  PyObject *context, *view, *near_object = Py_None;
+  merbit_preconditioner_desc desc;
+  merbit_status status;
+  merbit_context *c;
+  const merbit_view *v;
+  mpy_preconditioner *self;
+  mpy_array near;
+  int kind;
+  memset(&desc, 0, sizeof desc);
+  memset(&near, 0, sizeof near);
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!i|iiOppp:Preconditioner", names,
+                                   mpy_context_type, &context, mpy_view_type, &view, &kind,
+                                   &desc.block_size, &desc.degree, &near_object, &desc.single,
+                                   &desc.singular, &desc.deterministic)) {
+    return NULL;
+  }
+  if (near_object != Py_None && mpy_lend(near_object, "near_nullspace", 0, &near) != 0) {
+    return NULL;
+  }
+  self = (mpy_preconditioner *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+  if (self == NULL) {
+    mpy_return(&near);
+    return NULL;
+  }
+  self->context = (mpy_context *)context;
+  self->view = (mpy_view *)view;
+  Py_INCREF(context);
+  Py_INCREF(view);
+  desc.kind = (merbit_preconditioner_kind)kind;
+  desc.side = self->context->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
+  desc.near_nullspace = (const double *)near.data;
+  desc.near_nullspace_count = near_object != Py_None ? (int)near.shape[0] : 0;
+  c = self->context->context;
+  v = &self->view->view;
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_preconditioner_create(c, v, &desc, &self->preconditioner);
+  Py_END_ALLOW_THREADS
+  mpy_return(&near);
+  if (status != MERBIT_OK) {
+    mpy_raise_last(c, status);
+    Py_DECREF(self);
+    return NULL;
+  }
+  return (PyObject *)self;
+}
+
+static int preconditioner_traverse(PyObject *object, visitproc visit, void *arg) {
+  mpy_preconditioner *self = (mpy_preconditioner *)object;
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->context);
+  Py_VISIT(self->view);
+  return 0;
+}
+
+static void preconditioner_dealloc(PyObject *object) {
+  mpy_preconditioner *self = (mpy_preconditioner *)object;
+  PyObject_GC_UnTrack(object);
+  merbit_preconditioner_destroy(self->preconditioner);
+  Py_XDECREF(self->context);
+  Py_XDECREF(self->view);
+  mpy_free(object);
+}
+
+/* apply(r, z, stream): z = M^-1 r. */
+static PyObject *preconditioner_apply(PyObject *object, PyObject *arguments) {
+  mpy_preconditioner *self = (mpy_preconditioner *)object;
+  const merbit_view *view = &self->view->view;
+  PyObject *r_object, *z_object, *stream_object;
+  mpy_array r, z;
+  void *stream = NULL;
+  int done = 0;
+  if (!PyArg_ParseTuple(arguments, "OOO:apply", &r_object, &z_object, &stream_object)) {
+    return NULL;
+  }
+  if (stream_object != Py_None) {
+    stream = PyLong_AsVoidPtr(stream_object);
+    if (PyErr_Occurred()) {
+      return NULL;
+    }
+  }
+  memset(&r, 0, sizeof r);
+  memset(&z, 0, sizeof z);
+  if (lend_vectors(view, self->context->device, r_object, "r", 0, 0, &r) == 0 &&
+      lend_vectors(view, self->context->device, z_object, "z", 1, 0, &z) == 0) {
+    merbit_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = merbit_preconditioner_apply(self->preconditioner, r.data, z.data, stream);
+    Py_END_ALLOW_THREADS
+    done = status == MERBIT_OK;
+    if (!done) {
+      mpy_raise_last(self->context->context, status);
+    }
+  }
+  mpy_return(&r);
+  mpy_return(&z);
+  if (!done) {
+    return NULL;
+  }
+  Py_RETURN_NONE;
+}
+
+/* update(view): takes the values of another view of the same structure. */
+static PyObject *preconditioner_update(PyObject *object, PyObject *view) {
+  mpy_preconditioner *self = (mpy_preconditioner *)object;
+  const merbit_view *new_view;
+  merbit_status status;
+  if (Py_TYPE(view) != mpy_view_type) {
+    return mpy_raise_type("view is no merbit._core.View");
+  }
+  new_view = &((mpy_view *)view)->view;
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_preconditioner_update_values(self->preconditioner, new_view->values,
+                                               new_view->memory);
+  Py_END_ALLOW_THREADS
+  if (status != MERBIT_OK) {
+    return mpy_raise_last(self->context->context, status);
+  }
+  Py_RETURN_NONE;
+}
+
+static PyObject *preconditioner_describe(PyObject *object, PyObject *none) {
+  char line[1024];
+  (void)none;
+  (void)merbit_preconditioner_describe(((mpy_preconditioner *)object)->preconditioner, line,
+                                       sizeof line);
+  return PyUnicode_FromString(line);
+}
+
+/* Returns a tuple of `count` numbers. */
+static PyObject *tuple_of(const int64_t *numbers, int count) {
+  PyObject *tuple = PyTuple_New(count);
+  int i;
+  for (i = 0; tuple != NULL && i < count; i++) {
+    PyObject *number = PyLong_FromLongLong(numbers[i]);
+    if (number == NULL || PyTuple_SetItem(tuple, i, number) != 0) {
+      Py_CLEAR(tuple);
+    }
+  }
+  return tuple;
+}
+
+/* info(): a dictionary of merbit_preconditioner_info. */
+static PyObject *preconditioner_info(PyObject *object, PyObject *none) {
+  merbit_preconditioner_info info;
+  PyObject *rows, *nonzeros;
+  (void)none;
+  (void)merbit_preconditioner_get_info(((mpy_preconditioner *)object)->preconditioner, &info);
+  rows = tuple_of(info.rows, info.levels);
+  nonzeros = rows != NULL ? tuple_of(info.nonzeros, info.levels) : NULL;
+  if (nonzeros == NULL) {
+    Py_XDECREF(rows);
+    return NULL;
+  }
+  return Py_BuildValue("{s:s,s:i,s:N,s:N,s:d,s:L,s:L,s:d}", "side",
+                       info.side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "levels", info.levels,
+                       "rows", rows, "nonzeros", nonzeros, "operator_complexity",
+                       info.operator_complexity, "host_bytes", (long long)info.host_bytes,
+                       "device_bytes", (long long)info.device_bytes, "setup_seconds",
+                       info.setup_seconds);
+}
+
+/* A merbit_precondition_callback: applies a merbit_preconditioner. */
+static int on_apply_object(void *user, const void *r, void *z, int64_t n, void *stream) {
+  (void)n;
+  return merbit_preconditioner_apply((merbit_preconditioner *)user, r, z, stream) != MERBIT_OK;
+}
+
 /* ---- Solver ------------------------------------------------------------------------------ */
 
 typedef struct mpy_solver {
@@ -111,18 +325,16 @@ typedef struct mpy_solver {
 static PyTypeObject *solver_type;
 
 static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"context",    "view",
-                          "method",     "host_vectors",
-                          "tolerance",  "max_iterations",
-                          "restart",    "preconditioner",
-                          "block_size", "apply",
-                          "refine",     "deterministic",
-                          "reorder",    "expected_solves",
-                          "single",     "singular",
-                          NULL};
+  static char *names[] = {
+      "context",        "view",          "method",         "host_vectors",         "tolerance",
+      "max_iterations", "restart",       "preconditioner", "block_size",           "apply",
+      "refine",         "deterministic", "reorder",        "expected_solves",      "single",
+      "singular",       "degree",        "near_nullspace", "near_nullspace_count", "vectors",
+      NULL};
   PyObject *context, *view, *apply = Py_None;
   int method, host_vectors = 0, preconditioner = 0;
   long long expected = 0;
+  unsigned long long near = 0; /* the address of the near-null-space */
   merbit_solver_desc desc;
   merbit_preconditioner_desc options;
   merbit_status status;
@@ -132,10 +344,12 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   memset(&desc, 0, sizeof desc);
   memset(&options, 0, sizeof options);
   if (!PyArg_ParseTupleAndKeywords(
-          arguments, keywords, "O!O!i|idiiiiOiiiLpp:Solver", names, mpy_context_type, &context,
-          mpy_view_type, &view, &method, &host_vectors, &desc.tolerance, &desc.max_iterations,
-          &desc.restart, &preconditioner, &desc.block_size, &apply, &desc.refine,
-          &desc.deterministic, &desc.reorder, &expected, &options.single, &options.singular)) {
+          arguments, keywords, "O!O!i|idiiiiOiiiLppiKii:Solver", names, mpy_context_type,
+          &context, mpy_view_type, &view, &method, &host_vectors, &desc.tolerance,
+          &desc.max_iterations, &desc.restart, &preconditioner, &options.block_size, &apply,
+          &desc.refine, &desc.deterministic, &desc.reorder, &expected, &options.single,
+          &options.singular, &options.degree, &near, &options.near_nullspace_count,
+          &desc.vectors)) {
     return NULL;
   }
   self = (mpy_solver *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
@@ -153,10 +367,19 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   desc.side = self->context->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
   desc.vector_memory = host_vectors ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
   desc.preconditioner = (merbit_preconditioner_kind)preconditioner;
-  desc.precondition = options.single || options.singular ? &options : NULL;
+  options.near_nullspace = (const double *)(uintptr_t)near;
+  if (preconditioner != MERBIT_PRECONDITIONER_NONE &&
+      preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
+    desc.precondition = &options;
+  }
   desc.expected_solves = expected;
-  desc.apply = self->watch.apply != NULL ? on_apply : NULL;
-  desc.apply_user = desc.apply != NULL ? &self->watch : NULL;
+  if (Py_TYPE(apply) == preconditioner_type) {
+    desc.apply = on_apply_object;
+    desc.apply_user = ((mpy_preconditioner *)apply)->preconditioner;
+  } else if (self->watch.apply != NULL) {
+    desc.apply = on_apply;
+    desc.apply_user = &self->watch;
+  }
   desc.progress = on_progress;
   desc.progress_user = &self->watch;
   c = self->context->context;
@@ -190,36 +413,7 @@ static void solver_dealloc(PyObject *object) {
   mpy_free(object);
 }
 
-/* Lends b or x: view.rows adjacent elements of the matrix's type where the solver has vectors.
- */
-static int lend_vector(const mpy_solver *self, PyObject *object, const char *name, int writable,
-                       mpy_array *array) {
-  const merbit_view *view = &self->view->view;
-  const merbit_type type =
-      view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
-  char first[32], second[32];
-  if (mpy_lend(object, name, writable, array) != 0) {
-    return -1;
-  }
-  if (mpy_merbit_type(array->type) != type) {
-    mpy_raise_type("%s has type %s; the matrix has %s: convert it with astype or .to", name,
-                   mpy_type_name(array->type), mpy_merbit_type_name(type));
-    return -1;
-  }
-  if (!mpy_is_on(array, self->device)) {
-    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s is %s; this solver takes vectors %s", name,
-              mpy_place(array->device, first), mpy_place(self->device, second));
-    return -1;
-  }
-  if (mpy_count(array) != view->rows || !mpy_contiguous(array)) {
-    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s has %lld elements%s; %lld adjacent ones are needed",
-              name, (long long)mpy_count(array), mpy_contiguous(array) ? "" : " with gaps",
-              (long long)view->rows);
-    return -1;
-  }
-  return 0;
-}
-
+/* Builds a dictionary of a merbit_solver_result. */
 static PyObject *build_solve_result(const merbit_solver_result *r) {
   return Py_BuildValue("{s:i,s:i,s:i,s:d,s:d,s:d,s:d,s:d,s:i,s:i,s:L,s:s,s:s}", "stop",
                        (int)r->stop, "iterations", r->iterations, "restarts", r->restarts,
@@ -248,8 +442,8 @@ static PyObject *solver_solve(PyObject *object, PyObject *arguments) {
   memset(&b, 0, sizeof b);
   memset(&x, 0, sizeof x);
   memset(&history, 0, sizeof history);
-  if (lend_vector(self, b_object, "b", 0, &b) == 0 &&
-      lend_vector(self, x_object, "x", 1, &x) == 0 &&
+  if (lend_vectors(&self->view->view, self->device, b_object, "b", 0, 0, &b) == 0 &&
+      lend_vectors(&self->view->view, self->device, x_object, "x", 1, 0, &x) == 0 &&
       mpy_lend(history_object, "history", 1, &history) == 0) {
     merbit_status status;
     self->busy = 1;
@@ -267,6 +461,58 @@ static PyObject *solver_solve(PyObject *object, PyObject *arguments) {
   mpy_return(&b);
   mpy_return(&x);
   mpy_return(&history);
+  return answer;
+}
+
+/* solve_many(b, x, count, start_from_x, progress): a list of dictionaries. b and x have a
+ * vector in each of their `count` rows. */
+static PyObject *solver_solve_many(PyObject *object, PyObject *arguments) {
+  mpy_solver *self = (mpy_solver *)object;
+  const merbit_view *view = &self->view->view;
+  PyObject *b_object, *x_object, *progress, *answer = NULL;
+  merbit_solver_result *results;
+  mpy_array b, x;
+  int count, start, i;
+  if (!PyArg_ParseTuple(arguments, "OOiiO:solve_many", &b_object, &x_object, &count, &start,
+                        &progress)) {
+    return NULL;
+  }
+  if (self->busy || count < 1) {
+    return mpy_raise(MERBIT_INVALID_ARGUMENT, self->busy
+                                                  ? "this solver is in a call already"
+                                                  : "b has no columns; give at least one");
+  }
+  results = (merbit_solver_result *)PyMem_Malloc((size_t)count * sizeof *results);
+  if (results == NULL) {
+    return PyErr_NoMemory();
+  }
+  memset(&b, 0, sizeof b);
+  memset(&x, 0, sizeof x);
+  if (lend_vectors(view, self->device, b_object, "b", 0, count, &b) == 0 &&
+      lend_vectors(view, self->device, x_object, "x", 1, count, &x) == 0) {
+    const int64_t rows = view->rows;
+    merbit_status status;
+    self->busy = 1;
+    self->watch.progress = or_null(progress);
+    Py_BEGIN_ALLOW_THREADS
+    status = merbit_solver_solve_many(self->solver, count, b.data, rows, x.data, rows, start,
+                                      results);
+    Py_END_ALLOW_THREADS
+    self->watch.progress = NULL;
+    self->busy = 0;
+    if (raise_outcome(&self->watch, self->context->context, status) == 0) {
+      answer = PyList_New(count);
+    }
+    for (i = 0; answer != NULL && i < count; i++) {
+      PyObject *result = build_solve_result(&results[i]);
+      if (result == NULL || PyList_SetItem(answer, i, result) != 0) {
+        Py_CLEAR(answer);
+      }
+    }
+  }
+  PyMem_Free(results);
+  mpy_return(&b);
+  mpy_return(&x);
   return answer;
 }
 
@@ -295,11 +541,6 @@ static PyObject *solver_update(PyObject *object, PyObject *view) {
 
 /* ---- PageRank and eigenpairs ------------------------------------------------------------- */
 
-static merbit_type value_type_of(PyObject *view) {
-  const merbit_type type = ((mpy_view *)view)->view.value_type;
-  return type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : type;
-}
-
 PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords) {
   static char *names[] = {
       "context",       "view",     "ranks",     "personalisation", "start",
@@ -323,7 +564,7 @@ PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords
     return NULL;
   }
   const merbit_view *graph = &((mpy_view *)view)->view;
-  const merbit_type type = value_type_of(view);
+  const merbit_type type = value_type_of(graph);
   if (lend_host(objects[0], "ranks", 1, type, graph->rows, &ranks) == 0 &&
       lend_host(objects[1], "personalisation", 0, type, graph->rows, &weights) == 0 &&
       lend_host(objects[2], "start", 0, type, graph->rows, &start) == 0 &&
@@ -405,7 +646,7 @@ PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {
     if (count < 1 || count > MERBIT_EIGEN_MOST) {
       mpy_raise(MERBIT_INVALID_ARGUMENT, "k is %lld; merbit finds 1 to %d eigenpairs",
                 (long long)count, MERBIT_EIGEN_MOST);
-    } else if (lend_host(vectors_object, "vectors", 1, value_type_of(view),
+    } else if (lend_host(vectors_object, "vectors", 1, value_type_of(matrix),
                          count * matrix->rows, &vectors) == 0) {
       merbit_context *c = ((mpy_context *)context)->context;
       merbit_status status;
@@ -434,6 +675,8 @@ PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {
 int mpy_solve_init(PyObject *module) {
   static PyMethodDef methods[] = {
       {"solve", solver_solve, METH_VARARGS, "solve(b, x, start_from_x, history, progress)"},
+      {"solve_many", solver_solve_many, METH_VARARGS,
+       "solve_many(b, x, count, start_from_x, progress)"},
       {"update", solver_update, METH_O, "update(view)"},
       {NULL, NULL, 0, NULL}};
   static PyType_Slot slots[] = {{Py_tp_new, (void *)solver_new},
@@ -443,5 +686,22 @@ int mpy_solve_init(PyObject *module) {
                                 {0, NULL}};
   static PyType_Spec spec = {"merbit._core.Solver", sizeof(mpy_solver), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
-  return mpy_add_type(module, &spec, &solver_type);
+  static PyMethodDef preconditioner_methods[] = {
+      {"apply", preconditioner_apply, METH_VARARGS, "apply(r, z, stream)"},
+      {"update", preconditioner_update, METH_O, "update(view)"},
+      {"describe", preconditioner_describe, METH_NOARGS, "merbit_preconditioner_describe."},
+      {"info", preconditioner_info, METH_NOARGS, "The fields of merbit_preconditioner_info."},
+      {NULL, NULL, 0, NULL}};
+  static PyType_Slot preconditioner_slots[] = {
+      {Py_tp_new, (void *)preconditioner_new},
+      {Py_tp_dealloc, (void *)preconditioner_dealloc},
+      {Py_tp_traverse, (void *)preconditioner_traverse},
+      {Py_tp_methods, preconditioner_methods},
+      {0, NULL}};
+  static PyType_Spec preconditioner_spec = {
+      "merbit._core.Preconditioner", sizeof(mpy_preconditioner), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, preconditioner_slots};
+  return mpy_add_type(module, &spec, &solver_type) != 0
+             ? -1
+             : mpy_add_type(module, &preconditioner_spec, &preconditioner_type);
 }

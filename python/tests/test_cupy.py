@@ -142,14 +142,40 @@ def test_solvers(random):
     S, b = laplacian(100), random.random(100)
     A, g = merbit.csr(S, context=merbit.Context("cuda")), cupy.asarray(b)
     for method in (merbit.cg, merbit.bicgstab, merbit.gmres):
-        for M in (None, "jacobi", lambda r: r / 2.01):
-            x, info = method(A, g, preconditioner=M)
+        for options in ({}, {"preconditioner": "jacobi"}, {"M": lambda r: r / 2.01}):
+            x, info = method(A, g, **options)
             assert info.converged and isinstance(x, cupy.ndarray)
             numpy.testing.assert_allclose(S @ x.get(), b, rtol=1e-6, atol=1e-6)
     with pytest.raises(merbit.NotSupportedError, match="host memory"):
-        merbit.cg(A, b, preconditioner=lambda r: r)
+        merbit.cg(A, b, M=lambda r: r)
     A.update(cupy.asarray(S.data).get() * 2)
     numpy.testing.assert_allclose(2 * (S @ merbit.cg(A, g)[0].get()), b, rtol=1e-6, atol=1e-6)
+
+
+def test_preconditioner(random):
+    """M where the GPU computes, for b there and in host memory; several right-hand sides."""
+    S, b = laplacian(100), random.random(100)
+    A, g = merbit.csr(S, context=merbit.Context("cuda")), cupy.asarray(b)
+    M = merbit.Preconditioner(A, "chebyshev")
+    z = M @ g
+    assert isinstance(z, cupy.ndarray) and M.info.side == "cuda" and M.info.device_bytes > 0
+    for right in (b, g):
+        x, info = merbit.cg(A, right, M=M)
+        named = merbit.cg(A, right, preconditioner="chebyshev")[1]
+        assert info.converged and abs(info.iterations - named.iterations) <= 1
+    with pytest.raises(merbit.ArgumentError, match="r is in host memory"):
+        M @ b
+    with pytest.raises(merbit.ArgumentError, match="different devices"):
+        merbit.cg(merbit.csr(S, context=merbit.Context("cpu")), b, M=M)
+    M.update(2 * S.data)
+    numpy.testing.assert_allclose(2 * (M @ g).get(), z.get(), rtol=1e-6)
+    B = random.random((100, 3))
+    X, info = merbit.cg(A, cupy.asarray(B), preconditioner="jacobi")
+    assert info.converged and len(info.columns) == 3 and isinstance(X, cupy.ndarray)
+    numpy.testing.assert_allclose(S @ X.get(), B, rtol=1e-6, atol=1e-6)
+    X, info = merbit.cg(A, B, M=M)
+    numpy.testing.assert_allclose(S @ X, B, rtol=1e-6, atol=1e-6)
+    assert A.forecast().device_bytes >= A.info.device_bytes
 
 
 def test_cupyx_solvers_take_a_matrix(cupyx, random):

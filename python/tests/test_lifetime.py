@@ -101,7 +101,7 @@ def test_a_matrix_in_a_cycle_is_collected():
 
     mine = Mine()
     mine.matrix = merbit.csr(laplacian(10), context=merbit.Context("cpu"))
-    merbit.cg(mine.matrix, numpy.ones(10), preconditioner=mine)  # the matrix keeps the solver, and that `mine`
+    merbit.cg(mine.matrix, numpy.ones(10), M=mine)  # the matrix keeps the solver, and that `mine`
     watch = weakref.ref(mine)
     del mine
     gc.collect()
@@ -122,7 +122,7 @@ def test_nothing_leaks():
         A @ b, A.T @ b, A @ numpy.ones((2000, 3)), A.describe(), A.info, repr(A)
         A.update(S.data)
         A.epilogue("v0 - ax", "y * y", vectors=1)(b, b)
-        merbit.cg(A, b, max_iterations=5, preconditioner=lambda r: r)
+        merbit.cg(A, b, max_iterations=5, M=lambda r: r)
         merbit.pagerank(abs(S), max_iterations=3, context=context, personalisation=b, progress=lambda *a: None)
         merbit.eigsh(A, 1, max_iterations=20)
         context.info

@@ -298,3 +298,19 @@ def test_methods(sparse, random):
         assert A.info.method == method
     with pytest.raises(merbit.NoDeviceError, match="MERBIT_METHOD_SCAN"):
         merbit.csr(S, method="scan", context=context)
+
+
+@pytest.mark.parametrize("method", ["auto", "merge", "sorted"])
+@pytest.mark.parametrize("vectors", [1, 3])
+def test_forecast(sparse, method, vectors):
+    """A plan takes no more than the forecast says."""
+    if method == "sorted" and vectors > 1:
+        pytest.skip("SORTED multiplies one vector")
+    A = merbit.csr(sparse(300, 200), method=method, context=merbit.Context("cpu"))
+    memory = A.forecast(vectors, column_major=True)
+    A @ (numpy.ones(200) if vectors == 1 else numpy.ones((200, vectors), order="F"))
+    assert 0 < A.info.host_bytes <= memory.host_bytes and memory.workspace_bytes > 0
+    assert memory.device_bytes == memory.device_peak_bytes == 0
+    assert method in ("auto", memory.method)
+    with pytest.raises(ValueError, match="65"):
+        A.forecast(65)

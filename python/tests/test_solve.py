@@ -39,14 +39,15 @@ def test_options_of_solvers(random):
     A = merbit.csr(S, context=merbit.Context("cpu"))
     expected = scipy.sparse.linalg.spsolve(S.tocsc(), b)
     inverse = scipy.sparse.diags_array(1 / S.diagonal())
-    for M in (
-        "jacobi",
-        "block_jacobi",
-        lambda r: r / 2.01,
-        scipy.sparse.linalg.aslinearoperator(inverse),
-        merbit.csr(inverse.tocsr(), context=A.context),
+    for options in (
+        {"preconditioner": "jacobi"},
+        {"preconditioner": "block_jacobi"},
+        {"M": lambda r: r / 2.01},
+        {"M": scipy.sparse.linalg.aslinearoperator(inverse)},
+        {"M": merbit.csr(inverse.tocsr(), context=A.context)},
+        {"M": merbit.Preconditioner(A, "chebyshev")},
     ):
-        x, info = merbit.gmres(A, b, restart=50, preconditioner=M)
+        x, info = merbit.gmres(A, b, restart=50, **options)
         numpy.testing.assert_allclose(x, expected, rtol=1e-6)
     x, info = merbit.cg(A, b, refine=True, deterministic=True, reorder=-1, expected_solves=3)
     numpy.testing.assert_allclose(x, expected, rtol=1e-6)
@@ -93,7 +94,13 @@ def test_wrong_arguments():
         (lambda: merbit.cg(A, numpy.ones(20)[::2]), ValueError, "gaps"),
         (lambda: merbit.cg("A", b), TypeError, "no matrix"),
         (lambda: merbit.cg(A, b, preconditioner="ilu"), ValueError, "ilu"),
-        (lambda: merbit.cg(A, b, preconditioner=3), TypeError, "3"),
+        (lambda: merbit.cg(A, b, M=3), TypeError, "M is 3"),
+        (lambda: merbit.cg(A, b, preconditioner=lambda r: r), ValueError, "given as M"),
+        (lambda: merbit.cg(A, b, M=lambda r: r, preconditioner="jacobi"), ValueError, "both"),
+        (lambda: merbit.cg(A, b, M=merbit.Preconditioner(laplacian(11))), ValueError, r"\(11, 11\)"),
+        (lambda: merbit.cg(A, numpy.ones((10, 0))), ValueError, "no columns"),
+        (lambda: merbit.cg(A, numpy.ones((9, 2))), ValueError, r"\(9, 2\)"),
+        (lambda: merbit.cg(A, numpy.ones((10, 2, 1))), ValueError, r"\(10, 2, 1\)"),
         (lambda: merbit.cg(A, b, tolerance=-1.0), ValueError, "tolerance"),
         (lambda: merbit.cg(A, b, progress=3), TypeError, "progress"),
         (lambda: merbit.cg(A, b, max_iterations=-5), ValueError, "max_iterations"),
@@ -202,7 +209,7 @@ def test_progress(random):
             call(progress=fail)
 
 
-@pytest.mark.parametrize("kind", ["chebyshev", "fsai"])
+@pytest.mark.parametrize("kind", ["chebyshev", "fsai", "amg"])
 @pytest.mark.parametrize("single", [False, True])
 def test_preconditioner_kinds(kind, single):
     """They need fewer iterations than Jacobi, in float32 too; a Laplacian is solved up to a constant."""
@@ -221,6 +228,158 @@ def test_preconditioner_kinds(kind, single):
     assert numpy.linalg.norm(left - graph @ x) <= 1.001e-8 * numpy.linalg.norm(left)
 
 
+def test_preconditioner_options():
+    """Each option reaches the preconditioner, which then needs fewer iterations."""
+    n = 30
+    path = scipy.sparse.diags([-numpy.ones(n - 1), numpy.full(n, 2.0), -numpy.ones(n - 1)], [-1, 0, 1])
+    grid = scipy.sparse.kronsum(path, path).tocsr()
+    nodes = scipy.sparse.kron(grid, [[2.0, 1.0], [1.0, 2.0]]).tocsr()
+    scales = 1.0 + numpy.arange(n * n) % 7
+    uneven = (scipy.sparse.diags(1 / scales) @ grid @ scipy.sparse.diags(1 / scales)).tocsr()
+
+    def iterations(S, **options):
+        x, info = merbit.cg(S, S @ (numpy.arange(S.shape[0]) % 5.0), tolerance=1e-8, **options)
+        assert info.converged
+        return info.iterations
+
+    assert iterations(nodes, preconditioner="amg", block_size=2) < iterations(nodes, preconditioner="amg")
+    assert iterations(grid, preconditioner="chebyshev", degree=8) < iterations(grid, preconditioner="chebyshev")
+    near = scales[:, None]
+    assert iterations(uneven, preconditioner="amg", near_nullspace=near) < iterations(uneven, preconditioner="amg")
+    # The solver that a matrix keeps is for its options.
+    A, b = merbit.csr(uneven), uneven @ numpy.ones(n * n)
+    kept = [merbit.cg(A, b, preconditioner="amg", near_nullspace=v, tolerance=1e-8)[1].iterations for v in (None, near, near)]
+    assert kept[0] > kept[1] == kept[2]
+
+
+def test_option_refusals():
+    S, b = scipy.sparse.eye(6).tocsr(), numpy.ones(6)
+    for options, sentence in [
+        ({"single": True}, "single is an option of preconditioners with a name, but preconditioner is None"),
+        ({"M": lambda r: r, "degree": 2}, "degree is an option"),
+        ({"near_nullspace": numpy.ones((6, 1))}, "near_nullspace is an option"),
+        ({"preconditioner": "amg", "near_nullspace": numpy.ones(6)}, r"near_nullspace has shape \(6,\).*\(6, k\)"),
+        ({"preconditioner": "amg", "near_nullspace": numpy.ones((1, 6))}, "near_nullspace has shape"),
+        ({"preconditioner": "amg", "near_nullspace": numpy.full((6, 1), numpy.nan)}, "give finite numbers"),
+        ({"preconditioner": "amg", "block_size": 4}, "does not divide the 6 rows"),
+        ({"preconditioner": "jacobi", "block_size": 2}, "MERBIT_PRECONDITIONER_JACOBI does not take it"),
+        ({"preconditioner": "fsai", "degree": 2}, "MERBIT_PRECONDITIONER_FSAI does not take it"),
+    ]:
+        with pytest.raises(merbit.ArgumentError, match=sentence):
+            merbit.cg(S, b, **options)
+
+
+@pytest.mark.parametrize("kind", ["jacobi", "block_jacobi", "chebyshev", "fsai", "amg"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_preconditioner_object(random, kind, dtype):
+    """It is linear and symmetric, helps merbit's solvers as much as by its name, and SciPy's as well; new values count."""
+    n = 600
+    S, b = laplacian(n, 0.05).astype(dtype), random.random(n).astype(dtype)
+    A = merbit.csr(S, context=merbit.Context("cpu"))
+    M = merbit.Preconditioner(A, kind)
+    r, s = random.random((2, n)).astype(dtype)
+    accuracy = 1e-10 if dtype == "float64" else 2e-3
+    z = M @ r
+    assert z.dtype == M.dtype == dtype and M.shape == (n, n)
+    numpy.testing.assert_allclose(M @ (2 * r + s), 2 * z + M @ s, rtol=accuracy, atol=accuracy * abs(z).max())
+    assert abs(s @ z - r @ (M @ s)) <= 10 * accuracy * abs(s @ z)
+    if kind == "jacobi":
+        numpy.testing.assert_allclose(z, r / S.diagonal(), rtol=accuracy)
+    both = M @ numpy.stack([r, s], axis=1)
+    numpy.testing.assert_array_equal(both[:, 0], z)
+    numpy.testing.assert_array_equal(both[:, 1], M.apply(numpy.repeat(s, 2)[::2]))
+    out = numpy.empty(n, dtype)
+    assert M.apply(r, out) is out and M(r).tolist() == M.matvec(r).tolist() == out.tolist() == z.tolist()
+    x, info = merbit.cg(A, b, M=M)
+    x_named, named = merbit.cg(A, b, preconditioner=kind)
+    assert info.converged and abs(info.iterations - named.iterations) <= 1
+    numpy.testing.assert_allclose(x, x_named, rtol=1e-6 if dtype == "float64" else 2e-2)
+    if dtype == "float64":
+        counts = {}
+        for name, inverse in (("none", None), ("M", M)):
+            calls = []
+            x, failed = scipy.sparse.linalg.cg(S, b, rtol=1e-8, M=inverse, callback=calls.append)
+            assert not failed and numpy.linalg.norm(b - S @ x) <= 1.01e-8 * numpy.linalg.norm(b)
+            counts[name] = len(calls)
+        assert counts["M"] <= counts["none"] if kind.endswith("jacobi") else counts["M"] < 0.6 * counts["none"]
+    M.update(2 * S.data)
+    numpy.testing.assert_allclose(2 * (M @ r), z, rtol=accuracy, atol=accuracy * abs(z).max())
+    assert M.info.side == "cpu" and M.info.rows[0] == n and len(M.info.nonzeros) == M.info.levels
+    assert M.describe() in repr(M) and f"{n} rows" in M.describe()
+
+
+def test_preconditioner_object_options(random):
+    n = 400
+    path = scipy.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    path[0, 0] = path[n - 1, n - 1] = 1
+    path = path.tocsr()
+    M = merbit.Preconditioner(path, "amg", singular=True, single=True, near_nullspace=numpy.ones((n, 1)))
+    z = M @ random.random(n)
+    assert abs(z.mean()) <= 1e-6 * abs(z).max() and "f32 inside f64" in M.describe()
+    assert M.info.levels > 1 and M.info.operator_complexity >= 1
+    with pytest.raises(ValueError, match="kind is 'ilu'"):
+        merbit.Preconditioner(path, "ilu")
+    with pytest.raises(ValueError, match="near_nullspace has shape"):
+        merbit.Preconditioner(path, near_nullspace=numpy.ones((n + 1, 1)))
+    with pytest.raises(ValueError, match="degree is 3"):
+        merbit.Preconditioner(path, "jacobi", degree=3)
+    with pytest.raises(NotImplementedError, match="complex128"):
+        merbit.Preconditioner(path.astype(complex))
+    with pytest.raises(TypeError, match="float32"):
+        M @ numpy.ones(n, "float32")
+    with pytest.raises(TypeError, match="float32"):
+        M.update(path.data.astype("float32"))
+    with pytest.raises(ValueError, match="elements"):
+        M @ numpy.ones(n + 1)
+    with pytest.raises(ValueError, match="dimension"):
+        M @ numpy.ones((n, 1, 1))
+    with pytest.raises(TypeError, match="list"):
+        M @ [1.0] * n
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("options", [{}, {"preconditioner": "jacobi"}, {"preconditioner": "amg"}, {"refine": True}])
+def test_several_right_hand_sides(random, order, options):
+    """Each column is what it is alone."""
+    S = laplacian(300)
+    A, B = merbit.csr(S), numpy.array(random.random((300, 5)), order=order)
+    B[:, 2] = 0
+    X, info = merbit.cg(A, B, **options)
+    assert X.shape == B.shape and info.converged and len(info.columns) == 5
+    for column in range(5):
+        x, alone = merbit.cg(A, B[:, column].copy(), **options)
+        found = info.columns[column]
+        assert found.stop == alone.stop and abs(found.iterations - alone.iterations) <= 1
+        numpy.testing.assert_allclose(X[:, column], x, rtol=1e-6, atol=1e-9)
+        assert found.residual <= info.residual
+    assert info.iterations == max(found.iterations for found in info.columns) and info.columns[2].iterations == 0
+    again, more = merbit.cg(A, B, X, **options)
+    assert more.iterations == 0
+    numpy.testing.assert_array_equal(again, X)
+
+
+def test_several_right_hand_sides_of_others(random):
+    """By other methods, with functions, beyond what is solved at once; one of them does not converge."""
+    S = laplacian(200)
+    A, B = merbit.csr(S, context=merbit.Context("cpu")), random.random((200, 3))
+    for method in (merbit.bicgstab, merbit.gmres):
+        X, info = method(A, B, preconditioner="jacobi")
+        assert info.converged and info.history.size == 0
+        numpy.testing.assert_allclose(S @ X, B, rtol=1e-6, atol=1e-8)
+    X, info = merbit.cg(A, B, M=lambda r: r / 2)
+    numpy.testing.assert_allclose(S @ X, B, rtol=1e-6, atol=1e-8)
+    X, info = merbit.cg(A, B, M=merbit.Preconditioner(A))
+    numpy.testing.assert_allclose(S @ X, B, rtol=1e-6, atol=1e-8)
+    B = random.random((200, 70))
+    X, info = merbit.cg(A, B)
+    assert len(info.columns) == 70
+    numpy.testing.assert_allclose(S @ X, B, rtol=1e-6, atol=1e-8)
+    B[7, 1] = numpy.nan
+    X, info = merbit.cg(A, B)
+    assert info.stop == "not_finite" and not info.converged
+    assert info.columns[0].converged and not info.columns[1].converged
+
+
 def test_preconditioner_refusals():
     S = scipy.sparse.csr_matrix(numpy.diag([1.0, -2.0, 3.0]))
     with pytest.raises(merbit.MatrixError, match=r"A\(1, 1\), counted from 0, is -2"):
@@ -235,15 +394,15 @@ def test_failing_preconditioner(random):
 
     for _ in range(2):
         with pytest.raises(KeyError, match="ours"):
-            merbit.cg(A, b, preconditioner=fail)
+            merbit.cg(A, b, M=fail)
     with pytest.raises(ValueError):
-        merbit.cg(A, b, preconditioner=lambda r: r[:5])
+        merbit.cg(A, b, M=lambda r: r[:5])
     assert merbit.cg(A, b)[1].converged
 
 
 def test_solve_within_a_solve(random):
     A, b = merbit.csr(laplacian(60), context=merbit.Context("cpu")), random.random(60)
-    x, info = merbit.gmres(A, b, preconditioner=lambda r: merbit.cg(A, r.copy(), tolerance=1e-2)[0])
+    x, info = merbit.gmres(A, b, M=lambda r: merbit.cg(A, r.copy(), tolerance=1e-2)[0])
     numpy.testing.assert_allclose(laplacian(60) @ x, b, rtol=1e-6, atol=1e-6)
 
 

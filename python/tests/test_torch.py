@@ -132,12 +132,16 @@ def test_solve(random, place):
     A = merbit.csr(tensor_of(S, place), context=merbit.Context(place))  # a function as M needs A and b on one side
     b = torch.tensor(random.random(100), device=place)
     for method in (merbit.cg, merbit.bicgstab, merbit.gmres):
-        for M in (None, "jacobi", lambda r: r / 2.01):
-            x, info = method(A, b, preconditioner=M)
+        for options in ({}, {"preconditioner": "jacobi"}, {"M": lambda r: r / 2.01}, {"M": merbit.Preconditioner(A, "fsai")}):
+            x, info = method(A, b, **options)
             assert info.converged and isinstance(x, torch.Tensor) and x.device == b.device
             numpy.testing.assert_allclose(S @ x.cpu().numpy(), b.cpu().numpy(), rtol=1e-6, atol=1e-6)
     again, more = merbit.cg(A, b, x)
     assert more.iterations < info.iterations
+    B = torch.tensor(random.random((100, 2)), device=place)
+    X, info = merbit.cg(A, B)
+    assert info.converged and X.shape == B.shape and X.device == B.device
+    numpy.testing.assert_allclose(S @ X.cpu().numpy(), B.cpu().numpy(), rtol=1e-6, atol=1e-6)
 
 
 def test_epilogue(sparse, random, place):

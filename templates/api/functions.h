@@ -248,7 +248,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
  * distances, in elements, between rows (row-major) or between vectors (column-major): at least the
  * number of elements of one. Elements between them are neither read nor written. All other
  * arguments are those of merbit_spmv. A plan of one vector needs its elements adjacent: row-major
- * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. On CUDA, column-major vectors pass
+ * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, pass
  * through row-major copies in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
@@ -298,15 +298,19 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
  * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
  * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
  * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the matrix has no such
- * preconditioner: the sentence names a zero on the diagonal (JACOBI), a block without an inverse
- * (BLOCK_JACOBI), or what keeps it from being symmetric positive definite (CHEBYSHEV, FSAI).
+ * preconditioner: the sentence names a zero on the diagonal (JACOBI, AMG), a block without an
+ * inverse (BLOCK_JACOBI), a row with Inf or NaN (AMG), or what keeps the matrix from being
+ * symmetric positive definite (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
  * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
- * and makes FSAI.
+ * and makes FSAI. The GPU makes AMG from a CSR with one unknown a node and one near-null-space
+ * vector, the CPU from others.
+ *
  * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
- * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32 or with refine),
- * the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */
+ * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32, with refine or
+ * with a preconditioner in f32), the solver keeps a scaled copy of the values. With CALLBACK only b
+ * is scaled. */
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
                                               const merbit_solver_desc *desc,
                                               merbit_solver **solver);
@@ -323,9 +327,25 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
+/* Solves A x = b for `count` right-hand sides. Vector k of b begins at element k ldb, that of x at
+ * k ldx: at least view.rows elements apart. All else is as for merbit_solver_solve; start_from_x is
+ * for all vectors. A solver with solver_desc.vectors solves for so many at once: an iteration reads
+ * A once for all of them, but applies M to one after the other. Each has its own residual, stops on
+ * its own and then keeps its x, as if it were solved alone; all have to wait for the slowest. Any
+ * other solver solves for one after the other. `results` is NULL or a host array of count elements,
+ * which tell how each went. There iterate_seconds is the time of all that were solved at once, and
+ * `plan` the plan that they shared. The progress callback gets the most iterations and the largest
+ * residual.
+ *
+ * The method is that of Hestenes and Stiefel 1952 for each vector, not block CG. Fails if count is
+ * negative, if ldb or ldx is less than view.rows, or as merbit_solver_solve does; the results of
+ * vectors that were not solved are zero then. */
+MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int count, const void *b,
+                                                  int64_t ldb, void *x, int64_t ldx,
+                                                  int start_from_x, merbit_solver_result *results);
 /* Copies new values for the same structure into the solver, like merbit_plan_update_values, and
- * makes the preconditioner again. After a failure the solver may have some of the new values: give
- * it values again before the next solve. */
+ * makes the preconditioner again; AMG keeps its aggregates. After a failure the solver may have
+ * some of the new values: give it values again before the next solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 /* Computes y = A x with the solver's own plan, for example a residual, so that A needs no second
@@ -337,9 +357,10 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
 
 /* Makes a preconditioner M of the square matrix `view` of F64 or F32, for an iteration of your own.
  * A solver makes its own from solver_desc.preconditioner. `desc` must name a kind. The arrays of
- * the view are borrowed and must stay unchanged until the preconditioner is destroyed. The call is
- * complete on return. Fails with MERBIT_INVALID_MATRIX if A has no such preconditioner: the
- * sentence names the row and says what to try. Destroy it with merbit_preconditioner_destroy. */
+ * the view are borrowed and must stay unchanged until the preconditioner is destroyed; OWNERSHIP in
+ * the manual has the exceptions. The call is complete on return. Fails with MERBIT_INVALID_MATRIX
+ * if A has no such preconditioner: the sentence names the row and says what to try. Destroy it with
+ * merbit_preconditioner_destroy. */
 MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
                                                       const merbit_view *view,
                                                       const merbit_preconditioner_desc *desc,
@@ -353,9 +374,10 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
                                                      const void *r, void *z, void *stream);
 /* Makes M again from new values for the same structure, as many and in the same order as those of
  * the view; `memory` says where they are, and MERBIT_MEMORY_DEFAULT means where the view's were.
- * Keeps what depends on the structure alone. No application may be running; captured graphs must
- * be captured again. The call is complete on return. After a failure M may have some of the new
- * values: give it values again before the next application. Fails if the view was a pattern. */
+ * They are copied. Keeps what depends on the structure alone, and AMG's aggregates. No application
+ * may be running; captured graphs must be captured again. The call is complete on return. After a
+ * failure M may have some of the new values: give it values again before the next application.
+ * Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */

@@ -46,6 +46,7 @@
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
  *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
  *                                      merbit_solver_update_values; merbit_stop_name
+ *     solve for several b at once      merbit_solver_solve_many
  *     precondition an iteration        merbit_preconditioner_create, _apply, _update_values,
  *                                      merbit_preconditioner_describe, _get_info, _destroy
  *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16,
@@ -402,6 +403,11 @@
  * solver_desc.refine solves for corrections in f32 and computes residuals in f64.
  * result.description says in one sentence why the solve ended.
  *
+ * With solver_desc.vectors, merbit_solver_solve_many runs CG for several right-hand sides at once.
+ * Their products are one product of several vectors, by a second plan, and on CUDA each step is one
+ * launch for all of them. A preconditioner that is not NONE or JACOBI is applied to one vector
+ * after the other.
+ *
  * EPILOGUES. Write op(A) for A, or for its transpose if plan_desc.operation says so. A plan may
  * apply an expression to each row of op(A) x before it is stored in y, and may add up to two sums
  * over all rows (plan_desc.epilogue). One call, merbit_spmv_epilogue, then gives y and a dot
@@ -483,15 +489,16 @@
  * alive. The view itself does not: make nothing more from it after the matrix is destroyed.
  *
  * Arrays of your own (`owner` is NULL) are borrowed. Later products read them, and so does
- * merbit_plan_update_values. Keep them, unchanged, until every plan and solver made from them is
- * destroyed. How much of them a plan copies depends on its method, so a change in place reaches
- * some products and not others. For new values, use merbit_plan_update_values or
- * merbit_solver_update_values, which copy them; for another structure, make another plan. There is
- * one exception: products on CUDA do not read arrays in host memory again. Such arrays may go once
- * the plan is made, unless the plan is to take new values of a COO, of 64-bit columns or of blocks,
- * or a solver is to take new values. merbit_matrix_create, merbit_matrix_transpose and
- * merbit_matrix_create_bsr copy. merbit_pagerank and merbit_eigen read arrays only until they
- * return.
+ * merbit_plan_update_values. Keep them, unchanged, until every plan, solver and preconditioner made
+ * from them is destroyed. How much of them a plan copies depends on its method, so a change in
+ * place reaches some products and not others. For new values, use merbit_plan_update_values,
+ * merbit_solver_update_values or merbit_preconditioner_update_values, which copy them; for another
+ * structure, make another plan. There are two exceptions. New values may be written over the old
+ * ones if the update follows before the next product, solve or application. And products on CUDA do
+ * not read arrays in host memory again: such arrays may go once the plan is made, unless the plan
+ * is to take new values of a COO, of 64-bit columns or of blocks, or a solver or preconditioner is
+ * to take new values. merbit_matrix_create, merbit_matrix_transpose and merbit_matrix_create_bsr
+ * copy. merbit_pagerank and merbit_eigen read arrays only until they return.
  *
  * THREADS. Threads may share a context, a matrix and a plan. Products of one plan that run at the
  * same time need a workspace each (merbit_workspace_create); so do products in different streams

@@ -56,37 +56,43 @@ typedef enum merbit_solver_method {
   MERBIT_SOLVER_GMRES = 3     /* any square A, restarted: Saad, Schultz 1986 */
 } merbit_solver_method;
 
-/* A preconditioner M, which approximates A. "Which preconditioner to take" in the guide compares
- * them. */
+/* A preconditioner M, which approximates A. "Which preconditioner to take when" in the guide
+ * compares them. */
 typedef enum merbit_preconditioner_kind {
   MERBIT_PRECONDITIONER_NONE = 0,
   MERBIT_PRECONDITIONER_JACOBI = 1,       /* the diagonal of A, which must have no zero */
   MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* square blocks along the diagonal, inverted once */
   MERBIT_PRECONDITIONER_CALLBACK = 3,     /* your function, solver_desc.apply */
-  MERBIT_PRECONDITIONER_CHEBYSHEV = 4,    /* A symmetric positive definite: a polynomial in A */
+  MERBIT_PRECONDITIONER_CHEBYSHEV = 4,    /* A symmetric positive definite: a polynomial in A
+                                             (Golub, Varga 1961) */
   MERBIT_PRECONDITIONER_FSAI = 5,         /* A symmetric positive definite: a sparse approximate
-                                             inverse, in two factors */
-  MERBIT_PRECONDITIONER_AMG = 6           /* algebraic multigrid by smoothed aggregation */
+                                             inverse in two factors (Kolotilina, Yeremin 1993) */
+  MERBIT_PRECONDITIONER_AMG = 6           /* A nearly symmetric, without zeros on the diagonal:
+                                             algebraic multigrid by smoothed aggregation (Vanek,
+                                             Mandel, Brezina 1996) */
 } merbit_preconditioner_kind;
 
-/* Options of merbit_preconditioner_create. `kind` must be set, to neither NONE nor CALLBACK. */
+/* Options of merbit_preconditioner_create, where `kind` must be set, to neither NONE nor CALLBACK;
+ * and of a solver's preconditioner (solver_desc.precondition). */
 typedef struct merbit_preconditioner_desc {
   merbit_preconditioner_kind kind;
   merbit_side side;  /* where it is applied; AUTO: the context's side */
   int single;        /* nonzero: M of an F64 matrix is made, kept and applied in f32, which moves
-                        half the bytes; r and z stay f64 */
-  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node,
-                        whose rows follow one another; 0: 1. Else 0 */
-  int degree;        /* CHEBYSHEV: of the polynomial, up to 32: as many products with A; 0: 4. With
-                        an even one M is positive definite for certain. Else 0 */
+                        half the bytes; r and z stay f64. A's values must be in the range of f32 */
+  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node, up
+                        to 32, whose rows follow one another; 0: 1. Else 0 */
+  int degree;        /* CHEBYSHEV: the degree of the polynomial, up to 32; M takes as many products
+                        with A; 0: 4. If it is even, M is always positive definite. Else 0 */
   const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
-                                   body modes in elasticity: near_nullspace_count columns of rows
-                                   elements in host memory, which are read until create returns.
-                                   NULL: one for each unknown of a node, constant */
-  int near_nullspace_count;
+                                   body modes in elasticity: near_nullspace_count columns of
+                                   view.rows doubles, one after the other, in host memory, read
+                                   until create returns. NULL: for each unknown of a node the
+                                   vector that is 1 there and 0 elsewhere */
+  int near_nullspace_count;     /* up to 32; 0 if near_nullspace is NULL */
   int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
                         Laplacian does. The mean is subtracted from r and from z, and by a solver
-                        from b and from the first x, so that x has mean 0 */
+                        from b and from the first x: x has mean 0, and its residual is that of the
+                        b without mean */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
 } merbit_preconditioner_desc;
 
@@ -100,13 +106,13 @@ typedef struct merbit_preconditioner_info {
   int levels; /* AMG: number of matrices, A included; other kinds: 1 */
   int64_t rows[MERBIT_PRECONDITIONER_LEVELS];     /* of each level's matrix, A first */
   int64_t nonzeros[MERBIT_PRECONDITIONER_LEVELS];
-  double operator_complexity; /* all nonzeros of M's matrices / those of A: about the products with
-                                 A that one application costs in memory */
+  double operator_complexity; /* AMG: nonzeros of all levels' matrices / those of A. Other kinds:
+                                 nonzeros that an application reads / those of A */
   int64_t host_bytes, device_bytes; /* memory that it holds */
   double setup_seconds; /* time of merbit_preconditioner_create, or of the last update of values */
 } merbit_preconditioner_info;
 
-/* Computes z = M^-1 r. r and z have n elements of the solver's type, on the solver's side. On CUDA
+/* Computes z = M^-1 r. r and z have n elements of the matrix's type, on the solver's side. On CUDA
  * the callback enqueues its work on `stream`, a CUstream. The solving thread calls it in every
  * iteration. A nonzero answer ends the solve with MERBIT_CANCELLED. */
 typedef int (*merbit_precondition_callback)(void *user, const void *r, void *z, int64_t n,
@@ -125,16 +131,20 @@ typedef struct merbit_solver_desc {
                                   other than JACOBI: M may change between iterations */
   merbit_preconditioner_kind preconditioner;
   const merbit_preconditioner_desc *precondition; /* options of the preconditioner, read until
-                                  create returns; its `kind` is that of `preconditioner` or 0, its
-                                  side the solver's. NULL: defaults; NONE and CALLBACK: NULL */
-  int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
+                                  create returns. Its `kind` must be that of `preconditioner` or 0;
+                                  its side is ignored. NULL: defaults. NONE, CALLBACK: NULL */
+  int block_size;              /* BLOCK_JACOBI: precondition->block_size, which may be set in its
+                                  place. Else 0 */
   merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
   void *apply_user;            /* passed to `apply` */
+  int vectors;                 /* CG without refine: right-hand sides that merbit_solver_solve_many
+                                  solves at once, up to 64, with one product for all of them. Each
+                                  takes 5 vectors, or 6, and all together a second plan. 0: 1 */
   int refine;                  /* nonzero, F64 only: iterate in f32, correct by residuals in f64 */
   int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
   int reorder;                 /* reorder the matrix; b and x keep their order. 0: if it pays (for
-                                  example 60 expected solves of four million rows); 1: always;
-                                  -1: never */
+                                  example 60 expected solves of four million rows); 1: always, with
+                                  NONE or JACOBI, neither `single` nor `singular`; -1: never */
   int64_t expected_solves;     /* number of solves to come; 0: 1. The more, the longer the plan
                                   may take */
   merbit_solve_progress progress; /* may be NULL. Gets iteration, estimated residual and seconds

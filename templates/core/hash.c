@@ -12,7 +12,7 @@ MBI_INTERNAL mbi_hash mbi_hash_start(void) {
   return hash;
 }
 
-MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
+MBI_NOINLINE MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
   const unsigned char *bytes = (const unsigned char *)data;
   const uint64_t prime = 0x13b; /* the prime is 2^88 + 0x13b */
   size_t i;

@@ -14,7 +14,7 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
 
 /* Allocates heap memory through the user's allocator; all of the library does so. Returns NULL
  * if there is none, which the caller reports. */
-MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
+MBI_NOINLINE MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   const size_t all = bytes + MBI_MEMORY_HEAD;
   char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
   if (memory == NULL) {
@@ -40,8 +40,9 @@ MBI_INTERNAL size_t mbi_memory_bytes(const void *memory) {
 }
 
 /* Allocates `count` elements of `size` bytes. `what` is a noun for the error message. */
-MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
-                                              size_t size, const char *what, void **array) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context,
+                                                           int64_t count, size_t size,
+                                                           const char *what, void **array) {
   *array = NULL;
   if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY,

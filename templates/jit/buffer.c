@@ -45,8 +45,9 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
 }
 
 /* Checks for uploads and downloads that [offset, offset + bytes) lies inside the buffer. */
-static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
-                                      const void *host, size_t bytes, const char *verb) {
+MBI_NOINLINE static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
+                                                   const void *host, size_t bytes,
+                                                   const char *verb) {
   if (buffer == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }

@@ -14,8 +14,8 @@ static void mbi_cache_count(merbit_context *context, int64_t *counter) {
   mbi_mutex_unlock(&context->lock);
 }
 
-static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
-                            int error) {
+MBI_NOINLINE static void mbi_cache_error(merbit_context *context, const char *verb,
+                                         const char *path, int error) {
   mbi_cache_count(context, &context->cache.errors);
   mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
 }
@@ -190,8 +190,9 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
   return 0;
 }
 
-MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
-                                  const void *image, size_t size) {
+MBI_NOINLINE MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key,
+                                               size_t key_size, const void *image,
+                                               size_t size) {
   const mbi_cache *cache = &context->cache;
   mbi_cache_head head;
   mbi_piece pieces[3];

@@ -91,7 +91,8 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
 
 /* ---- Opening and closing ----------------------------------------------------------------- */
 
-static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
+MBI_NOINLINE static merbit_status mbi_device_attribute(merbit_context *context, int attribute,
+                                                       int *value) {
   return mbi_device_check(
       context,
       context->device.driver.device_get_attribute(value, attribute, context->device.ordinal),
@@ -215,7 +216,7 @@ MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
 
 /* Makes the context current in order to release something. Returns 0 if the device is lost.
  * Reports no failure, because that would hide the one that led here. */
-MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
+MBI_NOINLINE MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
     return 0;

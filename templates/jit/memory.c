@@ -73,9 +73,10 @@ static mbi_devptr mbi_arena_take(mbi_arena *arena, uint64_t bytes) {
 
 /* Allocates from the arena. If it is shut or too small, allocates as mbi_device_allocate
  * does. */
-MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
-                                              uint64_t bytes, const char *what,
-                                              mbi_devptr *address) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *context,
+                                                           mbi_arena *arena, uint64_t bytes,
+                                                           const char *what,
+                                                           mbi_devptr *address) {
   *address = 0;
   MBI_TRY(mbi_device_alive(context));
   *address = mbi_arena_take(arena, bytes);

@@ -448,9 +448,10 @@ MBI_INTERNAL merbit_status mbi_programs_create(merbit_context *context,
 }
 
 /* Makes a program of one part. */
-MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
-                                              const mbi_preamble *preamble,
-                                              mbi_program *program) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context,
+                                                           const char *main_file,
+                                                           const mbi_preamble *preamble,
+                                                           mbi_program *program) {
   const mbi_program_wish wish = {main_file, preamble, 1, program};
   mbi_program_times times = {0, 0};
   return mbi_programs_create(context, &wish, 1, &times);

@@ -167,7 +167,7 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   return status;
 }
 
-static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+MBI_NOINLINE static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   merbit_matrix *entries;
   merbit_status status;
   if (view->format != MERBIT_BSR) {

@@ -4,8 +4,9 @@
 
 /* Public views and matrices: make, transpose, destroy. */
 
-MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
-                                  const void *col_ind, const void *values) {
+MBI_NOINLINE MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz,
+                                               const void *row_ptr, const void *col_ind,
+                                               const void *values) {
   merbit_view view;
   memset(&view, 0, sizeof view);
   view.rows = rows;
@@ -39,9 +40,10 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
                                           const void *detail, merbit_matrix **matrix);
 
-static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
-                                        mbi_matrix_maker maker, const void *detail,
-                                        merbit_matrix **matrix) {
+MBI_NOINLINE static merbit_status mbi_matrix_checked(merbit_context *context,
+                                                     const merbit_view *view,
+                                                     mbi_matrix_maker maker, const void *detail,
+                                                     merbit_matrix **matrix) {
   merbit_view host;
   merbit_status status;
   if (matrix != NULL) {
@@ -110,7 +112,7 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
 }
 
 /* Drops one reference; the last one frees the matrix. */
-MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
+MBI_NOINLINE MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
   merbit_context *context;
   int64_t left;
   if (matrix == NULL) {

@@ -22,8 +22,8 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
 /* Sorts keys by their upper halves, which are at most `most`. Keys with equal upper halves must
  * have ascending lower halves. `scratch` holds as many keys if there are more than
  * MBI_SHORT_ROW. Returns the sorted array. */
-MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
-                                     uint32_t most) {
+MBI_NOINLINE MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch,
+                                                  int64_t count, uint32_t most) {
   int64_t starts[256], i;
   int shift, byte;
   if (count <= MBI_SHORT_ROW) {

@@ -29,16 +29,17 @@ static void with_path(world *w) {
 }
 
 /* The solvers' descriptions; fields that are not listed are zero. */
-enum { JACOBI_CG, BLOCK_BICGSTAB, BLOCK_GMRES, REORDERED_GMRES, REFINING_CG };
+enum { JACOBI_CG, BLOCK_BICGSTAB, BLOCK_GMRES, REORDERED_GMRES, REFINING_CG, SEVERAL_CG };
 static const struct {
   merbit_solver_method method;
   merbit_preconditioner_kind preconditioner;
-  int restart, reorder, refine;
-} solvers[] = {{MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI, 0, 0, 0},
-               {MERBIT_SOLVER_BICGSTAB, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 0, 0, 0},
-               {MERBIT_SOLVER_GMRES, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 9, 0, 0},
-               {MERBIT_SOLVER_GMRES, MERBIT_PRECONDITIONER_NONE, 0, 1, 0},
-               {MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI, 0, 0, 1}};
+  int restart, reorder, refine, vectors;
+} solvers[] = {{MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI, 0, 0, 0, 0},
+               {MERBIT_SOLVER_BICGSTAB, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 0, 0, 0, 0},
+               {MERBIT_SOLVER_GMRES, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 9, 0, 0, 0},
+               {MERBIT_SOLVER_GMRES, MERBIT_PRECONDITIONER_NONE, 0, 1, 0, 0},
+               {MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI, 0, 0, 1, 0},
+               {MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 0, 0, 0, 2}};
 
 static merbit_status make_solver(world *w, int which) {
   merbit_solver_desc desc;
@@ -48,6 +49,7 @@ static merbit_status make_solver(world *w, int which) {
   desc.restart = solvers[which].restart;
   desc.reorder = solvers[which].reorder;
   desc.refine = solvers[which].refine;
+  desc.vectors = solvers[which].vectors;
   return merbit_solver_create(w->context, &w->view, &desc, (merbit_solver **)&w->out);
 }
 
@@ -71,20 +73,30 @@ static merbit_status solver_create_refining(world *w) {
   return make_solver(w, REFINING_CG);
 }
 
+static merbit_status solver_create_several(world *w) {
+  return make_solver(w, SEVERAL_CG);
+}
+
 /* `factor` times the path has b = `factor` A (1, 2, ..., 7, 1, ...), so that x is known. The
  * smallest eigenvalue of the path is above 0.5, its largest below 4.5. */
 static void expect_solution(world *w, merbit_solver *solver, double factor) {
   const int64_t n = w->f->n;
-  double *b = (double *)test_allocate(n, 8), *x = (double *)test_allocate(n, 8), apart = 0;
-  double length = 0;
-  merbit_solver_result result;
+  double *b = (double *)test_allocate(2 * n, 8), *x = (double *)test_allocate(2 * n, 8);
+  double length = 0, apart = 0;
+  merbit_solver_result result, results[2];
   int64_t i;
   for (i = 0; i < n; i++) {
     b[i] = factor * (2.5 * (double)(i % 7 + 1) - (i > 0 ? (double)((i - 1) % 7 + 1) : 0) -
                      (i < n - 1 ? (double)((i + 1) % 7 + 1) : 0));
     x[i] = (double)NAN;
   }
-  assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &result), MERBIT_OK);
+  if (solver->desc.vectors > 1) { /* the second b is zero */
+    assert_int_equal(merbit_solver_solve_many(solver, 2, b, n, x, n, 0, results), MERBIT_OK);
+    assert_true(results[1].stop == MERBIT_STOP_CONVERGED && x[2 * n - 1] == 0);
+    result = results[0];
+  } else {
+    assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &result), MERBIT_OK);
+  }
   assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
   for (i = 0; i < n; i++) {
     apart += (x[i] - (double)(i % 7 + 1)) * (x[i] - (double)(i % 7 + 1));
@@ -109,6 +121,12 @@ static void with_solver(world *w) {
 static void with_refining_solver(world *w) {
   with_path(w);
   assert_int_equal(solver_create_refining(w), MERBIT_OK);
+  w->solver = (merbit_solver *)w->out;
+}
+
+static void with_several_solver(world *w) {
+  with_path(w);
+  assert_int_equal(solver_create_several(w), MERBIT_OK);
   w->solver = (merbit_solver *)w->out;
 }
 

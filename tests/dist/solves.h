@@ -11,6 +11,7 @@ typedef struct solve_case {
   merbit_dist_solver_desc desc;
   merbit_stop stop;
   int iterations; /* of one process; 0: do not compare */
+  int updated;    /* 1: the operator is made with other values, which are then replaced */
   int from, to;   /* numbers of ranks; 0: 1 to 4 */
   int devices;    /* as in ranks_world */
 } solve_case;
@@ -41,6 +42,31 @@ TEST_UNUSED static void solve_matrix(int64_t width, double wind, test_matrix *m)
   m->nnz = at;
 }
 
+/* Gives each third row two entries on the diagonal, of which the second has a hundredth of it.
+ */
+TEST_UNUSED static void solve_split_diagonal(test_matrix *m) {
+  int32_t *col_ind = (int32_t *)test_allocate(2 * m->nnz, sizeof *col_ind);
+  double *values = (double *)test_allocate(2 * m->nnz, sizeof *values);
+  int64_t at = 0, i, k = 0;
+  for (i = 0; i < m->rows; i++) {
+    for (; k < m->row_ptr[i + 1]; k++) {
+      const int split = i % 3 == 0 && m->col_ind[k] == i;
+      col_ind[at] = m->col_ind[k];
+      values[at++] = (split ? 0.99 : 1) * m->values[k];
+      if (split) {
+        col_ind[at] = m->col_ind[k];
+        values[at++] = 0.01 * m->values[k];
+      }
+    }
+    m->row_ptr[i + 1] = at;
+  }
+  free(m->col_ind);
+  free(m->values);
+  m->col_ind = col_ind;
+  m->values = values;
+  m->nnz = at;
+}
+
 TEST_UNUSED static double solve_b(const solve_case *c, int64_t i) {
   return c->zero_b ? 0 : 1 + (double)(i % 7) / 8;
 }
@@ -68,8 +94,22 @@ static merbit_status solve_body(merbit_context *context, const merbit_exchange *
   memset(&operator_desc, 0, sizeof operator_desc);
   operator_desc.plan.method =
       c->side == MERBIT_SIDE_CUDA ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
-  status = merbit_dist_create(context, exchange, &p.view, &operator_desc, &dist);
-  RANKS_CHECK(status == MERBIT_OK);
+  if (c->updated) {
+    void *const other = test_allocate(p.view.nnz, sizeof(double));
+    merbit_view view = p.view;
+    view.values = other;
+    for (i = 0; i < p.view.nnz; i++) {
+      product_store(other, i, (i % 3 ? 1 : 30) * product_load(p.values, i, c->single),
+                    c->single);
+    }
+    status = merbit_dist_create(context, exchange, &view, &operator_desc, &dist);
+    RANKS_CHECK(status == MERBIT_OK);
+    RANKS_CHECK(merbit_dist_update_values(dist, p.values) == MERBIT_OK);
+    free(other);
+  } else {
+    status = merbit_dist_create(context, exchange, &p.view, &operator_desc, &dist);
+    RANKS_CHECK(status == MERBIT_OK);
+  }
   for (i = first; i < end; i++) {
     product_store(b, i - first, solve_b(c, i), c->single);
     product_store(x, i - first, c->start_from_x ? 0.25 : NAN, c->single);
@@ -83,6 +123,8 @@ static merbit_status solve_body(merbit_context *context, const merbit_exchange *
   if (status == MERBIT_OK) {
     RANKS_CHECK(result.stop == c->stop);
     RANKS_CHECK(result.stop != MERBIT_STOP_CONVERGED || c->zero_b || history[0] > 0);
+    RANKS_CHECK(context->side == MERBIT_SIDE_CUDA || result.iterations < 4 ||
+                history[3] != -1); /* each iteration is a check */
     RANKS_CHECK(c->iterations == 0 ||
                 abs(result.iterations - c->iterations) <= 1 + c->iterations / 10);
     RANKS_CHECK(merbit_buffer_download(vx, 0, world->results + (size_t)first * element,

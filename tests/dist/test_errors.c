@@ -611,6 +611,75 @@ static void columns_exceed_an_int(void **state) {
   }
 }
 
+/* ---- An exchange that confuses ranks ----------------------------------------------------- */
+
+/* The other rank of two, played: it has as many rows and asks for the one element `wish`. */
+typedef struct stranger {
+  int calls;
+  int64_t wish;
+  const merbit_message *receives;
+} stranger;
+
+static int stranger_counts(void *user, const int64_t *to, int64_t *from) {
+  stranger *s = (stranger *)user;
+  s->calls++;
+  from[0] = to[0];
+  from[1] = s->calls == 6 ? 1 : to[1];
+  return 0;
+}
+
+static int stranger_start(void *user, const merbit_message *sends, int send_count,
+                          const merbit_message *receives, int receive_count, void *stream) {
+  (void)sends;
+  (void)stream;
+  assert_int_equal(send_count, 0);
+  assert_int_equal(receive_count, 1);
+  ((stranger *)user)->receives = receives;
+  return 0;
+}
+
+static int stranger_finish(void *user, void *stream) {
+  const stranger *s = (const stranger *)user;
+  (void)stream;
+  *(int64_t *)s->receives[0].data = s->wish;
+  return 0;
+}
+
+/* A rank that is asked for another one's row says so; one of its own it will send. */
+static void rows_of_another_rank_are_not_sent(void **state) {
+  const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
+  const int64_t wishes[] = {0, 2, 3, -1};
+  const int32_t row_ptr[] = {0, 1, 2, 3}, col_ind[] = {0, 1, 2};
+  const double values[] = {1, 2, 3};
+  char sentence[MERBIT_MESSAGE_SIZE], expected[64];
+  size_t k;
+  (void)state;
+  for (k = 0; k < sizeof wishes / sizeof wishes[0]; k++) {
+    const int own = wishes[k] >= 0 && wishes[k] < 3;
+    merbit_view view = merbit_csr(3, 6, 3, row_ptr, col_ind, values);
+    merbit_exchange exchange;
+    merbit_context *context;
+    merbit_dist *dist;
+    stranger s;
+    memset(&s, 0, sizeof s);
+    memset(&exchange, 0, sizeof exchange);
+    s.wish = wishes[k];
+    exchange.ranks = 2;
+    exchange.counts = stranger_counts;
+    exchange.start = stranger_start;
+    exchange.finish = stranger_finish;
+    exchange.user = &s;
+    assert_int_equal(merbit_context_create(&cpu, &context, NULL), MERBIT_OK);
+    assert_int_equal(merbit_dist_create(context, &exchange, &view, NULL, &dist),
+                     own ? MERBIT_OK : MERBIT_IO_ERROR);
+    (void)merbit_last_error(context, sentence, sizeof sentence);
+    (void)snprintf(expected, sizeof expected, "row %d is asked for", (int)wishes[k]);
+    assert_int_equal(own, strstr(sentence, expected) == NULL);
+    merbit_dist_destroy(dist);
+    merbit_context_destroy(context);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_mistake_of_one_rank_is_told_to_all),
@@ -620,6 +689,7 @@ int main(void) {
       cmocka_unit_test(a_rank_that_dies_is_not_waited_for),
       cmocka_unit_test(a_rank_that_fails_alone_tells_the_others),
       cmocka_unit_test(columns_exceed_an_int),
+      cmocka_unit_test(rows_of_another_rank_are_not_sent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,43 @@ static void a_dense_row_and_unsorted_duplicates(void **state) {
   test_matrix_free(&m);
 }
 
+/* Vectors that several tasks of the CPU share, and on 4 ranks one. */
+static void vectors_of_several_tasks(void **state) {
+  enum { N = 40001 };
+  test_matrix m;
+  int64_t i, d, at = 0;
+  int ranks;
+  (void)state;
+  memset(&m, 0, sizeof m);
+  (void)snprintf(m.name, sizeof m.name, "three diagonals");
+  m.rows = m.cols = N;
+  m.row_ptr = (int64_t *)test_allocate(N + 1, sizeof *m.row_ptr);
+  m.col_ind = (int32_t *)test_allocate(3 * N, sizeof *m.col_ind);
+  m.values = (double *)test_allocate(3 * N, sizeof *m.values);
+  for (i = 0; i < N; i++) {
+    for (d = 0; d < 3; d++) {
+      m.col_ind[at] = (int32_t)((i + d * 20011) % N);
+      m.values[at++] = 1 + (double)(i % 5) - 2 * (double)d;
+    }
+    m.row_ptr[i + 1] = at;
+  }
+  m.nnz = at;
+  for (ranks = 1; ranks <= 4; ranks++) {
+    ranks_world *w = ranks_world_make(ranks);
+    product_case c;
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.without = -1;
+    c.alpha = 1;
+    c.beta = 0.5;
+    product_fill(&c, 6);
+    product_run(w, &c);
+    product_release(&c);
+    ranks_world_free(w);
+  }
+  test_matrix_free(&m);
+}
+
 static void whole_rows_have_the_same_bits(void **state) {
   (void)state;
   product_same_bits(MERBIT_SIDE_CPU, 0, MERBIT_METHOD_REFERENCE, NULL);
@@ -93,6 +130,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_meet_the_bound),
       cmocka_unit_test(a_dense_row_and_unsorted_duplicates),
+      cmocka_unit_test(vectors_of_several_tasks),
       cmocka_unit_test(whole_rows_have_the_same_bits),
       cmocka_unit_test(parts_of_a_partition_become_contiguous),
   };

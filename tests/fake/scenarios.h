@@ -291,6 +291,7 @@ TEST_UNUSED static const struct {
     {"refinement, device CSR", refines_there, MERBIT_SIDE_CUDA},
     {"solver, numbers far from 1", solves_far_there, MERBIT_SIDE_CUDA},
     {"GMRES", solves_by_gmres, MERBIT_SIDE_CUDA},
+    {"several right-hand sides", solves_for_many, MERBIT_SIDE_CUDA},
     {"block Jacobi in f32, device CSR", preconditions_by_blocks, MERBIT_SIDE_CUDA},
     {"Chebyshev, device CSR", preconditions_by_chebyshev, MERBIT_SIDE_CUDA},
     {"Chebyshev in f32, device CSR", preconditions_by_chebyshev_in_f32, MERBIT_SIDE_CUDA},

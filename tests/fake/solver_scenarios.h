@@ -95,6 +95,41 @@ TEST_UNUSED static merbit_status solves(merbit_context *context) {
   return status;
 }
 
+/* Three right-hand sides, two of them at once, new values. */
+TEST_UNUSED static merbit_status solves_for_many(merbit_context *context) {
+  chain c;
+  const merbit_view view = chain_make(&c);
+  merbit_solver_desc desc = merbit_solver_defaults();
+  merbit_solver_result results[3];
+  merbit_solver *solver = NULL;
+  double b[3 * SOLVED], x[3 * SOLVED];
+  int i, again;
+  merbit_status status;
+  desc.method = MERBIT_SOLVER_CG;
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = wished;
+  desc.vectors = 2;
+  for (i = 0; i < 3 * SOLVED; i++) {
+    b[i] = c.b[i % SOLVED];
+  }
+  status = merbit_solver_create(context, &view, &desc, &solver);
+  plan_made = status == MERBIT_OK;
+  for (again = 0; again <= 1; again++) {
+    if (TRY(merbit_solver_solve_many(solver, 3, b, SOLVED, x, SOLVED, 0, results)) ==
+        MERBIT_OK) {
+      for (i = 0; i < 3; i++) {
+        assert_int_equal(results[i].stop, MERBIT_STOP_CONVERGED);
+        chain_expect(&c, 1, x + i * SOLVED);
+      }
+      went_without |= goes_without(solver->many != NULL ? solver->many : solver);
+    }
+    TRY(merbit_solver_update_values(solver, c.values, MERBIT_MEMORY_HOST));
+  }
+  merbit_solver_destroy(solver);
+  return status;
+}
+
 /* BiCGSTAB with blocks, vectors in buffers. */
 TEST_UNUSED static merbit_status solves_in_buffers(merbit_context *context) {
   chain c;

@@ -191,11 +191,54 @@ static void threads(void **state) {
   fake_expect_clean();
 }
 
+/* Values in GPU memory that were rounded for a solver or a preconditioner on the CPU are given
+ * back. A solver refuses such a matrix only after that. */
+static void rounded_for_the_cpu(void **state) {
+  merbit_solver_desc desc = merbit_solver_defaults();
+  merbit_preconditioner_desc diagonal = merbit_preconditioner_defaults();
+  merbit_buffer *arrays[3] = {NULL, NULL, NULL};
+  merbit_solver *solver;
+  merbit_preconditioner *M;
+  merbit_context *context;
+  merbit_view view;
+  double z[SOLVED];
+  long blocks;
+  chain c;
+  int i;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  view = chain_make(&c);
+  assert_int_equal(put_csr(context, &view, arrays), MERBIT_OK);
+  blocks = cuda->blocks;
+  desc.method = MERBIT_SOLVER_CG;
+  desc.side = MERBIT_SIDE_CPU;
+  desc.refine = 1;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver),
+                   MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(cuda->blocks, blocks);
+  diagonal.kind = MERBIT_PRECONDITIONER_JACOBI;
+  diagonal.side = MERBIT_SIDE_CPU;
+  diagonal.single = 1;
+  assert_int_equal(merbit_preconditioner_create(context, &view, &diagonal, &M), MERBIT_OK);
+  assert_int_equal(merbit_preconditioner_apply(M, c.b, z, NULL), MERBIT_OK);
+  for (i = 0; i < SOLVED; i++) {
+    assert_true(z[i] == c.b[i] / 4);
+  }
+  merbit_preconditioner_destroy(M);
+  assert_int_equal(cuda->blocks, blocks);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(arrays[i]);
+  }
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cold_and_warm),     cmocka_unit_test(any_order_of_destruction),
       cmocka_unit_test(matrices_go_first), cmocka_unit_test(streams),
-      cmocka_unit_test(threads),
+      cmocka_unit_test(threads),           cmocka_unit_test(rounded_for_the_cpu),
   };
   fake_open("new");
   scenarios_prepare();

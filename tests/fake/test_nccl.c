@@ -110,9 +110,10 @@ static merbit_buffer *buffer_of(merbit_context *context, const void *data, size_
 
 /* ---- What travels arrives -------------------------------------------------------------------- */
 
-/* Number of doubles that rank p sends to rank q; some pairs exchange nothing. */
+/* Number of doubles that rank p sends to rank q; some pairs exchange nothing, and rank 3 only
+ * receives. */
 static int letters(int p, int q) {
-  return p == q || (p + 2 * q) % 5 == 0 ? 0 : 1 + 3 * p + q;
+  return p == q || p == 3 || (p + 2 * q) % 5 == 0 ? 0 : 1 + 3 * p + q;
 }
 
 /* One exchange on `stream`: from each other rank what `letters` says, and a number of its own.

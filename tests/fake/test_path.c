@@ -76,6 +76,7 @@ static void every_scenario(void **state) {
                                                            solves,
                                                            solves_in_buffers,
                                                            solves_by_gmres,
+                                                           solves_for_many,
                                                            eigenpairs,
                                                            refines_there,
                                                            preconditions_by_blocks,

@@ -28,6 +28,9 @@ static void compile_solvers(merbit_type type, int capability) {
     }
   }
   mbi_solve_preamble(type, &preamble);
+  mbi_preamble_define_int(&preamble, "MBK_STEP_COLUMNS", 8);
+  compile(mbi_cg_many_method.file, &preamble, capability);
+  mbi_solve_preamble(type, &preamble);
   compile("solve/eigen/eigen.cu", &preamble, capability);
   mbi_solve_preamble(type, &preamble);
   compile("solve/precondition/precondition.cu", &preamble, capability);

@@ -1,4 +1,4 @@
-"""Definitions in templates/, found by name, and the texts in them.
+"""Definitions in templates/ and in merbit_dist.h, found by name, and the texts in them.
 
 A definition is a function or kernel, a macro, a struct, union or enumeration, a table (an initialised array or
 struct) or a Jinja2 macro. A step of a solver has the name that it is written with, as MBS_ELEMENT(cg_start);
@@ -9,7 +9,7 @@ import bisect
 import pathlib
 import re
 
-TEMPLATES = pathlib.Path(__file__).resolve().parent.parent.parent / "templates"
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 NAME = r"(?:\w|\{\{[^{}]*\}\})+"
 LEXEME = re.compile(
@@ -215,11 +215,11 @@ class Scan:
 
 
 class Sources:
-    """The files under templates/ and their definitions by name."""
+    """The files under templates/ and merbit_dist.h, and their definitions by name."""
 
-    def __init__(self, folder=TEMPLATES):
-        self.text = {p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8")
-                     for p in sorted(folder.rglob("*")) if p.is_file()}
+    def __init__(self):
+        self.text = {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8")
+                     for p in sorted((ROOT / "templates").rglob("*")) + [ROOT / "merbit_dist.h"] if p.is_file()}
         self.bare = {file: re.sub(LEXEME, blank, text) for file, text in self.text.items()}
         self.definitions = {}
         for file, text in self.text.items():
@@ -229,7 +229,7 @@ class Sources:
     def places(self, where):
         """The definitions named so; of FILE:name the whole file."""
         if where.startswith("FILE:"):
-            file = where.removeprefix("FILE:")
+            file = "templates/" + where.removeprefix("FILE:")
             text = self.text.get(file)
             return [] if text is None else [Definition(file, where, "file", 0, len(text))]
         return self.definitions.get(where, [])
@@ -250,5 +250,6 @@ class Sources:
             for match in regex.finditer(bare):
                 around = [d for ds in self.definitions.values() for d in ds
                           if d.file == file and d.start <= match.start() and match.end() <= d.end]
-                found.add(min(around, key=lambda d: d.end - d.start).name if around else "FILE:" + file)
+                found.add(min(around, key=lambda d: d.end - d.start).name if around
+                          else "FILE:" + file.removeprefix("templates/"))
         return found

@@ -84,7 +84,7 @@ def replaced(sources, row):
 
 
 def planted(sources, rows):
-    """{file under templates/: its text with all the mutations}"""
+    """{file: its text with all the mutations}"""
     bodies = {}
     for row in rows:
         ((place, start, end),) = sources.find(*row[:2])
@@ -107,9 +107,9 @@ class Tree:
     def __init__(self, folder):
         self.folder = folder
 
-    def write(self, templates, switches):
-        """Brings the copy up to date, with other texts for some files under templates/."""
-        changes = {"templates/" + file: text for file, text in templates.items()}
+    def write(self, changed, switches):
+        """Brings the copy up to date, with other texts for some files."""
+        changes = dict(changed)
         for file, before, text in SWITCHES if switches else []:
             old = changes.get(file, (ROOT / file).read_text(encoding="utf-8"))
             if old.count(before) != 1:

@@ -46,7 +46,7 @@ MUTATIONS = [
      SEMIRING),
     ("FILE:spmv/shared/values.cuh", "#elif MBK_SEMIRING && MBK_STORED != 6", "#elif 0",
      "entries of a pattern are not multiplied by", SEMIRING),
-    ("mbi_*_commit_*", "call->y[row] = y + 0;", "call->y[row] = y;", "the CPU gives either zero", "spmv_cpu_semirings"),
+    ("mbi_*_commit_*", "call->y[row] = {{ t.result }};", "call->y[row] = y;", "the CPU gives either zero", "spmv_cpu_semirings"),
     ("mbi_semiring_typed_*", "call.beta != call.zero;", "call.beta != 0;",
      "beta 0 forgets y in min-plus, and Inf reads it", "spmv_cpu_semirings"),
     ("mbi_plan_build_flags", "return mbi_plan_has_semiring(plan) ||", "return", "duplicates of a COO are added up",

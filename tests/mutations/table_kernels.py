@@ -130,7 +130,7 @@ MUTATIONS = [
      "a full word of row ends is shifted by 32", "simt_scan_whole"),
     ("mbk_scan_fill", "(words + mbk_grid() - 1) / mbk_grid()", "words / mbk_grid()", "the last rows are in no block's share",
      "simt_scan"),
-    ("mbk_scan_fill", "MBK_COMMIT((at + i) * 32 + mbk_lane(), MBK_ZERO);", "MBK_COMMIT(at * 32 + mbk_lane(), MBK_ZERO);",
+    ("mbk_scan_fill", "MBK_COMMIT((mbk_u64)(at + i) * 32 + mbk_lane(), MBK_ZERO);", "MBK_COMMIT(at * 32 + mbk_lane(), MBK_ZERO);",
      "the first 32 of 256 rows are written for all of them", "simt_scan"),
     ("mbk_scan_fill", "first + share < words ? first + share : words", "first + share", "rows behind the last are written",
      "simt_scan"),

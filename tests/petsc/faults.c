@@ -1,5 +1,6 @@
-/* merbit's calls with a wrong argument, as FAULT says: "plan", "spmv" or "update".
- * test_petsc.sh builds a plugin whose product.c calls these in place of the library's. */
+/* merbit's calls with a wrong argument, as FAULT says: "plan", "spmv", "update" or
+ * "apply". test_petsc.sh builds a plugin whose product.c and pc.c call these in place of the
+ * library's. */
 #include "merbit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@ merbit_status fault_plan_create(merbit_context *context, const merbit_view *view
 merbit_status fault_spmv(merbit_plan *plan, merbit_workspace *workspace, const void *alpha,
                          const void *x, const void *beta, void *y, void *stream);
 merbit_status fault_update_values(merbit_plan *plan, const void *values, merbit_memory memory);
+merbit_status fault_apply(merbit_preconditioner *preconditioner, const void *r, void *z,
+                          void *stream);
 
 static int fails(const char *name) {
   const char *fault = getenv("FAULT");
@@ -29,4 +32,9 @@ merbit_status fault_spmv(merbit_plan *plan, merbit_workspace *workspace, const v
 
 merbit_status fault_update_values(merbit_plan *plan, const void *values, merbit_memory memory) {
   return merbit_plan_update_values(plan, fails("update") ? NULL : values, memory);
+}
+
+merbit_status fault_apply(merbit_preconditioner *preconditioner, const void *r, void *z,
+                          void *stream) {
+  return merbit_preconditioner_apply(preconditioner, fails("apply") ? NULL : r, z, stream);
 }

@@ -35,8 +35,8 @@ static PetscScalar entry(PetscInt i, PetscInt j) {
 /* Makes a matrix with a heavy diagonal, neighbours at distances 1 and `step`, and a far entry
  * in each ninth row, so that few rows have columns of other processes. `shift` varies the
  * entries. */
-static PetscErrorCode make_matrix(PetscInt rows, PetscInt cols, PetscInt step, PetscInt shift,
-                                  Mat *A) {
+PETSC_UNUSED static PetscErrorCode make_matrix(PetscInt rows, PetscInt cols, PetscInt step,
+                                               PetscInt shift, Mat *A) {
   PetscInt begin, end, i, k;
   PetscFunctionBegin;
   PetscCall(MatCreate(PETSC_COMM_WORLD, A));

@@ -48,7 +48,7 @@ refused() { # refused TEXT PROGRAM [OPTION...]: it fails, and says the text
   expect "$text"
 }
 
-for name in operations solvers; do
+for name in operations solvers preconditioners; do
   compile "$PETSC"
 done
 for processes in 1 2 3 4; do
@@ -60,6 +60,10 @@ for processes in 1 2; do
   run $processes ./solvers -dll_prepend "$library"
 done
 echo "solvers: passed"
+for processes in 1 2 4; do
+  run $processes ./preconditioners -dll_prepend "$library"
+done
+echo "preconditioners: passed"
 
 # What users see: views, logs, and the refusal of an option.
 run 2 ./laplace -n 12 -dll_prepend "$library" -mat_type aijmerbit -merbit_view -log_view -merbit_deterministic
@@ -95,14 +99,17 @@ include="$(pkg-config --cflags-only-I "$PETSC") -I$root"
 mpicc -std=c99 -O1 -fPIC -fvisibility=hidden $include -c -o faults.o "$root/tests/petsc/faults.c"
 mpicc -std=c99 -O1 -fPIC -fvisibility=hidden $include -Dmerbit_plan_create=fault_plan_create -Dmerbit_spmv=fault_spmv \
   -Dmerbit_plan_update_values=fault_update_values -c -o faulty.o "$here/product.c"
+mpicc -std=c99 -D_GNU_SOURCE -O1 -fPIC -fvisibility=hidden $include -Dmerbit_preconditioner_apply=fault_apply -c -o faulty_pc.o \
+  "$here/pc.c"
 mkdir -p faults
-mpicc -shared -o faults/libmerbit_petsc.so faults.o faulty.o aij.o ksp.o merbit_petsc.o pc.o solver.o \
+mpicc -shared -o faults/libmerbit_petsc.so faults.o faulty.o faulty_pc.o aij.o ksp.o merbit_petsc.o \
   $(pkg-config --libs "$PETSC") -lm -ldl -pthread
 library=$build/faults/libmerbit_petsc.so
 FAULT=plan run 2 ./operations -dll_prepend "$library"
 FAULT=plan run 1 ./laplace -n 8 -dll_prepend "$library" -mat_type aijmerbit -merbit_view
 expect 'PETSc multiplies; merbit cannot: .*vectors'
 FAULT=spmv refused 'merbit_spmv: .x. is NULL' ./laplace -n 8 -dll_prepend "$library" -mat_type aijmerbit
+FAULT=apply refused 'r. is NULL\|takes* MERBIT_F64' ./laplace -n 8 -dll_prepend "$library" -ksp_type cg -pc_type merbit
 FAULT=update refused 'merbit: the new values are NULL' ./operations -dll_prepend "$library"
 library=$build/libmerbit_petsc.so
 

@@ -129,6 +129,15 @@ namespace cg {
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
 #undef MBK_STEP_ROWS
+#undef MBK_STEP_COLUMNS
+#define MBK_STEP_COLUMNS 3
+namespace cg_many {
+#include "solve/cg/many.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+#undef MBK_STEP_ROWS
+#undef MBK_STEP_COLUMNS
 namespace bicgstab {
 #include "solve/bicgstab/bicgstab.cu"
 }
@@ -424,6 +433,9 @@ static void test_solvers(void **) {
                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_s),
                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_update_x_r),
                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_update_p)};
+  static const simt_kernel many[] = {
+      SIMT_KERNEL(cg_many::mbk_cg_many_pq), SIMT_KERNEL(cg_many::mbk_cg_many_update_r),
+      SIMT_KERNEL(cg_many::mbk_cg_many_rz), SIMT_KERNEL(cg_many::mbk_cg_many_update_x_p)};
   static const simt_kernel fused_kernels[] = {SIMT_KERNEL(cg::mbk_cg_fused),
                                               SIMT_KERNEL(bicgstab::mbk_bicgstab_fused_s),
                                               SIMT_KERNEL(bicgstab::mbk_bicgstab_fused)};
@@ -432,6 +444,18 @@ static void test_solvers(void **) {
       bed b(700, 0, 3);
       b.fill(seed);
       b.run(step, 1, "700", seed);
+    }
+    for (const simt_kernel &kernel : many) { // three columns in one, whose sums are apart
+      bed b(900, 0, 9);
+      std::vector<mbi_solve_memory> memory(3);
+      mbi_solve_vectors v = b.vectors(1);
+      mbi_solve_memory *const at = memory.data();
+      double *const parts = (double *)b.partials.get();
+      const long long n = 300;
+      b.fill(seed);
+      std::fill(memory.begin(), memory.end(), b.memory);
+      v.stride = n;
+      simt_run(kernel, {"f64", "300", seed}, {9, 768, MBI_STEP_SHARED}, v, n, at, parts);
     }
     for (const simt_kernel &kernel : fused_kernels) {
       bed b(1400, 0, 3);

@@ -387,11 +387,11 @@ static void unfit_matrices_are_refused(void **) {
       in.values[k] = in.col_ind[k] == (int32_t)row ? 0 : in.values[k];
     }
   }
-  expect_failure(in, "row 177 has no diagonal entry");
+  expect_failure(in, "row 177, counted from 0, has no diagonal entry");
   for (const double value : {(double)INFINITY, (double)NAN, -(double)NAN}) {
     in = mesh("not finite", 30, 20, 1, false, false);
-    in.values[100] = value;
-    expect_failure(in, "Inf or NaN");
+    in.values[(size_t)in.row_ptr[100]] = in.values[(size_t)in.row_ptr[300]] = value;
+    expect_failure(in, "row 100, counted from 0, of the matrix of 600 rows has entries that");
   }
 }
 

@@ -155,7 +155,7 @@ static void test_scalars(void **) {
     assert_memory_equal(&found, &wanted, sizeof found);
     assert_true(how == MBI_OPEN_GO_ON || found.state.stop == MBI_SOLVE_RUNNING);
     found.state.iterations = index % 2 == 0 ? found.state.check_at : found.state.check_at - 1;
-    simt_run(go_on, {"f64", name.c_str(), 1}, {1, 1, 0}, handle, at);
+    simt_run(go_on, {"f64", name.c_str(), 1}, {1, 1, 0}, handle, at, 1);
     assert_int_equal(condition, found.state.stop == MBI_SOLVE_RUNNING && index % 2 == 1);
   }
 }

@@ -117,8 +117,8 @@ MBI_INTERNAL const char *mbi_library_error(void) {
 /* Finds a function of a library. Writes its address byte by byte to a function pointer of any
  * type, because ISO C has no conversion from void * to a function pointer. Returns 1 if the
  * function exists. */
-MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
-                                      size_t size) {
+MBI_NOINLINE MBI_INTERNAL int mbi_library_function(void *library, const char *name,
+                                                   void *pointer, size_t size) {
   void *symbol = dlsym(library, name);
   memcpy(pointer, &symbol, size);
   return symbol != NULL;

@@ -187,8 +187,8 @@ MBI_INTERNAL const char *mbi_library_error(void) {
              : "Windows cannot load it";
 }
 
-MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
-                                      size_t size) {
+MBI_NOINLINE MBI_INTERNAL int mbi_library_function(void *library, const char *name,
+                                                   void *pointer, size_t size) {
   const FARPROC symbol = GetProcAddress((HMODULE)library, name);
   memcpy(pointer, &symbol, size);
   return symbol != NULL;

@@ -154,16 +154,25 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
   level->vectors = k;
   MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->near, "the near-null-space",
                              (void **)&level->near));
-  for (i = 0; i < p->n; i++) {
-    for (j = 0; j < k; j++) {
+  for (j = 0; j < k; j++) {
+    double most = p->n > 0 ? 0 : 1;
+    for (i = 0; i < p->n; i++) {
       const double value = given ? desc->near_nullspace[i + j * p->n] : i % block == j;
       if (value - value != 0) {
-        return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
-                        "element %" PRId64
-                        " of column %d of preconditioner_desc.near_nullspace is not finite",
-                        i, j);
+        return mbi_fail(
+            p->context, MERBIT_INVALID_ARGUMENT,
+            "element %" PRId64
+            " of column %d of preconditioner_desc.near_nullspace, counted from 0, is "
+            "%g; give finite numbers",
+            i, j, value);
       }
       level->near[i * k + j] = value;
+      most = fmax(most, fabs(value));
+    }
+    if (most == 0) {
+      return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+                      "column %d of preconditioner_desc.near_nullspace is zero; leave it out",
+                      j);
     }
   }
   return MERBIT_OK;
@@ -574,13 +583,15 @@ static void mbi_amg_destroy(merbit_preconditioner *p) {
   p->state = NULL;
 }
 
-MBI_INTERNAL const mbi_precondition_method mbi_amg_method = {"AMG",
-                                                             0,
-                                                             0,
-                                                             0,
-                                                             mbi_amg_create,
-                                                             mbi_amg_apply,
-                                                             mbi_amg_update,
-                                                             mbi_amg_describe,
-                                                             mbi_amg_info,
-                                                             mbi_amg_destroy};
+MBI_INTERNAL const mbi_precondition_method mbi_amg_method = {
+    "AMG",            /* name */
+    0,                /* block */
+    0,                /* product */
+    0,                /* vectors */
+    mbi_amg_create,   /* create */
+    mbi_amg_apply,    /* apply */
+    mbi_amg_update,   /* update */
+    mbi_amg_describe, /* describe */
+    mbi_amg_info,     /* info */
+    mbi_amg_destroy,  /* destroy */
+};

@@ -7,9 +7,9 @@
  *
  * The set-up makes one level from the last: strength, aggregates, tentative, smooth, transpose,
  * multiply; a function each, in the file of its name. It computes in f64, whatever the type of
- * A and of the cycle. Results depend on nothing but the matrix: not on the number of threads,
- * and not on the side. Set-up on the GPU takes the same steps; its structure (strong,
- * aggregate, patterns) is equal, its values are equal to rounding. */
+ * A and of the cycle. Its results do not depend on the number of threads. The set-up on the GPU
+ * takes the same steps: its structure (strong, aggregate, patterns) is equal, its values are
+ * equal to rounding. */
 
 /* Two measures of an entry (i, j), with m_i the largest off-diagonal magnitude in row i. It is
  * strong, and connects nodes of an aggregate, if |a_ij| > theta max(m_i, m_j); theta falls
@@ -19,22 +19,18 @@
 #define MBI_AMG_THETA_FALL 2.5
 #define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3) /* P = (I - omega / lambda D^-1 A_F) T */
-#define MBI_AMG_NEIGHBOURS                                                                     \
-  64                    /* strong neighbours that vote for the aggregate of a left-over node */
+#define MBI_AMG_NEIGHBOURS 64   /* strong neighbours that vote on a node's aggregate */
 #define MBI_AMG_HOPS 64 /* from a node to its strongest neighbour, and on to that one's */
 /* The diagonal of A_F is at least this part of A's. */
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6       /* P = T if A P had more entries, for each of A and each vector */
 #define MBI_LAMBDA_STEPS 8    /* of Lanczos's method */
-#define MBI_LAMBDA_LEAST 1e-8 /* a smaller beta, relative to the bound, ends it */
+#define MBI_LAMBDA_LEAST 1e-8 /* a smaller beta ends it, of a matrix with 1 on its diagonal */
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01 /* the bound of a matrix with diagonally dominant rows */
-#define MBI_AMG_COARSENING                                                                     \
-  1.5                           /* a next level that is not smaller by this factor is not made \
-                                 */
-#define MBI_AMG_LEVELS 16       /* the most levels */
-#define MBI_AMG_COARSEST 256    /* a level of no more rows is solved by its dense inverse */
-#define MBI_AMG_VECTORS_MOST 32 /* the most near-null-space vectors */
+#define MBI_AMG_COARSENING 1.5   /* the least factor by which the next level is smaller */
+#define MBI_AMG_LEVELS 16        /* the most levels */
+#define MBI_AMG_COARSEST 256     /* a level of no more rows is solved by its dense inverse */
 
 /* A CSR in host memory: base 0, 32-bit offsets and columns. */
 typedef struct mbi_amg_csr {
@@ -155,7 +151,8 @@ MBI_INTERNAL merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_le
 /* solve/amg/lambda.c */
 MBI_INTERNAL double mbi_amg_largest(const double *alpha, const double *beta, int steps,
                                     double most);
-MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context);
+MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context, int64_t row,
+                                              int64_t rows);
 MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row);
 /* Sets level->inverse (allocates it) and level->lambda: the largest row sum of |D^-1 A| if that
  * is at most 2.01, else 1.1 times the estimate of 8 Lanczos steps, if that is smaller. */

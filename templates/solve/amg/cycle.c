@@ -185,6 +185,8 @@ MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *a
   for (l = 0; l < amg->count; l++) {
     mbi_amg_grid *g = &amg->grids[l];
     if (l + 1 == amg->count && amg->dense.rows > 0) {
+      merbit_plan_destroy(g->plans[0]); /* of A, from the set-up on the GPU */
+      g->plans[0] = NULL;
       MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, &g->plans[0]));
     } else if (g->plans[0] == NULL) {
       MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, &g->plans[0]));

@@ -20,6 +20,17 @@ static int64_t mbi_lambda_end(const mbi_lambda *e, int chunk) {
   return end < e->level->a.rows ? end : e->level->a.rows;
 }
 
+/* Returns the sum of magnitudes in a row of D^-1 A. */
+static double mbi_lambda_sum(const mbi_amg_level *level, int64_t row) {
+  const mbi_amg_csr *a = &level->a;
+  double sum = 0;
+  int64_t k;
+  for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+    sum += fabs(a->values[k]);
+  }
+  return sum * fabs(level->inverse[row]);
+}
+
 static void mbi_lambda_diagonal(void *argument, int chunk) {
   mbi_lambda *e = (mbi_lambda *)argument;
   const mbi_amg_csr *a = &e->level->a;
@@ -27,13 +38,12 @@ static void mbi_lambda_diagonal(void *argument, int chunk) {
   int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
   double most = 0;
   for (; row < end; row++) {
-    double sum = 0, diagonal = 0;
+    double diagonal = 0, sum;
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-      sum += fabs(a->values[k]);
       diagonal = a->col_ind[k] == row ? a->values[k] : diagonal;
     }
     e->level->inverse[row] = diagonal != 0 ? 1 / diagonal : 0;
-    sum *= fabs(e->level->inverse[row]);
+    sum = mbi_lambda_sum(e->level, row);
     most = sum > most || sum - sum != 0 ? sum : most;
   }
   e->parts[chunk] = most;
@@ -97,7 +107,8 @@ static void mbi_lambda_subtract(void *argument, int chunk) {
 }
 
 /* Runs `task` on all chunks and returns the sum of their parts. */
-static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task task) {
+MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e,
+                                          mbi_task task) {
   const int chunks = (int)mbi_block_count(e->level->a.rows, MBI_LAMBDA_CHUNK);
   double sum = 0;
   int i;
@@ -112,8 +123,14 @@ static double mbi_lambda_run(merbit_context *context, mbi_lambda *e, mbi_task ta
  * rows by bisection: the pivots of T - x I are all negative above it. */
 MBI_INTERNAL double mbi_amg_largest(const double *alpha, const double *beta, int steps,
                                     double most) {
-  double low = 0, high = most;
+  double low = 0, high = 0;
   int i, j;
+  for (i = 0; i < steps; i++) {
+    const double sum =
+        fabs(alpha[i]) + (i > 0 ? beta[i] : 0) + (i + 1 < steps ? beta[i + 1] : 0);
+    high = sum > high ? sum : high;
+  }
+  high = high < most ? high : most;
   for (j = 0; j < 50; j++) {
     const double middle = (low + high) / 2;
     double pivot = 1;
@@ -132,7 +149,7 @@ static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
   int step = 0;
   beta[0] = 0;
   e->beta = sqrt(mbi_lambda_run(context, e, mbi_lambda_start));
-  while (step < MBI_LAMBDA_STEPS && e->beta > MBI_LAMBDA_LEAST * e->level->lambda) {
+  while (step < MBI_LAMBDA_STEPS && (step == 0 || e->beta > MBI_LAMBDA_LEAST)) {
     (void)mbi_lambda_run(context, e, mbi_lambda_scale);
     e->beta = beta[step];
     e->alpha = alpha[step] = mbi_lambda_run(context, e, mbi_lambda_multiply);
@@ -145,19 +162,22 @@ static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
   return mbi_amg_largest(alpha, beta, step, e->level->lambda);
 }
 
-/* Fails because the largest row sum of |D^-1 A| is no number. */
-MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context) {
+/* Fails because the sum of |D^-1 A| in a row of a level of `rows` rows is no number. */
+MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context, int64_t row,
+                                              int64_t rows) {
   return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                  "the matrix has entries that are Inf or NaN, or too large or small for their "
-                  "diagonal; multigrid cannot be set up: check the values");
+                  "row %" PRId64 ", counted from 0, of the matrix of %" PRId64
+                  " rows has entries that are Inf or NaN, or too large for its diagonal; "
+                  "multigrid cannot be set up: check the values",
+                  row, rows);
 }
 
 /* Fails because D^-1 does not exist. */
 MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
   return mbi_fail(context, MERBIT_INVALID_MATRIX,
                   "row %" PRId64
-                  " has no diagonal entry, or it is 0; multigrid divides by it: use "
-                  "MERBIT_PRECONDITIONER_NONE, or add the entry",
+                  ", counted from 0, has no diagonal entry, or it is 0; multigrid divides by "
+                  "it: use MERBIT_PRECONDITIONER_NONE, or add the entry",
                   row);
 }
 
@@ -179,7 +199,13 @@ MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_lev
   }
   if (level->lambda - level->lambda != 0) {
     mbi_release(context, e.parts);
-    return mbi_amg_fail_bound(context);
+    for (i = 0; i + 1 < rows; i++) {
+      const double sum = mbi_lambda_sum(level, i);
+      if (sum - sum != 0) {
+        break;
+      }
+    }
+    return mbi_amg_fail_bound(context, i, rows);
   }
   if (level->lambda > MBI_LAMBDA_DOMINANT) {
     const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),

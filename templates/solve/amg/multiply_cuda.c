@@ -10,28 +10,30 @@
 #define MBI_AMG_TILE 2048                /* MBK_SCAN_TILE */
 #define MBI_AMG_LONG ((uint64_t)1 << 28) /* bytes for rows that thread blocks take, about */
 
-static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {"mbk_scan_sums",
-                                                                  "mbk_scan_tiles",
-                                                                  "mbk_scan_counts",
-                                                                  "mbk_multiply_columns",
-                                                                  "mbk_multiply_long_columns",
-                                                                  "mbk_multiply_values",
-                                                                  "mbk_multiply_long_values",
-                                                                  "mbk_amg_copy",
-                                                                  "mbk_amg_move",
-                                                                  "mbk_amg_rows",
-                                                                  "mbk_amg_links",
-                                                                  "mbk_amg_lanczos_start",
-                                                                  "mbk_amg_lanczos_multiply",
-                                                                  "mbk_amg_lanczos_subtract",
-                                                                  "mbk_amg_products",
-                                                                  "mbk_amg_near_keys",
-                                                                  "mbk_amg_decide",
-                                                                  "mbk_amg_join",
-                                                                  "mbk_amg_rest",
-                                                                  "mbk_amg_follow",
-                                                                  "mbk_amg_norms",
-                                                                  "mbk_amg_tentative"};
+static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
+    "mbk_scan_sums",
+    "mbk_scan_tiles",
+    "mbk_scan_counts",
+    "mbk_multiply_columns",
+    "mbk_multiply_long_columns",
+    "mbk_multiply_values",
+    "mbk_multiply_long_values",
+    "mbk_amg_copy",
+    "mbk_amg_move",
+    "mbk_amg_rows",
+    "mbk_amg_links",
+    "mbk_amg_lanczos_start",
+    "mbk_amg_lanczos_multiply",
+    "mbk_amg_lanczos_subtract",
+    "mbk_amg_products",
+    "mbk_amg_near_keys",
+    "mbk_amg_decide",
+    "mbk_amg_join",
+    "mbk_amg_rest",
+    "mbk_amg_follow",
+    "mbk_amg_norms",
+    "mbk_amg_tentative",
+};
 
 /* ---- Programs and launches --------------------------------------------------------------- */
 
@@ -66,8 +68,9 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
   return mbi_amg_pool_take(context, &gpu->keep, sizeof(mbi_amg_facts), &gpu->facts);
 }
 
-MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t grid,
-                                          int threads, size_t shared, const void *arguments) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel,
+                                                       int64_t grid, int threads, size_t shared,
+                                                       const void *arguments) {
   return mbi_device_launch(gpu->context, gpu->kernels[kernel], mbi_amg_kernel_names[kernel],
                            grid, threads, (unsigned)shared, NULL, arguments);
 }

@@ -3,11 +3,11 @@
 #include "solve/amg/amg.h"
 
 /* Multigrid: a CSR that tasks build row by row. Each task appends its rows to memory of its
- * own, which grows; in the end these parts are put together. So no pass is needed that only
- * counts. */
+ * own, which grows; in the end these parts are put together. So the rows need not be counted
+ * first. */
 
 /* Releases the arrays of a CSR and clears it. */
-MBI_INTERNAL void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
+MBI_NOINLINE MBI_INTERNAL void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
   mbi_release(context, csr->row_ptr);
   mbi_release(context, csr->col_ind);
   mbi_release(context, csr->values);
@@ -207,7 +207,8 @@ MBI_INTERNAL void mbi_amg_sort(int32_t *columns, int64_t length) {
   }
 }
 
-/* Makes a CSR of a host view in f64, sorted and without duplicates; `flags`: MBI_BUILD_... */
+/* Makes a CSR of a host view, sorted and without duplicates. Its values have the view's type,
+ * whatever csr->values says. `flags`: MBI_BUILD_... */
 MBI_INTERNAL merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
                                         int flags, mbi_amg_csr *csr) {
   merbit_matrix *matrix;

@@ -106,13 +106,13 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
 
 // Writes to most[row] the row's largest off-diagonal magnitude, to strongest[row] the first
 // column of it or -1, and the inverse diagonal, 0 where there is none. Raises *bound to the
-// largest sum of magnitudes of a row times that of its inverse diagonal, the bits of a double;
-// those of infinity if a sum is no number. Sets *unsorted if the columns of a row do not
-// ascend. Raises *missing to the complement of the first row without a diagonal.
+// largest sum of magnitudes of a row times that of its inverse diagonal, the bits of a double.
+// Sets *unsorted if the columns of a row do not ascend. Raises *missing to the complement of
+// the first row without a diagonal, and *wild to that of the first row whose sum is not finite.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   double bound = 0;
-  bool unsorted = false, finite = true;
+  bool unsorted = false;
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     double own_most = 0, sum = 0, diagonal = 0;
     mbk_u32 strongest = 0; // the complement of the column
@@ -138,13 +138,15 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     const double inverse = diagonal != 0 ? 1 / diagonal : 0;
     sum *= inverse < 0 ? -inverse : inverse;
     bound = sum > bound ? sum : bound;
-    finite &= sum - sum == 0;
     if (at.row < a.rows && at.lane == 0) {
       a.most[at.row] = most;
       a.strongest[at.row] = (mbk_i32)~strongest;
       a.inverse[at.row] = inverse;
       if (diagonal == 0) {
         mbk_atomic_max(a.missing, ~(mbk_u32)at.row);
+      }
+      if (!(sum - sum == 0)) {
+        mbk_atomic_max(a.wild, ~(mbk_u32)at.row);
       }
     }
   }
@@ -156,9 +158,6 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_u64 bits;
     memcpy(&bits, &bound, sizeof bits);
     mbk_atomic_max(a.bound, bits);
-  }
-  if (!finite) {
-    mbk_atomic_max(a.bound, (mbk_u64)0x7ff0000000000000ull);
   }
 }
 

@@ -13,7 +13,7 @@ typedef struct mbk_amg_strength_arguments {
   MBK_POINTER(double) inverse, filtered, scale;
   double least;
   MBK_POINTER(mbk_u64) bound;
-  MBK_POINTER(mbk_u32) unsorted, missing;
+  MBK_POINTER(mbk_u32) unsorted, missing, wild;
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {

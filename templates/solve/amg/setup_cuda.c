@@ -24,8 +24,8 @@ static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
   return lanes;
 }
 
-static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
-                                 const void *arguments) {
+MBI_NOINLINE static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
+                                              const void *arguments) {
   return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
 }
 
@@ -154,7 +154,7 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-/* What passes over A find: the inverse diagonal, a bound of lambda and the largest entries; the
+/* Passes over A. They find the inverse diagonal, a bound of lambda and the largest entries; the
  * strong entries; those that A_F keeps, with its diagonal; or this diagonal alone. */
 enum { MBI_AMG_LARGEST, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN };
 typedef struct mbi_amg_found { /* per row, in scratch memory */
@@ -185,6 +185,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
   arguments.bound = mbi_amg_bound(gpu, level);
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
+  arguments.wild = MBI_AMG_FACT(gpu, wild);
   return mbi_amg_run(gpu, pass == MBI_AMG_LARGEST ? MBI_AMG_ROWS : MBI_AMG_LINKS,
                      a->rows * arguments.lanes, &arguments);
 }
@@ -249,13 +250,13 @@ static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
   if (level == gpu->levels && facts.missing != 0) {
     return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
   }
-  if (level->lambda - level->lambda != 0) {
-    return mbi_amg_fail_bound(gpu->context);
+  if (facts.wild != 0) {
+    return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts.wild, level->a.rows);
   }
   if (level->lambda > MBI_LAMBDA_DOMINANT) {
     MBI_TRY(mbi_amg_lanczos(gpu, level));
     MBI_TRY(mbi_amg_read(gpu, &facts));
-    while (steps < MBI_LAMBDA_STEPS && facts.beta[steps] > MBI_LAMBDA_LEAST * level->lambda) {
+    while (steps < MBI_LAMBDA_STEPS && (steps == 0 || facts.beta[steps] > MBI_LAMBDA_LEAST)) {
       steps++;
     }
     level->lambda =
@@ -472,7 +473,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *
   return mbi_amg_finish(gpu);
 }
 
-/* Renews the values of the hierarchy for new values of the matrix, which are in GPU memory. */
+/* Renews the values of the hierarchy for new values of the matrix, where `view` has them. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
   mbi_amg_there *a = &gpu->levels[0].a;
   int l;

@@ -99,6 +99,7 @@ MBI_INTERNAL merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_le
   const int k = level->vectors;
   const size_t coarse_count = (size_t)level->aggregates * (size_t)k * (size_t)k;
   mbi_tentative e;
+  merbit_status status;
   int64_t i;
   int j;
   *coarse = NULL;
@@ -108,10 +109,11 @@ MBI_INTERNAL merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_le
                              (void **)&level->t));
   MBI_TRY(mbi_allocate_array(context, nodes + level->aggregates + 2, sizeof *e.starts,
                              "the nodes of aggregates", (void **)&e.starts));
-  if (mbi_allocate_array(context, (int64_t)coarse_count, sizeof **coarse,
-                         "the next level's near-null-space", (void **)coarse) != MERBIT_OK) {
+  status = mbi_allocate_array(context, (int64_t)coarse_count, sizeof **coarse,
+                              "the next level's near-null-space", (void **)coarse);
+  if (status != MERBIT_OK) {
     mbi_release(context, e.starts);
-    return MERBIT_OUT_OF_MEMORY;
+    return status;
   }
   e.nodes = e.starts + level->aggregates + 2;
   e.t = level->t;

@@ -118,3 +118,59 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     mbi_cg_start,
     mbi_cg_iterate,
     {"mbk_cg_fused", NULL}};
+
+/* ---- Several right-hand sides ------------------------------------------------------------ */
+
+#define MBI_CG_MANY_STEP(name)                                                                 \
+  {                                                                                            \
+    "mbk_cg_many_" #name, {                                                                    \
+      &mbi_cg_##name##_code_f64, &mbi_cg_##name##_code_f32                                     \
+    }                                                                                          \
+  }
+enum { MBI_CG_MANY_PQ, MBI_CG_MANY_UPDATE_R, MBI_CG_MANY_RZ, MBI_CG_MANY_UPDATE_X_P };
+static const mbi_step mbi_cg_many_steps[] = {MBI_CG_MANY_STEP(pq), MBI_CG_MANY_STEP(update_r),
+                                             MBI_CG_MANY_STEP(rz),
+                                             MBI_CG_MANY_STEP(update_x_p)};
+
+/* Asks for r, p and z. D^-1 is that of the solver of one right-hand side. */
+static void mbi_cg_many_layout(merbit_solver *many) {
+  mbi_cg_layout(many);
+  many->alias[MBI_AT_INVERSE] = MBI_SOLVE_NONE;
+}
+
+/* Runs lines 3 to 8 for all right-hand sides with one product. Those that have stopped keep
+ * their x, r and p. */
+static merbit_status mbi_cg_many_iterate(merbit_solver *many, int index, int count) {
+  int c;
+  (void)index;
+  (void)count;
+  MBI_TRY(merbit_spmm(many->plan, NULL, NULL, many->v.at[MBI_CG_P], many->v.stride, NULL,
+                      many->v.at[MBI_AT_W], many->v.stride, many->gpu.stream)); /* Q = A P */
+  MBI_TRY(mbi_solve_step(many, MBI_CG_MANY_PQ));
+  MBI_TRY(mbi_solve_step(many, MBI_CG_MANY_UPDATE_R));
+  if (mbi_solve_separate_preconditioner(many)) {
+    for (c = 0; c < many->count; c++) {
+      merbit_solver *column = &many->columns[c];
+      column->gpu.stream = many->gpu.stream; /* which may be recorded */
+      if (mbi_solve_on_gpu(many) || !column->memory->state.closed) {
+        MBI_TRY(mbi_solve_apply(column, MBI_CG_R, MBI_CG_Z));
+      }
+    }
+    MBI_TRY(mbi_solve_step(many, MBI_CG_MANY_RZ));
+  }
+  return mbi_solve_step(many, MBI_CG_MANY_UPDATE_X_P);
+}
+
+/* The iterations of solver->many. It starts and checks each right-hand side by the steps of
+ * mbi_cg_method, and has none of those that every method has. */
+MBI_INTERNAL const mbi_solve_method mbi_cg_many_method = {
+    "CG of several right-hand sides",
+    "solve/cg/many.cu",
+    mbi_cg_many_steps,
+    (int)(sizeof mbi_cg_many_steps / sizeof mbi_cg_many_steps[0]),
+    0,
+    0,
+    mbi_cg_many_layout,
+    NULL,
+    mbi_cg_many_iterate,
+    {NULL, NULL}};

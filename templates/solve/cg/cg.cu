@@ -39,18 +39,6 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
   cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
-// Computes p'q if the product has not.
-MBS_NOTHING_BEFORE(cg_pq)
-MBS_ELEMENT(cg_pq) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
-}
-MBS_AFTER(cg_pq) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)
-
 // Returns x plus the alpha p of the last `from` iterations, which x still lacks. They are added
 // in their order, with a rounding after each, so that the bits are those of one addition per
 // iteration.

@@ -37,6 +37,18 @@ MBS_AFTER(cg_start_p) {
 }
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
+// Computes p'q if the product has not.
+MBS_NOTHING_BEFORE(cg_pq)
+MBS_ELEMENT(cg_pq) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
+}
+MBS_AFTER(cg_pq) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+}
+MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)
+
 // Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
 // of its own, also r'z.
 MBS_BEFORE(cg_update_r) {

@@ -4,15 +4,16 @@
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
  * check: the host reads the state, calls the progress callback and decides how to go on. */
 
-/* The launches of an iteration in launch_seconds of the profile: those of a product, and as many
- * of vector kernels. */
+/* The launches of an iteration in launch_seconds of the profile: those of a product, and as
+ * many of vector kernels. */
 #define MBI_SOLVE_LAUNCHES 2
 /* How often the goal may be lowered before the recurrence is restarted. */
 #define MBI_SOLVE_TIGHTENINGS 6
 
 /* Returns the solver's memory as of the last convergence check. */
 
-MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
+MBI_NOINLINE MBI_INTERNAL const mbi_solve_memory *
+mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
@@ -69,7 +70,7 @@ static double mbi_solve_iteration(const merbit_plan *plan) {
 /* Returns the number of iterations of the first round, which takes half the time of later ones.
  * It is shorter if there is a progress callback, and shortest if the recorded graph does not
  * loop. */
-static int mbi_solve_first_round(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_solve_first_round(const merbit_solver *solver) {
   return !mbi_recorded_loops(solver) ? MBI_SOLVE_ROUND_FIRST
          : solver->desc.progress != NULL
              ? 2 * MBI_SOLVE_ROUND_FIRST
@@ -126,7 +127,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
 
 /* Prepares the next round, of `span` iterations; restarts the recurrence first if `how` says
  * so. */
-static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int span) {
+MBI_INTERNAL merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int span) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   if (how != MBI_OPEN_BEGIN) {
     return mbi_solve_prepare_round(solver, how, span);
@@ -152,30 +153,44 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->started = mbi_seconds();
 }
 
+/* Begins a solve whose first round has `span` iterations. b and x are in place; `x_zero` says
+ * that x is zero. */
+MBI_INTERNAL merbit_status mbi_solve_begin(merbit_solver *solver, int x_zero, int span) {
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
+  MBI_TRY(mbi_solve_residual(solver, x_zero));
+  return solver->method->start(solver);
+}
+
+/* Checks convergence after a round. Sets *stop as mbi_solve_decide returns it, or to
+ * MBI_SOLVE_SCALE_RHS, and *how. */
+MBI_INTERNAL merbit_status mbi_solve_check(merbit_solver *solver, int *stop, int *how) {
+  MBI_TRY(mbi_solve_check_convergence(solver));
+  *stop = mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)
+              ? MBI_SOLVE_SCALE_RHS
+              : mbi_solve_decide(solver, how);
+  return MERBIT_OK;
+}
+
 /* Iterates until the solve ends and sets *stop to the reason, a merbit_stop. b and x are in
  * place; `x_zero` says that x is zero. */
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
   int span = mbi_solve_first_round(solver), how;
   *stop = MBI_SOLVE_ON;
-  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
-  MBI_TRY(mbi_solve_residual(solver, x_zero));
-  MBI_TRY(solver->method->start(solver));
+  MBI_TRY(mbi_solve_begin(solver, x_zero, span));
   while (*stop == MBI_SOLVE_ON) {
     const int done = solver->history_count > 0 ? solver->history_count : 0;
     const mbi_solve_state *state;
     double now;
     MBI_TRY(mbi_recorded_run(solver, span));
-    MBI_TRY(mbi_solve_check_convergence(solver));
-    state = &mbi_solve_checked(solver)->state;
-    if (mbi_scale_rhs_needed(solver, state)) {
-      *stop = MBI_SOLVE_SCALE_RHS;
+    MBI_TRY(mbi_solve_check(solver, stop, &how));
+    if (*stop == MBI_SOLVE_SCALE_RHS) {
       break;
     }
+    state = &mbi_solve_checked(solver)->state;
     now = mbi_seconds();
     span = mbi_solve_next_round(state->iterations - done, now - before);
     before = now;
-    *stop = mbi_solve_decide(solver, &how);
     if (solver->desc.progress != NULL &&
         solver->desc.progress(solver->desc.progress_user, state->iterations,
                               mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
@@ -207,17 +222,18 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
-    (void)snprintf(
-        text, size,
-        "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
-        "symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
-        state->value, at);
+    (void)snprintf(text, size,
+                   "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
+                   "symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or "
+                   "MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular",
+                   state->value, at);
     break;
   case MBI_WHY_PRECONDITIONER:
     (void)snprintf(
         text, size,
         "r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
-        "positive: the preconditioner is not symmetric positive definite",
+        "positive: the preconditioner or the matrix is not symmetric positive definite; "
+        "use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
         state->value, at);
     break;
   case MBI_WHY_SHADOW:

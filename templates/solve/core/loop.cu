@@ -8,6 +8,10 @@
 
 // Sets the condition of the loop. It is the last kernel of the loop's body. Launch: one thread.
 MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {
-  mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&
-                                a.m->state.iterations < a.m->state.check_at);
+  bool on = false;
+  for (mbk_i32 c = 0; c < a.columns; c++) {
+    const mbi_solve_state *const s = &a.m[c].state;
+    on |= s->stop == MBI_SOLVE_RUNNING && s->iterations < s->check_at;
+  }
+  mbk_graph_go_on(a.handle, on);
 }

@@ -42,7 +42,8 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 }
 
 /* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
-static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
+MBI_NOINLINE static merbit_status mbi_recorded_answer(merbit_solver *solver,
+                                                      mbi_curesult result) {
   return result == 0                                     ? MERBIT_OK
          : mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST
                                                          : MERBIT_DEVICE_ERROR;
@@ -71,6 +72,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
     mbk_solve_loop_arguments arguments;
     arguments.handle = *(const uint64_t *)loop_handle;
     arguments.m = mbi_device_address(solver->memory);
+    arguments.columns = mbi_solve_columns(solver);
     status = mbi_device_launch(solver->context, solver->gpu.loop, "mbk_solve_loop", 1, 1, 0,
                                solver->gpu.stream, &arguments);
   }
@@ -291,6 +293,15 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return MERBIT_OK;
 }
 
+/* Returns whether an iteration on the CPU is still needed. */
+static int mbi_recorded_runs(const merbit_solver *solver) {
+  int c = mbi_solve_columns(solver) - 1;
+  while (c >= 0 && solver->memory[c].state.stop != MBI_SOLVE_RUNNING) {
+    c--;
+  }
+  return c >= 0;
+}
+
 /* Enqueues a round of iterations on the GPU; it ends at state.check_at or when the solver
  * stops. On the CPU, runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
@@ -304,7 +315,7 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   }
   for (i = 0; i < span; i++) {
     if (!mbi_solve_on_gpu(solver) &&
-        (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+        (!mbi_recorded_runs(solver) ||
          (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
       break;
     }

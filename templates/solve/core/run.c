@@ -7,14 +7,19 @@
 /* Steps, products and preconditioners of a solver. Work for the GPU is enqueued; the CPU
  * computes at once. */
 
-/* Runs the step at `index` of the method's table. */
+/* Runs the step at `index` of the method's table, for all right-hand sides of solver->many. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
+  const int columns = mbi_solve_columns(solver);
   int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
   if (!mbi_solve_on_gpu(solver)) {
-    mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
-                 solver->memory, solver->partials);
+    const merbit_solver *of = solver->count > 0 ? solver->columns : solver;
+    int c;
+    for (c = 0; c < columns; c++) {
+      mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &of[c].v, n,
+                   of[c].memory, of[c].partials);
+    }
     return MERBIT_OK;
   }
   arguments.v = solver->v;
@@ -22,8 +27,9 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   arguments.m = mbi_device_address(solver->memory);
   arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
-                           mbi_solve_blocks(solver), mbi_solve_threads(solver), MBI_STEP_SHARED,
-                           solver->gpu.stream, &arguments);
+                           (int64_t)mbi_solve_blocks(solver) * columns,
+                           mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
+                           &arguments);
 }
 
 /* Launches the fused vector kernel at `index` of the method's list: all steps from one product
@@ -42,8 +48,8 @@ MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
 }
 
 /* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */
-static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
-                                        double *sums, const int *skip) {
+MBI_NOINLINE static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
+                                                     int with, double *sums, const int *skip) {
   const void *vectors[1];
   vectors[0] = solver->v.at[with];
   return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
@@ -96,7 +102,7 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int ho
 
 /* Computes b - A x into MBI_AT_W, and the norms for a convergence check. `x_zero` says that x
  * is zero, so that A x need not be computed. */
-MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
                  : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
   return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
@@ -145,6 +151,9 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   mbi_preamble preamble;
   int i;
   mbi_solve_preamble(solver->type, &preamble);
+  if (solver->count > 0) {
+    mbi_preamble_define_int(&preamble, "MBK_STEP_COLUMNS", solver->count);
+  }
   MBI_TRY(mbi_program_create(context, method->file, &preamble, &solver->gpu.program));
   for (i = 0; i < method->step_count; i++) {
     MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
@@ -175,7 +184,8 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-/* Returns whether the preconditioner is a step of its own: all but JACOBI. */
+/* Returns whether the preconditioner is a step of its own: all but NONE and the JACOBI that is
+ * part of other steps. */
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_SEPARATE;
 }

@@ -2,18 +2,19 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
+#include "solve/precondition/precondition.h"
 
 /* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
  * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
  * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Numbers are
  * scaled in host memory, also for a solver on the GPU. */
 #define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
-#define MBI_SCALE_RANGE_F32 50 /* the same for f32, and for refinement */
+#define MBI_SCALE_RANGE_F32 50 /* the same where a part computes in f32 */
 /* Numbers above this multiple of the least normal number have all their bits. */
 #define MBI_SCALE_FULL_PRECISION 1e6
 
 /* Returns whether `size` is outside of 2^-reach to 2^reach. */
-static int mbi_scale_is_extreme(double size, int reach) {
+MBI_NOINLINE static int mbi_scale_is_extreme(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
@@ -73,13 +74,18 @@ MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
+/* Returns whether vectors, corrections or the preconditioner are in f32. */
+static int mbi_scale_narrow(const merbit_solver *solver) {
+  return solver->type == MERBIT_F32 || solver->desc.refine ||
+         (solver->precondition != NULL && solver->precondition->desc.single);
+}
+
 /* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
  * with unscaled values. A solver of corrections never scales: the solver that it belongs to
  * does it for both. A solver with a callback does not scale either, because the callback's M
  * belongs to A. */
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
-  const int reach =
-      solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
+  const int reach = mbi_scale_narrow(solver) ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
   if (solver->view.values == NULL || solver->corrects ||
       solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     return 0;
@@ -92,7 +98,7 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
  * already near 1, if a value is not finite, or if the smallest value would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
-  const int narrow = single || solver->desc.refine;
+  const int narrow = mbi_scale_narrow(solver);
   double most = 0, least = HUGE_VAL;
   int64_t k;
   int exponent;

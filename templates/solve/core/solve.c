@@ -4,13 +4,14 @@
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
+
 /* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. Products with a
  * solver's matrix. */
 
 /* Checks the vectors of a call. `names` are those of its parameters `in` and `out`. */
-static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
-                                              const void *in, const void *out,
-                                              const char *names) {
+MBI_INTERNAL merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
+                                                    const void *in, const void *out,
+                                                    const char *names) {
   merbit_context *context = solver->context;
   if (solver->n > 0 && (in == NULL || out == NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call,
@@ -32,7 +33,7 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char 
 }
 
 /* Makes the caller's stream wait for the solver's preparation on the default stream. */
-static merbit_status mbi_solver_join(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_solver_join(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) && solver->desc.stream != NULL
              ? mbi_device_synchronize(solver->context, NULL)
              : MERBIT_OK;
@@ -47,8 +48,8 @@ static merbit_status mbi_solver_project(merbit_solver *solver, int slot) {
 }
 
 /* Copies b and the first x into the solver's vectors and scales them. */
-static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
-                                     int start_from_x) {
+MBI_INTERNAL merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
+                                           int start_from_x) {
   MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
   MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
   MBI_TRY(mbi_solver_project(solver, MBI_AT_B));
@@ -85,18 +86,10 @@ static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, co
                                : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-/* Solves. If b must be scaled, solves once more with a scaled b. The CUDA context must be
- * current. */
-static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
-                                    int start_from_x, merbit_solver_result *result) {
-  int stop = MBI_SOLVE_ON;
+/* Reports a solve that has ended with `stop`, and copies its solution to the caller's x. */
+MBI_INTERNAL merbit_status mbi_solver_end(merbit_solver *solver, int stop, void *x,
+                                          merbit_solver_result *result) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-  solver->rhs_scale = 0;
-  MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-  if (stop == MBI_SOLVE_SCALE_RHS) {
-    solver->rhs_scale = -ilogb(state->b_most);
-    MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-  }
   MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
   if (mbi_scale_x_out_of_range(solver, state->x_most)) {
     stop = MERBIT_STOP_NOT_FINITE;
@@ -108,10 +101,25 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
   return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 
+/* Solves. If b must be scaled, solves once more with a scaled b. The CUDA context must be
+ * current. */
+static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
+                                    int start_from_x, merbit_solver_result *result) {
+  int stop = MBI_SOLVE_ON;
+  solver->rhs_scale = 0;
+  MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+  if (stop == MBI_SOLVE_SCALE_RHS) {
+    solver->rhs_scale = -ilogb(mbi_solve_checked(solver)->state.b_most);
+    MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+  }
+  return mbi_solver_end(solver, stop, x, result);
+}
+
 /* Adds times, the plan and memory to the report, and the sentence on how the solve ended. */
-static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
+MBI_INTERNAL void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
   const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
   merbit_plan_info inner_plan;
+  const char *hint = NULL; /* why the preconditioner may be at fault */
   result->prepare_seconds = solver->prepare_seconds;
   result->iterate_seconds = mbi_seconds() - solver->started;
   result->synchronizations = solver->synchronizations;
@@ -130,9 +138,20 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
     merbit_preconditioner_info info;
     (void)merbit_preconditioner_get_info(iterating->precondition, &info);
     result->device_bytes += info.device_bytes;
+    hint = iterating->precondition->desc.singular
+               ? "singular needs an A that takes the constant vector to 0"
+           : iterating->precondition->desc.single
+               ? "single may be too coarse for A: set it to 0"
+               : NULL;
   }
   if (solver->n > 0) {
     mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
+  }
+  if (hint != NULL && result->stop != MERBIT_STOP_CONVERGED &&
+      result->stop != MERBIT_STOP_CANCELLED) {
+    const size_t used = strlen(result->description);
+    (void)snprintf(result->description + used, sizeof result->description - used,
+                   "; preconditioner_desc.%s", hint);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "core/context.h"
 #include "jit/jit.h"
 #include "matrix/matrix.h"
+#include "spmv/cpu/cpu.h"
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
@@ -24,6 +25,20 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.expected_solves is %" PRId64 "; use 0 for one",
                     desc->expected_solves);
+  }
+  if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors,
+                    MBI_MANY_MOST);
+  }
+  if (desc->vectors > 1 &&
+      (desc->method != MERBIT_SOLVER_CG || desc->refine || desc->reorder > 0)) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "solver_desc.vectors is %d, which takes MERBIT_SOLVER_CG without refine and "
+        "without reorder; set it to 0, and merbit_solver_solve_many solves for one "
+        "right-hand side after the other",
+        desc->vectors);
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -79,11 +94,6 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
                     desc->block_size, mbi_precondition_name(desc->preconditioner));
   }
-  if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.reorder moves rows, which preconditioners know by their "
-                    "numbers; set it to -1, or use another solver_desc.preconditioner");
-  }
   if (desc->refine &&
       (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -120,15 +130,33 @@ static merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *de
 static merbit_status mbi_solver_check_object(merbit_context *context, const merbit_view *view,
                                              const merbit_solver_desc *desc) {
   const merbit_preconditioner_kind kind = desc->preconditioner;
+  const merbit_preconditioner_desc *given = desc->precondition;
   merbit_preconditioner_desc own;
-  if (desc->precondition != NULL &&
-      (kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK ||
-       (desc->precondition->kind != MERBIT_PRECONDITIONER_NONE &&
-        desc->precondition->kind != kind))) {
+  if (given != NULL &&
+      (kind == MERBIT_PRECONDITIONER_NONE || kind == MERBIT_PRECONDITIONER_CALLBACK)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "solver_desc.precondition is given with kind %d, but "
-                    "solver_desc.preconditioner is %s; make them equal, or set one to 0",
-                    (int)desc->precondition->kind, mbi_precondition_name(kind));
+                    "solver_desc.precondition is given, but solver_desc.preconditioner is %s, "
+                    "which has no options; set the kind there, or precondition to NULL",
+                    mbi_precondition_name(kind));
+  }
+  if (given != NULL && given->kind != MERBIT_PRECONDITIONER_NONE && given->kind != kind) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.precondition is of kind %d, but solver_desc.preconditioner is "
+                    "%s, %d; make them equal, or set the kind of precondition to 0",
+                    (int)given->kind, mbi_precondition_name(kind), (int)kind);
+  }
+  if (given != NULL && given->block_size > 0 && desc->block_size > 0 &&
+      given->block_size != desc->block_size) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.block_size is %d, but its precondition's is %d; set one to 0",
+                    desc->block_size, given->block_size);
+  }
+  if (desc->reorder > 0 &&
+      (kind > MERBIT_PRECONDITIONER_JACOBI || mbi_solver_makes_object(desc))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.reorder moves rows, which preconditioners know by their "
+                    "numbers; set it to -1, or use MERBIT_PRECONDITIONER_JACOBI without "
+                    "solver_desc.precondition");
   }
   own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
   if (own.singular && desc->refine) {
@@ -137,7 +165,7 @@ static merbit_status mbi_solver_check_object(merbit_context *context, const merb
         "solver_desc.refine is set together with preconditioner_desc.singular, which "
         "it does not support; set refine to 0");
   }
-  return desc->precondition != NULL || mbi_solver_makes_object(desc)
+  return given != NULL || mbi_solver_makes_object(desc)
              ? mbi_precondition_check(context, view, &own)
              : MERBIT_OK;
 }
@@ -174,7 +202,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
-    return solver->n >= MBI_SOLVER_REORDER_ROWS &&
+    return solver->n >= MBI_SOLVER_REORDER_ROWS && desc->vectors <= 1 &&
            desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
            solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_SEPARATE;
   }
@@ -186,9 +214,15 @@ static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
+/* Returns the products that a plan is to be made for. */
+static int mbi_solver_products(const merbit_solver *solver) {
+  const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
+  return solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS
+                                                   : INT32_MAX;
+}
+
 /* Creates the plan of the products. */
 static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
-  const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
   mbi_plan_making making;
   merbit_epilogue sums;
@@ -211,8 +245,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.deterministic = solver->desc.deterministic;
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
-  desc.expected_calls =
-      solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS : INT32_MAX;
+  desc.expected_calls = mbi_solver_products(solver);
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
@@ -229,16 +262,26 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
     mbi_setup_release(solver);
     mbi_recorded_destroy(solver);
-    mbi_device_release(context, solver->single_there);
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
+  }
+  if (solver->many != NULL) {
+    mbi_release(context, solver->many->columns);
+    solver->many->gpu.stream = NULL; /* the solver's, on which no work is left */
+    merbit_solver_destroy(solver->many);
+    solver->many = NULL;
   }
   merbit_plan_destroy(solver->plan); /* the plan has arrays in the arena */
   solver->plan = NULL;
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
-  } else if (mbi_device_enter_alive(context)) {
-    mbi_solve_release_memory(solver);
+  }
+  if ((mbi_solve_on_gpu(solver) || solver->single_there != 0) &&
+      mbi_device_enter_alive(context)) {
+    if (mbi_solve_on_gpu(solver)) {
+      mbi_solve_release_memory(solver);
+    }
+    mbi_device_release(context, solver->single_there);
     mbi_device_leave(context);
   }
   solver->single_there = 0;
@@ -248,12 +291,12 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
 }
 
 /* Makes the CUDA context current if the solver computes there. */
-MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
 /* Undoes mbi_solver_enter. */
-MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
+MBI_NOINLINE MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
@@ -293,6 +336,62 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   return mbi_refine_holds(solver);
 }
 
+/* Makes the plan, the kernels and the vectors of solver->many. */
+static merbit_status mbi_solver_fill_many(merbit_solver *many) {
+  merbit_plan_desc desc;
+  merbit_status status = MERBIT_OK;
+  void *columns = NULL;
+  MBI_TRY(mbi_allocate_array(many->context, many->count, sizeof *many->columns,
+                             "a solver's right-hand sides", &columns));
+  many->columns = (merbit_solver *)columns;
+  memset(&desc, 0, sizeof desc);
+  desc.side = many->side;
+  desc.vectors = many->count;
+  desc.deterministic = many->desc.deterministic;
+  desc.expected_calls = mbi_solver_products(many);
+  MBI_TRY(merbit_plan_create(many->context, &many->view, &desc, &many->plan));
+  MBI_TRY(mbi_solver_enter(many));
+  if (mbi_solve_on_gpu(many)) {
+    status = mbi_solve_specialise(many);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate_memory(many);
+  }
+  mbi_solver_leave(many);
+  return status;
+}
+
+/* Creates solver->many, which iterates for several right-hand sides. It shares the solver's
+ * stream and D^-1. Its vectors are an odd number of 32 elements apart, so that those of a power
+ * of two do not meet in the caches. */
+static merbit_status mbi_solver_make_many(merbit_solver *solver) {
+  merbit_solver *many = (merbit_solver *)mbi_allocate(solver->context, sizeof *many);
+  if (many == NULL) {
+    return mbi_fail(solver->context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+  }
+  memset(many, 0, sizeof *many);
+  mbi_context_retain(solver->context);
+  mbi_matrix_retain(solver->view.owner);
+  solver->many = many;
+  many->context = solver->context;
+  many->desc = solver->desc;
+  many->method = &mbi_cg_many_method;
+  many->view = solver->view;
+  many->type = solver->type;
+  many->n = solver->n;
+  many->side = solver->side;
+  many->planless = 1; /* its plan takes no memory of its arena */
+  many->count = solver->desc.vectors;
+  many->gpu.stream = solver->gpu.stream;
+  many->gpu.loop_calls = 1;
+  many->v.n = solver->n;
+  many->v.pre = solver->v.pre;
+  many->v.block = solver->v.block;
+  many->v.stride = ((solver->n / 32 + 1) | 1) * 32;
+  many->v.at[MBI_AT_INVERSE] = solver->v.at[MBI_AT_INVERSE];
+  return mbi_solver_fill_many(many);
+}
+
 /* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status;
@@ -315,7 +414,9 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
     status =
         mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
   }
-  return status;
+  return status == MERBIT_OK && solver->desc.vectors > 1 && solver->n > 0
+             ? mbi_solver_make_many(solver)
+             : status;
 }
 
 /* Makes the solver. If the values are too far from 1, makes it once more with scaled values. */
@@ -378,7 +479,13 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
 MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                              const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
-  return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
+  int64_t many = 0;
+  if (solver->many != NULL) {
+    merbit_plan_info of_many;
+    (void)merbit_plan_get_info(solver->many->plan, &of_many);
+    many = (int64_t)solver->many->bytes + of_many.device_bytes;
+  }
+  return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes + many +
                                         values * (int64_t)mbi_type_size(solver->type)
                                   : 0;
 }
@@ -410,8 +517,9 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
     solver->v.pre = MBI_PRE_DIAGONAL;
     solver->v.block = 1;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+    const int block = mbi_solver_object(own, own->side).block_size;
     solver->v.pre = MBI_PRE_SEPARATE;
-    solver->v.block = own->block_size > 0 ? own->block_size : 4;
+    solver->v.block = block > 0 ? block : 4;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     solver->v.pre = MBI_PRE_SEPARATE;
   }
@@ -495,10 +603,16 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
   MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
     mbi_recorded_release(solver); /* the plan's arrays, which the graph reads, may move */
+    if (solver->many != NULL) {
+      mbi_recorded_release(solver->many);
+    }
   }
   mbi_solver_leave(solver);
   if (!solver->planless) {
     MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
+  }
+  if (solver->many != NULL) {
+    MBI_TRY(merbit_plan_update_values(solver->many->plan, values, memory));
   }
   if (solver->inner != NULL) {
     const void *rounded;

@@ -139,10 +139,15 @@ struct merbit_solver {
   double *partials;
   mbi_solve_gpu gpu;
   struct merbit_solver
-      *inner;              /* the solver of corrections in f32, or NULL: solve/core/refine.c */
-  void *single_values;     /* values of its matrix in host memory, or NULL */
-  mbi_devptr single_there; /* those values in GPU memory, or 0 */
-  uint64_t bytes;          /* of space */
+      *inner; /* the solver of corrections in f32, or NULL: solve/core/refine.c */
+  struct merbit_solver
+      *many; /* the iterations of solver_desc.vectors right-hand sides, or NULL */
+  struct merbit_solver *columns; /* of `many`: a solver for each right-hand side, which has only
+                                    its vectors and scalars to itself */
+  int count;                     /* of `many`: right-hand sides; else 0 */
+  void *single_values;           /* values of its matrix in host memory, or NULL */
+  mbi_devptr single_there;       /* those values in GPU memory, or 0 */
+  uint64_t bytes;                /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was chosen */
   /* The current solve: */
@@ -193,6 +198,7 @@ MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, v
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver);
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver);
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver);
+MBI_INTERNAL int mbi_solve_columns(const merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver);
 MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver);
 /* solve/core/scale.c */
@@ -204,6 +210,7 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled);
 /* solve/precondition/diagonal.c */
+MBI_INTERNAL double mbi_csr_value(const merbit_view *csr, int64_t k);
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
                                          merbit_matrix **copy, merbit_view *csr);
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
@@ -227,7 +234,7 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z);
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver);
 /* solve/cg/cg.c */
-extern const mbi_solve_method mbi_cg_method;
+extern const mbi_solve_method mbi_cg_method, mbi_cg_many_method;
 /* solve/bicgstab/bicgstab.c */
 extern const mbi_solve_method mbi_bicgstab_method;
 /* solve/gmres/gmres.c */
@@ -252,6 +259,10 @@ MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solv
 MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square);
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds);
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size);
+MBI_INTERNAL int mbi_solve_first_round(const merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solve_begin(merbit_solver *solver, int x_zero, int span);
+MBI_INTERNAL merbit_status mbi_solve_check(merbit_solver *solver, int *stop, int *how);
+MBI_INTERNAL merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int span);
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop);
 MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
                                           const merbit_solver_result *result, char *text,
@@ -288,6 +299,16 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver);
 MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                              const merbit_plan_info *plan);
 MBI_INTERNAL void mbi_solver_free(merbit_solver *solver);
+/* solve/core/solve.c */
+MBI_INTERNAL merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
+                                                    const void *in, const void *out,
+                                                    const char *names);
+MBI_INTERNAL merbit_status mbi_solver_join(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
+                                           int start_from_x);
+MBI_INTERNAL merbit_status mbi_solver_end(merbit_solver *solver, int stop, void *x,
+                                          merbit_solver_result *result);
+MBI_INTERNAL void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result);
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -38,7 +38,8 @@ static void mbi_solve_free(merbit_solver *solver) {
 }
 
 /* Sets bytes on the solver's side to zero. */
-MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory,
+                                                       size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
                            solver->gpu.stream);
@@ -140,19 +141,26 @@ MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
+/* Returns the number of right-hand sides for which the solver has vectors and scalars. */
+MBI_INTERNAL int mbi_solve_columns(const merbit_solver *solver) {
+  return solver->count > 0 ? solver->count : 1;
+}
+
 /* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes
  * used. */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
   const int sums = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
+  const uint64_t columns = (uint64_t)mbi_solve_columns(solver);
+  const uint64_t length = (uint64_t)(solver->count > 0 ? solver->v.stride : solver->n);
   uint64_t used = 0;
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
     const uint64_t size =
         mbi_type_size(solver->type) * (slot == MBI_AT_INVERSE ? (uint64_t)solver->v.block : 1);
-    const uint64_t bytes = solver->bytes_at[slot] > 0 ? (uint64_t)solver->bytes_at[slot]
-                                                      : (uint64_t)solver->n * size;
+    const uint64_t bytes =
+        solver->bytes_at[slot] > 0 ? (uint64_t)solver->bytes_at[slot] : columns * length * size;
     if (solver->alias[slot] == MBI_SOLVE_OWN) {
       solver->v.at[slot] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
     } else if (solver->alias[slot] >= 0) {
@@ -160,9 +168,9 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
     }
   }
   solver->memory = (mbi_solve_memory *)mbi_device_pointer(
-      mbi_device_part(space, sizeof *solver->memory, &used));
-  solver->partials = (double *)mbi_device_pointer(
-      mbi_device_part(space, ((uint64_t)parts + 1) * (uint64_t)sums * sizeof(double), &used));
+      mbi_device_part(space, columns * sizeof *solver->memory, &used));
+  solver->partials = (double *)mbi_device_pointer(mbi_device_part(
+      space, columns * ((uint64_t)parts + 1) * (uint64_t)sums * sizeof(double), &used));
   solver->v.posts = (unsigned long long *)mbi_device_pointer(
       mbi_device_part(space, mbi_solve_post_bytes(solver), &used));
   return used;
@@ -186,7 +194,8 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   bytes = mbi_solve_divide(solver, 0);
   MBI_TRY(mbi_solve_allocate(solver, bytes + arena, "a solver's vectors"));
   (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
-  MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
+  MBI_TRY(mbi_solve_zero(solver, solver->memory,
+                         (size_t)mbi_solve_columns(solver) * sizeof *solver->memory));
   if (arena > 0) {
     mbi_arena_open(&solver->gpu.arena, mbi_device_address(solver->space) + bytes, arena);
   }

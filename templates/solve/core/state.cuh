@@ -53,7 +53,8 @@ typedef struct mbi_solve_vectors {
   const double *dots; // parts of p'A p left by the last product, or null
   long long dot_count;
   unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes per block
-  long long stride;          // elements from one vector of the basis to the next
+  long long stride; // elements from one vector of the basis to the next; CG: from a vector of
+                    // one right-hand side to that of the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {

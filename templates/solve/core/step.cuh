@@ -16,6 +16,9 @@
 #ifndef MBK_STEP_ROWS
 #error "define MBK_STEP_ROWS: the rows that a thread takes at a time"
 #endif
+#ifndef MBK_STEP_COLUMNS
+#define MBK_STEP_COLUMNS 1 // right-hand sides of a launch, each with its own thread blocks
+#endif
 #include "jit/device.cuh"
 
 #define MBS_FUNCTION MBK_DEVICE
@@ -58,6 +61,15 @@
 // many whole warps as it needs; at most MBK_STEP_RESIDENT blocks per multiprocessor, all
 // resident; the grid depends only on n and the GPU. Shared: MBI_STEP_SHARED bytes. partials:
 // MBI_SOLVE_SUMS doubles per block.
+
+// Returns the number of thread blocks of a right-hand side.
+MBK_DEVICE mbk_u32 mbk_step_grid() {
+  return mbk_grid() / MBK_STEP_COLUMNS;
+}
+// Returns the number of this block among those of its right-hand side.
+MBK_DEVICE mbk_u32 mbk_step_block() {
+  return MBK_STEP_COLUMNS == 1 ? mbk_block() : mbk_block() % mbk_step_grid();
+}
 
 struct mbk_step_row { // the results of a row, before they are stored
   MBK_VECTOR at[MBI_SOLVE_VECTORS];
@@ -106,10 +118,10 @@ MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *p
   if (mbk_thread() == 0) {
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-      partials[COUNT * mbk_block() + k] = sums[k];
+      partials[COUNT * mbk_step_block() + k] = sums[k];
     }
     mbk_fence();
-    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;
+    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_step_grid() - 1;
   }
   mbk_block_sync();
   const bool answer = *last != 0;
@@ -124,7 +136,7 @@ MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
     sums[k] = 0;
-    for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {
+    for (mbk_u32 b = mbk_thread(); b < mbk_step_grid(); b += mbk_threads()) {
       const double part = mbk_load_fresh(&partials[COUNT * b + k]);
       sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];
     }
@@ -138,8 +150,8 @@ struct mbk_step_share {
 
 MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {
   const mbk_u32 count = (mbk_u32)n; // a matrix has fewer than 2^31 rows
-  const mbk_u32 stride = mbk_grid() * mbk_threads();
-  const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();
+  const mbk_u32 stride = mbk_step_grid() * mbk_threads();
+  const mbk_u32 own = mbk_step_block() * mbk_threads() + mbk_thread();
   const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;
   const mbk_step_share share = {count, stride, own, rounds};
   return share;
@@ -209,7 +221,7 @@ template <int (*BEFORE)(mbi_solve_state *),
 MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
                          double *partials, double *shared) {
   const int COUNT = ADDS + MAXES;
-  const bool first = mbk_block() == 0 && mbk_thread() == 0;
+  const bool first = mbk_step_block() == 0 && mbk_thread() == 0;
   double sums[COUNT > 0 ? COUNT : 1] = {};
   mbi_solve_state c = m->state;
   if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {
@@ -236,7 +248,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     return;
   }
   mbk_step_reduce<ADDS, MAXES>(sums, shared);
-  if (mbk_grid() > 1) {
+  if (mbk_step_grid() > 1) {
     if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {
       return;
     }

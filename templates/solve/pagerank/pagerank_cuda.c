@@ -48,8 +48,8 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
 }
 
 /* Launches a kernel of `blocks` thread blocks; 0: as many as the number of vertices needs. */
-static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
-                                         const void *arguments) {
+MBI_NOINLINE static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel,
+                                                      int64_t blocks, const void *arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
                            blocks > 0 ? blocks : mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS,
                            MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
@@ -86,7 +86,8 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
 }
 
 /* Copies a vector from host memory, unless `source` is NULL. */
-static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
+MBI_NOINLINE static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target,
+                                                    const void *source) {
   return source == NULL ? MERBIT_OK
                         : mbi_solve_upload(&run->engine, target, source,
                                            (size_t)run->n * mbi_type_size(run->type));

@@ -6,7 +6,6 @@
  * j. The iteration works on z = x / W, so that the product A^T z can use the given weights, and
  * a pattern needs none. A vertex without outgoing edges ("dangling") has -1: its column of A^T
  * is zero, so any divisor will do. */
-#define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
 
 /* If W lies within 2^-n and 2^n, z and its products stay far from the limits of the type. */
 #define MBI_WEIGHTS_POWER_F64 300

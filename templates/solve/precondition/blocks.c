@@ -24,7 +24,26 @@ static void mbi_pre_blocks_info(const merbit_preconditioner *p,
 }
 
 MBI_INTERNAL const mbi_precondition_method mbi_jacobi_method = {
-    "Jacobi", 1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, NULL, mbi_pre_blocks_info, NULL};
+    "Jacobi",             /* name */
+    1,                    /* block */
+    0,                    /* product */
+    0,                    /* vectors */
+    NULL,                 /* create */
+    mbi_pre_blocks_apply, /* apply */
+    NULL,                 /* update */
+    NULL,                 /* describe */
+    mbi_pre_blocks_info,  /* info */
+    NULL,                 /* destroy */
+};
 MBI_INTERNAL const mbi_precondition_method mbi_block_jacobi_method = {
-    "block Jacobi",      -1,  0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
-    mbi_pre_blocks_info, NULL};
+    "block Jacobi",          /* name */
+    -1,                      /* block */
+    0,                       /* product */
+    0,                       /* vectors */
+    NULL,                    /* create */
+    mbi_pre_blocks_apply,    /* apply */
+    NULL,                    /* update */
+    mbi_pre_blocks_describe, /* describe */
+    mbi_pre_blocks_info,     /* info */
+    NULL,                    /* destroy */
+};

@@ -11,17 +11,15 @@
  * beyond it. */
 #define MBI_LANCZOS_STEPS 16
 #define MBI_CHEBYSHEV_MARGIN 1.05 /* the interval's end, in largest Ritz values */
-#define MBI_CHEBYSHEV_RATIO                                                                    \
-  1e-4 /* the interval begins at no less than this part of its end                             \
-        */
+#define MBI_CHEBYSHEV_RATIO 1e-4  /* the least beginning of the interval, in its ends */
 
 typedef struct mbi_chebyshev {
   double low, high; /* the interval */
 } mbi_chebyshev;
 
-/* Returns how many eigenvalues of the symmetric tridiagonal matrix are below t: Golub, Van
- * Loan, "Matrix Computations", 4th ed., section 8.4.1. Row k has t[3 k] on the diagonal and t[3
- * k + 1] before it. */
+/* Returns how many eigenvalues of the symmetric tridiagonal matrix are below `at`: Golub,
+ * Van Loan, "Matrix Computations", 4th ed., section 8.4.1. Row k has t[3 k] on the diagonal and
+ * t[3 k + 1] before it. */
 static int mbi_lanczos_below(const double *t, int size, double at) {
   double pivot = 1;
   int k, below = 0;
@@ -90,19 +88,19 @@ static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merb
                                             int steps, mbi_chebyshev *own) {
   const double *t = p->engine->seen.ring;
   const double epsilon = p->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
-  double low, high, skew = 0;
-  int size = 0;
+  double low, high;
+  int size = 0, skew = 0;
   while (size < steps && (size == 0 || t[3 * size + 1] > 1e3 * epsilon * fabs(t[0]))) {
     size++; /* a vector of length 0 ends Lanczos; one that is not finite too */
   }
   low = mbi_lanczos_value(t, size, 0);
   high = mbi_lanczos_value(t, size, size - 1);
-  while (--size > 0) {
-    const double differ = fabs(t[3 * size + 2] - t[3 * size + 1]);
-    skew = differ > skew ? differ : skew;
+  while (--size > 0) { /* the shorter a vector was, the larger is its relative error */
+    const double beta = t[3 * size + 1], error = 100 * epsilon * high * (high / beta);
+    skew |= fabs(t[3 * size + 2] - beta) > sqrt(epsilon) * high + error;
   }
   if (p->engine->seen.state.scalar[MBI_PRE_NEGATIVE] > 0 || !(high > 0) || !(high <= DBL_MAX) ||
-      low < -1e3 * epsilon * high || skew > sqrt(epsilon) * high) {
+      low < -1e3 * epsilon * high || skew) {
     MBI_TRY(mbi_precondition_examine(p, a));
     return mbi_fail(
         p->context, MERBIT_INVALID_MATRIX,
@@ -115,14 +113,26 @@ static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merb
   return MERBIT_OK;
 }
 
-/* Finds the interval and the factors of the steps: Saad, algorithm 12.1. */
+/* Writes the factors of the steps: Saad, algorithm 12.1. */
+static void mbi_chebyshev_factors(const mbi_chebyshev *own, int degree, double *factors) {
+  const double theta = 0.5 * (own->high + own->low), delta = 0.5 * (own->high - own->low);
+  double rho = delta / theta;
+  int k;
+  factors[0] = 1 / theta;
+  for (k = 1; k <= degree; k++) {
+    const double last = rho;
+    rho = 1 / (2 * theta / delta - last);
+    factors[2 * k] = rho * last;
+    factors[2 * k + 1] = 2 * rho / delta;
+  }
+}
+
+/* Finds the interval and the factors of the steps. */
 static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
   mbi_chebyshev *own = (mbi_chebyshev *)p->state;
   const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
   double factors[2 * (MBI_PRE_DEGREE_MOST + 1)] = {0};
-  double theta, delta, rho;
   merbit_status status;
-  int k;
   if (p->n == 0) {
     return MERBIT_OK;
   }
@@ -131,17 +141,8 @@ static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit
   if (status == MERBIT_OK) {
     status = mbi_chebyshev_interval(p, a, steps, own);
   }
-  theta = 0.5 * (own->high + own->low);
-  delta = 0.5 * (own->high - own->low);
-  rho = delta / theta;
-  factors[0] = 1 / theta;
-  for (k = 1; k <= p->desc.degree; k++) {
-    const double last = rho;
-    rho = 1 / (2 * theta / delta - last);
-    factors[2 * k] = rho * last;
-    factors[2 * k + 1] = 2 * rho / delta;
-  }
   if (status == MERBIT_OK) {
+    mbi_chebyshev_factors(own, p->desc.degree, factors);
     status =
         mbi_solve_upload(p->engine, p->engine->v.at[MBI_PRE_TABLE], factors, sizeof factors);
   }
@@ -196,13 +197,15 @@ static void mbi_chebyshev_destroy(merbit_preconditioner *p) {
   mbi_release(p->context, p->state);
 }
 
-MBI_INTERNAL const mbi_precondition_method mbi_chebyshev_method = {"Chebyshev",
-                                                                   1,
-                                                                   1,
-                                                                   3,
-                                                                   mbi_chebyshev_create,
-                                                                   mbi_chebyshev_apply,
-                                                                   mbi_chebyshev_update,
-                                                                   mbi_chebyshev_describe,
-                                                                   mbi_chebyshev_info,
-                                                                   mbi_chebyshev_destroy};
+MBI_INTERNAL const mbi_precondition_method mbi_chebyshev_method = {
+    "Chebyshev",            /* name */
+    1,                      /* block */
+    1,                      /* product */
+    3,                      /* vectors */
+    mbi_chebyshev_create,   /* create */
+    mbi_chebyshev_apply,    /* apply */
+    mbi_chebyshev_update,   /* update */
+    mbi_chebyshev_describe, /* describe */
+    mbi_chebyshev_info,     /* info */
+    mbi_chebyshev_destroy,  /* destroy */
+};

@@ -50,8 +50,8 @@ MBI_INTERNAL merbit_status mbi_precondition_check(merbit_context *context,
       desc->kind == MERBIT_PRECONDITIONER_CALLBACK) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_AMG or another kind "
-        "that is no function of yours",
+        "preconditioner_desc.kind is %d; use MERBIT_PRECONDITIONER_JACOBI, _BLOCK_JACOBI, "
+        "_CHEBYSHEV, _FSAI or _AMG",
         (int)desc->kind);
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
@@ -79,11 +79,6 @@ MBI_INTERNAL merbit_status mbi_precondition_check(merbit_context *context,
                     "preconditioner_desc.block_size is %d, which does not divide the %" PRId64
                     " rows of the matrix; use the number of unknowns of a node",
                     desc->block_size, view->rows);
-  }
-  if (mbi_precondition_method_of(desc->kind) == NULL) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "%s is not built in this version; use MERBIT_PRECONDITIONER_JACOBI",
-                    mbi_precondition_kinds[desc->kind]);
   }
   return MERBIT_OK;
 }
@@ -251,30 +246,50 @@ MBI_INTERNAL merbit_status mbi_precondition_renew(merbit_preconditioner *p,
   return MERBIT_OK;
 }
 
+/* Checks the arguments of an update of values. */
+static merbit_status mbi_precondition_check_update(const merbit_preconditioner *p,
+                                                   const void *values, merbit_memory memory) {
+  if (p->view.values == NULL || (values == NULL && p->view.nnz > 0)) {
+    return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+                    p->view.values == NULL
+                        ? "the preconditioner is that of a pattern of ones; make one from a "
+                          "view with values"
+                        : "merbit_preconditioner_update_values: `values` is NULL; give as many "
+                          "as the view has");
+  }
+  if (memory == MERBIT_MEMORY_DEVICE && p->context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(
+        p->context, MERBIT_INVALID_ARGUMENT,
+        "merbit_preconditioner_update_values: `memory` is MERBIT_MEMORY_DEVICE, but "
+        "the context computes on the CPU; use MERBIT_MEMORY_HOST");
+  }
+  return mbi_plan_check_memory(p->context, memory);
+}
+
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory) {
   merbit_preconditioner *p = preconditioner;
   merbit_view view;
   merbit_status status;
   void *own = NULL;
+  int device;
   if (p == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  if (p->view.values == NULL || (values == NULL && p->view.nnz > 0)) {
-    return mbi_fail(
-        p->context, MERBIT_INVALID_ARGUMENT,
-        p->view.values == NULL
-            ? "the preconditioner is that of a pattern of ones; make one from a view "
-              "with values"
-            : "merbit_preconditioner_update_values: `values` is NULL");
-  }
+  MBI_TRY(mbi_precondition_check_update(p, values, memory));
   view = p->view;
   view.values = values;
-  MBI_TRY(mbi_precondition_enter(p));
+  device = mbi_precondition_on_gpu(p) || memory == MERBIT_MEMORY_DEVICE ||
+           view.memory == MERBIT_MEMORY_DEVICE;
+  if (device) {
+    MBI_TRY(mbi_device_enter(p->context));
+  }
   status = mbi_setup_move_values(p->context, memory, &view, &own);
   status = status == MERBIT_OK ? mbi_precondition_renew(p, &view) : status;
   mbi_setup_release_values(p->context, &view, own);
-  mbi_precondition_leave(p);
+  if (device) {
+    mbi_device_leave(p->context);
+  }
   return status;
 }
 

@@ -14,7 +14,8 @@ typedef struct mbi_setup {
   int width, tasks;
 } mbi_setup;
 
-static double mbi_setup_value(const merbit_view *csr, int64_t k) {
+/* Returns entry k of a CSR in host memory. */
+MBI_INTERNAL double mbi_csr_value(const merbit_view *csr, int64_t k) {
   return csr->values == NULL                ? 1.0
          : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
                                             : ((const double *)csr->values)[k];
@@ -38,7 +39,7 @@ static void mbi_setup_rows(void *argument, int task) {
       entries[j] = 0;
     }
     for (k = mbi_row_start(csr, row); k < end; k++) {
-      const double value = mbi_setup_value(csr, k);
+      const double value = mbi_csr_value(csr, k);
       sum += fabs(value);
       if (entries != NULL) {
         const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
@@ -189,7 +190,7 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
                   "), counted from 0, is %g: %s divides by the diagonal; use another "
-                  "solver_desc.preconditioner, or none",
+                  "kind of preconditioner, or none",
                   row, row, value, mbi_precondition_name(solver->desc.preconditioner));
 }
 
@@ -210,8 +211,8 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
   if (t.bad >= 0) {
     return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                     "the block of A from row %" PRId64
-                    " on, counted from 0, of %d rows, has no inverse; use another "
-                    "solver_desc.block_size or preconditioner",
+                    " on, counted from 0, of %d rows, has no inverse; use another block_size "
+                    "or kind of preconditioner",
                     t.bad, width);
   }
   return MERBIT_OK;

@@ -58,12 +58,12 @@ MBI_INTERNAL int mbi_precondition_on_gpu(const merbit_preconditioner *p) {
 }
 
 /* Makes the CUDA context current if the preconditioner computes there. */
-MBI_INTERNAL merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_precondition_enter(const merbit_preconditioner *p) {
   return mbi_precondition_on_gpu(p) ? mbi_device_enter(p->context) : MERBIT_OK;
 }
 
 /* Undoes mbi_precondition_enter. */
-MBI_INTERNAL void mbi_precondition_leave(const merbit_preconditioner *p) {
+MBI_NOINLINE MBI_INTERNAL void mbi_precondition_leave(const merbit_preconditioner *p) {
   if (mbi_precondition_on_gpu(p)) {
     mbi_device_leave(p->context);
   }
@@ -115,8 +115,9 @@ MBI_INTERNAL merbit_status mbi_precondition_step(merbit_preconditioner *p, int s
 }
 
 /* Adds the bytes of an engine or of a plan to *info. */
-MBI_INTERNAL void mbi_precondition_count(const merbit_solver *engine, const merbit_plan *plan,
-                                         merbit_preconditioner_info *info) {
+MBI_NOINLINE MBI_INTERNAL void mbi_precondition_count(const merbit_solver *engine,
+                                                      const merbit_plan *plan,
+                                                      merbit_preconditioner_info *info) {
   merbit_plan_info of_plan;
   if (engine != NULL) {
     const int64_t single = engine->single_values != NULL || engine->single_there != 0

@@ -3,13 +3,6 @@
 
 /* Which entry of a matrix shows that it is not symmetric positive definite. */
 
-/* Returns entry k of a CSR in host memory. */
-MBI_INTERNAL double mbi_csr_value(const merbit_view *csr, int64_t k) {
-  return csr->values == NULL                ? 1.0
-         : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
-                                            : ((const double *)csr->values)[k];
-}
-
 /* Returns the place of an entry in a row with sorted columns, or -1. */
 MBI_INTERNAL int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
   int64_t low = mbi_row_start(csr, row), high = mbi_row_start(csr, row + 1);

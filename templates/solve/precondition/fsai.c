@@ -261,13 +261,15 @@ static void mbi_fsai_destroy(merbit_preconditioner *p) {
   }
 }
 
-MBI_INTERNAL const mbi_precondition_method mbi_fsai_method = {"FSAI",
-                                                              0,
-                                                              0,
-                                                              1,
-                                                              mbi_fsai_create,
-                                                              mbi_fsai_apply,
-                                                              mbi_fsai_update,
-                                                              mbi_fsai_describe,
-                                                              mbi_fsai_info,
-                                                              mbi_fsai_destroy};
+MBI_INTERNAL const mbi_precondition_method mbi_fsai_method = {
+    "FSAI",            /* name */
+    0,                 /* block */
+    0,                 /* product */
+    1,                 /* vectors */
+    mbi_fsai_create,   /* create */
+    mbi_fsai_apply,    /* apply */
+    mbi_fsai_update,   /* update */
+    mbi_fsai_describe, /* describe */
+    mbi_fsai_info,     /* info */
+    mbi_fsai_destroy,  /* destroy */
+};

@@ -95,7 +95,6 @@ MBI_INTERNAL merbit_status mbi_precondition_step(merbit_preconditioner *p, int s
 /* solve/precondition/blocks.c */
 extern const mbi_precondition_method mbi_jacobi_method, mbi_block_jacobi_method;
 /* solve/precondition/examine.c */
-MBI_INTERNAL double mbi_csr_value(const merbit_view *csr, int64_t k);
 MBI_INTERNAL int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column);
 MBI_INTERNAL merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p,
                                                         const merbit_view *csr);

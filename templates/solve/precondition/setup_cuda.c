@@ -12,8 +12,8 @@
 #define MBI_SETUP_SHARED       /* bytes */                                                     \
   (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +               \
    sizeof(uint32_t))
-#define MBI_SETUP_BLOCKS 1024
-/* Thread blocks per multiprocessor. They leave space for other kernels. */
+#define MBI_SETUP_BLOCKS 1024 /* the most thread blocks */
+/* Thread blocks per multiprocessor beside other work: they leave space for its kernels. */
 #define MBI_SETUP_RESIDENT 2
 
 /* Returns whether the setup runs on the GPU: from a CSR in GPU memory, which the solver's plan

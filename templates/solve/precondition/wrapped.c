@@ -12,8 +12,8 @@ static int mbi_wrapped_single(const merbit_preconditioner *p) {
 }
 
 /* Writes to *inside the matrix of the preconditioner inside. */
-static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_view *a,
-                                      merbit_view *inside) {
+MBI_NOINLINE static merbit_status mbi_wrapped_view(merbit_preconditioner *p,
+                                                   const merbit_view *a, merbit_view *inside) {
   *inside = *a;
   if (!mbi_wrapped_single(p)) {
     return MERBIT_OK;
@@ -22,19 +22,30 @@ static merbit_status mbi_wrapped_view(merbit_preconditioner *p, const merbit_vie
   return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
 }
 
+/* Returns the status of making the preconditioner inside. If its matrix is unfit, says in the
+ * sentence that the values are those in f32. */
+static merbit_status mbi_wrapped_made(merbit_preconditioner *p, merbit_status status) {
+  char sentence[MERBIT_MESSAGE_SIZE];
+  if (status != MERBIT_INVALID_MATRIX || !mbi_wrapped_single(p)) {
+    return status;
+  }
+  mbi_error_clear(p->context, sentence, sizeof sentence);
+  return mbi_fail(p->context, status, "in f32, for preconditioner_desc.single: %s", sentence);
+}
+
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
   merbit_preconditioner_desc desc = p->desc;
   merbit_view inside;
   p->engine->v.from = p->desc.singular != 0;
   p->engine->v.to = mbi_wrapped_single(p);
   MBI_TRY(mbi_wrapped_view(p, a, &inside));
-  return mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner);
+  return mbi_wrapped_made(p, mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner));
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
   merbit_view inside;
   MBI_TRY(mbi_wrapped_view(p, a, &inside));
-  return mbi_precondition_renew(p->inner, &inside);
+  return mbi_wrapped_made(p, mbi_precondition_renew(p->inner, &inside));
 }
 
 static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, void *z,
@@ -76,13 +87,15 @@ static void mbi_wrapped_destroy(merbit_preconditioner *p) {
   merbit_preconditioner_destroy(p->inner);
 }
 
-MBI_INTERNAL const mbi_precondition_method mbi_wrapped_method = {"",
-                                                                 0,
-                                                                 0,
-                                                                 2,
-                                                                 mbi_wrapped_create,
-                                                                 mbi_wrapped_apply,
-                                                                 mbi_wrapped_update,
-                                                                 NULL,
-                                                                 mbi_wrapped_info,
-                                                                 mbi_wrapped_destroy};
+MBI_INTERNAL const mbi_precondition_method mbi_wrapped_method = {
+    "",                  /* name */
+    0,                   /* block */
+    0,                   /* product */
+    2,                   /* vectors */
+    mbi_wrapped_create,  /* create */
+    mbi_wrapped_apply,   /* apply */
+    mbi_wrapped_update,  /* update */
+    NULL,                /* describe */
+    mbi_wrapped_info,    /* info */
+    mbi_wrapped_destroy, /* destroy */
+};

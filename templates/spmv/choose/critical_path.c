@@ -61,7 +61,7 @@ MBI_INTERNAL void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamb
 }
 
 /* Returns the seconds per byte that is streamed. Bytes that stay in L2 take half as long. */
-MBI_INTERNAL double mbi_choose_stream(const merbit_plan *plan) {
+MBI_NOINLINE MBI_INTERNAL double mbi_choose_stream(const merbit_plan *plan) {
   return (16 + mbi_choose_passing(plan)) / 32.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 

@@ -27,9 +27,10 @@ MBI_INTERNAL merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
 }
 
 /* Allocates arrays of the plan as mbi_arena_allocate_parts does. */
-MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
-                                                   int count, mbi_devptr *const *parts,
-                                                   const uint64_t *bytes) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan,
+                                                                const char *what, int count,
+                                                                mbi_devptr *const *parts,
+                                                                const uint64_t *bytes) {
   return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts,
                                   bytes);
 }
@@ -42,9 +43,9 @@ MBI_NOINLINE MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr ad
 /* ---- Programs ---------------------------------------------------------------------------- */
 
 /* Makes a program of `parts` parts for the plan, and counts the time that it takes. */
-MBI_INTERNAL merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
-                                            const mbi_preamble *preamble, int parts,
-                                            mbi_program *program) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
+                                                         const mbi_preamble *preamble,
+                                                         int parts, mbi_program *program) {
   const mbi_program_wish wish = {file, preamble, parts, program};
   return mbi_programs_create(plan->context, &wish, 1, &plan->times);
 }
@@ -66,9 +67,11 @@ MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
 
 /* Launches the first kernel of a product. `bytes` is the size of its struct of arguments if it
  * is declared with MBK_BY_FIELD, otherwise 0. */
-MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
-                                           int64_t grid, int threads, unsigned shared_bytes,
-                                           void *stream, const void *arguments, size_t bytes) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function,
+                                                        const char *name, int64_t grid,
+                                                        int threads, unsigned shared_bytes,
+                                                        void *stream, const void *arguments,
+                                                        size_t bytes) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
                                 stream, arguments, bytes, mbi_plan_start(plan, 0));
 }

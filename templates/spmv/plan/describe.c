@@ -77,7 +77,8 @@ static size_t mbi_plan_memory(const merbit_plan *plan) {
   return sum;
 }
 
-MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan,
+                                                           merbit_plan_info *info) {
   if (plan == NULL || info == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }

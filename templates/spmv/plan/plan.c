@@ -176,7 +176,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   mbi_context_unref(context);
 }
 
-MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
+MBI_NOINLINE MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
   int64_t left;
   mbi_mutex_lock(&plan->context->lock);
   left = --plan->references;

@@ -45,7 +45,7 @@ MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
 
 /* Returns whether values, vectors and sums are all f64 or all f32. Every method and every
  * shorter form of the values supports these. */
-MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
+MBI_NOINLINE MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
@@ -72,7 +72,7 @@ MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
 }
 
 /* Returns the description of the types for merbit_plan_describe. */
-MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
+MBI_NOINLINE MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
     return "f16 values with f32 vectors";

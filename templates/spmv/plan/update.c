@@ -3,6 +3,17 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
+/* Fails unless `memory`, which says where new values are, is one of its enumeration. */
+MBI_INTERNAL merbit_status mbi_plan_check_memory(merbit_context *context,
+                                                 merbit_memory memory) {
+  return (int)memory >= MERBIT_MEMORY_DEFAULT && (int)memory <= MERBIT_MEMORY_DEVICE
+             ? MERBIT_OK
+             : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                        "`memory` of the new values is %d; use MERBIT_MEMORY_DEFAULT, "
+                        "MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE",
+                        (int)memory);
+}
+
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory) {
   const merbit_view *view; /* as the user gave it */
@@ -21,6 +32,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "the new values are NULL; give %" PRId64 " of them", mbi_view_values(view));
   }
+  MBI_TRY(mbi_plan_check_memory(plan->context, memory));
   if (memory == MERBIT_MEMORY_DEFAULT) {
     memory = view->memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   }

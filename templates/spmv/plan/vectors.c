@@ -75,8 +75,9 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
 
 /* Moves a vector. CPU threads move host vectors, for a plan on CUDA too, because otherwise they
  * would be copied twice. */
-static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
-                                     const void *from, void *to, int64_t count, void *stream) {
+MBI_NOINLINE static merbit_status mbi_vector_move(merbit_plan *plan, const char *call,
+                                                  int restore, const void *from, void *to,
+                                                  int64_t count, void *stream) {
   MBI_TRY(mbi_vector_check(plan, call, from, to, count));
   if (count == 0) {
     return MERBIT_OK;

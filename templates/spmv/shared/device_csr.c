@@ -82,10 +82,10 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
                            MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
-                                            uint64_t bytes, const char *what,
-                                            mbi_device_csr *csr, mbi_devptr *target,
-                                            int *owns) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
+                                                         uint64_t bytes, const char *what,
+                                                         mbi_device_csr *csr,
+                                                         mbi_devptr *target, int *owns) {
   MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;

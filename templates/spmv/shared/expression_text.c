@@ -116,7 +116,8 @@ MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, c
 
 /* Converts the operand that begins at `from` to a number or a truth value, whichever is
  * `wanted`. */
-MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from,
+                                                            int wanted) {
   const int have = e->operand;
   char head[48];
   e->operand = wanted;

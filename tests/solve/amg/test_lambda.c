@@ -64,6 +64,27 @@ static void test_bounds(void **state) {
   merbit_context_destroy(context);
 }
 
+/* A matrix with rows and columns scaled by 2^-20 to 2^20 has the eigenvalues of D^-1 A that it
+ * had, but row sums up to 2^40 times as large. */
+static void test_scaled(void **state) {
+  merbit_context *context = cpu_open(NULL, 2);
+  mbi_amg_level level;
+  int64_t i, k;
+  (void)state;
+  memset(&level, 0, sizeof level);
+  level.a = bed_poisson(context, 20, 0);
+  for (i = 0; i < level.a.rows; i++) {
+    for (k = level.a.row_ptr[i]; k < level.a.row_ptr[i + 1]; k++) {
+      level.a.values[k] = ldexp(level.a.values[k], (int)(i * 37 % 41) - 20);
+      level.a.values[k] = ldexp(level.a.values[k], level.a.col_ind[k] * 37 % 41 - 20);
+    }
+  }
+  assert_int_equal(mbi_amg_diagonal(context, &level), MERBIT_OK);
+  assert_true(level.lambda >= 1.9 && level.lambda <= 2.2);
+  mbi_amg_level_release(context, &level);
+  merbit_context_destroy(context);
+}
+
 /* Few rows: Lanczos's method ends early. */
 static void test_small(void **state) {
   bed_entry one[] = {{0, 0, -4}}, two[] = {{0, 0, 1}, {0, 1, 3}, {1, 0, 3}, {1, 1, 1}};
@@ -125,7 +146,8 @@ static void test_threads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bounds), cmocka_unit_test(test_small),
-      cmocka_unit_test(test_not_finite), cmocka_unit_test(test_threads)};
+      cmocka_unit_test(test_bounds), cmocka_unit_test(test_scaled),
+      cmocka_unit_test(test_small), cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static double norm(const mbi_amg_csr *a, int block, int64_t i, int64_t j) {
   return sqrt(sum);
 }
 
-/* Whether `csr` has an entry. */
+/* Returns whether `csr` has an entry. */
 static int has(const mbi_amg_csr *csr, int64_t i, int64_t j) {
   int64_t k = csr->row_ptr[i];
   while (k < csr->row_ptr[i + 1] && csr->col_ind[k] != j) {

@@ -130,9 +130,11 @@ TEST_UNUSED static int apply_diagonal(void *user, const void *r, void *z, int64_
 static void test_blocks(void **state) {
   linear symmetric = linear_grid(9, 0, 3, 0), windy = linear_grid(9, 0.3, 2, 0);
   linear small = linear_grid(5, 0, 2, 0);
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
   double x[81];
   int method;
   (void)state;
+  options.block_size = 32;
   for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
     const linear *l = method == MERBIT_SOLVER_CG ? &symmetric : &windy;
     const int jacobi = method == MERBIT_SOLVER_CG ? reference_cg(l, 1, 1e-9, 1000)
@@ -154,6 +156,10 @@ static void test_blocks(void **state) {
     desc.block_size = 32; /* all of it */
     s = solve_once(&small, &desc, x);
     expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+    assert_true(s.result.iterations == 1 && linear_residual(&small, x, 0) <= 1e-12);
+    desc.block_size = 0; /* the same among the options of the preconditioner */
+    desc.precondition = &options;
+    s = solve_once(&small, &desc, x);
     assert_true(s.result.iterations == 1 && linear_residual(&small, x, 0) <= 1e-12);
   }
   linear_free(&symmetric);

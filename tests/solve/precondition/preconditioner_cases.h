@@ -3,6 +3,7 @@
  * `context` is the test's. */
 #ifndef TEST_SOLVE_PRECONDITIONER_CASES_H
 #define TEST_SOLVE_PRECONDITIONER_CASES_H
+#include "solve/core/solver_reference.h"
 #include "solve/precondition/preconditioner_reference.h"
 
 static merbit_context *context;
@@ -220,6 +221,36 @@ static void expect_equal(const double *found, const double *wanted, int n, merbi
   }
 }
 
+/* Few eigenvalues, which end Lanczos early by a step of rounding errors: that is no sign of a
+ * matrix that is not symmetric positive definite. Points of a square, rows and columns scaled.
+ */
+static void test_few_eigenvalues(void **state) {
+  uint64_t seed = 3;
+  int side, trial, i, k;
+  (void)state;
+  for (side = 2; side <= 9; side++) {
+    for (trial = 0; trial < 12; trial++) {
+      merbit_preconditioner_desc desc = kind_desc(MERBIT_PRECONDITIONER_CHEBYSHEV);
+      linear l = linear_grid(side, 0, 1, 0);
+      double scale[81];
+      merbit_preconditioner *p;
+      merbit_view view;
+      for (i = 0; i < l.n; i++) {
+        scale[i] = trial == 0 ? 1 : 1.5 + 0.5 * test_uniform(&seed);
+      }
+      for (i = 0; i < l.n; i++) {
+        for (k = l.row_ptr[i]; k < l.row_ptr[i + 1]; k++) {
+          l.values[k] *= scale[i] * scale[l.col_ind[k]];
+        }
+      }
+      view = merbit_csr(l.n, l.n, l.nnz, l.row_ptr, l.col_ind, l.values);
+      p = make(&view, &desc);
+      merbit_preconditioner_destroy(p);
+      linear_free(&l);
+    }
+  }
+}
+
 /* New values give the preconditioner that is made from them. */
 static void test_update(void **state) {
   static sparse a, b;
@@ -406,6 +437,34 @@ static void test_singular(void **state) {
   }
 }
 
+/* Where an option does not suit the matrix, the solve does not converge, and the description
+ * names the option. */
+static void test_hints(void **state) {
+  static sparse a;
+  static typed t;
+  static double b[SPARSE_ROWS], x[SPARSE_ROWS];
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_FSAI);
+  merbit_solver_result r;
+  int i;
+  (void)state;
+  a = sparse_mesh(6, 6, 4, 0);
+  for (i = 0; i < a.n; i++) {
+    b[i] = 1 + i % 5;
+  }
+  options.singular = 1;
+  desc.precondition = &options;
+  r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+  assert_int_not_equal(r.stop, MERBIT_STOP_CONVERGED);
+  assert_non_null(strstr(r.description, "; preconditioner_desc.singular needs an A"));
+  options.singular = 0;
+  options.single = 1;
+  desc.max_iterations = 2;
+  r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+  assert_int_equal(r.stop, MERBIT_STOP_CAP);
+  assert_non_null(strstr(r.description, "; preconditioner_desc.single may be"));
+}
+
 /* ---- Failures ---------------------------------------------------------------------------- */
 
 static void expect_refused(const merbit_view *view, const merbit_preconditioner_desc *desc,
@@ -556,12 +615,17 @@ static void test_refusals(void **state) {
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "overlap");
   assert_int_equal(merbit_preconditioner_update_values(p, NULL, MERBIT_MEMORY_HOST),
                    MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "give as many as the view has");
+  assert_int_equal(merbit_preconditioner_update_values(p, a.values, (merbit_memory)9),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "`memory` of the new values is 9");
   assert_int_equal(merbit_preconditioner_get_info(p, NULL), MERBIT_INVALID_ARGUMENT);
   merbit_preconditioner_destroy(p);
   of_solver.precondition = &desc;
   assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
                    MERBIT_INVALID_ARGUMENT);
-  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "MERBIT_PRECONDITIONER_NONE");
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT,
+             "MERBIT_PRECONDITIONER_NONE, which has no options");
   of_solver.preconditioner = MERBIT_PRECONDITIONER_FSAI;
   assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
                    MERBIT_INVALID_ARGUMENT);
@@ -577,6 +641,69 @@ static void test_refusals(void **state) {
   assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
                    MERBIT_NOT_SUPPORTED);
   cpu_expect(context, MERBIT_NOT_SUPPORTED, "reorder");
+  of_solver.preconditioner = MERBIT_PRECONDITIONER_JACOBI; /* as an object */
+  assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
+                   MERBIT_NOT_SUPPORTED);
+  cpu_expect(context, MERBIT_NOT_SUPPORTED, "reorder");
+  of_solver.reorder = 0;
+  of_solver.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  of_solver.block_size = 4;
+  desc.block_size = 8;
+  assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "solver_desc.block_size is 4");
+}
+
+/* The size of blocks may stand in either description. */
+static void test_block_size(void **state) {
+  static sparse a;
+  static typed t;
+  static double b[SPARSE_ROWS], x[2][SPARSE_ROWS];
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_BLOCK_JACOBI);
+  int iterations[3], k, i;
+  (void)state;
+  a = sparse_mesh(6, 6, 4, 0);
+  for (i = 0; i < a.n; i++) {
+    b[i] = 1 + i % 5;
+  }
+  for (k = 0; k < 3; k++) { /* blocks of 4; of 6 by the solver's description; by the other */
+    desc.block_size = k == 1 ? 6 : 0;
+    options.block_size = 6;
+    desc.precondition = k == 2 ? &options : NULL;
+    iterations[k] = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x[k == 2]).iterations;
+  }
+  assert_true(iterations[0] != iterations[1] && iterations[1] == iterations[2]);
+  assert_memory_equal(x[0], x[1], (size_t)a.n * sizeof x[0][0]);
+}
+
+/* Values that f32 does not hold: the solver scales them, the object names f32. */
+static void test_tiny(void **state) {
+  static sparse a, tiny;
+  static typed t;
+  static double b[SPARSE_ROWS], x[SPARSE_ROWS];
+  merbit_preconditioner_desc options = kind_desc(MERBIT_PRECONDITIONER_FSAI);
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_FSAI);
+  merbit_solver_result wanted, r;
+  int exponent, i;
+  (void)state;
+  a = tiny = sparse_mesh(6, 6, 4, 0.4);
+  options.single = 1;
+  desc.precondition = &options;
+  for (i = 0; i < a.n; i++) {
+    b[i] = 1 + i % 5;
+  }
+  wanted = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+  for (exponent = -147; exponent >= -180; exponent -= 33) { /* few bits in f32; none */
+    for (i = 0; i < a.nnz; i++) {
+      tiny.values[i] = ldexp(a.values[i], exponent);
+    }
+    r = solve(typed_view(&t, &tiny, MERBIT_F64), &desc, b, x);
+    expect_solved(&r, &tiny, b, x);
+    assert_int_equal(r.iterations, wanted.iterations);
+  }
+  expect_refused(&t.view, &options, MERBIT_INVALID_MATRIX,
+                 "in f32, for preconditioner_desc.single: A(0, 0)");
 }
 
 /* ---- What it says ------------------------------------------------------------------------ */
@@ -665,13 +792,47 @@ static void test_small(void **state) {
   }
 }
 
+/* Few eigenvalues, some of them close: vectors of Lanczos are then nearly 0, and what is left
+ * of them is not symmetric. Pairs of rows have the eigenvalues 1 - c and 1 + c, of two numbers
+ * c. */
+static void test_close_eigenvalues(void **state) {
+  static typed t;
+  const merbit_preconditioner_desc desc = kind_desc(MERBIT_PRECONDITIONER_CHEBYSHEV);
+  int power, i;
+  (void)state;
+  for (power = 4; power <= 48; power += 2) {
+    sparse a = {0};
+    a.n = 24;
+    for (i = 0; i < a.n; i++) {
+      const double c = 0.5 + (i / 2 % 3 == 0 ? ldexp(1, -power) : 0);
+      a.col_ind[a.nnz] = i - i % 2;
+      a.values[a.nnz++] = i % 2 == 0 ? 1 : c;
+      a.col_ind[a.nnz] = i - i % 2 + 1;
+      a.values[a.nnz++] = i % 2 == 0 ? c : 1;
+      a.row_ptr[i + 1] = a.nnz;
+    }
+    merbit_preconditioner_destroy(make(typed_view(&t, &a, MERBIT_F64), &desc));
+    merbit_preconditioner_destroy(make(typed_view(&t, &a, MERBIT_F32), &desc));
+  }
+}
+
 static const struct CMUnitTest preconditioner_cases[] = {
-    cmocka_unit_test(test_inverse),       cmocka_unit_test(test_symmetry),
-    cmocka_unit_test(test_update),        cmocka_unit_test(test_fewer_iterations),
-    cmocka_unit_test(test_solver_update), cmocka_unit_test(test_singular),
-    cmocka_unit_test(test_bad_matrices),  cmocka_unit_test(test_refusals),
-    cmocka_unit_test(test_description),   cmocka_unit_test(test_small),
+    cmocka_unit_test(test_inverse),
+    cmocka_unit_test(test_symmetry),
+    cmocka_unit_test(test_update),
+    cmocka_unit_test(test_fewer_iterations),
+    cmocka_unit_test(test_solver_update),
+    cmocka_unit_test(test_singular),
+    cmocka_unit_test(test_bad_matrices),
+    cmocka_unit_test(test_refusals),
+    cmocka_unit_test(test_description),
+    cmocka_unit_test(test_small),
     cmocka_unit_test(test_too_large),
+    cmocka_unit_test(test_block_size),
+    cmocka_unit_test(test_tiny),
+    cmocka_unit_test(test_hints),
+    cmocka_unit_test(test_close_eigenvalues),
+    cmocka_unit_test(test_few_eigenvalues),
 };
 
 #endif /* TEST_SOLVE_PRECONDITIONER_CASES_H */

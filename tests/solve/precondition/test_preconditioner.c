@@ -27,16 +27,23 @@ static int close_it(void **state) {
   return 0;
 }
 
-/* A context without a GPU cannot make one there. */
+/* A context without a GPU cannot make one there, nor take values from there. */
 static void test_no_device(void **state) {
   static sparse a;
   static typed t;
+  merbit_preconditioner *p;
   merbit_preconditioner_desc desc = kind_desc(MERBIT_PRECONDITIONER_FSAI);
   (void)state;
   a = sparse_mesh(3, 3, 3, 0);
   desc.side = MERBIT_SIDE_CUDA;
   expect_refused(typed_view(&t, &a, MERBIT_F64), &desc, MERBIT_NO_DEVICE,
                  "preconditioner_desc.side is MERBIT_SIDE_CUDA");
+  desc.side = MERBIT_SIDE_CPU;
+  p = make(&t.view, &desc);
+  assert_int_equal(merbit_preconditioner_update_values(p, a.values, MERBIT_MEMORY_DEVICE),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "`memory` is MERBIT_MEMORY_DEVICE");
+  merbit_preconditioner_destroy(p);
 }
 
 int main(void) {

@@ -12,9 +12,9 @@
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #if MBK_STREAMING
-#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))
+#define MBK_GATHER(source, column) mbk_load_behind((source) + (column) - MBK_BASE)
 #else
-#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))
+#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column) - MBK_BASE)
 #endif
 #endif
 
@@ -76,23 +76,26 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
   }
 }
 
-// Returns the lane's row among the first 32 that end in the tile. Its old y is loaded with the
-// nonzeros, so that no commit waits for memory. Rows after these are prefetched if they are
-// contiguous.
+// Prepares for the old y of the lane's row among the first 32 that end in the tile. Returns the
+// row if there are empty rows. Without them rows are contiguous, and those after the first 32
+// are prefetched.
 MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {
-  const mbk_u32 *const row_id = rows.row_id;
   const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;
-#if !MBK_EMPTY_ROWS
+#if MBK_EMPTY_ROWS
+  return lane < count ? mbk_load(rows.row_id + rows.from + lane) : 0;
+#else
   const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));
   mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);
-  (void)row_id;
+  return 0;
 #endif
-  return lane < count ? MBK_ROW_OF(rows.from + lane) : 0;
 }
 
-// Returns the old y of that row, or 0 if the lane has none.
+// Returns the old y of the lane's row, or 0 if the lane has none. `row` is from
+// mbk_scan_old_row: a row that is known without loading costs no register until here.
 MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {
-  return mbk_lane() < rows.to - rows.from ? rows.y[row] : (MBK_VECTOR)0;
+  const mbk_u32 lane = mbk_lane();
+  return lane < rows.to - rows.from ? rows.y[MBK_EMPTY_ROWS ? row : rows.from + lane]
+                                    : (MBK_VECTOR)0;
 }
 
 // Multiplies a tile. Products from number `count` on become zero; they follow every row end.
@@ -106,6 +109,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
+  const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;
   // Only some blocks wait here, so that matrix loads of other blocks overlap with gathers.
 #if MBK_STREAMING
   mbk_await();
@@ -124,7 +128,6 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_STREAMING
   mbk_await();
 #endif
-  const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll

@@ -98,7 +98,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Products with a stop flag never launch it.
 #define MBK_SUM_BLOCKS                                                                         \
   (MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 ||                  \
-                      MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                                    \
+                      MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_DOTS)                        \
        ? 5 * MBK_BLOCKS / 6                                                                    \
        : MBK_BLOCKS)
 

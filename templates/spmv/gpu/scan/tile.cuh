@@ -165,19 +165,20 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
 MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
                               MBK_SCALAR alpha, MBK_SCALAR beta) {
 #if MBK_EMPTY_ROWS
-  const mbk_u64 words = (rows + 31) / 32, share = (words + mbk_grid() - 1) / mbk_grid();
-  const mbk_u64 first = mbk_block() * share;
-  const mbk_u64 end = first + share < words ? first + share : words;
+  const mbk_u32 words = (mbk_u32)((rows + 31) / 32);
+  const mbk_u32 share = (words + mbk_grid() - 1) / mbk_grid();
+  const mbk_u32 first = mbk_block() * share;
+  const mbk_u32 end = first + share < words ? first + share : words;
   mbk_await();
-  for (mbk_u64 at = first + mbk_thread() / 32 * MBK_FILL; at < end;
+  for (mbk_u32 at = first + mbk_thread() / 32 * MBK_FILL; at < end;
        at += MBK_THREADS / 32 * MBK_FILL) {
-    const mbk_u64 own = at + mbk_lane();
+    const mbk_u32 own = at + mbk_lane();
     const mbk_u32 word =
         mbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;
 #pragma unroll
     for (int i = 0; i < MBK_FILL; i++) {
       if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {
-        MBK_COMMIT((at + i) * 32 + mbk_lane(), MBK_ZERO);
+        MBK_COMMIT((mbk_u64)(at + i) * 32 + mbk_lane(), MBK_ZERO);
       }
     }
   }

@@ -68,17 +68,19 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();
   const mbk_u64 begin = mbk_load(block_start + mbk_block());
   const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
-  mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);
+  const mbk_u32 own_tile = mbk_block() * (MBK_WARPS - 1);
+  mbk_u32 block_tile = own_tile;
   mbk_u32 turn = 0;
   // The sum so far of the row that is open after earlier rounds. Only the block's last row can
   // extend beyond its first round.
   MBK_COMPUTE open = MBK_ZERO;
   for (;;) {
-    const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;
+    const mbk_u32 tile = block_tile + warp; // of tiles fewer than 2^31
+    const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;
     const mbk_u32 slot = turn + warp;
     mbk_u32 ends = 0, row_number = 0;
     // The loads of the first round do not wait for block_start.
-    if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {
+    if (tile < tiles && (block_tile == own_tile || start < end)) {
       MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
       ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
       row_number = mbk_load(tile_row + tile);
@@ -136,7 +138,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
       }
     }
     block_tile += MBK_WARPS;
-    if (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {
+    if (begin == end || (mbk_u64)block_tile * MBK_TILE_NONZEROS >= end) {
       break;
     }
     const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;

@@ -62,14 +62,17 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
 #endif
 #pragma unroll
     for (int u = 0; u < MBK_UNROLL; u++) {
-      const mbk_u32 k = at + u * MBK_PACK;
-      if (k < count) {
-        column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);
+      if (at + u * MBK_PACK < count) {
+        column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + 32 * MBK_PACK * u);
 #if !MBK_PATTERN
-        value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);
+        value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + 32 * MBK_PACK * u);
 #endif
       }
     }
+    columns += 32 * MBK_PACK * MBK_UNROLL;
+#if !MBK_PATTERN
+    values += 32 * MBK_PACK * MBK_UNROLL;
+#endif
     MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];
 #pragma unroll
     for (int u = 0; u < MBK_UNROLL; u++) {
@@ -106,14 +109,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_sliced_product(MBK_BY_FIELD(mbk_sliced_product_arguments, a)) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
-  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
-  const mbk_u64 slice = thread / 32;
+  const mbk_u32 slice = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
   mbk_release();
   const MBK_COMPUTE factor = MBK_ALPHA;
   mbk_table_take(a.table, factor, MBK_THREADS);
-  if (slice * 32 >= a.rows) {
+  if ((mbk_u64)slice * 32 >= a.rows) {
     return;
   }
+  const mbk_u32 thread = slice * 32 + mbk_lane();
   const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;
   const mbk_u32 page = mbk_load(a.pages + thread);
   const mbk_u32 start = mbk_load(a.column_start + slice);
@@ -127,11 +130,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #if MBK_BY_ROW
   values += MBK_SORTED ? mbk_load(a.row_id + thread) : thread; // row_id is set if count > 0
 #endif
-#if MBK_SORTED
-  const mbk_u32 row = mbk_load(a.row_id + thread);
-#else
-  const mbk_u64 row = thread;
-#endif
+  const mbk_u32 row = MBK_SORTED ? mbk_load(a.row_id + thread) : thread;
   mbk_await();
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;

@@ -1,0 +1,195 @@
+"""Preconditioners as objects."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import Any, Optional
+
+import numpy
+
+from . import _core
+from ._context import Context
+from ._errors import bad_argument, bad_type, not_supported
+from ._libraries import F32, F64, HOST, NAMES, library_of
+from ._matrix import Matrix, csr
+
+KINDS: dict[Optional[str], int] = {"jacobi": 1, "block_jacobi": 2, "chebyshev": 4, "fsai": 5, "amg": 6}
+
+
+@dataclasses.dataclass(frozen=True)
+class PreconditionerInfo:
+    """What a preconditioner is and what it cost: fields of merbit_preconditioner_info."""
+
+    side: str  # "cpu" or "cuda"
+    levels: int
+    rows: tuple[int, ...]  # of each level's matrix, A first
+    nonzeros: tuple[int, ...]
+    operator_complexity: float
+    host_bytes: int
+    device_bytes: int
+    setup_seconds: float
+
+
+def matrix_of(A: Any, context: Optional[Context] = None) -> Matrix:
+    """A merbit.Matrix as it is; anything else by merbit.csr."""
+    if not isinstance(A, Matrix):
+        return csr(A, context=context)
+    if A._operation != "N":
+        raise not_supported(
+            "merbit solves with a matrix, not with its transpose A.T; make "
+            "merbit.csr of the transposed arrays, for example merbit.csr(S.T)"
+        )
+    return A
+
+
+def near_nullspace_of(vectors: Any, rows: int) -> Optional[numpy.ndarray]:
+    """The near-null-space as merbit takes it: a row for each vector."""
+    if vectors is None:
+        return None
+    near = numpy.asarray(vectors, dtype=numpy.float64)
+    if near.ndim != 2 or near.shape[0] != rows:
+        raise bad_argument(f"near_nullspace has shape {near.shape}; give the vectors as columns of a ({rows}, k) array")
+    return numpy.ascontiguousarray(near.T)
+
+
+class Preconditioner:
+    """M, which is near a square matrix A: M @ r is z = M^-1 r. One call at a time runs; others wait.
+
+    merbit.cg, bicgstab and gmres take it as M, also where they compute on a GPU. SciPy's and CuPy's solvers take it as
+    M too, for it has the methods of a LinearOperator.
+
+    A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. kind: "jacobi", "block_jacobi" (block_size rows
+    to a block, 4 if 0), "chebyshev" (of a degree, 4 if 0), "fsai" or "amg" (block_size unknowns to a node, 1 if 0).
+    near_nullspace: for "amg", vectors that A takes nearly to 0, as columns of float64. single: computed in float32 inside
+    float64. singular: A takes the constant vector to 0; r and z lose their mean. deterministic: equal bits in every run.
+    """
+
+    __slots__ = ("_source", "_core", "_lock", "__weakref__")
+    __array_ufunc__ = None
+    ndim = 2
+
+    def __init__(
+        self,
+        A: Any,
+        kind: str = "amg",
+        *,
+        block_size: int = 0,
+        degree: int = 0,
+        near_nullspace: Any = None,
+        single: bool = False,
+        singular: bool = False,
+        deterministic: bool = False,
+    ) -> None:
+        if kind not in KINDS:
+            raise bad_argument(f"kind is {kind!r}; it must be one of {list(KINDS)}")
+        self._source = source = matrix_of(A)._source
+        if source.value_type not in (F64, F32):
+            raise not_supported(f"the matrix has values of {NAMES[source.value_type]}; this takes float64 and float32")
+        self._core = _core.Preconditioner(
+            source.context._core,
+            source.view,
+            KINDS[kind],
+            block_size=block_size,
+            degree=degree,
+            near_nullspace=near_nullspace_of(near_nullspace, source.parts.shape[0]),
+            single=single,
+            singular=singular,
+            deterministic=deterministic,
+        )
+        self._lock = threading.RLock()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._source.parts.shape
+
+    @property
+    def dtype(self) -> numpy.dtype:
+        return numpy.dtype(NAMES[self._source.value_type])
+
+    @property
+    def context(self) -> Context:
+        return self._source.context
+
+    def describe(self) -> str:
+        """One line that says what it is and what it cost."""
+        return self._core.describe()
+
+    @property
+    def info(self) -> PreconditionerInfo:
+        return PreconditionerInfo(**self._core.info())
+
+    def __repr__(self) -> str:
+        return f"<merbit.Preconditioner: {self.describe()}>"
+
+    def apply(self, r: Any, out: Any = None, *, stream: Optional[int] = None) -> Any:
+        """Computes z = M^-1 r into `out` if it is given, else into a new array of r's library; r is one vector, where M
+        computes. On a GPU the work is enqueued in `stream`, the address of a CUDA stream; None: the current one of r's
+        library."""
+        library = library_of(r)
+        if library is None:
+            raise bad_type(f"r is of type {type(r).__name__}; merbit takes arrays of NumPy, CuPy and PyTorch")
+        device = self.context.device
+        place = HOST if device is None else device
+        r = library.plain(r)
+        kind, found, _, _ = _core.inspect(r, "r")
+        if (found == HOST) != (place == HOST):
+            raise bad_argument(
+                "r is in host memory, but M computes on the GPU: pass an array of CuPy or PyTorch there, or make the matrix "
+                'with context=merbit.Context("cpu")'
+                if found == HOST
+                else "r is in GPU memory, but M computes on the CPU"
+            )
+        if out is None:
+            out = library.empty((self.shape[0],), self._source.value_type, place)
+        z = library.plain(out) if library_of(out) is library else out
+        getter = library.stream_getter(place)
+        if stream is None and getter is not None:
+            stream = getter()
+        if found != HOST:
+            self._source.libraries.add(library)
+        with self._lock:
+            self._core.apply(library.adjacent(r), z, stream)
+        return out
+
+    def __matmul__(self, r: Any) -> Any:
+        """M^-1 r, for one vector or for each column of r."""
+        library = library_of(r)
+        shape: tuple[int, ...] = tuple(getattr(r, "shape", ()))
+        if len(shape) == 1 or library is None:
+            return self.apply(r)
+        if len(shape) != 2:
+            raise bad_argument(f"r has shape {shape}; it must have one dimension or two")
+        place = HOST if self.context.device is None else self.context.device
+        z = library.empty((self.shape[0], shape[1]), self._source.value_type, place, column_major=True)
+        for column in range(shape[1]):
+            self.apply(r[:, column], z[:, column])
+        return z
+
+    def matvec(self, r: Any) -> Any:
+        return self @ r
+
+    def matmat(self, r: Any) -> Any:
+        return self @ r
+
+    def dot(self, r: Any) -> Any:
+        return self @ r
+
+    def __call__(self, r: Any) -> Any:
+        return self @ r
+
+    def update(self, values: Any) -> None:
+        """Makes M again from new values for the same structure, as many, in the order and the type of the matrix's own.
+        They are read until the call returns. If this fails, M may have some of them: update it again."""
+        source = self._source
+        if source.parts.values is None:
+            raise bad_argument("the matrix is a pattern: it has no values to replace")
+        view = source.parts.view(values)
+        if view.value_type != source.view.value_type:
+            raise bad_type(
+                f"the new values have type {NAMES[view.value_type]}, the matrix {NAMES[source.view.value_type]}"
+            )
+        with self._lock:
+            for library in source.libraries:
+                library.synchronize(self.context.device or 0)
+            self._core.update(view)
