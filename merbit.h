@@ -3631,7 +3631,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "2682df3a3624fa4784419fb2f27ddd6ba7fed1d9340d90da0d908939608dcdac"
+#define MBI_KERNEL_HASH "ba8a7412b6a8411edb3cdc496f14fc4a2e7f9d469dd91ad5cbaa3700d47e85f1"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5577,10 +5577,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments { mbk_u64 nnz; const "
 "mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; typedef struct "
 "mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; "
-"mbk_u32 round, first; mbk_u8 *state; mbk_u64 *near; mbk_u32 *open; mbk_i32 *counts, *aggregate, "
-"*joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef struct "
+"mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 *counts, "
+"*aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef struct "
 "mbk_amg_tentative_arguments { mbk_u64 rows, aggregates; const mbk_i32 *r_ptr, *r_col, "
-"*aggregate; const double *near; mbk_u32 lanes; double *coarse, *t; } "
+"*aggregate; const double *modes; mbk_u32 lanes; double *coarse, *t; } "
 "mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; const "
 "mbk_i32 *places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; "
 "typedef struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, "
@@ -5712,19 +5712,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nbool asks = at.row < a.rows;\nmbk_u64 most = 0;\n"
-"if (asks && !a.first) {\nconst mbk_u64 near = a.near[at.row];\n"
-"asks = near != 0 && near != MBK_AMG_ROOT_KEY;\n}\nif (asks) {\n"
+"if (asks && !a.first) {\nconst mbk_u64 around = a.around[at.row];\n"
+"asks = around != 0 && around != MBK_AMG_ROOT_KEY;\n}\nif (asks) {\n"
 "most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
 "const mbk_u64 key = j >= 0 ? mbk_amg_key(a.round, j, a.state[j]) : 0;\n"
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
-"if (asks && at.lane == 0) {\na.near[at.row] = most;\n}\n}\n}\n\n\n\n"
+"if (asks && at.lane == 0) {\na.around[at.row] = most;\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nmbk_u32 open = 0;\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;\nmbk_u64 most = 0;\n"
-"if (asks) {\nmost = a.near[at.row];\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
-"const mbk_i32 j = mbk_load(a.links + k);\nconst mbk_u64 key = j >= 0 ? a.near[j] : 0;\n"
+"if (asks) {\nmost = a.around[at.row];\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\nconst mbk_u64 key = j >= 0 ? a.around[j] : 0;\n"
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
 "if (asks && at.lane == 0) {\n"
 "const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);\n"
@@ -5757,19 +5757,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 hops = 0; hops < MBK_AMG_HOPS && at >= 0 && mbk_load(a.joined + at) < 0;\n"
 "hops++) {\nat = mbk_load(a.strongest + at);\n}\n"
 "a.aggregate[i] = at >= 0 ? mbk_load(a.joined + at) : -1;\n}\n}\n\n\n\n\n"
-"MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {\n"
-"return near != nullptr ? mbk_load(near + i) : 1;\n}\n\n\n\n"
+"MBK_DEVICE double mbk_amg_near(const double *modes, mbk_i32 i) {\n"
+"return modes != nullptr ? mbk_load(modes + i) : 1;\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.aggregates) {\ndouble sum = 0;\nif (at.row < a.aggregates) {\n"
 "MBK_AMG_ENTRIES(k, a.r_ptr, at) {\nconst mbk_i32 i = mbk_load(a.r_col + k);\n"
-"const double near = mbk_amg_near(a.near, i);\n"
-"sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? near * near : 0;\n}\n}\n"
+"const double modes = mbk_amg_near(a.modes, i);\n"
+"sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? modes * modes : 0;\n}\n}\n"
 "sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.aggregates && at.lane == 0) {\n"
 "a.coarse[at.row] = sqrt(sum);\n}\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
 "const mbk_i32 c = mbk_load(a.aggregate + i);\nconst double norm = c >= 0 ? a.coarse[c] : 0;\n"
-"a.t[i] = norm > 0 ? mbk_amg_near(a.near, (mbk_i32)i) / norm : 0;\n}\n}\n"}},
+"a.t[i] = norm > 0 ? mbk_amg_near(a.modes, (mbk_i32)i) / norm : 0;\n}\n}\n"}},
 {"solve/bicgstab/bicgstab.cu", {
 "\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
@@ -24986,14 +24986,14 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 	} else if (!mbi_nonempty_fit(plan)) {
 		(void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
 	} else {
-		const int small = mbi_choose_small(plan);
+		const int is_small = mbi_choose_small(plan);
 		int rows;
 		MBI_TRY(mbi_nonempty_need(plan));
-		rows = small ? mbi_choose_small_rows(plan)
+		rows = is_small ? mbi_choose_small_rows(plan)
 				: plan->type == MERBIT_F64 && mbi_sliced_trusted(plan) && plan->nonempty.longest <= 64;
 		plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
 		(void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
-				rows && small ? "small, with even rows" : rows        ? "even, short rows of doubles"
+				rows && is_small ? "small, with even rows" : rows           ? "even, short rows of doubles"
 				: "of those for semirings", rows ? "scan" : "merge");
 	}
 	return MERBIT_OK;
@@ -32008,7 +32008,7 @@ typedef struct mbi_amg_level {
 	int32_t *aggregate;
 	int32_t aggregates;
 	int vectors;
-	double *near;
+	double *modes;
 	double *t;
 	int plain;
 	double *inverse;
@@ -32400,7 +32400,7 @@ static merbit_status mbi_amg_strength(merbit_context *context, double theta,
 
 typedef struct mbi_aggregate {
 	const mbi_amg_csr *strong;
-	uint64_t *keys, *near;
+	uint64_t *keys, *around;
 	int32_t *aggregate, *before;
 	const int32_t *strongest;
 	int tasks, round;
@@ -32446,7 +32446,9 @@ static void mbi_aggregate_near(void *argument, int task) {
 	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
 	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
 	for (; node < last; node++) {
-		if (g->near[node] != MBI_AMG_ROOT) { g->near[node] = mbi_aggregate_most(g, g->keys, node); }
+		if (g->around[node] != MBI_AMG_ROOT) {
+			g->around[node] = mbi_aggregate_most(g, g->keys, node);
+		}
 	}
 }
 
@@ -32457,7 +32459,7 @@ static void mbi_aggregate_decide(void *argument, int task) {
 	g->open[task] = 0;
 	for (; node < last; node++) {
 		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-			const uint64_t most = mbi_aggregate_most(g, g->near, node);
+			const uint64_t most = mbi_aggregate_most(g, g->around, node);
 			g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
 			g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
 			if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) { g->keys[node] = 1; }
@@ -32472,7 +32474,7 @@ static void mbi_aggregate_free(void *argument, int task) {
 	for (; node < last; node++) {
 		const int32_t *row_ptr = g->strong->row_ptr + node;
 		g->keys[node] = row_ptr[1] > row_ptr[0];
-		g->near[node] = 0;
+		g->around[node] = 0;
 	}
 }
 
@@ -32577,8 +32579,8 @@ static merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *l
 	MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
 	g.aggregate = level->aggregate;
 	g.keys = (uint64_t *)keys;
-	g.near = g.keys + nodes;
-	g.before = (int32_t *)g.near;
+	g.around = g.keys + nodes;
+	g.before = (int32_t *)g.around;
 	memset(g.aggregate, -1, bytes);
 	mbi_aggregate_find(context, &g);
 	memcpy(g.before, g.aggregate, bytes);
@@ -32885,7 +32887,7 @@ static merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *l
 	mbi_tentative_list(&e, nodes);
 	for (i = 0; i < rows; i++) {
 		const int isolated = level->aggregate[i / level->block] < 0;
-		for (j = 0; j < k; j++) { e.t[i * k + j] = isolated ? 0 : level->near[i * k + j]; }
+		for (j = 0; j < k; j++) { e.t[i * k + j] = isolated ? 0 : level->modes[i * k + j]; }
 	}
 	e.tasks = mbi_share_tasks(context, rows * k * k);
 	mbi_parallel(context, e.tasks, mbi_tentative_rows, &e);
@@ -33182,7 +33184,7 @@ static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level)
 	mbi_amg_csr_release(context, &level->p);
 	mbi_amg_csr_release(context, &level->r);
 	mbi_release(context, level->aggregate);
-	mbi_release(context, level->near);
+	mbi_release(context, level->modes);
 	mbi_release(context, level->t);
 	mbi_release(context, level->inverse);
 	memset(level, 0, sizeof *level);
@@ -33190,7 +33192,7 @@ static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level)
 
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
 		mbi_amg_level *next) {
-	MBI_TRY(mbi_amg_tentative(context, level, &next->near));
+	MBI_TRY(mbi_amg_tentative(context, level, &next->modes));
 	MBI_TRY(mbi_amg_smooth(context, level));
 	MBI_TRY(mbi_amg_transpose(context, level));
 	MBI_TRY(mbi_amg_galerkin(context, level, &next->a));
@@ -33299,13 +33301,13 @@ typedef struct mbk_amg_aggregate_arguments {
 	mbi_devptr row_ptr, links;
 	mbk_u32 lanes;
 	mbk_u32 round, first;
-	mbi_devptr state, near, open;
+	mbi_devptr state, around, open;
 	mbi_devptr counts, aggregate, joined, strongest;
 } mbk_amg_aggregate_arguments;
 
 typedef struct mbk_amg_tentative_arguments {
 	mbk_u64 rows, aggregates;
-	mbi_devptr r_ptr, r_col, aggregate, near;
+	mbi_devptr r_ptr, r_col, aggregate, modes;
 	mbk_u32 lanes;
 	mbi_devptr coarse, t;
 } mbk_amg_tentative_arguments;
@@ -33366,7 +33368,7 @@ typedef struct mbi_amg_gpu_level {
 	mbi_amg_there a, p, r;
 	mbi_amg_there ap;
 	mbi_devptr links;
-	mbi_devptr aggregate, near, t, inverse;
+	mbi_devptr aggregate, modes, t, inverse;
 	mbi_devptr filtered, scale;
 	mbi_devptr places;
 	mbi_devptr single[3];
@@ -33937,7 +33939,7 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
 	arguments.state = found->state;
 	arguments.strongest = found->strongest;
-	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.around));
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.joined));
 	MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
@@ -33979,7 +33981,7 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	arguments.r_ptr = level->r.row_ptr;
 	arguments.r_col = level->r.col_ind;
 	arguments.aggregate = level->aggregate;
-	arguments.near = level->near;
+	arguments.modes = level->modes;
 	arguments.lanes = mbi_amg_row_lanes(level->r.rows, level->r.nnz);
 	arguments.coarse = coarse;
 	arguments.t = level->t;
@@ -34027,8 +34029,8 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
 	MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
-	MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->near));
-	MBI_TRY(mbi_amg_tentative_there(gpu, level, next->near));
+	MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->modes));
+	MBI_TRY(mbi_amg_tentative_there(gpu, level, next->modes));
 	MBI_TRY(mbi_amg_product_columns(gpu, &level->a, &level->p, 0, &level->ap));
 	MBI_TRY(mbi_amg_product_columns(gpu, &level->r, &level->ap, 0, &next->a));
 	MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
@@ -34074,7 +34076,7 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
 }
 
 static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
-		const merbit_view *view, const double *near) {
+		const merbit_view *view, const double *modes) {
 	const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
 	memset(gpu, 0, sizeof *gpu);
 	gpu->context = context;
@@ -34083,9 +34085,9 @@ static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *contex
 	MBI_TRY(mbi_amg_gpu_open(gpu));
 	MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
 	MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
-	if (near != NULL) {
-		MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].near));
-		MBI_TRY(mbi_device_upload(context, gpu->levels[0].near, near,
+	if (modes != NULL) {
+		MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].modes));
+		MBI_TRY(mbi_device_upload(context, gpu->levels[0].modes, modes,
 				(size_t)view->rows * sizeof(double)));
 	}
 	MBI_TRY(mbi_amg_gpu_coarsen(gpu));
@@ -34573,8 +34575,8 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
 	int j;
 	level->block = block;
 	level->vectors = k;
-	MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->near, "the near-null-space",
-			(void **)&level->near));
+	MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->modes, "the near-null-space",
+			(void **)&level->modes));
 	for (j = 0; j < k; j++) {
 		double most = p->n > 0 ? 0 : 1;
 		for (i = 0; i < p->n; i++) {
@@ -34584,7 +34586,7 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
 						" of column %d of preconditioner_desc.near_nullspace, counted from 0, is "
 						"%g; give finite numbers", i, j, value);
 			}
-			level->near[i * k + j] = value;
+			level->modes[i * k + j] = value;
 			most = fmax(most, fabs(value));
 		}
 		if (most == 0) {
@@ -34644,8 +34646,8 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 		mbi_amg_level *level = &amg->levels[l];
 		amg->grids[l].rows = level->a.rows;
 		amg->entries[l] = level->a.nnz;
-		mbi_release(p->context, level->near);
-		level->near = NULL;
+		mbi_release(p->context, level->modes);
+		level->modes = NULL;
 	}
 	return mbi_amg_invert_last(p, &amg->levels[amg->count - 1], &amg->coarsest);
 }
@@ -34672,7 +34674,7 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
 		const merbit_view *a) {
 	int l;
-	MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, a, amg->levels[0].near));
+	MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, a, amg->levels[0].modes));
 	amg->count = amg->gpu->count;
 	for (l = 0; l < amg->count; l++) {
 		amg->grids[l].rows = amg->gpu->levels[l].a.rows;
@@ -34709,8 +34711,8 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
 	MBI_TRY(mbi_precondition_enter(p));
 	status = mbi_amg_set_up_there(p, amg, a);
 	mbi_precondition_leave(p);
-	mbi_release(p->context, amg->levels[0].near);
-	amg->levels[0].near = NULL;
+	mbi_release(p->context, amg->levels[0].modes);
+	amg->levels[0].modes = NULL;
 	if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
 		mbi_error_clear(p->context, reason, sizeof reason);
 		mbi_log(p->context, "multigrid is set up by the host: %s", reason);

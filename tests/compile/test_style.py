@@ -22,6 +22,8 @@ WHOLE_BANNER = re.compile(r"(/\* ---- \S.* -{3,} \*/|// ---- \S.* -{3,})$")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 KERNEL = re.compile(r"^MBK_KERNEL(?:_[12])?\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\([^)]*\))?\s+(\w+)\(([^)]*)\)", re.M)
 PARAMETER = re.compile(r"((?:MBK_GRID_CONSTANT|const) mbk_\w+_arguments \w+|MBK_BY_FIELD\(mbk_\w+_arguments, \w+\)?)$")
+QUIET = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)  # strings and comments
+WINDOWS = re.compile(r"\b(near|far|small)\b")
 RECORD = r"typedef struct mbi_%s_method \{(.*?)\n\} mbi_%s_method;"
 FIELD = re.compile(r"\(\*(\w+)\)\(|^  [a-z][\w ]*[ *](\w+);", re.M)
 TABLE = re.compile(r"const mbi_(cuda|cpu)_method (mbi_\w+) = \{(.*?)\};", re.S)
@@ -63,6 +65,13 @@ def faults_of_text(name, text):
             if DEFINITION.match(below[0]) or (below[0].startswith("template") and not STRUCT.match(below[1])):
                 if not STRUCT.match(below[0]) and not VERB.match(words):
                     yield f"{name}:{number}: a function's comment begins with {words[:50]!r}"
+
+
+def faults_of_words(name, text):
+    """Names that are macros of windows.h."""
+    code = QUIET.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    for match in WINDOWS.finditer(code):
+        yield f"{name}:{line_of(code, match.start())}: {match[0]!r} is a macro of windows.h"
 
 
 def faults_of_arguments(name, text):
@@ -127,6 +136,7 @@ def main():
             found += faults_of_text(name, text)
             if folder == "templates":
                 found += faults_of_arguments(name, text)
+                found += faults_of_words(name, text)
                 templates[path.relative_to(ROOT / folder).as_posix()] = text
             count += 1
     found += faults_of_layers(templates)

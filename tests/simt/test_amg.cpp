@@ -121,7 +121,7 @@ static void expect_level(const mbi_amg_gpu_level &there, const mbi_amg_level &le
 struct levels {
   mbi_amg_level at[MBI_AMG_LEVELS] = {};
   int count = 0;
-  levels(input &in, const double *near) {
+  levels(input &in, const double *modes) {
     std::vector<double> ones((size_t)in.n, 1.0);
     at[0].a.rows = at[0].a.cols = in.n;
     at[0].a.nnz = nnz_of(in);
@@ -132,8 +132,8 @@ struct levels {
     at[0].block = at[0].vectors = 1;
     void *copy = nullptr;
     assert_int_equal(mbi_allocate_array(host, in.n, 8, "near", &copy), MERBIT_OK);
-    memcpy(copy, near != nullptr ? near : ones.data(), (size_t)in.n * 8);
-    at[0].near = (double *)copy;
+    memcpy(copy, modes != nullptr ? modes : ones.data(), (size_t)in.n * 8);
+    at[0].modes = (double *)copy;
     assert_int_equal(mbi_amg_coarsen(host, at, &count), MERBIT_OK);
   }
   ~levels() {
@@ -228,7 +228,7 @@ static void expect_views(mbi_amg_gpu &gpu) {
 
 // Makes the hierarchy on both sides, from the arrays as they are and from rough ones; renews it
 // for values that are 4 times as large; and makes it again under another schedule: equal bits.
-static void check(input in, const double *near = nullptr) {
+static void check(input in, const double *modes = nullptr) {
   const std::string name = in.name;
   for (float value : std::vector<float>(in.values.begin(), in.values.end())) {
     assert_true(value == value); // f32 holds them
@@ -248,14 +248,14 @@ static void check(input in, const double *near = nullptr) {
     const merbit_view view = roughly ? arrays.view(in.n) : view_of(in);
     const merbit_view view_fourfold = roughly ? arrays_fourfold.view(in.n) : view_of(fourfold);
     {
-      const levels cpu(in, near);
+      const levels cpu(in, modes);
       amg_bed::what = {roughly ? "rough" : "plain", name.c_str(), simt_seeds[2]};
-      assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, near), MERBIT_OK);
+      assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, modes), MERBIT_OK);
       expect_same(gpu, cpu);
       expect_views(gpu);
     }
     amg_bed::what.seed = simt_seeds[3];
-    assert_int_equal(mbi_amg_gpu_create(&again, host, &view, near), MERBIT_OK);
+    assert_int_equal(mbi_amg_gpu_create(&again, host, &view, modes), MERBIT_OK);
     for (int l = 0; l < gpu.count; l++) {
       const mbi_amg_there &a = gpu.levels[l].a, &b = again.levels[l].a;
       assert_int_equal(a.nnz, b.nnz);
@@ -264,7 +264,7 @@ static void check(input in, const double *near = nullptr) {
     }
     mbi_amg_gpu_destroy(&again);
     {
-      const levels cpu(fourfold, near);
+      const levels cpu(fourfold, modes);
       assert_int_equal(mbi_amg_gpu_update(&gpu, &view_fourfold), MERBIT_OK);
       expect_same(gpu, cpu);
     }
@@ -342,11 +342,11 @@ static void meshes_are_coarsened(void **) {
 
 // The near-null-space is not the constant; a node has none of it.
 static void a_vector_is_interpolated(void **) {
-  std::vector<double> near(600);
-  for (size_t i = 0; i < near.size(); i++) {
-    near[i] = i == 77 ? 0 : cos((double)i);
+  std::vector<double> modes(600);
+  for (size_t i = 0; i < modes.size(); i++) {
+    modes[i] = i == 77 ? 0 : cos((double)i);
   }
-  check(mesh("a vector", 30, 20, 1, false, false), near.data());
+  check(mesh("a vector", 30, 20, 1, false, false), modes.data());
 }
 
 // Entries that are not of one sign, a matrix that is not symmetric, a matrix of few rows, and

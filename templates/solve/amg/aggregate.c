@@ -11,7 +11,7 @@
 
 typedef struct mbi_aggregate {
   const mbi_amg_csr *strong;
-  uint64_t *keys, *near; /* of nodes; the largest key within distance 1 */
+  uint64_t *keys, *around; /* of nodes; the largest key within distance 1 */
   int32_t *aggregate, *before;
   const int32_t *strongest;
   int tasks, round;
@@ -62,8 +62,8 @@ static void mbi_aggregate_near(void *argument, int task) {
   const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
   int64_t node = mbi_amg_share(g->strong, g->tasks, task);
   for (; node < last; node++) {
-    if (g->near[node] != MBI_AMG_ROOT) {
-      g->near[node] = mbi_aggregate_most(g, g->keys, node);
+    if (g->around[node] != MBI_AMG_ROOT) {
+      g->around[node] = mbi_aggregate_most(g, g->keys, node);
     }
   }
 }
@@ -77,7 +77,7 @@ static void mbi_aggregate_decide(void *argument, int task) {
   g->open[task] = 0;
   for (; node < last; node++) {
     if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-      const uint64_t most = mbi_aggregate_most(g, g->near, node);
+      const uint64_t most = mbi_aggregate_most(g, g->around, node);
       g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
       g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
       if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) {
@@ -95,7 +95,7 @@ static void mbi_aggregate_free(void *argument, int task) {
   for (; node < last; node++) {
     const int32_t *row_ptr = g->strong->row_ptr + node;
     g->keys[node] = row_ptr[1] > row_ptr[0];
-    g->near[node] = 0;
+    g->around[node] = 0;
   }
 }
 
@@ -221,8 +221,8 @@ MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_le
       mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
   g.aggregate = level->aggregate;
   g.keys = (uint64_t *)keys;
-  g.near = g.keys + nodes;
-  g.before = (int32_t *)g.near; /* once the roots are known */
+  g.around = g.keys + nodes;
+  g.before = (int32_t *)g.around; /* once the roots are known */
   memset(g.aggregate, -1, bytes);
   mbi_aggregate_find(context, &g);
   memcpy(g.before, g.aggregate, bytes);

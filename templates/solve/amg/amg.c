@@ -141,7 +141,7 @@ static merbit_status mbi_amg_check_diagonal(merbit_context *context, const mbi_a
   return MERBIT_OK;
 }
 
-/* Sets level->near: the vectors of the caller, or one constant vector for each unknown of a
+/* Sets level->modes: the vectors of the caller, or one constant vector for each unknown of a
  * node. */
 static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
   const merbit_preconditioner_desc *desc = &p->desc;
@@ -152,8 +152,8 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
   int j;
   level->block = block;
   level->vectors = k;
-  MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->near, "the near-null-space",
-                             (void **)&level->near));
+  MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->modes, "the near-null-space",
+                             (void **)&level->modes));
   for (j = 0; j < k; j++) {
     double most = p->n > 0 ? 0 : 1;
     for (i = 0; i < p->n; i++) {
@@ -166,7 +166,7 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
             "%g; give finite numbers",
             i, j, value);
       }
-      level->near[i * k + j] = value;
+      level->modes[i * k + j] = value;
       most = fmax(most, fabs(value));
     }
     if (most == 0) {
@@ -235,8 +235,8 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
     mbi_amg_level *level = &amg->levels[l];
     amg->grids[l].rows = level->a.rows;
     amg->entries[l] = level->a.nnz;
-    mbi_release(p->context, level->near);
-    level->near = NULL;
+    mbi_release(p->context, level->modes);
+    level->modes = NULL;
   }
   return mbi_amg_invert_last(p, &amg->levels[amg->count - 1], &amg->coarsest);
 }
@@ -272,7 +272,7 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
                                           const merbit_view *a) {
   int l;
-  MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, a, amg->levels[0].near));
+  MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, a, amg->levels[0].modes));
   amg->count = amg->gpu->count;
   for (l = 0; l < amg->count; l++) {
     amg->grids[l].rows = amg->gpu->levels[l].a.rows;
@@ -314,8 +314,8 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
   MBI_TRY(mbi_precondition_enter(p));
   status = mbi_amg_set_up_there(p, amg, a);
   mbi_precondition_leave(p);
-  mbi_release(p->context, amg->levels[0].near);
-  amg->levels[0].near = NULL;
+  mbi_release(p->context, amg->levels[0].modes);
+  amg->levels[0].modes = NULL;
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     mbi_error_clear(p->context, reason, sizeof reason);
     mbi_log(p->context, "multigrid is set up by the host: %s", reason);

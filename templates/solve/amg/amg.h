@@ -54,7 +54,7 @@ typedef struct mbi_amg_level {
   int32_t *aggregate; /* of each node; -1: isolated, it has no neighbour */
   int32_t aggregates; /* number of them: nodes of the next level */
   int vectors;        /* near-null-space vectors k: rows of a node of the next level */
-  double *near;       /* the near-null-space: rows x k, row by row */
+  double *modes;      /* the near-null-space: rows x k, row by row */
   double *t;       /* the tentative prolongation: rows x k, row by row. Row i has its entries in
                     * the columns aggregate[i / block] * k + 0, ..., k - 1; zeros if isolated */
   int plain;       /* 1: P = T, because A P would fill up */
@@ -144,7 +144,7 @@ MBI_INTERNAL uint64_t mbi_amg_hash(uint64_t number);
  * made levels twice as large for a tenth fewer iterations. */
 MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/tentative.c */
-/* Sets level->t from level->near, and *coarse to the near-null-space of the next level:
+/* Sets level->t from level->modes, and *coarse to the near-null-space of the next level:
  * aggregates * k rows of k. Allocates both. */
 MBI_INTERNAL merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
                                              double **coarse);

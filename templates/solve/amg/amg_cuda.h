@@ -76,7 +76,7 @@ typedef struct mbi_amg_gpu_level {
   mbi_amg_there ap; /* the structure of A P */
   mbi_devptr
       links; /* per entry of A: its column, or the complement of it unless A_F keeps it */
-  mbi_devptr aggregate, near, t, inverse; /* per row; near: 0: ones */
+  mbi_devptr aggregate, modes, t, inverse; /* per row; modes: 0: ones */
   mbi_devptr filtered, scale; /* per row, in scratch memory: the diagonal of A_F, and the factor
                                * that smoothes P */
   mbi_devptr places;          /* per entry of R: its place in P */
@@ -124,7 +124,7 @@ MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p
 /* solve/amg/setup_cuda.c */
 MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
-                                              const merbit_view *view, const double *near);
+                                              const merbit_view *view, const double *modes);
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
                                                mbi_devptr to);

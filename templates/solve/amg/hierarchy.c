@@ -14,7 +14,7 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
   mbi_amg_csr_release(context, &level->p);
   mbi_amg_csr_release(context, &level->r);
   mbi_release(context, level->aggregate);
-  mbi_release(context, level->near);
+  mbi_release(context, level->modes);
   mbi_release(context, level->t);
   mbi_release(context, level->inverse);
   memset(level, 0, sizeof *level);
@@ -23,7 +23,7 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
 /* Makes the next level's matrix and near-null-space. */
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
                                   mbi_amg_level *next) {
-  MBI_TRY(mbi_amg_tentative(context, level, &next->near));
+  MBI_TRY(mbi_amg_tentative(context, level, &next->modes));
   MBI_TRY(mbi_amg_smooth(context, level));
   MBI_TRY(mbi_amg_transpose(context, level));
   MBI_TRY(mbi_amg_galerkin(context, level, &next->a));
@@ -31,7 +31,7 @@ static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
   return MERBIT_OK;
 }
 
-/* Makes levels[1], levels[2], ... from levels[0], which has a, block, vectors and near. *count
+/* Makes levels[1], levels[2], ... from levels[0], which has a, block, vectors and modes. *count
  * is their number. On failure the caller releases the levels. */
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
                                            int *count) {

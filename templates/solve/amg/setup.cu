@@ -343,7 +343,7 @@ MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {
              : 0;
 }
 
-// Writes to near[node] the largest key within distance 1. A node that has a root there, or
+// Writes to around[node] the largest key within distance 1. A node that has a root there, or
 // nothing undecided, keeps its number from the `first` round on.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
@@ -351,8 +351,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     bool asks = at.row < a.rows;
     mbk_u64 most = 0;
     if (asks && !a.first) {
-      const mbk_u64 near = a.near[at.row];
-      asks = near != 0 && near != MBK_AMG_ROOT_KEY;
+      const mbk_u64 around = a.around[at.row];
+      asks = around != 0 && around != MBK_AMG_ROOT_KEY;
     }
     if (asks) {
       most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);
@@ -364,7 +364,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     }
     most = mbk_amg_most(most, a.lanes);
     if (asks && at.lane == 0) {
-      a.near[at.row] = most;
+      a.around[at.row] = most;
     }
   }
 }
@@ -378,10 +378,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     const bool asks = at.row < a.rows && a.state[at.row] == MBK_AMG_OPEN;
     mbk_u64 most = 0;
     if (asks) {
-      most = a.near[at.row];
+      most = a.around[at.row];
       MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const mbk_i32 j = mbk_load(a.links + k);
-        const mbk_u64 key = j >= 0 ? a.near[j] : 0;
+        const mbk_u64 key = j >= 0 ? a.around[j] : 0;
         most = key > most ? key : most;
       }
     }
@@ -465,8 +465,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // ---- Tentative prolongation ---------------------------------------------------------------
 
 // Returns row `i` of the near-null-space: 1 if none is given.
-MBK_DEVICE double mbk_amg_near(const double *near, mbk_i32 i) {
-  return near != nullptr ? mbk_load(near + i) : 1;
+MBK_DEVICE double mbk_amg_near(const double *modes, mbk_i32 i) {
+  return modes != nullptr ? mbk_load(modes + i) : 1;
 }
 
 // Writes to coarse[c] the norm of the near-null-space over aggregate c. The rows of the
@@ -478,8 +478,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     if (at.row < a.aggregates) {
       MBK_AMG_ENTRIES(k, a.r_ptr, at) {
         const mbk_i32 i = mbk_load(a.r_col + k);
-        const double near = mbk_amg_near(a.near, i);
-        sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? near * near : 0;
+        const double modes = mbk_amg_near(a.modes, i);
+        sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? modes * modes : 0;
       }
     }
     sum = mbk_amg_sum(sum, a.lanes);
@@ -495,6 +495,6 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   MBK_AMG_EACH(i, a.rows) {
     const mbk_i32 c = mbk_load(a.aggregate + i);
     const double norm = c >= 0 ? a.coarse[c] : 0;
-    a.t[i] = norm > 0 ? mbk_amg_near(a.near, (mbk_i32)i) / norm : 0;
+    a.t[i] = norm > 0 ? mbk_amg_near(a.modes, (mbk_i32)i) / norm : 0;
   }
 }

@@ -36,7 +36,7 @@ typedef struct mbk_amg_aggregate_arguments {
   mbk_u32 lanes;
   mbk_u32 round, first;
   MBK_POINTER(mbk_u8) state;
-  MBK_POINTER(mbk_u64) near;
+  MBK_POINTER(mbk_u64) around;
   MBK_POINTER(mbk_u32) open;
   MBK_POINTER(mbk_i32) counts, aggregate, joined;
   MBK_POINTER(const mbk_i32) strongest;
@@ -45,7 +45,7 @@ typedef struct mbk_amg_aggregate_arguments {
 typedef struct mbk_amg_tentative_arguments {
   mbk_u64 rows, aggregates;
   MBK_POINTER(const mbk_i32) r_ptr, r_col, aggregate;
-  MBK_POINTER(const double) near;
+  MBK_POINTER(const double) modes;
   mbk_u32 lanes;
   MBK_POINTER(double) coarse, t;
 } mbk_amg_tentative_arguments;

@@ -298,7 +298,7 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
   arguments.state = found->state;
   arguments.strongest = found->strongest;
-  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.near));
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.around));
   MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
   MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.joined));
   MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
@@ -346,7 +346,7 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   arguments.r_ptr = level->r.row_ptr;
   arguments.r_col = level->r.col_ind;
   arguments.aggregate = level->aggregate;
-  arguments.near = level->near;
+  arguments.modes = level->modes;
   arguments.lanes = mbi_amg_row_lanes(level->r.rows, level->r.nnz);
   arguments.coarse = coarse;
   arguments.t = level->t;
@@ -401,15 +401,15 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
   MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
-  MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->near));
-  MBI_TRY(mbi_amg_tentative_there(gpu, level, next->near));
+  MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->modes));
+  MBI_TRY(mbi_amg_tentative_there(gpu, level, next->modes));
   MBI_TRY(mbi_amg_product_columns(gpu, &level->a, &level->p, 0, &level->ap));
   MBI_TRY(mbi_amg_product_columns(gpu, &level->r, &level->ap, 0, &next->a));
   MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
   return mbi_amg_galerkin_values(gpu, level, &next->a);
 }
 
-/* Makes levels[1], levels[2], ... from levels[0], which has `a` and `near`. */
+/* Makes levels[1], levels[2], ... from levels[0], which has `a` and `modes`. */
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
   double theta = MBI_AMG_THETA;
   for (;; theta /= MBI_AMG_THETA_FALL) {
@@ -451,11 +451,11 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
   return MERBIT_OK;
 }
 
-/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes. `near` is the near-null-space in host
- * memory, or NULL for the constant. The hierarchy may use the view's arrays. On failure, and at
- * the end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
+/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes. `modes` is the near-null-space in
+ * host memory, or NULL for the constant. The hierarchy may use the view's arrays. On failure,
+ * and at the end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
-                                              const merbit_view *view, const double *near) {
+                                              const merbit_view *view, const double *modes) {
   const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
   memset(gpu, 0, sizeof *gpu);
   gpu->context = context;
@@ -464,9 +464,9 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *
   MBI_TRY(mbi_amg_gpu_open(gpu));
   MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
   MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
-  if (near != NULL) {
-    MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].near));
-    MBI_TRY(mbi_device_upload(context, gpu->levels[0].near, near,
+  if (modes != NULL) {
+    MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].modes));
+    MBI_TRY(mbi_device_upload(context, gpu->levels[0].modes, modes,
                               (size_t)view->rows * sizeof(double)));
   }
   MBI_TRY(mbi_amg_gpu_coarsen(gpu));

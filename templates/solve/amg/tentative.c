@@ -3,7 +3,7 @@
 #include "solve/amg/amg.h"
 
 /* Multigrid: the tentative prolongation T. The near-null-space vectors, cut into aggregates,
- * are orthonormalised: near = T coarse (Vanek, Mandel, Brezina 1996, section 3). */
+ * are orthonormalised: modes = T coarse (Vanek, Mandel, Brezina 1996, section 3). */
 
 /* A vector of which orthogonalisation leaves no more than this part depends on the others. */
 #define MBI_AMG_DEPENDENT 1e-8
@@ -123,7 +123,7 @@ MBI_INTERNAL merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_le
   for (i = 0; i < rows; i++) {
     const int isolated = level->aggregate[i / level->block] < 0;
     for (j = 0; j < k; j++) {
-      e.t[i * k + j] = isolated ? 0 : level->near[i * k + j];
+      e.t[i * k + j] = isolated ? 0 : level->modes[i * k + j];
     }
   }
   e.tasks = mbi_share_tasks(context, rows * k * k);

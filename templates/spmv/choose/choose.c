@@ -137,17 +137,17 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   } else if (!mbi_nonempty_fit(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else {
-    const int small = mbi_choose_small(plan);
+    const int is_small = mbi_choose_small(plan);
     int rows;
     MBI_TRY(mbi_nonempty_need(plan));
-    rows = small ? mbi_choose_small_rows(plan)
-                 : plan->type == MERBIT_F64 && mbi_sliced_trusted(plan) &&
-                       plan->nonempty.longest <= 64;
+    rows = is_small ? mbi_choose_small_rows(plan)
+                    : plan->type == MERBIT_F64 && mbi_sliced_trusted(plan) &&
+                          plan->nonempty.longest <= 64;
     plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
     (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
-                   rows && small ? "small, with even rows"
-                   : rows        ? "even, short rows of doubles"
-                                 : "of those for semirings",
+                   rows && is_small ? "small, with even rows"
+                   : rows           ? "even, short rows of doubles"
+                                    : "of those for semirings",
                    rows ? "scan" : "merge");
   }
   return MERBIT_OK;

@@ -188,7 +188,7 @@ TEST_UNUSED static void bed_check_equal(const mbi_amg_csr *a, const mbi_amg_csr 
   }
 }
 
-/* A level whose aggregates are known. `near` is NULL for constants, one for each unknown of a
+/* A level whose aggregates are known. `modes` is NULL for constants, one for each unknown of a
  * node. Takes over `a`. */
 TEST_UNUSED static void bed_level(merbit_context *context, mbi_amg_csr a, int block,
                                   int vectors, double theta, mbi_amg_level *level) {
@@ -198,11 +198,11 @@ TEST_UNUSED static void bed_level(merbit_context *context, mbi_amg_csr a, int bl
   level->a = a;
   level->block = block;
   level->vectors = vectors;
-  level->near =
+  level->modes =
       (double *)mbi_allocate(context, (size_t)(a.rows * vectors + 1) * sizeof(double));
   for (i = 0; i < a.rows; i++) {
     for (j = 0; j < vectors; j++) {
-      level->near[i * vectors + j] =
+      level->modes[i * vectors + j] =
           j < block ? i % block == j : bed_random((uint64_t)(i * vectors + j));
     }
   }

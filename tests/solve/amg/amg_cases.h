@@ -130,9 +130,9 @@ static double cycle_error(const mbi_amg_csr *a, int block, int single) {
   levels[0].a = *a;
   levels[0].borrowed = 1;
   levels[0].block = levels[0].vectors = block;
-  levels[0].near = (double *)mbi_allocate(context, (size_t)(a->rows * block) * sizeof(double));
+  levels[0].modes = (double *)mbi_allocate(context, (size_t)(a->rows * block) * sizeof(double));
   for (i = 0; i < a->rows * block; i++) {
-    levels[0].near[i] = i / block % block == i % block;
+    levels[0].modes[i] = i / block % block == i % block;
   }
   assert_int_equal(mbi_amg_coarsen(context, levels, &count), MERBIT_OK);
   if (levels[count - 1].a.rows <= MBI_AMG_COARSEST) {

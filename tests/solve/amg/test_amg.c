@@ -111,7 +111,7 @@ static void test_refusals(void **state) {
   bed_entry zero[] = {{0, 0, 1}, {1, 1, 0}, {1, 0, 1}, {2, 2, 1}};
   bed_entry none[] = {{0, 0, 1}, {1, 0, 1}, {2, 2, 1}};
   bed_entry inf[] = {{0, 0, 1}, {1, 1, INFINITY}};
-  double near[9] = {1, 1, 1, 0, 0, NAN, 1, 1, 1};
+  double modes[9] = {1, 1, 1, 0, 0, NAN, 1, 1, 1};
   mbi_amg_csr a = bed_csr(context, 3, 3, zero, 4);
   (void)state;
   refuse(&a, &desc, MERBIT_INVALID_MATRIX, "row 1, counted from 0, has no diagonal entry");
@@ -121,10 +121,10 @@ static void test_refusals(void **state) {
   refuse(&a, &desc, MERBIT_INVALID_MATRIX, "row 1, counted from 0, of the matrix of 2 rows");
   a = bed_csr(context, 3, 3, zero, 4);
   a.values[2] = 1;
-  desc.near_nullspace = near;
+  desc.near_nullspace = modes;
   desc.near_nullspace_count = 3;
   refuse(&a, &desc, MERBIT_INVALID_ARGUMENT, "element 2 of column 1");
-  near[5] = 0; /* 1 1 1, 0 0 0, 1 1 1 */
+  modes[5] = 0; /* 1 1 1, 0 0 0, 1 1 1 */
   a = bed_csr(context, 3, 3, zero, 4);
   a.values[2] = 1;
   refuse(&a, &desc, MERBIT_INVALID_ARGUMENT,
@@ -193,7 +193,7 @@ static void test_vectors(void **state) {
   const bed_grid g = {10, 0, 1, 1, 1, 0, 1};
   mbi_amg_csr scalar = bed_laplacian(context, &g), a = bed_blocks(context, &scalar);
   merbit_preconditioner_desc desc = amg_desc();
-  double *near = (double *)calloc((size_t)a.rows * 3, sizeof *near);
+  double *modes = (double *)calloc((size_t)a.rows * 3, sizeof *modes);
   merbit_solver_result constants, given;
   int64_t i;
   (void)state;
@@ -201,9 +201,9 @@ static void test_vectors(void **state) {
   constants = amg_solve(&a, &desc, MERBIT_F64);
   assert_int_equal(constants.stop, MERBIT_STOP_CONVERGED);
   for (i = 0; i < a.rows; i++) {
-    near[i + i % 3 * a.rows] = 1;
+    modes[i + i % 3 * a.rows] = 1;
   }
-  desc.near_nullspace = near;
+  desc.near_nullspace = modes;
   desc.near_nullspace_count = 3;
   given = amg_solve(&a, &desc, MERBIT_F64);
   assert_int_equal(given.iterations, constants.iterations);
@@ -216,12 +216,12 @@ static void test_vectors(void **state) {
   assert_int_equal(given.stop, MERBIT_STOP_CONVERGED);
   assert_in_range(given.iterations, 1, constants.iterations);
   for (i = 0; i < 2 * a.rows; i++) { /* wrong vectors: many more iterations */
-    near[i] = bed_random((uint64_t)i) - 0.5;
+    modes[i] = bed_random((uint64_t)i) - 0.5;
   }
   desc.near_nullspace_count = 1;
   given = amg_solve(&a, &desc, MERBIT_F64);
   assert_true(given.iterations > constants.iterations + 5);
-  free(near);
+  free(modes);
   mbi_amg_csr_release(context, &scalar);
   mbi_amg_csr_release(context, &a);
 }

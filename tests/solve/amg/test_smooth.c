@@ -173,7 +173,7 @@ static void test_constants(void **state) {
           sum += level.p.values[k] * coarse[level.p.col_ind[k] * block + c];
         }
         assert_true(level.aggregate[i / block] < 0 ||
-                    fabs(sum - level.near[i * block + c]) < 1e-12);
+                    fabs(sum - level.modes[i * block + c]) < 1e-12);
       }
     }
     mbi_release(context, coarse);

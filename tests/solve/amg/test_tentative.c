@@ -28,8 +28,8 @@ static int missing(const mbi_amg_level *level) {
   return sum;
 }
 
-/* T'T = I up to `zeros` columns of zeros, T coarse = near on nodes with an aggregate, and T = 0
- * elsewhere. */
+/* T'T = I up to `zeros` columns of zeros, T coarse = modes on nodes with an aggregate, and T =
+ * 0 elsewhere. */
 static void check(merbit_context *context, mbi_amg_level *level, int zeros) {
   const int k = level->vectors;
   double *coarse, *products;
@@ -52,7 +52,7 @@ static void check(merbit_context *context, mbi_amg_level *level, int zeros) {
         sum += t * coarse[(aggregate * k + b) * k + a];
         size += fabs(t * coarse[(aggregate * k + b) * k + a]);
       }
-      assert_true(aggregate < 0 || fabs(sum - level->near[i * k + a]) <= 1e-13 * (1 + size));
+      assert_true(aggregate < 0 || fabs(sum - level->modes[i * k + a]) <= 1e-13 * (1 + size));
     }
   }
   for (i = 0; i < level->aggregates; i++) {
@@ -104,8 +104,8 @@ static void test_dependent(void **state) {
   (void)state;
   bed_level(context, bed_poisson(context, 12, 1), 1, 3, 0.1, &level);
   for (i = 0; i < level.a.rows; i++) {
-    level.near[3 * i] = level.aggregate[i] % 2;
-    level.near[3 * i + 2] = level.near[3 * i] + level.near[3 * i + 1];
+    level.modes[3 * i] = level.aggregate[i] % 2;
+    level.modes[3 * i + 2] = level.modes[3 * i] + level.modes[3 * i + 1];
   }
   /* The third one everywhere, and the first on every other aggregate. */
   check(context, &level, level.aggregates + (level.aggregates + 1) / 2);
