@@ -40,25 +40,30 @@ static void products_meet_the_bound(void **state) {
   }
 }
 
-static void a_dense_row_and_unsorted_duplicates(void **state) {
-  test_matrix m;
+/* Multiplies by m, which it frees, on 1 to 4 ranks. */
+static void run_on_one_to_four(test_matrix *m, double beta, uint64_t seed) {
   int ranks;
-  (void)state;
-  product_grid_with_dense_row(&m);
   for (ranks = 1; ranks <= 4; ranks++) {
     ranks_world *w = ranks_world_make(ranks);
     product_case c;
     memset(&c, 0, sizeof c);
-    c.m = &m;
+    c.m = m;
     c.without = -1;
     c.alpha = 1;
-    c.beta = -2;
-    product_fill(&c, 5);
+    c.beta = beta;
+    product_fill(&c, seed);
     product_run(w, &c);
     product_release(&c);
     ranks_world_free(w);
   }
-  test_matrix_free(&m);
+  test_matrix_free(m);
+}
+
+static void a_dense_row_and_unsorted_duplicates(void **state) {
+  test_matrix m;
+  (void)state;
+  product_grid_with_dense_row(&m);
+  run_on_one_to_four(&m, -2, 5);
 }
 
 /* Vectors that several tasks of the CPU share, and on 4 ranks one. */
@@ -66,7 +71,6 @@ static void vectors_of_several_tasks(void **state) {
   enum { N = 40001 };
   test_matrix m;
   int64_t i, d, at = 0;
-  int ranks;
   (void)state;
   memset(&m, 0, sizeof m);
   (void)snprintf(m.name, sizeof m.name, "three diagonals");
@@ -82,20 +86,7 @@ static void vectors_of_several_tasks(void **state) {
     m.row_ptr[i + 1] = at;
   }
   m.nnz = at;
-  for (ranks = 1; ranks <= 4; ranks++) {
-    ranks_world *w = ranks_world_make(ranks);
-    product_case c;
-    memset(&c, 0, sizeof c);
-    c.m = &m;
-    c.without = -1;
-    c.alpha = 1;
-    c.beta = 0.5;
-    product_fill(&c, 6);
-    product_run(w, &c);
-    product_release(&c);
-    ranks_world_free(w);
-  }
-  test_matrix_free(&m);
+  run_on_one_to_four(&m, 0.5, 6);
 }
 
 static void whole_rows_have_the_same_bits(void **state) {
