@@ -26732,21 +26732,30 @@ static merbit_status mbi_forecast_size(mbi_forecast *f) {
 	const int triangle = mbi_view_is_triangle(view), csr = view->format == MERBIT_CSR;
 	const int turns = desc->operation != MERBIT_OPERATION_N && !triangle;
 	const int device = view->memory == MERBIT_MEMORY_DEVICE;
+	const int stays = device && csr && !mbi_plan_reorders(plan);
 	merbit_view *to = &plan->csr;
+	int adds_up;
+	*to = *view;
+	if (turns) {
+		to->rows = view->cols;
+		to->cols = view->rows;
+		to->block_rows = view->block_cols;
+		to->block_cols = view->block_rows;
+	}
 	f->blocks = mbi_plan_takes_blocks(plan);
-	if (f->blocks && (view->format != MERBIT_BSR || turns ||
-			(desc->block_rows != 0 && (desc->block_rows != view->block_rows ||
-			desc->block_cols != view->block_cols)))) {
+	if (f->blocks && (view->format != MERBIT_BSR ||
+			(desc->block_rows != 0 && (desc->block_rows != to->block_rows ||
+			desc->block_cols != to->block_cols)))) {
 		return mbi_fail(plan->context, MERBIT_NOT_SUPPORTED,
 				"merbit_plan_forecast: the number of blocks depends on the arrays; give a "
-				"BSR view of the same blocks, not transposed, or create the plan");
+				"BSR view of the same blocks, or create the plan");
 	}
-	*to = *view;
 	to->nnz = (f->blocks ? view->nnz : mbi_view_values(view)) * (triangle ? 2 : 1);
-	to->rows = turns ? view->cols : view->rows;
-	to->cols = turns ? view->rows : view->cols;
 	to->offset_type = to->nnz > INT32_MAX ? MERBIT_INDEX_64 : view->offset_type;
-	f->value = view->values != NULL || view->format == MERBIT_COO ? mbi_type_size(plan->type) : 0;
+	adds_up = view->format == MERBIT_COO ||
+			(!f->blocks && !triangle && (!turns || !csr) && !mbi_view_is_plain(view) &&
+			!stays && (mbi_plan_build_flags(plan) & MBI_BUILD_KEEP) == 0);
+	f->value = view->values != NULL || adds_up ? mbi_type_size(plan->type) : 0;
 	f->value *= f->blocks ? (uint64_t)(view->block_rows * view->block_cols) : 1;
 	f->matrix = ((uint64_t)to->rows + 1) * (uint64_t)mbi_index_bytes(to->offset_type) +
 			(uint64_t)to->nnz * (sizeof(int32_t) + f->value);
@@ -26754,7 +26763,7 @@ static merbit_status mbi_forecast_size(mbi_forecast *f) {
 	f->turned = turns && view->format != MERBIT_COO;
 	f->turns_on_gpu = f->turned && plan->side == MERBIT_SIDE_CUDA && csr &&
 			!mbi_plan_reorders(plan) && (device || view->index_type == MERBIT_INDEX_32);
-	f->borrows = device && csr && !triangle && !f->turned && !mbi_plan_reorders(plan);
+	f->borrows = stays && !triangle && !f->turned;
 	return MERBIT_OK;
 }
 
@@ -26851,7 +26860,6 @@ static merbit_status mbi_forecast_method(mbi_forecast *f, mbi_bound *bound,
 static merbit_status mbi_forecast_make(mbi_forecast *f, merbit_plan_memory *memory) {
 	merbit_plan *plan = &f->plan;
 	mbi_device_csr *csr = &plan->device;
-	const merbit_view *view = &plan->view;
 	const uint64_t rows = (uint64_t)plan->csr.rows, cols = (uint64_t)plan->csr.cols;
 	const uint64_t vector =
 			mbi_type_size(mbi_plan_accumulator(plan)) * (uint64_t)mbi_plan_vectors(plan);
@@ -26860,8 +26868,8 @@ static merbit_status mbi_forecast_make(mbi_forecast *f, merbit_plan_memory *memo
 	uint64_t host = sizeof f->state + sizeof *plan + sizeof(merbit_workspace) +
 			sizeof(mbi_operators) + sizeof(mbi_epilogue) + mbi_forecast_host(f);
 	uint64_t turning, held, peak;
-	csr->rows = f->blocks ? (uint64_t)mbi_block_count((int64_t)rows, view->block_rows) : rows;
-	csr->cols = f->blocks ? (uint64_t)mbi_block_count((int64_t)cols, view->block_cols) : cols;
+	csr->rows = f->blocks ? (uint64_t)mbi_block_count((int64_t)rows, plan->csr.block_rows) : rows;
+	csr->cols = f->blocks ? (uint64_t)mbi_block_count((int64_t)cols, plan->csr.block_cols) : cols;
 	csr->nnz = (uint64_t)plan->csr.nnz;
 	csr->offset_type = plan->csr.offset_type;
 	csr->values = f->value > 0 ? 256 : 0;
@@ -26871,7 +26879,7 @@ static merbit_status mbi_forecast_make(mbi_forecast *f, merbit_plan_memory *memo
 			: mbi_merge_tasks(plan->context, &plan->csr);
 	MBI_TRY(mbi_forecast_method(f, &bound, &memory->method));
 	if (plan->side == MERBIT_SIDE_CPU) {
-		const uint64_t sums = f->blocks ? (uint64_t)view->block_rows * vector : 16 * vector;
+		const uint64_t sums = f->blocks ? (uint64_t)plan->csr.block_rows * vector : 16 * vector;
 		bound.scratch += (uint64_t)plan->tasks * MBI_CHUNKS_PER_THREAD * (8 + 2 * sums) +
 				(epilogue ? 16 * (rows / MBI_EPILOGUE_CHUNK + 2) : 0);
 		memory->workspace_bytes = (int64_t)bound.scratch;
