@@ -1096,8 +1096,9 @@ typedef enum merbit_preconditioner_kind {
 typedef struct merbit_preconditioner_desc {
   merbit_preconditioner_kind kind;
   merbit_side side;  /* where it is applied; AUTO: the context's side */
-  int single;        /* nonzero: M of an F64 matrix is made, kept and applied in f32, which moves
-                        half the bytes; r and z stay f64. A's values must be in the range of f32 */
+  int single;        /* nonzero: M of an F64 matrix is kept and applied in f32, which moves half the
+                        bytes; r and z stay f64. M is made of A in f32, but AMG makes its levels in
+                        f64 and rounds them. A's values must be in the range of f32 */
   int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node, up
                         to 32, whose rows follow one another; 0: 1. Else 0 */
   int degree;        /* CHEBYSHEV: the degree of the polynomial, up to 32; M takes as many products
@@ -3631,7 +3632,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "ba8a7412b6a8411edb3cdc496f14fc4a2e7f9d469dd91ad5cbaa3700d47e85f1"
+#define MBI_KERNEL_HASH "4637177a10748f000462badfc8c88eebf30353e3b2f13bdba1b5d0466dd42d73"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5621,7 +5622,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\n"
 "const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
-"}\nreturn most;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"}\nreturn most;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
 "bool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "double own_most = 0, sum = 0, diagonal = 0;\nmbk_u32 strongest = 0;\nif (at.row < a.rows) {\n"
@@ -5635,13 +5636,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n",
 "sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n"
-"const double inverse = diagonal != 0 ? 1 / diagonal : 0;\n"
-"sum *= inverse < 0 ? -inverse : inverse;\nbound = sum > bound ? sum : bound;\n"
-"if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
-"a.strongest[at.row] = (mbk_i32)~strongest;\na.inverse[at.row] = inverse;\nif (diagonal == 0) {\n"
-"mbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\nif (!(sum - sum == 0)) {\n"
-"mbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n*a.unsorted = 1;\n}\n"
-"bound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
+"const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;\n"
+"const double inverse = none ? 0 : 1 / diagonal;\nsum *= inverse < 0 ? -inverse : inverse;\n"
+"bound = sum > bound ? sum : bound;\nif (at.row < a.rows && at.lane == 0) {\n"
+"a.most[at.row] = most;\na.strongest[at.row] = (mbk_i32)~strongest;\n"
+"a.inverse[at.row] = inverse;\nif (none) {\nmbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n"
+"if (!(sum - sum == 0)) {\nmbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n"
+"*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
 "memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
@@ -5655,8 +5656,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
 "a.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
 "strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
-"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"const double inverse = a.inverse[at.row];\nconst double diagonal =\n",
+"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n",
+"const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
 "filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
 "a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;\n"
 "if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n"
@@ -5678,8 +5679,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
-"const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n",
+"const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n",
+"const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0;\nif (at.row < a.rows) {\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
@@ -5702,8 +5703,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
 "MBK_AMG_EACH(k, a.nnz) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
-"sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
-"for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n",
+"sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n",
+"for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
 "if (mbk_lane() == 0 && sum > 0) {\nmbk_atomic_add(a.products, sum);\n}\n}\n\n\n\n"
 "#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {\n"
@@ -5726,9 +5727,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (asks) {\nmost = a.around[at.row];\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const mbk_i32 j = mbk_load(a.links + k);\nconst mbk_u64 key = j >= 0 ? a.around[j] : 0;\n"
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
-"if (asks && at.lane == 0) {\n"
+"if (asks && at.lane == 0) {\n",
 "const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);\n"
-"if (most == MBK_AMG_ROOT_KEY || most == own) {\n",
+"if (most == MBK_AMG_ROOT_KEY || most == own) {\n"
 "a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;\n"
 "a.counts[at.row] = most == own;\n} else {\nopen++;\n}\n}\n}\nfor (int d = 16; d > 0; d /= 2) {\n"
 "open += mbk_shuffle_xor(0xffffffffu, open, d, 32);\n}\nif (open > 0 && mbk_lane() == 0) {\n"
@@ -5749,9 +5750,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {\n"
 "const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
 "count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
-"if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n"
+"if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n",
 "found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_follow(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
 "mbk_i32 at = (mbk_i32)i;\n"
 "for (mbk_u32 hops = 0; hops < MBK_AMG_HOPS && at >= 0 && mbk_load(a.joined + at) < 0;\n"
@@ -28675,6 +28676,7 @@ struct merbit_preconditioner {
 	merbit_type type;
 	merbit_side side;
 	int64_t n;
+	const merbit_view *around;
 	merbit_solver *engine;
 	struct merbit_preconditioner *inner;
 	void *state;
@@ -28695,7 +28697,8 @@ static const char *mbi_precondition_name(merbit_preconditioner_kind kind);
 static merbit_status mbi_precondition_check(merbit_context *context, const merbit_view *view,
 		const merbit_preconditioner_desc *desc);
 static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
-		const merbit_preconditioner_desc *desc, int inside, merbit_preconditioner **made);
+		const merbit_preconditioner_desc *desc, const merbit_view *around,
+		merbit_preconditioner **made);
 static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a);
 
 #endif
@@ -31048,7 +31051,7 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
 			mbi_solver_makes_object(&solver->desc)) {
 		const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
 		status =
-				mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
+				mbi_precondition_create(solver->context, &solver->view, &own, NULL, &solver->precondition);
 	}
 	return status == MERBIT_OK && solver->desc.vectors > 1 && solver->n > 0
 			? mbi_solver_make_many(solver) : status;
@@ -33390,6 +33393,7 @@ typedef struct mbi_amg_gpu {
 	mbi_program program;
 	void *kernels[MBI_AMG_KERNELS];
 	mbi_transposing transpose;
+	double no_diagonal;
 	mbi_amg_pool keep, scratch;
 	mbi_devptr facts;
 	mbi_devptr arrays[3];
@@ -33837,7 +33841,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.inverse = level->inverse;
 	arguments.filtered = level->filtered;
 	arguments.scale = level->scale;
-	arguments.least = MBI_AMG_LEAST_DIAGONAL;
+	arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
 	arguments.bound = mbi_amg_bound(gpu, level);
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
@@ -34084,10 +34088,11 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
 }
 
 static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
-		const merbit_view *view, const double *modes) {
+		const merbit_view *view, double no_diagonal, const double *modes) {
 	const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
 	memset(gpu, 0, sizeof *gpu);
 	gpu->context = context;
+	gpu->no_diagonal = no_diagonal;
 	gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
 	gpu->keep.grow = gpu->scratch.grow / 4;
 	MBI_TRY(mbi_amg_gpu_open(gpu));
@@ -34562,13 +34567,22 @@ static void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level)
 	memset(&level->a, 0, sizeof level->a);
 }
 
-static merbit_status mbi_amg_check_diagonal(merbit_context *context, const mbi_amg_csr *a) {
+static const merbit_view *mbi_amg_given(const merbit_preconditioner *p, const merbit_view *a) {
+	return p->around != NULL ? p->around : a;
+}
+
+static double mbi_amg_no_diagonal(const merbit_preconditioner *p) {
+	return p->type == MERBIT_F32 ? 1.0 / FLT_MAX : 0;
+}
+
+static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p, const mbi_amg_csr *a) {
+	const double none = mbi_amg_no_diagonal(p);
 	int64_t row, k;
 	for (row = 0; row < a->rows; row++) {
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && a->col_ind[k] < row; k++) {
 		}
-		if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || a->values[k] == 0) {
-			return mbi_amg_fail_diagonal(context, row);
+		if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || fabs(a->values[k]) <= none) {
+			return mbi_amg_fail_diagonal(p->context, row);
 		}
 	}
 	return MERBIT_OK;
@@ -34608,7 +34622,8 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
 static merbit_status mbi_amg_invert_last(merbit_preconditioner *p, const mbi_amg_level *last,
 		mbi_amg_csr *inverse) {
 	return last->a.rows > MBI_AMG_COARSEST ? MERBIT_OK : mbi_amg_invert(p->context, &last->a,
-			p->type == MERBIT_F32 ? MBI_AMG_PIVOT_F32 : MBI_AMG_PIVOT_F64, inverse);
+			mbi_view_type(mbi_amg_given(p, &p->view)) == MERBIT_F32 ? MBI_AMG_PIVOT_F32
+			: MBI_AMG_PIVOT_F64, inverse);
 }
 
 static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, float **single,
@@ -34647,7 +34662,7 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 		const merbit_view *host) {
 	int l;
 	MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
-	MBI_TRY(mbi_amg_check_diagonal(p->context, &amg->levels[0].a));
+	MBI_TRY(mbi_amg_check_diagonal(p, &amg->levels[0].a));
 	MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
 	MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
 	for (l = 0; l < amg->count; l++) {
@@ -34682,7 +34697,8 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
 		const merbit_view *a) {
 	int l;
-	MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, a, amg->levels[0].modes));
+	MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, mbi_amg_given(p, a), mbi_amg_no_diagonal(p),
+			amg->levels[0].modes));
 	amg->count = amg->gpu->count;
 	for (l = 0; l < amg->count; l++) {
 		amg->grids[l].rows = amg->gpu->levels[l].a.rows;
@@ -34745,10 +34761,10 @@ static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view 
 		MBI_TRY(mbi_amg_try_gpu(p, amg, a));
 		if (amg->gpu != NULL) { return mbi_cycle_create(p, amg); }
 	}
-	MBI_TRY(mbi_view_to_full(p->context, a, &host));
+	MBI_TRY(mbi_view_to_full(p->context, mbi_amg_given(p, a), &host));
 	status = mbi_amg_set_up(p, amg, &host);
 	mbi_amg_forget_finest(p->context, &amg->levels[0]);
-	mbi_view_from_full(p->context, a, &host);
+	mbi_view_from_full(p->context, mbi_amg_given(p, a), &host);
 	MBI_TRY(status);
 	MBI_TRY(mbi_amg_show_all(p, amg));
 	return mbi_cycle_create(p, amg);
@@ -34802,7 +34818,7 @@ static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
 static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *amg,
 		mbi_amg_level *fresh, mbi_amg_csr *coarsest, const merbit_view *host) {
 	MBI_TRY(mbi_amg_finest(p->context, host, &fresh[0]));
-	MBI_TRY(mbi_amg_check_diagonal(p->context, &fresh[0].a));
+	MBI_TRY(mbi_amg_check_diagonal(p, &fresh[0].a));
 	MBI_TRY(mbi_amg_recompute(p->context, fresh, amg->count));
 	return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
 }
@@ -34827,7 +34843,7 @@ static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg
 	merbit_status status;
 	memset(&coarsest, 0, sizeof coarsest);
 	MBI_TRY(mbi_precondition_enter(p));
-	status = mbi_amg_gpu_update(amg->gpu, a);
+	status = mbi_amg_gpu_update(amg->gpu, mbi_amg_given(p, a));
 	if (status == MERBIT_OK) { status = mbi_amg_show_there(p, amg, &coarsest); }
 	mbi_precondition_leave(p);
 	if (status == MERBIT_OK) { status = mbi_amg_renew_there(p, amg, &coarsest, a); }
@@ -34861,11 +34877,11 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 		fresh[l].a = old->a;
 		fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
 	}
-	status = mbi_view_to_full(p->context, a, &host);
+	status = mbi_view_to_full(p->context, mbi_amg_given(p, a), &host);
 	if (status == MERBIT_OK) {
 		status = mbi_amg_recompute_all(p, amg, fresh, &coarsest, &host);
 		status = status == MERBIT_OK ? mbi_amg_renew(p, amg, fresh, &coarsest, a) : status;
-		mbi_view_from_full(p->context, a, &host);
+		mbi_view_from_full(p->context, mbi_amg_given(p, a), &host);
 	}
 	for (l = 0; l < amg->count; l++) {
 		mbi_release(p->context, fresh[l].p.values);
@@ -35001,13 +35017,17 @@ static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_v
 	p->engine->v.from = p->desc.singular != 0;
 	p->engine->v.to = mbi_wrapped_single(p);
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_wrapped_made(p, mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner));
+	return mbi_wrapped_made(p, mbi_precondition_create(p->context, &inside, &desc, a, &p->inner));
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
 	merbit_view inside;
+	merbit_status status;
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_wrapped_made(p, mbi_precondition_renew(p->inner, &inside));
+	p->inner->around = a;
+	status = mbi_precondition_renew(p->inner, &inside);
+	p->inner->around = NULL;
+	return mbi_wrapped_made(p, status);
 }
 
 static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, void *z,
@@ -35154,10 +35174,11 @@ static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
 }
 
 static merbit_status mbi_precondition_create(merbit_context *context, const merbit_view *view,
-		const merbit_preconditioner_desc *desc, int inside, merbit_preconditioner **made) {
+		const merbit_preconditioner_desc *desc, const merbit_view *around,
+		merbit_preconditioner **made) {
 	const double start = mbi_seconds();
 	const int wrapped =
-			!inside && (desc->singular || (desc->single && mbi_view_type(view) == MERBIT_F64));
+			around == NULL && (desc->singular || (desc->single && mbi_view_type(view) == MERBIT_F64));
 	merbit_preconditioner *p = (merbit_preconditioner *)mbi_allocate(context, sizeof *p);
 	merbit_status status;
 	*made = NULL;
@@ -35180,7 +35201,9 @@ static merbit_status mbi_precondition_create(merbit_context *context, const merb
 	p->type = mbi_view_type(view);
 	p->side = desc->side;
 	p->n = view->rows;
+	p->around = around;
 	status = mbi_precondition_make(p);
+	p->around = NULL;
 	status = status == MERBIT_OK ? mbi_precondition_wait(p) : status;
 	if (status != MERBIT_OK) {
 		merbit_preconditioner_destroy(p);
@@ -35204,7 +35227,7 @@ MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
 	MBI_TRY(mbi_precondition_check_all(context, view, desc));
 	own = *desc;
 	own.side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
-	return mbi_precondition_create(context, view, &own, 0, preconditioner);
+	return mbi_precondition_create(context, view, &own, NULL, preconditioner);
 }
 
 MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner) {

@@ -77,8 +77,9 @@ typedef enum merbit_preconditioner_kind {
 typedef struct merbit_preconditioner_desc {
   merbit_preconditioner_kind kind;
   merbit_side side;  /* where it is applied; AUTO: the context's side */
-  int single;        /* nonzero: M of an F64 matrix is made, kept and applied in f32, which moves
-                        half the bytes; r and z stay f64. A's values must be in the range of f32 */
+  int single;        /* nonzero: M of an F64 matrix is kept and applied in f32, which moves half the
+                        bytes; r and z stay f64. M is made of A in f32, but AMG makes its levels in
+                        f64 and rounds them. A's values must be in the range of f32 */
   int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node, up
                         to 32, whose rows follow one another; 0: 1. Else 0 */
   int degree;        /* CHEBYSHEV: the degree of the polynomial, up to 32; M takes as many products

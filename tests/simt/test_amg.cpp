@@ -250,12 +250,12 @@ static void check(input in, const double *modes = nullptr) {
     {
       const levels cpu(in, modes);
       amg_bed::what = {roughly ? "rough" : "plain", name.c_str(), simt_seeds[2]};
-      assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, modes), MERBIT_OK);
+      assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 0, modes), MERBIT_OK);
       expect_same(gpu, cpu);
       expect_views(gpu);
     }
     amg_bed::what.seed = simt_seeds[3];
-    assert_int_equal(mbi_amg_gpu_create(&again, host, &view, modes), MERBIT_OK);
+    assert_int_equal(mbi_amg_gpu_create(&again, host, &view, 0, modes), MERBIT_OK);
     for (int l = 0; l < gpu.count; l++) {
       const mbi_amg_there &a = gpu.levels[l].a, &b = again.levels[l].a;
       assert_int_equal(a.nnz, b.nnz);
@@ -366,12 +366,13 @@ static void odd_matrices_are_coarsened(void **) {
   check(mesh("few rows", 10, 10, 1, false, false));
 }
 
-static void expect_failure(input &in, const char *sentence) {
+static void expect_failure(input &in, double no_diagonal, const char *sentence) {
   char message[MERBIT_MESSAGE_SIZE];
   mbi_amg_gpu gpu;
   const merbit_view view = view_of(in);
   amg_bed::what = {"amg", in.name, simt_seeds[2]};
-  assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, nullptr), MERBIT_INVALID_MATRIX);
+  assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, no_diagonal, nullptr),
+                   MERBIT_INVALID_MATRIX);
   assert_int_equal(merbit_last_error(host, message, sizeof message), MERBIT_INVALID_MATRIX);
   if (strstr(message, sentence) == nullptr) {
     fail_msg("%s: %s", in.name, message);
@@ -379,7 +380,8 @@ static void expect_failure(input &in, const char *sentence) {
   mbi_amg_gpu_destroy(&gpu);
 }
 
-// The first row without a diagonal is named; entries must be finite.
+// The first row without a diagonal is named, or with one that is too small; entries must be
+// finite.
 static void unfit_matrices_are_refused(void **) {
   input in = mesh("no diagonal", 30, 20, 1, false, false);
   for (const size_t row : {177, 450}) {
@@ -387,11 +389,17 @@ static void unfit_matrices_are_refused(void **) {
       in.values[k] = in.col_ind[k] == (int32_t)row ? 0 : in.values[k];
     }
   }
-  expect_failure(in, "row 177, counted from 0, has no diagonal entry");
+  expect_failure(in, 0, "row 177, counted from 0, has no diagonal entry");
+  for (size_t k = (size_t)in.row_ptr[98]; k < (size_t)in.row_ptr[99]; k++) {
+    in.values[k] *= in.col_ind[k] == 98 ? -1e-39 / fabs(in.values[k]) : 1;
+  }
+  expect_failure(in, 1e-38, "row 98, counted from 0, has no diagonal entry");
+  expect_failure(in, 1e-40, "row 177, counted from 0, has no diagonal entry");
   for (const double value : {(double)INFINITY, (double)NAN, -(double)NAN}) {
     in = mesh("not finite", 30, 20, 1, false, false);
     in.values[(size_t)in.row_ptr[100]] = in.values[(size_t)in.row_ptr[300]] = value;
-    expect_failure(in, "row 100, counted from 0, of the matrix of 600 rows has entries that");
+    expect_failure(in, 0,
+                   "row 100, counted from 0, of the matrix of 600 rows has entries that");
   }
 }
 

@@ -128,14 +128,26 @@ static void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level)
   memset(&level->a, 0, sizeof level->a);
 }
 
-/* Fails if a diagonal entry of the finest matrix is zero: D^-1 does not exist. */
-static merbit_status mbi_amg_check_diagonal(merbit_context *context, const mbi_amg_csr *a) {
+/* Returns the matrix from which all levels are made, in the type in which it was given; `a` is
+ * the one that the cycle multiplies by. */
+static const merbit_view *mbi_amg_given(const merbit_preconditioner *p, const merbit_view *a) {
+  return p->around != NULL ? p->around : a;
+}
+
+/* Returns the largest magnitude of a diagonal entry that has no inverse in the cycle's type. */
+static double mbi_amg_no_diagonal(const merbit_preconditioner *p) {
+  return p->type == MERBIT_F32 ? 1.0 / FLT_MAX : 0;
+}
+
+/* Fails if D^-1 of the finest matrix does not exist. */
+static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p, const mbi_amg_csr *a) {
+  const double none = mbi_amg_no_diagonal(p);
   int64_t row, k;
   for (row = 0; row < a->rows; row++) {
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && a->col_ind[k] < row; k++) {
     }
-    if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || a->values[k] == 0) {
-      return mbi_amg_fail_diagonal(context, row);
+    if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || fabs(a->values[k]) <= none) {
+      return mbi_amg_fail_diagonal(p->context, row);
     }
   }
   return MERBIT_OK;
@@ -184,7 +196,9 @@ static merbit_status mbi_amg_invert_last(merbit_preconditioner *p, const mbi_amg
   return last->a.rows > MBI_AMG_COARSEST
              ? MERBIT_OK
              : mbi_amg_invert(p->context, &last->a,
-                              p->type == MERBIT_F32 ? MBI_AMG_PIVOT_F32 : MBI_AMG_PIVOT_F64,
+                              mbi_view_type(mbi_amg_given(p, &p->view)) == MERBIT_F32
+                                  ? MBI_AMG_PIVOT_F32
+                                  : MBI_AMG_PIVOT_F64,
                               inverse);
 }
 
@@ -228,7 +242,7 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
                                     const merbit_view *host) {
   int l;
   MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
-  MBI_TRY(mbi_amg_check_diagonal(p->context, &amg->levels[0].a));
+  MBI_TRY(mbi_amg_check_diagonal(p, &amg->levels[0].a));
   MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
   MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
   for (l = 0; l < amg->count; l++) {
@@ -272,7 +286,8 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
                                           const merbit_view *a) {
   int l;
-  MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, a, amg->levels[0].modes));
+  MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, mbi_amg_given(p, a), mbi_amg_no_diagonal(p),
+                             amg->levels[0].modes));
   amg->count = amg->gpu->count;
   for (l = 0; l < amg->count; l++) {
     amg->grids[l].rows = amg->gpu->levels[l].a.rows;
@@ -342,10 +357,10 @@ static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view 
       return mbi_cycle_create(p, amg);
     }
   }
-  MBI_TRY(mbi_view_to_full(p->context, a, &host));
+  MBI_TRY(mbi_view_to_full(p->context, mbi_amg_given(p, a), &host));
   status = mbi_amg_set_up(p, amg, &host);
   mbi_amg_forget_finest(p->context, &amg->levels[0]);
-  mbi_view_from_full(p->context, a, &host);
+  mbi_view_from_full(p->context, mbi_amg_given(p, a), &host);
   MBI_TRY(status);
   MBI_TRY(mbi_amg_show_all(p, amg));
   return mbi_cycle_create(p, amg);
@@ -406,7 +421,7 @@ static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *am
                                            mbi_amg_level *fresh, mbi_amg_csr *coarsest,
                                            const merbit_view *host) {
   MBI_TRY(mbi_amg_finest(p->context, host, &fresh[0]));
-  MBI_TRY(mbi_amg_check_diagonal(p->context, &fresh[0].a));
+  MBI_TRY(mbi_amg_check_diagonal(p, &fresh[0].a));
   MBI_TRY(mbi_amg_recompute(p->context, fresh, amg->count));
   return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
 }
@@ -434,7 +449,7 @@ static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg
   merbit_status status;
   memset(&coarsest, 0, sizeof coarsest);
   MBI_TRY(mbi_precondition_enter(p));
-  status = mbi_amg_gpu_update(amg->gpu, a);
+  status = mbi_amg_gpu_update(amg->gpu, mbi_amg_given(p, a));
   if (status == MERBIT_OK) {
     status = mbi_amg_show_there(p, amg, &coarsest);
   }
@@ -477,11 +492,11 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
     fresh[l].a = old->a;
     fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
   }
-  status = mbi_view_to_full(p->context, a, &host);
+  status = mbi_view_to_full(p->context, mbi_amg_given(p, a), &host);
   if (status == MERBIT_OK) {
     status = mbi_amg_recompute_all(p, amg, fresh, &coarsest, &host);
     status = status == MERBIT_OK ? mbi_amg_renew(p, amg, fresh, &coarsest, a) : status;
-    mbi_view_from_full(p->context, a, &host);
+    mbi_view_from_full(p->context, mbi_amg_given(p, a), &host);
   }
   for (l = 0; l < amg->count; l++) {
     mbi_release(p->context, fresh[l].p.values);

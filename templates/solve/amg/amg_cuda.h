@@ -92,6 +92,7 @@ typedef struct mbi_amg_gpu {
   mbi_program program;
   void *kernels[MBI_AMG_KERNELS]; /* CUfunction */
   mbi_transposing transpose;      /* its program and kernels */
+  double no_diagonal;             /* the largest one that has no inverse in the cycle's type */
   mbi_amg_pool keep, scratch;     /* what the hierarchy keeps; what a step needs */
   mbi_devptr facts;               /* a mbi_amg_facts */
   mbi_devptr arrays[3]; /* of a matrix in host memory: row_ptr, col_ind, values; or 0 */
@@ -124,7 +125,8 @@ MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p
 /* solve/amg/setup_cuda.c */
 MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
-                                              const merbit_view *view, const double *modes);
+                                              const merbit_view *view, double no_diagonal,
+                                              const double *modes);
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
                                                mbi_devptr to);

@@ -105,10 +105,11 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
 }
 
 // Writes to most[row] the row's largest off-diagonal magnitude, to strongest[row] the first
-// column of it or -1, and the inverse diagonal, 0 where there is none. Raises *bound to the
-// largest sum of magnitudes of a row times that of its inverse diagonal, the bits of a double.
-// Sets *unsorted if the columns of a row do not ascend. Raises *missing to the complement of
-// the first row without a diagonal, and *wild to that of the first row whose sum is not finite.
+// column of it or -1, and the inverse diagonal, 0 where the diagonal is at most `least`. Raises
+// *bound to the largest sum of magnitudes of a row times that of its inverse diagonal, the bits
+// of a double. Sets *unsorted if the columns of a row do not ascend. Raises *missing to the
+// complement of the first row with such a diagonal, and *wild to that of the first row whose
+// sum is not finite.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   double bound = 0;
@@ -135,14 +136,15 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);
     sum = mbk_amg_sum(sum, a.lanes);
     diagonal = mbk_amg_sum(diagonal, a.lanes);
-    const double inverse = diagonal != 0 ? 1 / diagonal : 0;
+    const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;
+    const double inverse = none ? 0 : 1 / diagonal;
     sum *= inverse < 0 ? -inverse : inverse;
     bound = sum > bound ? sum : bound;
     if (at.row < a.rows && at.lane == 0) {
       a.most[at.row] = most;
       a.strongest[at.row] = (mbk_i32)~strongest;
       a.inverse[at.row] = inverse;
-      if (diagonal == 0) {
+      if (none) {
         mbk_atomic_max(a.missing, ~(mbk_u32)at.row);
       }
       if (!(sum - sum == 0)) {

@@ -181,7 +181,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
   arguments.inverse = level->inverse;
   arguments.filtered = level->filtered;
   arguments.scale = level->scale;
-  arguments.least = MBI_AMG_LEAST_DIAGONAL;
+  arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
   arguments.bound = mbi_amg_bound(gpu, level);
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
@@ -451,14 +451,17 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
   return MERBIT_OK;
 }
 
-/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes. `modes` is the near-null-space in
+/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes. Diagonal entries up to `no_diagonal`
+ * count as 0. `modes` is the near-null-space in
  * host memory, or NULL for the constant. The hierarchy may use the view's arrays. On failure,
  * and at the end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
-                                              const merbit_view *view, const double *modes) {
+                                              const merbit_view *view, double no_diagonal,
+                                              const double *modes) {
   const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
   memset(gpu, 0, sizeof *gpu);
   gpu->context = context;
+  gpu->no_diagonal = no_diagonal;
   gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
   gpu->keep.grow = gpu->scratch.grow / 4; /* less is left over in the end */
   MBI_TRY(mbi_amg_gpu_open(gpu));

@@ -412,7 +412,7 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
       mbi_solver_makes_object(&solver->desc)) {
     const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
     status =
-        mbi_precondition_create(solver->context, &solver->view, &own, 0, &solver->precondition);
+        mbi_precondition_create(solver->context, &solver->view, &own, NULL, &solver->precondition);
   }
   return status == MERBIT_OK && solver->desc.vectors > 1 && solver->n > 0
              ? mbi_solver_make_many(solver)

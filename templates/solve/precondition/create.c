@@ -142,15 +142,17 @@ static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
   return status;
 }
 
-/* Makes a preconditioner with options that have been checked; desc->side is not AUTO. `inside`
- * is 1 if it is inside of another one, which does what desc->singular asks for. */
+/* Makes a preconditioner with options that have been checked; desc->side is not AUTO. `around`
+ * is NULL unless it is inside of another one, which does what desc->singular asks for: then it
+ * is that one's matrix, of which `view` may be a rounded copy. */
 MBI_INTERNAL merbit_status mbi_precondition_create(merbit_context *context,
                                                    const merbit_view *view,
                                                    const merbit_preconditioner_desc *desc,
-                                                   int inside, merbit_preconditioner **made) {
+                                                   const merbit_view *around,
+                                                   merbit_preconditioner **made) {
   const double start = mbi_seconds();
   const int wrapped =
-      !inside && (desc->singular || (desc->single && mbi_view_type(view) == MERBIT_F64));
+      around == NULL && (desc->singular || (desc->single && mbi_view_type(view) == MERBIT_F64));
   merbit_preconditioner *p = (merbit_preconditioner *)mbi_allocate(context, sizeof *p);
   merbit_status status;
   *made = NULL;
@@ -173,7 +175,9 @@ MBI_INTERNAL merbit_status mbi_precondition_create(merbit_context *context,
   p->type = mbi_view_type(view);
   p->side = desc->side;
   p->n = view->rows;
+  p->around = around;
   status = mbi_precondition_make(p);
+  p->around = NULL;
   status = status == MERBIT_OK ? mbi_precondition_wait(p) : status;
   if (status != MERBIT_OK) {
     merbit_preconditioner_destroy(p);
@@ -205,7 +209,7 @@ MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
   MBI_TRY(mbi_precondition_check_all(context, view, desc));
   own = *desc;
   own.side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
-  return mbi_precondition_create(context, view, &own, 0, preconditioner);
+  return mbi_precondition_create(context, view, &own, NULL, preconditioner);
 }
 
 MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditioner) {

@@ -42,6 +42,8 @@ struct merbit_preconditioner {
   merbit_type type; /* of the values, r and z */
   merbit_side side;
   int64_t n;
+  const merbit_view *around; /* while `create` and `update` of the one inside of `single` or
+                              * `singular` run: the matrix before it was rounded. Else NULL */
   merbit_solver *engine; /* a solver without iterations: vectors, steps, products; or NULL */
   struct merbit_preconditioner *inner; /* `single` and `singular`: the one that is wrapped */
   void *state;                         /* the kind's */
@@ -77,7 +79,8 @@ MBI_INTERNAL merbit_status mbi_precondition_check(merbit_context *context,
 MBI_INTERNAL merbit_status mbi_precondition_create(merbit_context *context,
                                                    const merbit_view *view,
                                                    const merbit_preconditioner_desc *desc,
-                                                   int inside, merbit_preconditioner **made);
+                                                   const merbit_view *around,
+                                                   merbit_preconditioner **made);
 MBI_INTERNAL merbit_status mbi_precondition_renew(merbit_preconditioner *p,
                                                   const merbit_view *a);
 

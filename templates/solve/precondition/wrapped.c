@@ -39,13 +39,17 @@ static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_v
   p->engine->v.from = p->desc.singular != 0;
   p->engine->v.to = mbi_wrapped_single(p);
   MBI_TRY(mbi_wrapped_view(p, a, &inside));
-  return mbi_wrapped_made(p, mbi_precondition_create(p->context, &inside, &desc, 1, &p->inner));
+  return mbi_wrapped_made(p, mbi_precondition_create(p->context, &inside, &desc, a, &p->inner));
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
   merbit_view inside;
+  merbit_status status;
   MBI_TRY(mbi_wrapped_view(p, a, &inside));
-  return mbi_wrapped_made(p, mbi_precondition_renew(p->inner, &inside));
+  p->inner->around = a;
+  status = mbi_precondition_renew(p->inner, &inside);
+  p->inner->around = NULL;
+  return mbi_wrapped_made(p, status);
 }
 
 static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, void *z,

@@ -110,7 +110,7 @@ static void test_refusals(void **state) {
   merbit_preconditioner_desc desc = amg_desc();
   bed_entry zero[] = {{0, 0, 1}, {1, 1, 0}, {1, 0, 1}, {2, 2, 1}};
   bed_entry none[] = {{0, 0, 1}, {1, 0, 1}, {2, 2, 1}};
-  bed_entry inf[] = {{0, 0, 1}, {1, 1, INFINITY}};
+  bed_entry inf[] = {{0, 0, 1}, {1, 1, INFINITY}}, small[] = {{0, 0, 1}, {1, 1, 2.9e-39}};
   double modes[9] = {1, 1, 1, 0, 0, NAN, 1, 1, 1};
   mbi_amg_csr a = bed_csr(context, 3, 3, zero, 4);
   (void)state;
@@ -119,6 +119,15 @@ static void test_refusals(void **state) {
   refuse(&a, &desc, MERBIT_INVALID_MATRIX, "row 1, counted from 0, has no diagonal entry");
   a = bed_csr(context, 2, 2, inf, 2);
   refuse(&a, &desc, MERBIT_INVALID_MATRIX, "row 1, counted from 0, of the matrix of 2 rows");
+  desc.single = 1; /* 1 / 2.9e-39 overflows in f32 */
+  a = bed_csr(context, 2, 2, small, 2);
+  refuse(
+      &a, &desc, MERBIT_INVALID_MATRIX,
+      "in f32, for preconditioner_desc.single: row 1, counted from 0, has no diagonal entry");
+  desc.single = 0;
+  a = bed_csr(context, 2, 2, small, 2);
+  merbit_preconditioner_destroy(amg_make(&a, &desc));
+  mbi_amg_csr_release(context, &a);
   a = bed_csr(context, 3, 3, zero, 4);
   a.values[2] = 1;
   desc.near_nullspace = modes;
