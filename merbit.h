@@ -16199,6 +16199,10 @@ MBI_NOINLINE static merbit_status mbi_plan_program(merbit_plan *plan, const char
 	return mbi_programs_create(plan->context, &wish, 1, &plan->times);
 }
 
+static int mbi_plan_copies_values(const merbit_plan *plan) {
+	return plan->side == MERBIT_SIDE_CUDA || plan->sorted.shares != NULL;
+}
+
 static int mbi_plan_launches_plainly(const merbit_plan *plan) {
 	return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
 }
@@ -26151,7 +26155,9 @@ static merbit_status mbi_stored_on_cuda(merbit_plan *plan, const mbi_new_values 
 
 static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *given) {
 	const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
-	if (given->values != plan->values) {
+	if (mbi_plan_copies_values(plan)) {
+		plan->values = given->values;
+	} else if (given->values != plan->values) {
 		if (plan->own_values == NULL) {
 			MBI_TRY(mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
 					&plan->own_values));
@@ -28677,6 +28683,7 @@ struct merbit_preconditioner {
 	merbit_side side;
 	int64_t n;
 	const merbit_view *around;
+	int copied;
 	merbit_solver *engine;
 	struct merbit_preconditioner *inner;
 	void *state;
@@ -32014,7 +32021,7 @@ typedef struct mbi_amg_level {
 	int borrowed;
 	int block;
 	mbi_amg_csr strong;
-	mbi_amg_csr kept;
+	unsigned char *kept;
 	int32_t *strongest;
 	int32_t *aggregate;
 	int32_t aggregates;
@@ -32025,6 +32032,7 @@ typedef struct mbi_amg_level {
 	double *inverse;
 	double lambda;
 	mbi_amg_csr p, r;
+	mbi_amg_csr ap;
 } mbi_amg_level;
 
 enum { MBI_AMG_NO_MEMORY = 1, MBI_AMG_TOO_MANY = 2 };
@@ -32177,7 +32185,7 @@ static merbit_status mbi_amg_join(mbi_amg_build *build) {
 	to->nnz = nnz;
 	to->row_ptr[0] = 0;
 	for (row = 0; row < to->rows; row++) { to->row_ptr[row + 1] += to->row_ptr[row]; }
-	if (build->tasks == 1) {
+	if (build->tasks == 1 && build->parts[0].room <= nnz + nnz / 8) {
 		to->col_ind = build->parts[0].col_ind;
 		to->values = build->parts[0].values;
 		build->parts[0].col_ind = NULL;
@@ -32272,26 +32280,26 @@ static merbit_status mbi_amg_take(merbit_context *context, const merbit_view *vi
 /* ==== >>solve/amg/strength.c  multigrid: strength of connection ==== */
 typedef struct mbi_strength {
 	mbi_amg_build build;
+	mbi_amg_level *level;
 	const mbi_amg_csr *a;
-	int block, tasks;
+	int tasks;
 	double theta;
-	int both;
 	double *most;
-	int32_t *strongest;
 } mbi_strength;
 
 static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
 	const mbi_strength *s = (const mbi_strength *)build->self;
 	const mbi_amg_csr *a = s->a;
+	const int block = s->level->block;
 	const int64_t last = mbi_share(build->to->rows, build->tasks, task + 1);
 	mbi_amg_part *part = &build->parts[task];
 	int64_t node = mbi_share(build->to->rows, build->tasks, task), k;
 	for (; node < last; node++) {
-		const int64_t from = a->row_ptr[node * s->block], to = a->row_ptr[(node + 1) * s->block];
+		const int64_t from = a->row_ptr[node * block], to = a->row_ptr[(node + 1) * block];
 		const int64_t start = part->used;
 		if (!mbi_amg_reserve(build, task, to - from)) { return; }
 		for (k = from; k < to; k++) {
-			const int32_t column = a->col_ind[k] / s->block;
+			const int32_t column = a->col_ind[k] / block;
 			if (marks[column] < start) {
 				marks[column] = (int32_t)part->used;
 				part->col_ind[part->used] = column;
@@ -32311,15 +32319,40 @@ static void mbi_strength_most(void *argument, int task) {
 	int64_t row = mbi_amg_share(a, s->tasks, task), k;
 	for (; row < last; row++) {
 		double most = 0;
-		s->strongest[row] = -1;
+		s->level->strongest[row] = -1;
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
 			const double size = fabs(a->values[k]);
 			if (size > most && a->col_ind[k] != row) {
 				most = size;
-				s->strongest[row] = a->col_ind[k];
+				s->level->strongest[row] = a->col_ind[k];
 			}
 		}
 		s->most[row] = most;
+	}
+}
+
+static unsigned char *mbi_amg_kept(const mbi_amg_level *level, int64_t row) {
+	return level->kept + level->a.row_ptr[row] / 8 + row;
+}
+
+static void mbi_strength_keep(const mbi_strength *s, int64_t node, double most,
+		const int32_t *marks) {
+	const mbi_amg_csr *a = &s->level->a;
+	const int block = s->level->block;
+	int64_t row, k;
+	for (row = node * block; row < (node + 1) * block; row++) {
+		const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1];
+		unsigned char *kept = mbi_amg_kept(s->level, row);
+		for (k = begin; k < end; kept++) {
+			unsigned bits = 0;
+			int i;
+			for (i = 0; i < 8 && k < end; i++, k++) {
+				const int64_t other = block == 1 ? a->col_ind[k] : a->col_ind[k] / block;
+				const double size = fabs(s->a->values[block == 1 ? k : marks[other]]);
+				bits |= (unsigned)(other == node || size > MBI_AMG_FILTER * most) << i;
+			}
+			*kept = (unsigned char)bits;
+		}
 	}
 }
 
@@ -32329,52 +32362,45 @@ static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
 	mbi_amg_part *part = &build->parts[task];
 	int64_t row = mbi_amg_share(a, build->tasks, task), k;
-	(void)marks;
 	for (; row < last; row++) {
 		const int64_t start = part->used;
 		const double most = s->most[row];
 		if (!mbi_amg_reserve(build, task, a->row_ptr[row + 1] - a->row_ptr[row])) { return; }
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
 			const int32_t column = a->col_ind[k];
-			const double other = s->both ? s->most[column] : 0;
+			const double other = s->most[column];
 			if (column != row && fabs(a->values[k]) > s->theta * (other > most ? other : most)) {
 				part->col_ind[part->used++] = column;
 			}
+			if (build->columns > 0) { marks[column] = (int32_t)k; }
 		}
-		if (s->block > 1) { mbi_amg_sort(part->col_ind + start, part->used - start); }
+		if (build->columns > 0) { mbi_amg_sort(part->col_ind + start, part->used - start); }
+		mbi_strength_keep(s, row, most, marks);
 		build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
 	}
 }
 
-static merbit_status mbi_strength_choose(merbit_context *context, mbi_strength *s, double theta,
-		int both, mbi_amg_csr *to) {
-	s->theta = theta;
-	s->both = both;
-	memset(&s->build, 0, sizeof s->build);
-	s->build.to = to;
-	s->build.what = "the strong neighbours";
-	s->build.rows = mbi_strength_rows;
-	s->build.self = s;
-	s->build.tasks = s->tasks;
-	s->build.hint = s->a->nnz;
-	return mbi_amg_build_run(context, &s->build, s->a->rows, s->a->cols);
-}
-
 static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
-		double theta, mbi_amg_level *level) {
+		mbi_amg_level *level) {
 	const mbi_amg_csr *a = s->a;
 	merbit_status status;
 	s->tasks = mbi_share_tasks(context, a->nnz + a->rows);
+	MBI_TRY(mbi_allocate_array(context, level->a.nnz / 8 + level->a.rows + 1, 1,
+			"the entries that are kept", (void **)&level->kept));
 	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *level->strongest,
 			"the strongest neighbours", (void **)&level->strongest));
 	MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *s->most, "the largest entries of rows",
 			(void **)&s->most));
-	s->strongest = level->strongest;
 	mbi_parallel(context, s->tasks, mbi_strength_most, s);
-	status = mbi_strength_choose(context, s, theta, 1, &level->strong);
-	if (status == MERBIT_OK) {
-		status = mbi_strength_choose(context, s, MBI_AMG_FILTER, 0, &level->kept);
-	}
+	memset(&s->build, 0, sizeof s->build);
+	s->build.to = &level->strong;
+	s->build.what = "the strong neighbours";
+	s->build.rows = mbi_strength_rows;
+	s->build.self = s;
+	s->build.tasks = s->tasks;
+	s->build.columns = level->block > 1 ? a->cols : 0;
+	s->build.hint = a->nnz;
+	status = mbi_amg_build_run(context, &s->build, a->rows, a->cols);
 	mbi_release(context, s->most);
 	return status;
 }
@@ -32387,9 +32413,10 @@ static merbit_status mbi_amg_strength(merbit_context *context, double theta,
 	mbi_strength s;
 	merbit_status status;
 	memset(&s, 0, sizeof s);
+	s.level = level;
 	s.a = a;
-	s.block = block;
-	if (block == 1) { return mbi_strength_of_rows(context, &s, theta, level); }
+	s.theta = theta;
+	if (block == 1) { return mbi_strength_of_rows(context, &s, level); }
 	memset(&nodes, 0, sizeof nodes);
 	s.build.to = &nodes;
 	s.build.what = "the norms of blocks";
@@ -32401,7 +32428,7 @@ static merbit_status mbi_amg_strength(merbit_context *context, double theta,
 	s.build.hint = a->nnz / block;
 	MBI_TRY(mbi_amg_build_run(context, &s.build, a->rows / block, a->cols / block));
 	s.a = &nodes;
-	status = mbi_strength_of_rows(context, &s, theta, level);
+	status = mbi_strength_of_rows(context, &s, level);
 	mbi_amg_csr_release(context, &nodes);
 	return status;
 }
@@ -32608,7 +32635,7 @@ static merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *l
 
 typedef struct mbi_lambda {
 	mbi_amg_level *level;
-	double *v, *u, *w, *parts;
+	double *v, *u, *w, *x, *parts;
 	double alpha, beta;
 } mbi_lambda;
 
@@ -32660,7 +32687,10 @@ static void mbi_lambda_scale(void *argument, int chunk) {
 	mbi_lambda *e = (mbi_lambda *)argument;
 	const int64_t end = mbi_lambda_end(e, chunk);
 	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
-	for (; row < end; row++) { e->v[row] /= e->beta; }
+	for (; row < end; row++) {
+		e->v[row] /= e->beta;
+		e->x[row] = sqrt(fabs(e->level->inverse[row])) * e->v[row];
+	}
 }
 
 static void mbi_lambda_multiply(void *argument, int chunk) {
@@ -32673,8 +32703,7 @@ static void mbi_lambda_multiply(void *argument, int chunk) {
 	for (; row < end; row++) {
 		double sum = 0;
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			const int32_t column = a->col_ind[k];
-			sum += a->values[k] * (sqrt(fabs(inverse[column])) * e->v[column]);
+			sum += a->values[k] * e->x[a->col_ind[k]];
 		}
 		e->w[row] = sqrt(fabs(inverse[row])) * sum - e->beta * e->u[row];
 		dot += e->w[row] * e->v[row];
@@ -32779,7 +32808,7 @@ static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *le
 		return mbi_amg_fail_bound(context, i, rows);
 	}
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
-		const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),
+		const merbit_status status = mbi_allocate_array(context, 4 * rows, sizeof(double),
 				"Lanczos vectors", (void **)&vectors);
 		if (status != MERBIT_OK) {
 			mbi_release(context, e.parts);
@@ -32788,6 +32817,7 @@ static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *le
 		e.v = vectors;
 		e.u = vectors + rows;
 		e.w = vectors + 2 * rows;
+		e.x = vectors + 3 * rows;
 		level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
 	}
 	mbi_release(context, vectors);
@@ -32913,27 +32943,25 @@ typedef struct mbi_smooth {
 	double factor;
 } mbi_smooth;
 
-static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks,
-		int32_t start, double *values, int64_t count) {
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_ind,
+		double *values, int64_t count, double *sums) {
 	const mbi_amg_level *level = s->level;
-	const mbi_amg_csr *a = &level->a, *kept = &level->kept;
+	const mbi_amg_csr *a = &level->a;
+	const unsigned char *kept = mbi_amg_kept(level, row);
 	const int block = level->block, vectors = level->vectors;
-	const int64_t node = row / block, first = node * block;
+	const int64_t node = row / block, first = node * block, begin = a->row_ptr[row];
 	const double *t = level->t;
-	int64_t next = kept->row_ptr[node], end = kept->row_ptr[node + 1], k, c;
-	double diagonal = 0;
-	for (c = 0; c < count; c++) { values[c] = 0; }
-	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+	double diagonal = 0, *own = sums + (int64_t)level->aggregate[node] * vectors;
+	int64_t k, c;
+	for (k = begin; k < a->row_ptr[row + 1]; k++) {
 		int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
-		double *to;
-		while (next < end && kept->col_ind[next] < other) { next++; }
-		if (other != node && (next == end || kept->col_ind[next] != other)) {
+		if (!(kept[(k - begin) / 8] >> (k - begin) % 8 & 1)) {
 			column = first + (column - other * block);
 			other = node;
 		}
 		diagonal += column == row ? a->values[k] : 0;
 		if (level->aggregate[other] >= 0) {
-			to = values + (int64_t)(marks[level->aggregate[other]] - start) * vectors;
+			double *to = sums + (int64_t)level->aggregate[other] * vectors;
 			for (c = 0; c < vectors; c++) { to[c] += a->values[k] * t[column * vectors + c]; }
 		}
 	}
@@ -32941,37 +32969,43 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *mark
 		diagonal = MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
 	}
 	diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
-	for (c = 0; c < count; c++) { values[c] *= diagonal; }
-	for (c = 0; c < vectors; c++) {
-		values[(int64_t)(marks[level->aggregate[node]] - start) * vectors + c] += t[row * vectors + c];
+	for (c = 0; c < count; c++) { sums[col_ind[c]] *= diagonal; }
+	for (c = 0; c < vectors; c++) { own[c] += t[row * vectors + c]; }
+	for (c = 0; c < count; c++) {
+		values[c] = sums[col_ind[c]];
+		sums[col_ind[c]] = 0;
 	}
 }
 
 static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node, int32_t *marks) {
 	const mbi_amg_level *level = ((const mbi_smooth *)build->self)->level;
-	const mbi_amg_csr *kept = &level->kept;
-	const int vectors = level->vectors;
-	const int64_t room = (kept->row_ptr[node + 1] - kept->row_ptr[node] + 1) * vectors;
+	const mbi_amg_csr *a = &level->a;
+	const int vectors = level->vectors, block = level->block;
+	const int64_t end = (node + 1) * block;
+	int64_t room = (a->row_ptr[end] - a->row_ptr[node * block] + 1) * vectors, row, k;
 	mbi_amg_part *part = &build->parts[task];
 	const int32_t start = (int32_t)part->used;
 	int32_t *col_ind, found = 0;
-	int64_t k;
 	int c;
-	if (!mbi_amg_reserve(build, task, room * level->block)) { return -1; }
+	if (!mbi_amg_reserve(build, task, room * block)) { return -1; }
 	col_ind = part->col_ind + start;
 	marks[level->aggregate[node]] = start;
 	col_ind[found++] = level->aggregate[node];
-	for (k = kept->row_ptr[node]; !level->plain && k < kept->row_ptr[node + 1]; k++) {
-		const int32_t aggregate = level->aggregate[kept->col_ind[k]];
-		if (aggregate >= 0 && marks[aggregate] < start) {
-			marks[aggregate] = start;
-			col_ind[found++] = aggregate;
+	for (row = node * block; !level->plain && row < end; row++) {
+		const unsigned char *kept = mbi_amg_kept(level, row);
+		const int64_t begin = a->row_ptr[row];
+		for (k = begin; k < a->row_ptr[row + 1]; k++) {
+			const int32_t aggregate = level->aggregate[a->col_ind[k] / block];
+			if (aggregate >= 0 && marks[aggregate] < start &&
+					(kept[(k - begin) / 8] >> (k - begin) % 8 & 1)) {
+				marks[aggregate] = start;
+				col_ind[found++] = aggregate;
+			}
 		}
 	}
 	mbi_amg_sort(col_ind, found);
 	for (k = found - 1; k >= 0; k--) {
 		const int32_t aggregate = col_ind[k];
-		marks[aggregate] = start + (int32_t)k;
 		for (c = vectors - 1; c >= 0; c--) { col_ind[k * vectors + c] = aggregate * vectors + c; }
 	}
 	return found * vectors;
@@ -32982,26 +33016,32 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	const mbi_amg_level *level = s->level;
 	const mbi_amg_csr *to = build->to;
 	const int block = level->block, vectors = level->vectors;
-	const int64_t last = mbi_amg_share(&level->kept, build->tasks, task + 1);
+	const int64_t last = mbi_amg_share(&level->a, build->tasks, task + 1) / block;
 	mbi_amg_part *part = &build->parts[task];
-	int64_t node = mbi_amg_share(&level->kept, build->tasks, task), row;
+	double *sums = (double *)(void *)marks;
+	int64_t node = mbi_amg_share(&level->a, build->tasks, task) / block, row;
+	memset(sums, 0, (size_t)to->cols * sizeof *sums);
 	for (; node < last; node++) {
 		const int isolated = level->aggregate[node] < 0;
 		const int64_t begin = node * block;
-		const int32_t start = build->known ? 0 : (int32_t)part->used;
-		int32_t found = 0, k;
+		const int64_t start = part->used;
+		int32_t found = 0;
 		if (build->known) {
 			found = to->row_ptr[begin + 1] - to->row_ptr[begin];
-			for (k = 0; k < found; k += vectors) {
-				marks[to->col_ind[to->row_ptr[begin] + k] / vectors] = k / vectors;
-			}
-		} else if (!isolated && (found = mbi_smooth_columns(build, task, node, marks)) < 0) { return; }
+		} else if (!isolated &&
+				(found = mbi_smooth_columns(build, task, node, marks + 2 * to->cols)) < 0) {
+			return;
+		}
 		for (row = begin; row < begin + block; row++) {
 			double *const values =
 					build->known ? to->values + to->row_ptr[row] : part->values + part->used;
 			if (level->plain) {
 				memcpy(values, level->t + row * vectors, (size_t)found * sizeof *values);
-			} else if (!isolated) { mbi_smooth_row(s, row, marks, start, values, found); }
+			} else if (!isolated) {
+				mbi_smooth_row(s, row,
+						build->known ? to->col_ind + to->row_ptr[row] : part->col_ind + start,
+						values, found, sums);
+			}
 			if (!build->known) {
 				memcpy(part->col_ind + part->used, part->col_ind + start, (size_t)found * sizeof *marks);
 				part->used += found;
@@ -33031,7 +33071,8 @@ static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *leve
 	s.build.self = &s;
 	s.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
 	s.build.valued = 1;
-	s.build.columns = level->aggregates;
+	s.build.columns = 2 * (int64_t)level->aggregates * level->vectors + level->aggregates;
+	s.build.columns += s.build.columns % 2;
 	s.build.hint = 3 * level->a.rows * level->vectors;
 	MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
 			(int64_t)level->aggregates * level->vectors));
@@ -33042,18 +33083,20 @@ static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *leve
 			(int64_t)level->aggregates * level->vectors);
 }
 
-static void mbi_smooth_transpose_rows(mbi_amg_build *build, int task, int32_t *marks) {
+static void mbi_smooth_turn(mbi_amg_build *build, int task, int32_t *next) {
 	const mbi_amg_csr *p = (const mbi_amg_csr *)build->self, *r = build->to;
-	const int64_t last = mbi_amg_share(r, build->tasks, task + 1);
-	int64_t row = mbi_amg_share(r, build->tasks, task), k, j;
-	(void)marks;
-	for (; row < last; row++) {
-		for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
-			for (j = p->row_ptr[r->col_ind[k]]; p->col_ind[j] != row; j++) {
-			}
-			r->values[k] = p->values[j];
+	const int64_t first = mbi_amg_share(p, build->tasks, task);
+	const int64_t last = p->row_ptr[mbi_amg_share(p, build->tasks, task + 1)];
+	int64_t row, k;
+	for (row = 0; row < r->rows; row++) {
+		int32_t low = r->row_ptr[row], high = first > 0 ? r->row_ptr[row + 1] : low;
+		while (low < high) {
+			const int32_t middle = low + (high - low) / 2;
+			if (r->col_ind[middle] < first) { low = middle + 1; } else { high = middle; }
 		}
+		next[row] = low;
 	}
+	for (k = p->row_ptr[first]; k < last; k++) { r->values[next[p->col_ind[k]]++] = p->values[k]; }
 }
 
 static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level) {
@@ -33065,135 +33108,133 @@ static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *l
 	memset(&build, 0, sizeof build);
 	build.to = &level->r;
 	build.what = "the restriction";
-	build.rows = mbi_smooth_transpose_rows;
+	build.rows = mbi_smooth_turn;
 	build.self = &level->p;
 	build.tasks = mbi_share_tasks(context, level->p.nnz);
 	build.valued = 1;
+	build.columns = level->r.rows;
 	return mbi_amg_build_run(context, &build, level->r.rows, level->r.cols);
 }
 
 /* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
-typedef struct mbi_galerkin {
+typedef struct mbi_product {
 	mbi_amg_build build;
-	const mbi_amg_csr *a, *p, *r;
-} mbi_galerkin;
+	const mbi_amg_csr *a, *b;
+	int sorted;
+} mbi_product;
 
-static int64_t mbi_galerkin_left(const mbi_galerkin *g, int64_t row, mbi_amg_part *part,
-		int32_t *marks) {
-	const mbi_amg_csr *a = g->a, *r = g->r;
-	int32_t *const col_ind = part->col_ind;
-	double *const values = part->values;
-	int64_t used = part->used, k, j;
-	for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
-		const int64_t end = a->row_ptr[r->col_ind[k] + 1];
-		const double value = r->values[k];
-		for (j = a->row_ptr[r->col_ind[k]]; j < end; j++) {
-			const int32_t column = a->col_ind[j], at = marks[column];
-			if (at < 0) {
-				marks[column] = (int32_t)used;
-				col_ind[used] = column;
-				values[used++] = value * a->values[j];
-			} else { values[at] += value * a->values[j]; }
+static void mbi_product_values(const mbi_product *m, int task, void *scratch) {
+	const mbi_amg_csr *a = m->a, *b = m->b, *c = m->build.to;
+	const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
+	int64_t row = mbi_amg_share(a, m->build.tasks, task), k, j;
+	double *sums = (double *)scratch;
+	memset(sums, 0, (size_t)b->cols * sizeof *sums);
+	for (; row < last; row++) {
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+			const double value = a->values[k];
+			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
+				sums[b->col_ind[j]] += value * b->values[j];
+			}
+		}
+		for (k = c->row_ptr[row]; k < c->row_ptr[row + 1]; k++) {
+			c->values[k] = sums[c->col_ind[k]];
+			sums[c->col_ind[k]] = 0;
 		}
 	}
-	return used;
 }
 
-static void mbi_galerkin_finish(mbi_amg_part *part, int64_t begin, int64_t end, int32_t *marks) {
-	const int64_t length = end - begin;
-	int32_t *const col_ind = part->col_ind;
+static void mbi_product_sort(mbi_amg_part *part, int64_t begin, const int32_t *marks) {
+	const int64_t length = part->used - begin;
+	int32_t *const col_ind = part->col_ind + begin;
 	double *const values = part->values;
 	int64_t k;
-	mbi_amg_sort(col_ind + begin, length);
-	for (k = 0; k < length; k++) {
-		const int32_t column = col_ind[begin + k];
-		values[end + k] = values[marks[column]];
-		marks[column] = -1;
-	}
-	memmove(col_ind + part->used, col_ind + begin, (size_t)length * sizeof *col_ind);
-	memcpy(values + part->used, values + end, (size_t)length * sizeof *values);
-	part->used += length;
+	mbi_amg_sort(col_ind, length);
+	for (k = 0; k < length; k++) { values[part->used + k] = values[marks[col_ind[k]]]; }
+	memcpy(values + begin, values + part->used, (size_t)length * sizeof *values);
 }
 
-static void mbi_galerkin_rows(mbi_amg_build *build, int task, int32_t *marks) {
-	const mbi_galerkin *g = (const mbi_galerkin *)build->self;
-	const mbi_amg_csr *a = g->a, *p = g->p, *r = g->r, *to = build->to;
-	const int64_t last = mbi_amg_share(r, build->tasks, task + 1);
+static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_product *m = (const mbi_product *)build->self;
+	const mbi_amg_csr *a = m->a, *b = m->b;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
 	mbi_amg_part *part = &build->parts[task];
-	int32_t *const coarse = marks + a->cols;
-	int64_t row = mbi_amg_share(r, build->tasks, task), k, j;
+	int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
+	if (build->known) {
+		mbi_product_values(m, task, marks);
+		return;
+	}
 	for (; row < last; row++) {
 		const int64_t start = part->used;
-		int64_t room = 0, middle, used;
+		int64_t room = 0, used = start;
+		int32_t *col_ind;
 		double *values;
-		for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
-			room += a->row_ptr[r->col_ind[k] + 1] - a->row_ptr[r->col_ind[k]];
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
 		}
-		if (!mbi_amg_reserve(build, task, room < a->cols ? room : a->cols)) { return; }
-		middle = used = mbi_galerkin_left(g, row, part, marks);
-		if (build->known) {
-			for (k = to->row_ptr[row]; k < to->row_ptr[row + 1]; k++) {
-				coarse[to->col_ind[k]] = (int32_t)k;
-				to->values[k] = 0;
-			}
-		} else {
-			for (room = 0, k = start; k < middle; k++) {
-				room += p->row_ptr[part->col_ind[k] + 1] - p->row_ptr[part->col_ind[k]];
-			}
-			part->used = middle;
-			if (!mbi_amg_reserve(build, task, 2 * (room < p->cols ? room : p->cols))) { return; }
-			part->used = start;
+		if (!mbi_amg_reserve(build, task, (room < b->cols ? room : b->cols) * (1 + m->sorted))) {
+			return;
 		}
-		values = build->known ? to->values : part->values;
-		for (k = start; k < middle; k++) {
-			const int32_t between = part->col_ind[k];
-			const int64_t end = p->row_ptr[between + 1];
-			const double value = part->values[k];
-			marks[between] = -1;
-			for (j = p->row_ptr[between]; j < end; j++) {
-				const int32_t column = p->col_ind[j], at = coarse[column];
-				if (at < 0) {
-					coarse[column] = (int32_t)used;
-					part->col_ind[used] = column;
-					values[used++] = value * p->values[j];
-				} else { values[at] += value * p->values[j]; }
+		col_ind = part->col_ind;
+		values = part->values;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+			const double value = a->values[k];
+			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
+				const int32_t column = b->col_ind[j], at = marks[column];
+				if (at < start) {
+					marks[column] = (int32_t)used;
+					col_ind[used] = column;
+					values[used++] = 0 + value * b->values[j];
+				} else { values[at] += value * b->values[j]; }
 			}
 		}
-		if (build->known) {
-			for (k = to->row_ptr[row]; k < to->row_ptr[row + 1]; k++) { coarse[to->col_ind[k]] = -1; }
-		} else {
-			mbi_galerkin_finish(part, middle, used, coarse);
-			to->row_ptr[row + 1] = (int32_t)(used - middle);
-		}
+		part->used = used;
+		if (m->sorted) { mbi_product_sort(part, start, marks); }
+		build->to->row_ptr[row + 1] = (int32_t)(used - start);
 	}
 }
 
-static merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+static merbit_status mbi_amg_product(merbit_context *context, const mbi_amg_csr *a,
+		const mbi_amg_csr *b, int sorted, int64_t hint, mbi_amg_csr *c) {
+	mbi_product m;
+	memset(&m, 0, sizeof m);
+	m.a = a;
+	m.b = b;
+	m.sorted = sorted;
+	m.build.to = c;
+	m.build.what = "the matrix";
+	m.build.rows = mbi_product_rows;
+	m.build.self = &m;
+	m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
+	m.build.valued = 1;
+	m.build.columns = 2 * b->cols;
+	m.build.hint = c->row_ptr != NULL ? 0 : hint;
+	return mbi_amg_build_run(context, &m.build, a->rows, b->cols);
+}
+
+static merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *level,
 		mbi_amg_csr *coarse) {
-	mbi_galerkin g;
-	memset(&g, 0, sizeof g);
-	g.a = &level->a;
-	g.p = &level->p;
-	g.r = &level->r;
-	g.build.to = coarse;
-	g.build.what = "the matrix";
-	g.build.rows = mbi_galerkin_rows;
-	g.build.self = &g;
-	g.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
-	g.build.valued = 1;
-	g.build.columns = level->a.cols + level->p.cols;
-	g.build.hint = coarse->row_ptr != NULL ? 0 : level->a.nnz / 2;
-	return mbi_amg_build_run(context, &g.build, g.r->rows, g.p->cols);
+	mbi_amg_csr *ap = &level->ap;
+	const int64_t nnz = level->a.nnz;
+	merbit_status status = mbi_amg_product(context, &level->a, &level->p, 0, nnz + nnz / 4, ap);
+	if (status == MERBIT_OK) {
+		status = mbi_amg_product(context, &level->r, ap, 1, nnz / 2, coarse);
+	}
+	mbi_release(context, ap->values);
+	ap->values = NULL;
+	return status;
 }
 
 /* ==== >>solve/amg/hierarchy.c  multigrid: the levels ==== */
 static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
 	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
 	mbi_amg_csr_release(context, &level->strong);
-	mbi_amg_csr_release(context, &level->kept);
+	mbi_release(context, level->kept);
 	mbi_release(context, level->strongest);
 	mbi_amg_csr_release(context, &level->p);
 	mbi_amg_csr_release(context, &level->r);
+	mbi_amg_csr_release(context, &level->ap);
 	mbi_release(context, level->aggregate);
 	mbi_release(context, level->modes);
 	mbi_release(context, level->t);
@@ -34365,6 +34406,8 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
 		MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type,
 				mbi_device_address(amg->grids[l].inverse))
 				: mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows, amg->grids[l].inverse));
+		mbi_release(p->context, amg->levels[l].inverse);
+		amg->levels[l].inverse = NULL;
 	}
 	if (p->side != MERBIT_SIDE_CUDA) {
 		memcpy(amg->scalars, scalars, (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
@@ -34575,13 +34618,11 @@ static double mbi_amg_no_diagonal(const merbit_preconditioner *p) {
 	return p->type == MERBIT_F32 ? 1.0 / FLT_MAX : 0;
 }
 
-static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p, const mbi_amg_csr *a) {
+static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p, const mbi_amg_level *level) {
 	const double none = mbi_amg_no_diagonal(p);
-	int64_t row, k;
-	for (row = 0; row < a->rows; row++) {
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && a->col_ind[k] < row; k++) {
-		}
-		if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || fabs(a->values[k]) <= none) {
+	int64_t row;
+	for (row = 0; row < p->n; row++) {
+		if (level->inverse[row] == 0 || fabs(level->inverse[row]) * none >= 1) {
 			return mbi_amg_fail_diagonal(p->context, row);
 		}
 	}
@@ -34662,9 +34703,9 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 		const merbit_view *host) {
 	int l;
 	MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
-	MBI_TRY(mbi_amg_check_diagonal(p, &amg->levels[0].a));
 	MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
 	MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
+	MBI_TRY(mbi_amg_check_diagonal(p, &amg->levels[0]));
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_level *level = &amg->levels[l];
 		amg->grids[l].rows = level->a.rows;
@@ -34747,6 +34788,30 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
 	return status;
 }
 
+static void mbi_amg_drop_values(merbit_context *context, mbi_amg_csr *csr, float **single,
+		const merbit_plan *plan) {
+	if (plan != NULL && mbi_plan_copies_values(plan)) {
+		mbi_release(context, csr->values);
+		mbi_release(context, *single);
+		csr->values = NULL;
+		*single = NULL;
+	}
+}
+
+static void mbi_amg_drop(merbit_preconditioner *p, mbi_amg *amg) {
+	int l;
+	for (l = 0; l < amg->count; l++) {
+		mbi_amg_level *level = &amg->levels[l];
+		mbi_amg_grid *g = &amg->grids[l];
+		mbi_amg_drop_values(p->context, &level->a, &g->single[0], g->plans[0]);
+		mbi_amg_drop_values(p->context, &level->p, &g->single[1], g->plans[1]);
+		mbi_amg_drop_values(p->context, &level->r, &g->single[2], g->plans[2]);
+	}
+	mbi_amg_drop_values(p->context, &amg->coarsest, &amg->coarsest_single,
+			amg->grids[amg->count - 1].plans[0]);
+	p->copied = mbi_plan_copies_values(amg->grids[0].plans[0]);
+}
+
 static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view *a) {
 	mbi_amg *amg = (mbi_amg *)mbi_allocate(p->context, sizeof *amg);
 	merbit_view host;
@@ -34767,7 +34832,9 @@ static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view 
 	mbi_view_from_full(p->context, mbi_amg_given(p, a), &host);
 	MBI_TRY(status);
 	MBI_TRY(mbi_amg_show_all(p, amg));
-	return mbi_cycle_create(p, amg);
+	MBI_TRY(mbi_cycle_create(p, amg));
+	mbi_amg_drop(p, amg);
+	return MERBIT_OK;
 }
 
 static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void *z,
@@ -34777,12 +34844,18 @@ static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void
 
 static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *fresh,
 		mbi_amg_csr *csr, float **single, merbit_plan *plan) {
+	const void *values = fresh->values;
+	merbit_status status;
 	if (p->type == MERBIT_F32) {
 		MBI_TRY(mbi_amg_narrow(p->context, fresh, single));
-		return merbit_plan_update_values(plan, *single, MERBIT_MEMORY_HOST);
+		values = *single;
+	} else if (csr->values != NULL) {
+		memcpy(csr->values, fresh->values, (size_t)csr->nnz * sizeof *csr->values);
+		values = csr->values;
 	}
-	memcpy(csr->values, fresh->values, (size_t)csr->nnz * sizeof *csr->values);
-	return merbit_plan_update_values(plan, csr->values, MERBIT_MEMORY_HOST);
+	status = merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST);
+	mbi_amg_drop_values(p->context, csr, single, plan);
+	return status;
 }
 
 static merbit_status mbi_amg_renew_last(merbit_preconditioner *p, mbi_amg *amg,
@@ -34791,8 +34864,8 @@ static merbit_status mbi_amg_renew_last(merbit_preconditioner *p, mbi_amg *amg,
 			amg->grids[amg->count - 1].plans[0]);
 }
 
-static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
-		const mbi_amg_level *fresh, const mbi_amg_csr *coarsest, const merbit_view *a) {
+static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg, mbi_amg_level *fresh,
+		const mbi_amg_csr *coarsest, const merbit_view *a) {
 	int l;
 	for (l = 0; l < amg->count; l++) {
 		merbit_plan *const *plans = amg->grids[l].plans;
@@ -34810,6 +34883,7 @@ static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
 		}
 		mbi_release(p->context, level->inverse);
 		level->inverse = fresh[l].inverse;
+		fresh[l].inverse = NULL;
 		level->lambda = fresh[l].lambda;
 	}
 	return mbi_cycle_refill(p, amg);
@@ -34818,8 +34892,8 @@ static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
 static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *amg,
 		mbi_amg_level *fresh, mbi_amg_csr *coarsest, const merbit_view *host) {
 	MBI_TRY(mbi_amg_finest(p->context, host, &fresh[0]));
-	MBI_TRY(mbi_amg_check_diagonal(p, &fresh[0].a));
 	MBI_TRY(mbi_amg_recompute(p->context, fresh, amg->count));
+	MBI_TRY(mbi_amg_check_diagonal(p, &fresh[0]));
 	return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
 }
 
@@ -34874,6 +34948,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 		fresh[l].plain = old->plain;
 		fresh[l].p = old->p;
 		fresh[l].r = old->r;
+		fresh[l].ap = old->ap;
 		fresh[l].a = old->a;
 		fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
 	}
@@ -34886,7 +34961,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 	for (l = 0; l < amg->count; l++) {
 		mbi_release(p->context, fresh[l].p.values);
 		mbi_release(p->context, fresh[l].r.values);
-		mbi_release(p->context, fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse);
+		mbi_release(p->context, fresh[l].inverse);
 		if (l > 0) {
 			mbi_release(p->context, fresh[l].a.values);
 		} else { mbi_amg_forget_finest(p->context, &fresh[l]); }
@@ -34933,10 +35008,11 @@ static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_i
 		const mbi_amg_level *level = &amg->levels[l];
 		info->rows[l] = amg->grids[l].rows;
 		info->nonzeros[l] = amg->entries[l];
-		info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->kept) +
+		info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->ap) +
 				mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
-		info->host_bytes += (int64_t)(mbi_memory_bytes(level->aggregate) + mbi_memory_bytes(level->t) +
-				mbi_memory_bytes(level->inverse));
+		info->host_bytes +=
+				(int64_t)(mbi_memory_bytes(level->kept) + mbi_memory_bytes(level->aggregate) +
+				mbi_memory_bytes(level->t) + mbi_memory_bytes(level->inverse));
 		for (k = 0; k < 3; k++) {
 			mbi_precondition_count(NULL, amg->grids[l].plans[k], info);
 			info->host_bytes += (int64_t)mbi_memory_bytes(amg->grids[l].single[k]);
@@ -35011,13 +35087,23 @@ static merbit_status mbi_wrapped_made(merbit_preconditioner *p, merbit_status st
 	return mbi_fail(p->context, status, "in f32, for preconditioner_desc.single: %s", sentence);
 }
 
+static void mbi_wrapped_drop(merbit_preconditioner *p) {
+	if (p->inner != NULL && p->inner->copied) {
+		mbi_release(p->context, p->engine->single_values);
+		p->engine->single_values = NULL;
+	}
+}
+
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
 	merbit_preconditioner_desc desc = p->desc;
 	merbit_view inside;
+	merbit_status status;
 	p->engine->v.from = p->desc.singular != 0;
 	p->engine->v.to = mbi_wrapped_single(p);
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
-	return mbi_wrapped_made(p, mbi_precondition_create(p->context, &inside, &desc, a, &p->inner));
+	status = mbi_precondition_create(p->context, &inside, &desc, a, &p->inner);
+	mbi_wrapped_drop(p);
+	return mbi_wrapped_made(p, status);
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
@@ -35027,6 +35113,7 @@ static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_v
 	p->inner->around = a;
 	status = mbi_precondition_renew(p->inner, &inside);
 	p->inner->around = NULL;
+	mbi_wrapped_drop(p);
 	return mbi_wrapped_made(p, status);
 }
 

@@ -140,13 +140,12 @@ static double mbi_amg_no_diagonal(const merbit_preconditioner *p) {
 }
 
 /* Fails if D^-1 of the finest matrix does not exist. */
-static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p, const mbi_amg_csr *a) {
+static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p,
+                                            const mbi_amg_level *level) {
   const double none = mbi_amg_no_diagonal(p);
-  int64_t row, k;
-  for (row = 0; row < a->rows; row++) {
-    for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && a->col_ind[k] < row; k++) {
-    }
-    if (k == a->row_ptr[row + 1] || a->col_ind[k] != row || fabs(a->values[k]) <= none) {
+  int64_t row;
+  for (row = 0; row < p->n; row++) {
+    if (level->inverse[row] == 0 || fabs(level->inverse[row]) * none >= 1) {
       return mbi_amg_fail_diagonal(p->context, row);
     }
   }
@@ -242,9 +241,9 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
                                     const merbit_view *host) {
   int l;
   MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
-  MBI_TRY(mbi_amg_check_diagonal(p, &amg->levels[0].a));
   MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
   MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
+  MBI_TRY(mbi_amg_check_diagonal(p, &amg->levels[0]));
   for (l = 0; l < amg->count; l++) {
     mbi_amg_level *level = &amg->levels[l];
     amg->grids[l].rows = level->a.rows;
@@ -341,6 +340,32 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
   return status;
 }
 
+/* Releases the values of a matrix that its plan has copied. */
+static void mbi_amg_drop_values(merbit_context *context, mbi_amg_csr *csr, float **single,
+                                const merbit_plan *plan) {
+  if (plan != NULL && mbi_plan_copies_values(plan)) {
+    mbi_release(context, csr->values);
+    mbi_release(context, *single);
+    csr->values = NULL;
+    *single = NULL;
+  }
+}
+
+/* Releases what neither the cycle nor an update reads. */
+static void mbi_amg_drop(merbit_preconditioner *p, mbi_amg *amg) {
+  int l;
+  for (l = 0; l < amg->count; l++) {
+    mbi_amg_level *level = &amg->levels[l];
+    mbi_amg_grid *g = &amg->grids[l];
+    mbi_amg_drop_values(p->context, &level->a, &g->single[0], g->plans[0]);
+    mbi_amg_drop_values(p->context, &level->p, &g->single[1], g->plans[1]);
+    mbi_amg_drop_values(p->context, &level->r, &g->single[2], g->plans[2]);
+  }
+  mbi_amg_drop_values(p->context, &amg->coarsest, &amg->coarsest_single,
+                      amg->grids[amg->count - 1].plans[0]);
+  p->copied = mbi_plan_copies_values(amg->grids[0].plans[0]);
+}
+
 static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view *a) {
   mbi_amg *amg = (mbi_amg *)mbi_allocate(p->context, sizeof *amg);
   merbit_view host;
@@ -363,7 +388,9 @@ static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view 
   mbi_view_from_full(p->context, mbi_amg_given(p, a), &host);
   MBI_TRY(status);
   MBI_TRY(mbi_amg_show_all(p, amg));
-  return mbi_cycle_create(p, amg);
+  MBI_TRY(mbi_cycle_create(p, amg));
+  mbi_amg_drop(p, amg);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void *z,
@@ -373,15 +400,21 @@ static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void
 
 /* ---- New values -------------------------------------------------------------------------- */
 
-/* Gives new values to a plan, in the array that it was made of: it then needs no other. */
+/* Gives new values to a plan: in the array that it reads, unless it copies them. */
 static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *fresh,
                                         mbi_amg_csr *csr, float **single, merbit_plan *plan) {
+  const void *values = fresh->values;
+  merbit_status status;
   if (p->type == MERBIT_F32) {
     MBI_TRY(mbi_amg_narrow(p->context, fresh, single));
-    return merbit_plan_update_values(plan, *single, MERBIT_MEMORY_HOST);
+    values = *single;
+  } else if (csr->values != NULL) {
+    memcpy(csr->values, fresh->values, (size_t)csr->nnz * sizeof *csr->values);
+    values = csr->values;
   }
-  memcpy(csr->values, fresh->values, (size_t)csr->nnz * sizeof *csr->values);
-  return merbit_plan_update_values(plan, csr->values, MERBIT_MEMORY_HOST);
+  status = merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST);
+  mbi_amg_drop_values(p->context, csr, single, plan);
+  return status;
 }
 
 /* Gives the coarsest level's new inverse to its plan. */
@@ -392,9 +425,8 @@ static merbit_status mbi_amg_renew_last(merbit_preconditioner *p, mbi_amg *amg,
 }
 
 /* Gives the values of `fresh` and of the coarsest inverse to all plans. */
-static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
-                                   const mbi_amg_level *fresh, const mbi_amg_csr *coarsest,
-                                   const merbit_view *a) {
+static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg, mbi_amg_level *fresh,
+                                   const mbi_amg_csr *coarsest, const merbit_view *a) {
   int l;
   for (l = 0; l < amg->count; l++) {
     merbit_plan *const *plans = amg->grids[l].plans;
@@ -410,8 +442,9 @@ static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg,
       MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, &level->p, &single[1], plans[1]));
       MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, &level->r, &single[2], plans[2]));
     }
-    mbi_release(p->context, level->inverse);
+    mbi_release(p->context, level->inverse); /* of an update that failed */
     level->inverse = fresh[l].inverse;
+    fresh[l].inverse = NULL;
     level->lambda = fresh[l].lambda;
   }
   return mbi_cycle_refill(p, amg);
@@ -421,8 +454,8 @@ static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *am
                                            mbi_amg_level *fresh, mbi_amg_csr *coarsest,
                                            const merbit_view *host) {
   MBI_TRY(mbi_amg_finest(p->context, host, &fresh[0]));
-  MBI_TRY(mbi_amg_check_diagonal(p, &fresh[0].a));
   MBI_TRY(mbi_amg_recompute(p->context, fresh, amg->count));
+  MBI_TRY(mbi_amg_check_diagonal(p, &fresh[0]));
   return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
 }
 
@@ -489,6 +522,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
     fresh[l].plain = old->plain;
     fresh[l].p = old->p;
     fresh[l].r = old->r;
+    fresh[l].ap = old->ap;
     fresh[l].a = old->a;
     fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
   }
@@ -501,8 +535,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
   for (l = 0; l < amg->count; l++) {
     mbi_release(p->context, fresh[l].p.values);
     mbi_release(p->context, fresh[l].r.values);
-    mbi_release(p->context,
-                fresh[l].inverse == amg->levels[l].inverse ? NULL : fresh[l].inverse);
+    mbi_release(p->context, fresh[l].inverse);
     if (l > 0) {
       mbi_release(p->context, fresh[l].a.values);
     } else {
@@ -558,11 +591,11 @@ static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_i
     const mbi_amg_level *level = &amg->levels[l];
     info->rows[l] = amg->grids[l].rows;
     info->nonzeros[l] = amg->entries[l];
-    info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->kept) +
+    info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->ap) +
                         mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
     info->host_bytes +=
-        (int64_t)(mbi_memory_bytes(level->aggregate) + mbi_memory_bytes(level->t) +
-                  mbi_memory_bytes(level->inverse));
+        (int64_t)(mbi_memory_bytes(level->kept) + mbi_memory_bytes(level->aggregate) +
+                  mbi_memory_bytes(level->t) + mbi_memory_bytes(level->inverse));
     for (k = 0; k < 3; k++) {
       mbi_precondition_count(NULL, amg->grids[l].plans[k], info);
       info->host_bytes += (int64_t)mbi_memory_bytes(amg->grids[l].single[k]);

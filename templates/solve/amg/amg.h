@@ -43,24 +43,26 @@ typedef struct mbi_amg_csr {
 /* A level of the hierarchy while it is set up. `block` rows of A are a node: row i belongs to
  * node i / block. The number of rows is a multiple of `block`. */
 typedef struct mbi_amg_level {
-  mbi_amg_csr a;      /* rows x rows */
-  int borrowed;       /* 1: the arrays of `a` belong to somebody else */
-  int block;          /* rows of a node */
-  mbi_amg_csr strong; /* nodes x nodes: the strong neighbours of each node, itself not among
-                       * them; values: NULL. Released once there are aggregates */
-  mbi_amg_csr kept;   /* as `strong`: the neighbours that A_F keeps */
-  int32_t *strongest; /* of each node: its first neighbour of the largest magnitude, or -1.
-                       * Released once there are aggregates */
-  int32_t *aggregate; /* of each node; -1: isolated, it has no neighbour */
-  int32_t aggregates; /* number of them: nodes of the next level */
-  int vectors;        /* near-null-space vectors k: rows of a node of the next level */
-  double *modes;      /* the near-null-space: rows x k, row by row */
+  mbi_amg_csr a;       /* rows x rows */
+  int borrowed;        /* 1: the arrays of `a` belong to somebody else */
+  int block;           /* rows of a node */
+  mbi_amg_csr strong;  /* nodes x nodes: the strong neighbours of each node, itself not among
+                        * them; values: NULL. Released once there are aggregates */
+  unsigned char *kept; /* a bit for each entry of A: whether A_F keeps it. Those of the own node
+                        * are kept. A row begins a byte: mbi_amg_kept */
+  int32_t *strongest;  /* of each node: its first neighbour of the largest magnitude, or -1.
+                        * Released once there are aggregates */
+  int32_t *aggregate;  /* of each node; -1: isolated, it has no neighbour */
+  int32_t aggregates;  /* number of them: nodes of the next level */
+  int vectors;         /* near-null-space vectors k: rows of a node of the next level */
+  double *modes;       /* the near-null-space: rows x k, row by row */
   double *t;       /* the tentative prolongation: rows x k, row by row. Row i has its entries in
                     * the columns aggregate[i / block] * k + 0, ..., k - 1; zeros if isolated */
   int plain;       /* 1: P = T, because A P would fill up */
   double *inverse; /* D^-1, the inverse diagonal of A; 0 where the diagonal is 0 */
   double lambda;   /* an upper bound or estimate of the largest eigenvalue of D^-1 A */
   mbi_amg_csr p, r; /* rows x aggregates * k, and its transpose */
+  mbi_amg_csr ap;   /* the structure of A P, whose columns do not ascend */
 } mbi_amg_level;
 
 /* A CSR that tasks build row by row: solve/amg/rows.c. */
@@ -130,6 +132,8 @@ MBI_INTERNAL void mbi_amg_sort(int32_t *columns, int64_t length);
 MBI_INTERNAL merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
                                         int flags, mbi_amg_csr *csr);
 /* solve/amg/strength.c */
+/* Returns the bits of a row in level->kept, from the lowest one of the first byte on. */
+MBI_INTERNAL unsigned char *mbi_amg_kept(const mbi_amg_level *level, int64_t row);
 /* Sets level->strong, level->kept and level->strongest. The magnitude of a block is its
  * Frobenius norm. */
 MBI_INTERNAL merbit_status mbi_amg_strength(merbit_context *context, double theta,
@@ -159,17 +163,17 @@ MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_
 MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/smooth.c */
 /* Sets level->p to T if level->plain is 1, else to (I - omega / lambda D_F^-1 A_F) T. A_F is A
- * without the entries between nodes that are neither in level->kept nor equal, which are
- * added to the diagonal block. D_F is its diagonal, or MBI_AMG_LEAST_DIAGONAL of A's if that is
- * more. Sets level->plain to 1 itself if there are more products a_ij p_jk than MBI_AMG_DENSE
- * nnz(A) vectors. */
+ * without the entries that level->kept leaves out, which are added to the diagonal block. D_F
+ * is its diagonal, or MBI_AMG_LEAST_DIAGONAL of A's if that is more. Sets level->plain to 1
+ * itself if there are more products a_ij p_jk than MBI_AMG_DENSE nnz(A) vectors. */
 MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level);
 /* Sets level->r to the transpose of level->p. This function, the last and the next set values
  * alone if there is the structure. */
 MBI_INTERNAL merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/multiply.c */
-/* Sets *coarse = R A P of a level. Sums run in the order of R's row, then of the row of R A. */
-MBI_INTERNAL merbit_status mbi_amg_galerkin(merbit_context *context, const mbi_amg_level *level,
+/* Sets *coarse = R (A P) of a level, and level->ap. Sums run in the order of A's rows and of
+ * R's. */
+MBI_INTERNAL merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *level,
                                             mbi_amg_csr *coarse);
 /* solve/amg/hierarchy.c */
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,

@@ -127,7 +127,8 @@ static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, u
   return used;
 }
 
-/* Stores inverse diagonals and weights of all levels. The CUDA context must be current. */
+/* Stores inverse diagonals and weights of all levels, and releases the inverse diagonals that
+ * the host made. The CUDA context must be current. */
 static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
   double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS];
   int l;
@@ -140,6 +141,8 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
                                                    mbi_device_address(amg->grids[l].inverse))
                              : mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows,
                                                amg->grids[l].inverse));
+    mbi_release(p->context, amg->levels[l].inverse);
+    amg->levels[l].inverse = NULL;
   }
   if (p->side != MERBIT_SIDE_CUDA) {
     memcpy(amg->scalars, scalars, (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);

@@ -9,10 +9,11 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
     mbi_amg_csr_release(context, &level->a);
   }
   mbi_amg_csr_release(context, &level->strong);
-  mbi_amg_csr_release(context, &level->kept);
+  mbi_release(context, level->kept);
   mbi_release(context, level->strongest);
   mbi_amg_csr_release(context, &level->p);
   mbi_amg_csr_release(context, &level->r);
+  mbi_amg_csr_release(context, &level->ap);
   mbi_release(context, level->aggregate);
   mbi_release(context, level->modes);
   mbi_release(context, level->t);

@@ -11,7 +11,8 @@
 
 typedef struct mbi_lambda {
   mbi_amg_level *level;
-  double *v, *u, *w, *parts; /* this Lanczos vector, the last, the next; sums of chunks */
+  double *v, *u, *w, *x, *parts; /* this Lanczos vector, the last, the next; D^-1/2 v; sums of
+                                  * chunks */
   double alpha, beta;
 } mbi_lambda;
 
@@ -63,17 +64,18 @@ static void mbi_lambda_start(void *argument, int chunk) {
   e->parts[chunk] = sum;
 }
 
-/* Multiplies v by 1 / beta. */
+/* Multiplies v by 1 / beta, and computes x. */
 static void mbi_lambda_scale(void *argument, int chunk) {
   mbi_lambda *e = (mbi_lambda *)argument;
   const int64_t end = mbi_lambda_end(e, chunk);
   int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
   for (; row < end; row++) {
     e->v[row] /= e->beta;
+    e->x[row] = sqrt(fabs(e->level->inverse[row])) * e->v[row];
   }
 }
 
-/* Computes w = D^-1/2 A D^-1/2 v - beta u, and v'w. */
+/* Computes w = D^-1/2 A x - beta u, and v'w. */
 static void mbi_lambda_multiply(void *argument, int chunk) {
   mbi_lambda *e = (mbi_lambda *)argument;
   const mbi_amg_csr *a = &e->level->a;
@@ -84,8 +86,7 @@ static void mbi_lambda_multiply(void *argument, int chunk) {
   for (; row < end; row++) {
     double sum = 0;
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-      const int32_t column = a->col_ind[k];
-      sum += a->values[k] * (sqrt(fabs(inverse[column])) * e->v[column]);
+      sum += a->values[k] * e->x[a->col_ind[k]];
     }
     e->w[row] = sqrt(fabs(inverse[row])) * sum - e->beta * e->u[row];
     dot += e->w[row] * e->v[row];
@@ -208,7 +209,7 @@ MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_lev
     return mbi_amg_fail_bound(context, i, rows);
   }
   if (level->lambda > MBI_LAMBDA_DOMINANT) {
-    const merbit_status status = mbi_allocate_array(context, 3 * rows, sizeof(double),
+    const merbit_status status = mbi_allocate_array(context, 4 * rows, sizeof(double),
                                                     "Lanczos vectors", (void **)&vectors);
     if (status != MERBIT_OK) {
       mbi_release(context, e.parts);
@@ -217,6 +218,7 @@ MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_lev
     e.v = vectors;
     e.u = vectors + rows;
     e.w = vectors + 2 * rows;
+    e.x = vectors + 3 * rows;
     level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
   }
   mbi_release(context, vectors);

@@ -129,7 +129,7 @@ static merbit_status mbi_amg_join(mbi_amg_build *build) {
   for (row = 0; row < to->rows; row++) {
     to->row_ptr[row + 1] += to->row_ptr[row];
   }
-  if (build->tasks == 1) { /* nothing to copy */
+  if (build->tasks == 1 && build->parts[0].room <= nnz + nnz / 8) { /* nothing to copy */
     to->col_ind = build->parts[0].col_ind;
     to->values = build->parts[0].values;
     build->parts[0].col_ind = NULL;

@@ -11,33 +11,27 @@ typedef struct mbi_smooth {
   double factor;
 } mbi_smooth;
 
-/* Sets values[c], c < count, to the row of P for A's row, where marks[g] is the place of
- * aggregate g. */
-static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *marks,
-                           int32_t start, double *values, int64_t count) {
+/* Sets the `count` values of P in A's row, whose columns are `col_ind`. sums[column] is
+ * scratch: 0 before and after. */
+static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_ind,
+                           double *values, int64_t count, double *sums) {
   const mbi_amg_level *level = s->level;
-  const mbi_amg_csr *a = &level->a, *kept = &level->kept;
+  const mbi_amg_csr *a = &level->a;
+  const unsigned char *kept = mbi_amg_kept(level, row);
   const int block = level->block, vectors = level->vectors;
-  const int64_t node = row / block, first = node * block;
+  const int64_t node = row / block, first = node * block, begin = a->row_ptr[row];
   const double *t = level->t;
-  int64_t next = kept->row_ptr[node], end = kept->row_ptr[node + 1], k, c;
-  double diagonal = 0;
-  for (c = 0; c < count; c++) {
-    values[c] = 0;
-  }
-  for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+  double diagonal = 0, *own = sums + (int64_t)level->aggregate[node] * vectors;
+  int64_t k, c;
+  for (k = begin; k < a->row_ptr[row + 1]; k++) {
     int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
-    double *to;
-    while (next < end && kept->col_ind[next] < other) {
-      next++;
-    }
-    if (other != node && (next == end || kept->col_ind[next] != other)) {
+    if (!(kept[(k - begin) / 8] >> (k - begin) % 8 & 1)) {
       column = first + (column - other * block); /* weak: it counts as one of the own block */
       other = node;
     }
     diagonal += column == row ? a->values[k] : 0;
     if (level->aggregate[other] >= 0) {
-      to = values + (int64_t)(marks[level->aggregate[other]] - start) * vectors;
+      double *to = sums + (int64_t)level->aggregate[other] * vectors;
       for (c = 0; c < vectors; c++) {
         to[c] += a->values[k] * t[column * vectors + c];
       }
@@ -49,44 +43,52 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *mark
   }
   diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
   for (c = 0; c < count; c++) {
-    values[c] *= diagonal;
+    sums[col_ind[c]] *= diagonal;
   }
   for (c = 0; c < vectors; c++) {
-    values[(int64_t)(marks[level->aggregate[node]] - start) * vectors + c] +=
-        t[row * vectors + c];
+    own[c] += t[row * vectors + c];
+  }
+  for (c = 0; c < count; c++) {
+    values[c] = sums[col_ind[c]];
+    sums[col_ind[c]] = 0;
   }
 }
 
-/* Writes the columns of a node's rows of P from the end of a part on, and marks the place of
- * each aggregate. Returns how many there are, or -1 if there is no memory. */
+/* Writes the columns of a node's rows of P from the end of a part on. marks[aggregate] is at
+ * least this place if the aggregate is there. Returns how many columns there are, or -1 if
+ * there is no memory. */
 static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node,
                                   int32_t *marks) {
   const mbi_amg_level *level = ((const mbi_smooth *)build->self)->level;
-  const mbi_amg_csr *kept = &level->kept;
-  const int vectors = level->vectors;
-  const int64_t room = (kept->row_ptr[node + 1] - kept->row_ptr[node] + 1) * vectors;
+  const mbi_amg_csr *a = &level->a;
+  const int vectors = level->vectors, block = level->block;
+  const int64_t end = (node + 1) * block;
+  int64_t room = (a->row_ptr[end] - a->row_ptr[node * block] + 1) * vectors, row, k;
   mbi_amg_part *part = &build->parts[task];
   const int32_t start = (int32_t)part->used;
   int32_t *col_ind, found = 0;
-  int64_t k;
   int c;
-  if (!mbi_amg_reserve(build, task, room * level->block)) {
+  if (!mbi_amg_reserve(build, task, room * block)) {
     return -1;
   }
   col_ind = part->col_ind + start;
   marks[level->aggregate[node]] = start;
   col_ind[found++] = level->aggregate[node];
-  for (k = kept->row_ptr[node]; !level->plain && k < kept->row_ptr[node + 1]; k++) {
-    const int32_t aggregate = level->aggregate[kept->col_ind[k]];
-    if (aggregate >= 0 && marks[aggregate] < start) {
-      marks[aggregate] = start;
-      col_ind[found++] = aggregate;
+  for (row = node * block; !level->plain && row < end; row++) {
+    const unsigned char *kept = mbi_amg_kept(level, row);
+    const int64_t begin = a->row_ptr[row];
+    for (k = begin; k < a->row_ptr[row + 1]; k++) {
+      const int32_t aggregate = level->aggregate[a->col_ind[k] / block];
+      if (aggregate >= 0 && marks[aggregate] < start &&
+          (kept[(k - begin) / 8] >> (k - begin) % 8 & 1)) {
+        marks[aggregate] = start;
+        col_ind[found++] = aggregate;
+      }
     }
   }
   mbi_amg_sort(col_ind, found);
   for (k = found - 1; k >= 0; k--) {
     const int32_t aggregate = col_ind[k];
-    marks[aggregate] = start + (int32_t)k;
     for (c = vectors - 1; c >= 0; c--) {
       col_ind[k * vectors + c] = aggregate * vectors + c;
     }
@@ -102,20 +104,20 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
   const mbi_amg_level *level = s->level;
   const mbi_amg_csr *to = build->to;
   const int block = level->block, vectors = level->vectors;
-  const int64_t last = mbi_amg_share(&level->kept, build->tasks, task + 1);
+  const int64_t last = mbi_amg_share(&level->a, build->tasks, task + 1) / block;
   mbi_amg_part *part = &build->parts[task];
-  int64_t node = mbi_amg_share(&level->kept, build->tasks, task), row;
+  double *sums = (double *)(void *)marks; /* of each column of P; the marks are behind them */
+  int64_t node = mbi_amg_share(&level->a, build->tasks, task) / block, row;
+  memset(sums, 0, (size_t)to->cols * sizeof *sums);
   for (; node < last; node++) {
     const int isolated = level->aggregate[node] < 0;
     const int64_t begin = node * block;
-    const int32_t start = build->known ? 0 : (int32_t)part->used;
-    int32_t found = 0, k;
+    const int64_t start = part->used;
+    int32_t found = 0;
     if (build->known) {
       found = to->row_ptr[begin + 1] - to->row_ptr[begin];
-      for (k = 0; k < found; k += vectors) {
-        marks[to->col_ind[to->row_ptr[begin] + k] / vectors] = k / vectors;
-      }
-    } else if (!isolated && (found = mbi_smooth_columns(build, task, node, marks)) < 0) {
+    } else if (!isolated &&
+               (found = mbi_smooth_columns(build, task, node, marks + 2 * to->cols)) < 0) {
       return;
     }
     for (row = begin; row < begin + block; row++) {
@@ -124,7 +126,9 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
       if (level->plain) {
         memcpy(values, level->t + row * vectors, (size_t)found * sizeof *values);
       } else if (!isolated) {
-        mbi_smooth_row(s, row, marks, start, values, found);
+        mbi_smooth_row(s, row,
+                       build->known ? to->col_ind + to->row_ptr[row] : part->col_ind + start,
+                       values, found, sums);
       }
       if (!build->known) {
         memcpy(part->col_ind + part->used, part->col_ind + start,
@@ -160,7 +164,8 @@ MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level
   s.build.self = &s;
   s.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
   s.build.valued = 1;
-  s.build.columns = level->aggregates;
+  s.build.columns = 2 * (int64_t)level->aggregates * level->vectors + level->aggregates;
+  s.build.columns += s.build.columns % 2; /* so that each task's sums are aligned */
   s.build.hint = 3 * level->a.rows * level->vectors;
   MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
                             (int64_t)level->aggregates * level->vectors));
@@ -173,18 +178,27 @@ MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level
                            (int64_t)level->aggregates * level->vectors);
 }
 
-/* Sets the values of a task's rows of R, each of which it finds in a row of P. */
-static void mbi_smooth_transpose_rows(mbi_amg_build *build, int task, int32_t *marks) {
+/* Copies the values of a task's rows of P to R. next[row] is the place of the next one in a row
+ * of R, which has the rows of P in their order. */
+static void mbi_smooth_turn(mbi_amg_build *build, int task, int32_t *next) {
   const mbi_amg_csr *p = (const mbi_amg_csr *)build->self, *r = build->to;
-  const int64_t last = mbi_amg_share(r, build->tasks, task + 1);
-  int64_t row = mbi_amg_share(r, build->tasks, task), k, j;
-  (void)marks;
-  for (; row < last; row++) {
-    for (k = r->row_ptr[row]; k < r->row_ptr[row + 1]; k++) {
-      for (j = p->row_ptr[r->col_ind[k]]; p->col_ind[j] != row; j++) {
+  const int64_t first = mbi_amg_share(p, build->tasks, task);
+  const int64_t last = p->row_ptr[mbi_amg_share(p, build->tasks, task + 1)];
+  int64_t row, k;
+  for (row = 0; row < r->rows; row++) {
+    int32_t low = r->row_ptr[row], high = first > 0 ? r->row_ptr[row + 1] : low;
+    while (low < high) {
+      const int32_t middle = low + (high - low) / 2;
+      if (r->col_ind[middle] < first) {
+        low = middle + 1;
+      } else {
+        high = middle;
       }
-      r->values[k] = p->values[j];
     }
+    next[row] = low;
+  }
+  for (k = p->row_ptr[first]; k < last; k++) {
+    r->values[next[p->col_ind[k]]++] = p->values[k];
   }
 }
 
@@ -197,9 +211,10 @@ MBI_INTERNAL merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_le
   memset(&build, 0, sizeof build);
   build.to = &level->r;
   build.what = "the restriction";
-  build.rows = mbi_smooth_transpose_rows;
+  build.rows = mbi_smooth_turn;
   build.self = &level->p;
   build.tasks = mbi_share_tasks(context, level->p.nnz);
   build.valued = 1;
+  build.columns = level->r.rows;
   return mbi_amg_build_run(context, &build, level->r.rows, level->r.cols);
 }

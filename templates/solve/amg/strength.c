@@ -8,29 +8,29 @@
 
 typedef struct mbi_strength {
   mbi_amg_build build;
-  const mbi_amg_csr *a;
-  int block, tasks;
+  mbi_amg_level *level;
+  const mbi_amg_csr *a; /* level->a, or the norms of its blocks: a row for each node */
+  int tasks;
   double theta;
-  int both;           /* 1: an entry is compared with the larger of two rows' largest ones */
-  double *most;       /* per row: its largest off-diagonal magnitude */
-  int32_t *strongest; /* per row: the first column of it, or -1 */
+  double *most; /* per row: its largest off-diagonal magnitude */
 } mbi_strength;
 
 /* Appends the Frobenius norms of the blocks of a task's nodes, by rows of nodes. */
 static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
   const mbi_strength *s = (const mbi_strength *)build->self;
   const mbi_amg_csr *a = s->a;
+  const int block = s->level->block;
   const int64_t last = mbi_share(build->to->rows, build->tasks, task + 1);
   mbi_amg_part *part = &build->parts[task];
   int64_t node = mbi_share(build->to->rows, build->tasks, task), k;
   for (; node < last; node++) {
-    const int64_t from = a->row_ptr[node * s->block], to = a->row_ptr[(node + 1) * s->block];
+    const int64_t from = a->row_ptr[node * block], to = a->row_ptr[(node + 1) * block];
     const int64_t start = part->used;
     if (!mbi_amg_reserve(build, task, to - from)) {
       return;
     }
     for (k = from; k < to; k++) {
-      const int32_t column = a->col_ind[k] / s->block;
+      const int32_t column = a->col_ind[k] / block;
       if (marks[column] < start) {
         marks[column] = (int32_t)part->used;
         part->col_ind[part->used] = column;
@@ -52,25 +52,52 @@ static void mbi_strength_most(void *argument, int task) {
   int64_t row = mbi_amg_share(a, s->tasks, task), k;
   for (; row < last; row++) {
     double most = 0;
-    s->strongest[row] = -1;
+    s->level->strongest[row] = -1;
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
       const double size = fabs(a->values[k]);
       if (size > most && a->col_ind[k] != row) {
         most = size;
-        s->strongest[row] = a->col_ind[k];
+        s->level->strongest[row] = a->col_ind[k];
       }
     }
     s->most[row] = most;
   }
 }
 
+MBI_INTERNAL unsigned char *mbi_amg_kept(const mbi_amg_level *level, int64_t row) {
+  return level->kept + level->a.row_ptr[row] / 8 + row;
+}
+
+/* Sets the bits of the rows of a node whose largest off-diagonal magnitude is `most`.
+ * marks[column] is the place of a block in the row of nodes. */
+static void mbi_strength_keep(const mbi_strength *s, int64_t node, double most,
+                              const int32_t *marks) {
+  const mbi_amg_csr *a = &s->level->a;
+  const int block = s->level->block;
+  int64_t row, k;
+  for (row = node * block; row < (node + 1) * block; row++) {
+    const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1];
+    unsigned char *kept = mbi_amg_kept(s->level, row);
+    for (k = begin; k < end; kept++) {
+      unsigned bits = 0;
+      int i;
+      for (i = 0; i < 8 && k < end; i++, k++) {
+        const int64_t other = block == 1 ? a->col_ind[k] : a->col_ind[k] / block;
+        const double size = fabs(s->a->values[block == 1 ? k : marks[other]]);
+        bits |= (unsigned)(other == node || size > MBI_AMG_FILTER * most) << i;
+      }
+      *kept = (unsigned char)bits;
+    }
+  }
+}
+
+/* Appends the strong neighbours of a task's nodes, and sets the bits of what is kept. */
 static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
   const mbi_strength *s = (const mbi_strength *)build->self;
   const mbi_amg_csr *a = s->a;
   const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
   mbi_amg_part *part = &build->parts[task];
   int64_t row = mbi_amg_share(a, build->tasks, task), k;
-  (void)marks;
   for (; row < last; row++) {
     const int64_t start = part->used;
     const double most = s->most[row];
@@ -79,50 +106,44 @@ static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
     }
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
       const int32_t column = a->col_ind[k];
-      const double other = s->both ? s->most[column] : 0;
+      const double other = s->most[column];
       if (column != row && fabs(a->values[k]) > s->theta * (other > most ? other : most)) {
         part->col_ind[part->used++] = column;
       }
+      if (build->columns > 0) {
+        marks[column] = (int32_t)k;
+      }
     }
-    if (s->block > 1) { /* the rows of a node may differ, and its blocks come in any order */
+    if (build->columns > 0) { /* the blocks of a node come in any order */
       mbi_amg_sort(part->col_ind + start, part->used - start);
     }
+    mbi_strength_keep(s, row, most, marks);
     build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
   }
 }
 
-/* Sets *to to the neighbours of the rows of s->a, which are nodes, that s->theta and s->both
- * choose. */
-static merbit_status mbi_strength_choose(merbit_context *context, mbi_strength *s, double theta,
-                                         int both, mbi_amg_csr *to) {
-  s->theta = theta;
-  s->both = both;
-  memset(&s->build, 0, sizeof s->build);
-  s->build.to = to;
-  s->build.what = "the strong neighbours";
-  s->build.rows = mbi_strength_rows;
-  s->build.self = s;
-  s->build.tasks = s->tasks;
-  s->build.hint = s->a->nnz;
-  return mbi_amg_build_run(context, &s->build, s->a->rows, s->a->cols);
-}
-
 /* Sets the results of mbi_amg_strength for the rows of s->a, which are nodes. */
 static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
-                                          double theta, mbi_amg_level *level) {
+                                          mbi_amg_level *level) {
   const mbi_amg_csr *a = s->a;
   merbit_status status;
   s->tasks = mbi_share_tasks(context, a->nnz + a->rows);
+  MBI_TRY(mbi_allocate_array(context, level->a.nnz / 8 + level->a.rows + 1, 1,
+                             "the entries that are kept", (void **)&level->kept));
   MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *level->strongest,
                              "the strongest neighbours", (void **)&level->strongest));
   MBI_TRY(mbi_allocate_array(context, a->rows, sizeof *s->most, "the largest entries of rows",
                              (void **)&s->most));
-  s->strongest = level->strongest;
   mbi_parallel(context, s->tasks, mbi_strength_most, s);
-  status = mbi_strength_choose(context, s, theta, 1, &level->strong);
-  if (status == MERBIT_OK) {
-    status = mbi_strength_choose(context, s, MBI_AMG_FILTER, 0, &level->kept);
-  }
+  memset(&s->build, 0, sizeof s->build);
+  s->build.to = &level->strong;
+  s->build.what = "the strong neighbours";
+  s->build.rows = mbi_strength_rows;
+  s->build.self = s;
+  s->build.tasks = s->tasks;
+  s->build.columns = level->block > 1 ? a->cols : 0;
+  s->build.hint = a->nnz;
+  status = mbi_amg_build_run(context, &s->build, a->rows, a->cols);
   mbi_release(context, s->most);
   return status;
 }
@@ -135,10 +156,11 @@ MBI_INTERNAL merbit_status mbi_amg_strength(merbit_context *context, double thet
   mbi_strength s;
   merbit_status status;
   memset(&s, 0, sizeof s);
+  s.level = level;
   s.a = a;
-  s.block = block;
+  s.theta = theta;
   if (block == 1) {
-    return mbi_strength_of_rows(context, &s, theta, level);
+    return mbi_strength_of_rows(context, &s, level);
   }
   memset(&nodes, 0, sizeof nodes);
   s.build.to = &nodes;
@@ -151,7 +173,7 @@ MBI_INTERNAL merbit_status mbi_amg_strength(merbit_context *context, double thet
   s.build.hint = a->nnz / block;
   MBI_TRY(mbi_amg_build_run(context, &s.build, a->rows / block, a->cols / block));
   s.a = &nodes;
-  status = mbi_strength_of_rows(context, &s, theta, level);
+  status = mbi_strength_of_rows(context, &s, level);
   mbi_amg_csr_release(context, &nodes);
   return status;
 }

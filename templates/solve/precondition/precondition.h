@@ -44,6 +44,7 @@ struct merbit_preconditioner {
   int64_t n;
   const merbit_view *around; /* while `create` and `update` of the one inside of `single` or
                               * `singular` run: the matrix before it was rounded. Else NULL */
+  int copied;            /* 1: the values of `view`, if in host memory, are no longer read */
   merbit_solver *engine; /* a solver without iterations: vectors, steps, products; or NULL */
   struct merbit_preconditioner *inner; /* `single` and `singular`: the one that is wrapped */
   void *state;                         /* the kind's */

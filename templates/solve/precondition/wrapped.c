@@ -33,13 +33,24 @@ static merbit_status mbi_wrapped_made(merbit_preconditioner *p, merbit_status st
   return mbi_fail(p->context, status, "in f32, for preconditioner_desc.single: %s", sentence);
 }
 
+/* Releases the rounded values if the preconditioner inside has copied them. */
+static void mbi_wrapped_drop(merbit_preconditioner *p) {
+  if (p->inner != NULL && p->inner->copied) {
+    mbi_release(p->context, p->engine->single_values);
+    p->engine->single_values = NULL;
+  }
+}
+
 static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_view *a) {
   merbit_preconditioner_desc desc = p->desc;
   merbit_view inside;
+  merbit_status status;
   p->engine->v.from = p->desc.singular != 0;
   p->engine->v.to = mbi_wrapped_single(p);
   MBI_TRY(mbi_wrapped_view(p, a, &inside));
-  return mbi_wrapped_made(p, mbi_precondition_create(p->context, &inside, &desc, a, &p->inner));
+  status = mbi_precondition_create(p->context, &inside, &desc, a, &p->inner);
+  mbi_wrapped_drop(p);
+  return mbi_wrapped_made(p, status);
 }
 
 static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_view *a) {
@@ -49,6 +60,7 @@ static merbit_status mbi_wrapped_update(merbit_preconditioner *p, const merbit_v
   p->inner->around = a;
   status = mbi_precondition_renew(p->inner, &inside);
   p->inner->around = NULL;
+  mbi_wrapped_drop(p);
   return mbi_wrapped_made(p, status);
 }
 

@@ -52,6 +52,12 @@ MBI_NOINLINE MBI_INTERNAL merbit_status mbi_plan_program(merbit_plan *plan, cons
 
 /* ---- Launches and values ----------------------------------------------------------------- */
 
+/* Returns whether the plan of a matrix in host memory has copied the values, so that it no
+ * longer reads the array that it was made of, nor one that an update gave it. */
+MBI_INTERNAL int mbi_plan_copies_values(const merbit_plan *plan) {
+  return plan->side == MERBIT_SIDE_CUDA || plan->sorted.shares != NULL;
+}
+
 /* Returns whether products start only when all earlier work is done. Then they can read x as
  * data that nobody writes, from which most methods gain more than from a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {

@@ -116,6 +116,7 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_copies_values(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_view_swap(merbit_view *coo);

@@ -160,7 +160,9 @@ static merbit_status mbi_stored_on_cuda(merbit_plan *plan, const mbi_new_values 
 /* Stores new values, in host memory, for a plan on the CPU. */
 static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *given) {
   const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
-  if (given->values != plan->values) { /* an earlier stage may have stored them already */
+  if (mbi_plan_copies_values(plan)) {
+    plan->values = given->values;             /* for `refresh`, which alone reads them */
+  } else if (given->values != plan->values) { /* an earlier stage may have stored them */
     if (plan->own_values == NULL) {
       MBI_TRY(mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
                                  &plan->own_values));

@@ -135,6 +135,12 @@ TEST_UNUSED static double bed_at(const mbi_amg_csr *csr, int64_t row, int64_t co
   return 0;
 }
 
+/* Whether A_F keeps entry k of A, which is in `row`. */
+TEST_UNUSED static int bed_kept(const mbi_amg_level *level, int64_t row, int64_t k) {
+  k -= level->a.row_ptr[row];
+  return mbi_amg_kept(level, row)[k / 8] >> k % 8 & 1;
+}
+
 /* A dense copy in long double, row by row; magnitudes with `sizes` 1. */
 TEST_UNUSED static long double *bed_dense(const mbi_amg_csr *csr, int sizes) {
   long double *dense =
@@ -214,11 +220,12 @@ TEST_UNUSED static void bed_level(merbit_context *context, mbi_amg_csr a, int bl
 /* Releases what mbi_amg_coarsen makes of a level. */
 TEST_UNUSED static void bed_again(merbit_context *context, mbi_amg_level *level) {
   mbi_amg_csr_release(context, &level->strong);
-  mbi_amg_csr_release(context, &level->kept);
+  mbi_release(context, level->kept);
   mbi_release(context, level->strongest);
   mbi_release(context, level->aggregate);
   mbi_release(context, level->inverse);
   level->strongest = level->aggregate = NULL;
+  level->kept = NULL;
   level->inverse = NULL;
 }
 #endif

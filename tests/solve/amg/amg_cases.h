@@ -321,7 +321,7 @@ static void test_condition(void **state) {
   int i;
   (void)state;
   for (i = 0; i < 2; i++) {
-    const bed_grid g = {40, 1, 0, 1, 10, 1e-8, 0.5};
+    const bed_grid g = {40, 1, 0, 1, 10, 2e-8, 0.5};
     mbi_amg_csr scalar = bed_laplacian(context, &g), blocks = bed_blocks(context, &scalar);
     const mbi_amg_csr *a = i == 0 ? &scalar : &blocks;
     merbit_solver_result wanted, r;
@@ -331,7 +331,7 @@ static void test_condition(void **state) {
     assert_int_equal(wanted.stop, MERBIT_STOP_CONVERGED);
     desc.single = 1;
     r = amg_solve(a, &desc, MERBIT_F64);
-    if (r.stop != MERBIT_STOP_CONVERGED || r.iterations > wanted.iterations + 1) {
+    if (r.stop != MERBIT_STOP_CONVERGED || r.iterations > wanted.iterations + 2) {
       fail_msg("system %d: %d iterations, in f64 %d: %s", i, r.iterations, wanted.iterations,
                r.description);
     }

@@ -235,6 +235,48 @@ static void test_vectors(void **state) {
   mbi_amg_csr_release(context, &a);
 }
 
+/* Neither D^-1 in f64 nor values that plans have copied are kept, and an update keeps no more
+ * memory. */
+static void test_memory(void **state) {
+  mbi_amg_csr a = bed_poisson(context, 40, 0);
+  int single, update, l, k;
+  (void)state;
+  for (single = 0; single < 2; single++) {
+    merbit_preconditioner_desc desc = amg_desc();
+    merbit_preconditioner *p, *inner;
+    merbit_preconditioner_info before, after;
+    desc.single = single;
+    p = amg_make(&a, &desc);
+    inner = single ? p->inner : p;
+    (void)merbit_preconditioner_get_info(p, &before);
+    for (update = 0; update < 2; update++) {
+      const mbi_amg *amg = (const mbi_amg *)inner->state;
+      int copied = 0;
+      for (l = 0; l + 1 < amg->count; l++) {
+        const mbi_amg_level *level = &amg->levels[l];
+        const mbi_amg_grid *g = &amg->grids[l];
+        const double *const values[] = {level->a.values, level->p.values, level->r.values};
+        assert_null(level->inverse);
+        assert_null(level->ap.values);
+        for (k = 0; k < 3; k++) {
+          const int copies = mbi_plan_copies_values(g->plans[k]);
+          copied += copies;
+          assert_int_equal(values[k] != NULL, !copies && !single && l + k > 0);
+          assert_int_equal(g->single[k] != NULL, !copies && single && l + k > 0);
+        }
+      }
+      assert_true(copied > 2);
+      assert_true(!single || p->engine->single_values == NULL);
+      assert_int_equal(merbit_preconditioner_update_values(p, a.values, MERBIT_MEMORY_HOST),
+                       MERBIT_OK);
+    }
+    (void)merbit_preconditioner_get_info(p, &after);
+    assert_int_equal(after.host_bytes, before.host_bytes);
+    merbit_preconditioner_destroy(p);
+  }
+  mbi_amg_csr_release(context, &a);
+}
+
 /* Each allocation fails, once: a clean answer, and nothing leaks. */
 static void test_allocations(void **state) {
   const bed_grid g = {24, 1, 1, 1, 1, 0, 1};
@@ -288,6 +330,7 @@ int main(void) {
       cmocka_unit_test(test_tiny),
       cmocka_unit_test(test_arrow),
       cmocka_unit_test(test_vectors),
+      cmocka_unit_test(test_memory),
       cmocka_unit_test(test_allocations),
   };
   int failed;

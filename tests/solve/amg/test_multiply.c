@@ -39,7 +39,7 @@ static void compare(const mbi_amg_csr *found, const long double *expected,
 }
 
 /* Checks the product, and that it is the same, bit for bit, if its structure is known. */
-static void check(merbit_context *context, const mbi_amg_level *level) {
+static void check(merbit_context *context, mbi_amg_level *level) {
   const mbi_amg_csr *const m[3] = {&level->r, &level->a, &level->p};
   long double *products[2];
   mbi_amg_csr c, again;

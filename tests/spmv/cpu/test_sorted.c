@@ -193,6 +193,7 @@ static void new_values(void **state) {
     c.m = m;
     products_once(&c, 0.5, -1, multiply, plan);
     assert_int_equal(plan->sorted.values != NULL, turn > 0);
+    assert_null(plan->own_values);
   }
   merbit_plan_destroy(plan);
   products_case_free(&c);
