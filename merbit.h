@@ -32049,6 +32049,7 @@ typedef struct mbi_amg_build {
 	void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
 	void *self;
 	int tasks, valued;
+	int group;
 	int known;
 	int64_t columns, hint;
 	int32_t *marks;
@@ -32123,7 +32124,8 @@ static int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries) {
 	part->room = room > part->room + part->room / 2 ? room : part->room + part->room / 2;
 	part->failed = part->room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
 	if (part->failed == MBI_AMG_TOO_MANY) { return 0; }
-	col_ind = (int32_t *)mbi_allocate(build->context, (size_t)part->room * sizeof *col_ind);
+	col_ind = (int32_t *)mbi_allocate(build->context,
+			(size_t)(part->room / build->group + 1) * sizeof *col_ind);
 	if (build->valued) {
 		values = (double *)mbi_allocate(build->context, (size_t)part->room * sizeof *values);
 	}
@@ -32134,7 +32136,7 @@ static int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries) {
 	}
 	part->failed = 0;
 	if (part->used > 0) {
-		memcpy(col_ind, part->col_ind, (size_t)part->used * sizeof *col_ind);
+		memcpy(col_ind, part->col_ind, (size_t)(part->used / build->group) * sizeof *col_ind);
 		if (build->valued) { memcpy(values, part->values, (size_t)part->used * sizeof *values); }
 	}
 	mbi_release(build->context, part->col_ind);
@@ -32148,8 +32150,8 @@ static void mbi_amg_join_task(void *argument, int task) {
 	const mbi_amg_build *build = (const mbi_amg_build *)argument;
 	const mbi_amg_part *part = &build->parts[task];
 	if (part->used > 0) {
-		memcpy(build->to->col_ind + part->first, part->col_ind,
-				(size_t)part->used * sizeof *part->col_ind);
+		memcpy(build->to->col_ind + part->first / build->group, part->col_ind,
+				(size_t)(part->used / build->group) * sizeof *part->col_ind);
 		if (build->valued) {
 			memcpy(build->to->values + part->first, part->values,
 					(size_t)part->used * sizeof *part->values);
@@ -32192,8 +32194,8 @@ static merbit_status mbi_amg_join(mbi_amg_build *build) {
 		build->parts[0].values = NULL;
 		return MERBIT_OK;
 	}
-	MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->col_ind, build->what,
-			(void **)&to->col_ind));
+	MBI_TRY(mbi_allocate_array(build->context, nnz / build->group, sizeof *to->col_ind,
+			build->what, (void **)&to->col_ind));
 	if (build->valued) {
 		MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->values, build->what,
 				(void **)&to->values));
@@ -32218,6 +32220,7 @@ static merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *b
 	int task;
 	build->context = context;
 	build->known = build->to->row_ptr != NULL;
+	build->group += build->group == 0;
 	memset(build->parts, 0, sizeof build->parts);
 	build->to->rows = rows;
 	build->to->cols = cols;
@@ -33120,92 +33123,121 @@ static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *l
 typedef struct mbi_product {
 	mbi_amg_build build;
 	const mbi_amg_csr *a, *b;
-	int sorted;
+	int group;
+	int last;
 } mbi_product;
 
-static void mbi_product_values(const mbi_product *m, int task, void *scratch) {
+static void mbi_product_values(const mbi_product *m, int task, int group, double *sums) {
 	const mbi_amg_csr *a = m->a, *b = m->b, *c = m->build.to;
+	const int step = m->last ? 1 : group;
 	const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
 	int64_t row = mbi_amg_share(a, m->build.tasks, task), k, j;
-	double *sums = (double *)scratch;
+	const int32_t *column;
+	int i;
 	memset(sums, 0, (size_t)b->cols * sizeof *sums);
 	for (; row < last; row++) {
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+			const int32_t begin = b->row_ptr[a->col_ind[k]], end = b->row_ptr[a->col_ind[k] + 1];
 			const double value = a->values[k];
-			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
-				sums[b->col_ind[j]] += value * b->values[j];
+			column = b->col_ind + (m->last ? begin / group : begin);
+			for (j = begin; j < end; j += group, column += step) {
+				for (i = 0; i < group; i++) { sums[*column + i] += value * b->values[j + i]; }
 			}
 		}
-		for (k = c->row_ptr[row]; k < c->row_ptr[row + 1]; k++) {
-			c->values[k] = sums[c->col_ind[k]];
-			sums[c->col_ind[k]] = 0;
+		column = c->col_ind + (m->last ? c->row_ptr[row] : c->row_ptr[row] / group);
+		for (k = c->row_ptr[row]; k < c->row_ptr[row + 1]; k += group) {
+			for (i = 0; i < group; i++) {
+				c->values[k + i] = sums[*column + i];
+				sums[*column + i] = 0;
+			}
+			column += m->last ? group : 1;
 		}
 	}
 }
 
-static void mbi_product_sort(mbi_amg_part *part, int64_t begin, const int32_t *marks) {
-	const int64_t length = part->used - begin;
-	int32_t *const col_ind = part->col_ind + begin;
+static void mbi_product_sort(mbi_amg_part *part, int64_t length, int group, int32_t *col_ind,
+		const int32_t *marks) {
 	double *const values = part->values;
-	int64_t k;
-	mbi_amg_sort(col_ind, length);
-	for (k = 0; k < length; k++) { values[part->used + k] = values[marks[col_ind[k]]]; }
-	memcpy(values + begin, values + part->used, (size_t)length * sizeof *values);
+	int64_t k = length / group;
+	int i;
+	mbi_amg_sort(col_ind, k);
+	while (k-- > 0) {
+		const int32_t column = col_ind[k];
+		for (i = group - 1; i >= 0; i--) {
+			col_ind[k * group + i] = column + i;
+			values[part->used + k * group + i] = values[marks[column] + i];
+		}
+	}
+	memcpy(values + part->used - length, values + part->used, (size_t)length * sizeof *values);
 }
 
-static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
-	const mbi_product *m = (const mbi_product *)build->self;
+static void mbi_product_append(mbi_product *m, int task, int group, int32_t *marks) {
 	const mbi_amg_csr *a = m->a, *b = m->b;
-	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	const int step = m->last ? 1 : group;
+	const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
+	mbi_amg_build *build = &m->build;
 	mbi_amg_part *part = &build->parts[task];
-	int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
-	if (build->known) {
-		mbi_product_values(m, task, marks);
-		return;
-	}
+	int64_t row = mbi_amg_share(a, m->build.tasks, task), k, j;
+	int i;
 	for (; row < last; row++) {
 		const int64_t start = part->used;
 		int64_t room = 0, used = start;
-		int32_t *col_ind;
+		int32_t *col_ind, *next;
 		double *values;
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
 			room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
 		}
-		if (!mbi_amg_reserve(build, task, (room < b->cols ? room : b->cols) * (1 + m->sorted))) {
+		if (!mbi_amg_reserve(build, task, (room < b->cols ? room : b->cols) * (1 + m->last))) {
 			return;
 		}
-		col_ind = part->col_ind;
+		next = col_ind = part->col_ind + (m->last ? start : start / group);
 		values = part->values;
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+			const int32_t begin = b->row_ptr[a->col_ind[k]], end = b->row_ptr[a->col_ind[k] + 1];
+			const int32_t *column = b->col_ind + (m->last ? begin / group : begin);
 			const double value = a->values[k];
-			for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
-				const int32_t column = b->col_ind[j], at = marks[column];
+			for (j = begin; j < end; j += group, column += step) {
+				const int32_t at = marks[*column];
 				if (at < start) {
-					marks[column] = (int32_t)used;
-					col_ind[used] = column;
-					values[used++] = 0 + value * b->values[j];
-				} else { values[at] += value * b->values[j]; }
+					marks[*column] = (int32_t)used;
+					*next++ = *column;
+					for (i = 0; i < group; i++) { values[used++] = 0 + value * b->values[j + i]; }
+				} else {
+					for (i = 0; i < group; i++) { values[at + i] += value * b->values[j + i]; }
+				}
 			}
 		}
 		part->used = used;
-		if (m->sorted) { mbi_product_sort(part, start, marks); }
+		if (m->last) { mbi_product_sort(part, used - start, group, col_ind, marks); }
 		build->to->row_ptr[row + 1] = (int32_t)(used - start);
 	}
 }
 
+static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	mbi_product *m = (mbi_product *)build->self;
+	double *sums = (double *)(void *)marks;
+	if (build->known && m->group == 1) {
+		mbi_product_values(m, task, 1, sums);
+	} else if (build->known) {
+		mbi_product_values(m, task, m->group, sums);
+	} else if (m->group == 1) {
+		mbi_product_append(m, task, 1, marks);
+	} else { mbi_product_append(m, task, m->group, marks); }
+}
+
 static merbit_status mbi_amg_product(merbit_context *context, const mbi_amg_csr *a,
-		const mbi_amg_csr *b, int sorted, int64_t hint, mbi_amg_csr *c) {
+		const mbi_amg_csr *b, int group, int last, int64_t hint, mbi_amg_csr *c) {
 	mbi_product m;
 	memset(&m, 0, sizeof m);
 	m.a = a;
 	m.b = b;
-	m.sorted = sorted;
+	m.group = group;
+	m.last = last;
 	m.build.to = c;
 	m.build.what = "the matrix";
 	m.build.rows = mbi_product_rows;
 	m.build.self = &m;
+	m.build.group = last ? 1 : group;
 	m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
 	m.build.valued = 1;
 	m.build.columns = 2 * b->cols;
@@ -33217,9 +33249,10 @@ static merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *le
 		mbi_amg_csr *coarse) {
 	mbi_amg_csr *ap = &level->ap;
 	const int64_t nnz = level->a.nnz;
-	merbit_status status = mbi_amg_product(context, &level->a, &level->p, 0, nnz + nnz / 4, ap);
+	merbit_status status = mbi_amg_product(context, &level->a, &level->p, level->vectors, 0,
+			(nnz + nnz / 4) * level->vectors, ap);
 	if (status == MERBIT_OK) {
-		status = mbi_amg_product(context, &level->r, ap, 1, nnz / 2, coarse);
+		status = mbi_amg_product(context, &level->r, ap, level->vectors, 1, nnz / 2, coarse);
 	}
 	mbi_release(context, ap->values);
 	ap->values = NULL;

@@ -103,7 +103,9 @@ static void expect_level(const mbi_amg_gpu_level &there, const mbi_amg_level &le
   const int32_t *links = amg_at<int32_t>(there.links);
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t k = level.a.row_ptr[i]; k < level.a.row_ptr[i + 1]; k++) {
-      const bool link = level.a.col_ind[k] != i && bed_kept(&level, i, k);
+      const int64_t bit = k - level.a.row_ptr[i];
+      const bool kept = mbi_amg_kept(&level, i)[bit / 8] >> bit % 8 & 1;
+      const bool link = level.a.col_ind[k] != i && kept;
       assert_int_equal(links[k], link ? level.a.col_ind[k] : ~level.a.col_ind[k]);
     }
   }

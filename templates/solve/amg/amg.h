@@ -62,7 +62,7 @@ typedef struct mbi_amg_level {
   double *inverse; /* D^-1, the inverse diagonal of A; 0 where the diagonal is 0 */
   double lambda;   /* an upper bound or estimate of the largest eigenvalue of D^-1 A */
   mbi_amg_csr p, r; /* rows x aggregates * k, and its transpose */
-  mbi_amg_csr ap;   /* the structure of A P, whose columns do not ascend */
+  mbi_amg_csr ap;   /* the structure of A P: solve/amg/multiply.c */
 } mbi_amg_level;
 
 /* A CSR that tasks build row by row: solve/amg/rows.c. */
@@ -83,6 +83,7 @@ typedef struct mbi_amg_build {
   void (*rows)(struct mbi_amg_build *build, int task, int32_t *marks);
   void *self; /* for `rows` */
   int tasks, valued;
+  int group;             /* entries for each element of col_ind; 0: 1 */
   int known;             /* 1: `to` has row_ptr and col_ind from the start, and lacks values */
   int64_t columns, hint; /* the expected number of entries */
   int32_t *marks;

@@ -4,112 +4,145 @@
 
 /* Multigrid: the next level's matrix R A P, as R times A P. Products are computed row by row
  * (Gustavson, ACM Trans. Math. Softw. 4, 1978): a row of A B is the sum of a_ik times row k of
- * B. */
+ * B. The columns of P, and so of all products, come in groups: the `vectors` of an aggregate. A
+ * P, whose columns do not ascend, has the first column of each group alone. */
 
 typedef struct mbi_product {
   mbi_amg_build build;
   const mbi_amg_csr *a, *b;
-  int sorted; /* 1: columns ascend; 0: they come in the order in which they are met */
+  int group; /* columns */
+  int last;  /* 0: A P, whose B has all columns; 1: R (A P) */
 } mbi_product;
 
-/* Sets the values of a task's rows, whose columns are known. `scratch` has 8 bytes for each
+/* Sets the values of a task's rows, whose columns are known. `sums` has an element for each
  * column. */
-static void mbi_product_values(const mbi_product *m, int task, void *scratch) {
+static void mbi_product_values(const mbi_product *m, int task, int group, double *sums) {
   const mbi_amg_csr *a = m->a, *b = m->b, *c = m->build.to;
+  const int step = m->last ? 1 : group; /* from group to group in the columns of B */
   const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
   int64_t row = mbi_amg_share(a, m->build.tasks, task), k, j;
-  double *sums = (double *)scratch;
+  const int32_t *column;
+  int i;
   memset(sums, 0, (size_t)b->cols * sizeof *sums);
   for (; row < last; row++) {
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-      const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+      const int32_t begin = b->row_ptr[a->col_ind[k]], end = b->row_ptr[a->col_ind[k] + 1];
       const double value = a->values[k];
-      for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
-        sums[b->col_ind[j]] += value * b->values[j];
+      column = b->col_ind + (m->last ? begin / group : begin);
+      for (j = begin; j < end; j += group, column += step) {
+        for (i = 0; i < group; i++) {
+          sums[*column + i] += value * b->values[j + i];
+        }
       }
     }
-    for (k = c->row_ptr[row]; k < c->row_ptr[row + 1]; k++) {
-      c->values[k] = sums[c->col_ind[k]];
-      sums[c->col_ind[k]] = 0;
+    column = c->col_ind + (m->last ? c->row_ptr[row] : c->row_ptr[row] / group);
+    for (k = c->row_ptr[row]; k < c->row_ptr[row + 1]; k += group) {
+      for (i = 0; i < group; i++) {
+        c->values[k + i] = sums[*column + i];
+        sums[*column + i] = 0;
+      }
+      column += m->last ? group : 1;
     }
   }
 }
 
-/* Sorts a row that begins at `begin` in a part with room for its values behind it.
- * marks[column] is the place of a column. */
-static void mbi_product_sort(mbi_amg_part *part, int64_t begin, const int32_t *marks) {
-  const int64_t length = part->used - begin;
-  int32_t *const col_ind = part->col_ind + begin;
+/* Sorts the last `length` entries of a part with room for their values behind it. col_ind has
+ * the first columns of their groups, and gets all. marks[column] is the place of a group. */
+static void mbi_product_sort(mbi_amg_part *part, int64_t length, int group, int32_t *col_ind,
+                             const int32_t *marks) {
   double *const values = part->values;
-  int64_t k;
-  mbi_amg_sort(col_ind, length);
-  for (k = 0; k < length; k++) {
-    values[part->used + k] = values[marks[col_ind[k]]];
+  int64_t k = length / group;
+  int i;
+  mbi_amg_sort(col_ind, k);
+  while (k-- > 0) {
+    const int32_t column = col_ind[k];
+    for (i = group - 1; i >= 0; i--) {
+      col_ind[k * group + i] = column + i;
+      values[part->used + k * group + i] = values[marks[column] + i];
+    }
   }
-  memcpy(values + begin, values + part->used, (size_t)length * sizeof *values);
+  memcpy(values + part->used - length, values + part->used, (size_t)length * sizeof *values);
 }
 
-/* Appends a task's rows to its part, or sets their values if their columns are known: the same
- * sums in the same order. */
-static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
-  const mbi_product *m = (const mbi_product *)build->self;
+/* Appends a task's rows to its part: the sums of mbi_product_values, in the same order. */
+static void mbi_product_append(mbi_product *m, int task, int group, int32_t *marks) {
   const mbi_amg_csr *a = m->a, *b = m->b;
-  const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+  const int step = m->last ? 1 : group;
+  const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
+  mbi_amg_build *build = &m->build;
   mbi_amg_part *part = &build->parts[task];
-  int64_t row = mbi_amg_share(a, build->tasks, task), k, j;
-  if (build->known) {
-    mbi_product_values(m, task, marks);
-    return;
-  }
+  int64_t row = mbi_amg_share(a, m->build.tasks, task), k, j;
+  int i;
   for (; row < last; row++) {
     const int64_t start = part->used;
     int64_t room = 0, used = start;
-    int32_t *col_ind;
+    int32_t *col_ind, *next;
     double *values;
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
       room += b->row_ptr[a->col_ind[k] + 1] - b->row_ptr[a->col_ind[k]];
     }
-    if (!mbi_amg_reserve(build, task, (room < b->cols ? room : b->cols) * (1 + m->sorted))) {
+    if (!mbi_amg_reserve(build, task, (room < b->cols ? room : b->cols) * (1 + m->last))) {
       return;
     }
-    col_ind = part->col_ind;
+    next = col_ind = part->col_ind + (m->last ? start : start / group);
     values = part->values;
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-      const int64_t end = b->row_ptr[a->col_ind[k] + 1];
+      const int32_t begin = b->row_ptr[a->col_ind[k]], end = b->row_ptr[a->col_ind[k] + 1];
+      const int32_t *column = b->col_ind + (m->last ? begin / group : begin);
       const double value = a->values[k];
-      for (j = b->row_ptr[a->col_ind[k]]; j < end; j++) {
-        const int32_t column = b->col_ind[j], at = marks[column];
+      for (j = begin; j < end; j += group, column += step) {
+        const int32_t at = marks[*column];
         if (at < start) { /* of an earlier row */
-          marks[column] = (int32_t)used;
-          col_ind[used] = column;
-          values[used++] = 0 + value * b->values[j];
+          marks[*column] = (int32_t)used;
+          *next++ = *column;
+          for (i = 0; i < group; i++) {
+            values[used++] = 0 + value * b->values[j + i];
+          }
         } else {
-          values[at] += value * b->values[j];
+          for (i = 0; i < group; i++) {
+            values[at + i] += value * b->values[j + i];
+          }
         }
       }
     }
     part->used = used;
-    if (m->sorted) {
-      mbi_product_sort(part, start, marks);
+    if (m->last) {
+      mbi_product_sort(part, used - start, group, col_ind, marks);
     }
     build->to->row_ptr[row + 1] = (int32_t)(used - start);
+  }
+}
+
+static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
+  mbi_product *m = (mbi_product *)build->self;
+  double *sums = (double *)(void *)marks;
+  if (build->known && m->group == 1) { /* code without the innermost loops */
+    mbi_product_values(m, task, 1, sums);
+  } else if (build->known) {
+    mbi_product_values(m, task, m->group, sums);
+  } else if (m->group == 1) {
+    mbi_product_append(m, task, 1, marks);
+  } else {
+    mbi_product_append(m, task, m->group, marks);
   }
 }
 
 /* Sets *c = A B, or its values alone if it has the structure. `hint` is the expected number of
  * entries. */
 static merbit_status mbi_amg_product(merbit_context *context, const mbi_amg_csr *a,
-                                     const mbi_amg_csr *b, int sorted, int64_t hint,
+                                     const mbi_amg_csr *b, int group, int last, int64_t hint,
                                      mbi_amg_csr *c) {
   mbi_product m;
   memset(&m, 0, sizeof m);
   m.a = a;
   m.b = b;
-  m.sorted = sorted;
+  m.group = group;
+  m.last = last;
   m.build.to = c;
   m.build.what = "the matrix";
   m.build.rows = mbi_product_rows;
   m.build.self = &m;
+  m.build.group = last ? 1 : group;
   m.build.tasks = mbi_share_tasks(context, a->rows + a->nnz);
   m.build.valued = 1;
   m.build.columns = 2 * b->cols;
@@ -121,9 +154,10 @@ MBI_INTERNAL merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_lev
                                             mbi_amg_csr *coarse) {
   mbi_amg_csr *ap = &level->ap;
   const int64_t nnz = level->a.nnz;
-  merbit_status status = mbi_amg_product(context, &level->a, &level->p, 0, nnz + nnz / 4, ap);
+  merbit_status status = mbi_amg_product(context, &level->a, &level->p, level->vectors, 0,
+                                         (nnz + nnz / 4) * level->vectors, ap);
   if (status == MERBIT_OK) {
-    status = mbi_amg_product(context, &level->r, ap, 1, nnz / 2, coarse);
+    status = mbi_amg_product(context, &level->r, ap, level->vectors, 1, nnz / 2, coarse);
   }
   mbi_release(context, ap->values);
   ap->values = NULL;

@@ -56,7 +56,8 @@ MBI_INTERNAL int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries
   if (part->failed == MBI_AMG_TOO_MANY) {
     return 0;
   }
-  col_ind = (int32_t *)mbi_allocate(build->context, (size_t)part->room * sizeof *col_ind);
+  col_ind = (int32_t *)mbi_allocate(build->context,
+                                    (size_t)(part->room / build->group + 1) * sizeof *col_ind);
   if (build->valued) {
     values = (double *)mbi_allocate(build->context, (size_t)part->room * sizeof *values);
   }
@@ -67,7 +68,7 @@ MBI_INTERNAL int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries
   }
   part->failed = 0;
   if (part->used > 0) {
-    memcpy(col_ind, part->col_ind, (size_t)part->used * sizeof *col_ind);
+    memcpy(col_ind, part->col_ind, (size_t)(part->used / build->group) * sizeof *col_ind);
     if (build->valued) {
       memcpy(values, part->values, (size_t)part->used * sizeof *values);
     }
@@ -83,8 +84,8 @@ static void mbi_amg_join_task(void *argument, int task) {
   const mbi_amg_build *build = (const mbi_amg_build *)argument;
   const mbi_amg_part *part = &build->parts[task];
   if (part->used > 0) {
-    memcpy(build->to->col_ind + part->first, part->col_ind,
-           (size_t)part->used * sizeof *part->col_ind);
+    memcpy(build->to->col_ind + part->first / build->group, part->col_ind,
+           (size_t)(part->used / build->group) * sizeof *part->col_ind);
     if (build->valued) {
       memcpy(build->to->values + part->first, part->values,
              (size_t)part->used * sizeof *part->values);
@@ -136,8 +137,8 @@ static merbit_status mbi_amg_join(mbi_amg_build *build) {
     build->parts[0].values = NULL;
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->col_ind, build->what,
-                             (void **)&to->col_ind));
+  MBI_TRY(mbi_allocate_array(build->context, nnz / build->group, sizeof *to->col_ind,
+                             build->what, (void **)&to->col_ind));
   if (build->valued) {
     MBI_TRY(mbi_allocate_array(build->context, nnz, sizeof *to->values, build->what,
                                (void **)&to->values));
@@ -167,6 +168,7 @@ MBI_INTERNAL merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_bu
   int task;
   build->context = context;
   build->known = build->to->row_ptr != NULL;
+  build->group += build->group == 0;
   memset(build->parts, 0, sizeof build->parts);
   build->to->rows = rows;
   build->to->cols = cols;

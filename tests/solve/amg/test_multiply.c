@@ -82,6 +82,7 @@ static void test_products(void **state) {
     const int *s = sizes[i];
     mbi_amg_level level;
     memset(&level, 0, sizeof level);
+    level.vectors = 1;
     level.r = random_csr(context, s[0], s[1], s[4], i);
     level.a = random_csr(context, s[1], s[2], s[5], i + 50);
     level.p = random_csr(context, s[2], s[3], s[6], i + 100);
