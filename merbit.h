@@ -32449,6 +32449,11 @@ typedef struct mbi_aggregate {
 	int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
+#define MBI_AGGREGATE_NODES(g, node, last) \
+	mbi_aggregate *g = (mbi_aggregate *)argument; \
+	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1); \
+	int64_t node = mbi_amg_share(g->strong, g->tasks, task)
+
 static uint64_t mbi_amg_hash(uint64_t number) {
 	uint64_t h = number + UINT64_C(0x9e3779b97f4a7c15);
 	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
@@ -32462,9 +32467,7 @@ static uint64_t mbi_aggregate_key(int round, int64_t node) {
 }
 
 static void mbi_aggregate_mix(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	MBI_AGGREGATE_NODES(g, node, last);
 	for (; node < last; node++) {
 		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
 			g->keys[node] = mbi_aggregate_key(g->round, node);
@@ -32483,9 +32486,7 @@ static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys,
 }
 
 static void mbi_aggregate_near(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	MBI_AGGREGATE_NODES(g, node, last);
 	for (; node < last; node++) {
 		if (g->around[node] != MBI_AMG_ROOT) {
 			g->around[node] = mbi_aggregate_most(g, g->keys, node);
@@ -32494,9 +32495,7 @@ static void mbi_aggregate_near(void *argument, int task) {
 }
 
 static void mbi_aggregate_decide(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	MBI_AGGREGATE_NODES(g, node, last);
 	g->open[task] = 0;
 	for (; node < last; node++) {
 		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
@@ -32509,9 +32508,7 @@ static void mbi_aggregate_decide(void *argument, int task) {
 }
 
 static void mbi_aggregate_free(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	MBI_AGGREGATE_NODES(g, node, last);
 	for (; node < last; node++) {
 		const int32_t *row_ptr = g->strong->row_ptr + node;
 		g->keys[node] = row_ptr[1] > row_ptr[0];
@@ -32520,18 +32517,14 @@ static void mbi_aggregate_free(void *argument, int task) {
 }
 
 static void mbi_aggregate_count(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	MBI_AGGREGATE_NODES(g, node, last);
 	int32_t count = 0;
 	for (; node < last; node++) { count += g->keys[node] == MBI_AMG_ROOT; }
 	g->roots[task + 1] = count;
 }
 
 static void mbi_aggregate_number(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	MBI_AGGREGATE_NODES(g, node, last);
 	int32_t next = g->roots[task];
 	for (; node < last; node++) {
 		if (g->keys[node] == MBI_AMG_ROOT) { g->aggregate[node] = next++; }
@@ -32539,9 +32532,8 @@ static void mbi_aggregate_number(void *argument, int task) {
 }
 
 static void mbi_aggregate_join(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
+	MBI_AGGREGATE_NODES(g, node, last);
+	int64_t k;
 	for (; node < last; node++) {
 		if (g->aggregate[node] >= 0) { continue; }
 		for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
@@ -32554,9 +32546,8 @@ static void mbi_aggregate_join(void *argument, int task) {
 }
 
 static void mbi_aggregate_rest(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task), k, j;
+	MBI_AGGREGATE_NODES(g, node, last);
+	int64_t k, j;
 	for (; node < last; node++) {
 		const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
 		int64_t most = 0;
@@ -32576,9 +32567,7 @@ static void mbi_aggregate_rest(void *argument, int task) {
 }
 
 static void mbi_aggregate_follow(void *argument, int task) {
-	mbi_aggregate *g = (mbi_aggregate *)argument;
-	const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-	int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+	MBI_AGGREGATE_NODES(g, node, last);
 	for (; node < last; node++) {
 		int32_t at = (int32_t)node;
 		int hops;
@@ -32642,10 +32631,11 @@ typedef struct mbi_lambda {
 	double alpha, beta;
 } mbi_lambda;
 
-static int64_t mbi_lambda_end(const mbi_lambda *e, int chunk) {
-	const int64_t end = ((int64_t)chunk + 1) * MBI_LAMBDA_CHUNK;
-	return end < e->level->a.rows ? end : e->level->a.rows;
-}
+#define MBI_LAMBDA_ROWS(e, row, end) \
+	mbi_lambda *e = (mbi_lambda *)argument; \
+	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK; \
+	const int64_t rows = e->level->a.rows; \
+	const int64_t end = row + MBI_LAMBDA_CHUNK < rows ? row + MBI_LAMBDA_CHUNK : rows
 
 static double mbi_lambda_sum(const mbi_amg_level *level, int64_t row) {
 	const mbi_amg_csr *a = &level->a;
@@ -32656,10 +32646,9 @@ static double mbi_lambda_sum(const mbi_amg_level *level, int64_t row) {
 }
 
 static void mbi_lambda_diagonal(void *argument, int chunk) {
-	mbi_lambda *e = (mbi_lambda *)argument;
+	MBI_LAMBDA_ROWS(e, row, end);
 	const mbi_amg_csr *a = &e->level->a;
-	const int64_t end = mbi_lambda_end(e, chunk);
-	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+	int64_t k;
 	double most = 0;
 	for (; row < end; row++) {
 		double diagonal = 0, sum;
@@ -32674,9 +32663,7 @@ static void mbi_lambda_diagonal(void *argument, int chunk) {
 }
 
 static void mbi_lambda_start(void *argument, int chunk) {
-	mbi_lambda *e = (mbi_lambda *)argument;
-	const int64_t end = mbi_lambda_end(e, chunk);
-	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	MBI_LAMBDA_ROWS(e, row, end);
 	double sum = 0;
 	for (; row < end; row++) {
 		e->v[row] = (double)(mbi_amg_hash((uint64_t)row) >> 11) * (1.0 / 4503599627370496.0) - 1;
@@ -32687,9 +32674,7 @@ static void mbi_lambda_start(void *argument, int chunk) {
 }
 
 static void mbi_lambda_scale(void *argument, int chunk) {
-	mbi_lambda *e = (mbi_lambda *)argument;
-	const int64_t end = mbi_lambda_end(e, chunk);
-	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	MBI_LAMBDA_ROWS(e, row, end);
 	for (; row < end; row++) {
 		e->v[row] /= e->beta;
 		e->x[row] = sqrt(fabs(e->level->inverse[row])) * e->v[row];
@@ -32697,11 +32682,10 @@ static void mbi_lambda_scale(void *argument, int chunk) {
 }
 
 static void mbi_lambda_multiply(void *argument, int chunk) {
-	mbi_lambda *e = (mbi_lambda *)argument;
+	MBI_LAMBDA_ROWS(e, row, end);
 	const mbi_amg_csr *a = &e->level->a;
 	const double *inverse = e->level->inverse;
-	const int64_t end = mbi_lambda_end(e, chunk);
-	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+	int64_t k;
 	double dot = 0;
 	for (; row < end; row++) {
 		double sum = 0;
@@ -32715,9 +32699,7 @@ static void mbi_lambda_multiply(void *argument, int chunk) {
 }
 
 static void mbi_lambda_subtract(void *argument, int chunk) {
-	mbi_lambda *e = (mbi_lambda *)argument;
-	const int64_t end = mbi_lambda_end(e, chunk);
-	int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+	MBI_LAMBDA_ROWS(e, row, end);
 	double sum = 0;
 	for (; row < end; row++) {
 		e->w[row] -= e->alpha * e->v[row];
@@ -32736,24 +32718,13 @@ MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e
 }
 
 static double mbi_amg_largest(const double *alpha, const double *beta, int steps, double most) {
-	double low = 0, high = 0;
-	int i, j;
+	double t[3 * MBI_LAMBDA_STEPS];
+	int i;
 	for (i = 0; i < steps; i++) {
-		const double sum = fabs(alpha[i]) + (i > 0 ? beta[i] : 0) + (i + 1 < steps ? beta[i + 1] : 0);
-		high = sum > high ? sum : high;
+		t[3 * i] = alpha[i];
+		t[3 * i + 1] = beta[i];
 	}
-	high = high < most ? high : most;
-	for (j = 0; j < 50; j++) {
-		const double middle = (low + high) / 2;
-		double pivot = 1;
-		int negative = 1;
-		for (i = 0; i < steps; i++) {
-			pivot = alpha[i] - middle - (i > 0 ? beta[i] * beta[i] / pivot : 0);
-			negative = negative && pivot < 0;
-		}
-		*(negative ? &high : &low) = middle;
-	}
-	return high;
+	return fmin(mbi_lanczos_value(t, steps, steps - 1), most);
 }
 
 static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
@@ -32790,6 +32761,7 @@ static merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row)
 static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
 	const int64_t rows = level->a.rows, chunks = mbi_block_count(rows, MBI_LAMBDA_CHUNK);
 	mbi_lambda e;
+	merbit_status status = MERBIT_OK;
 	double *vectors = NULL;
 	int64_t i;
 	e.level = level;
@@ -32811,21 +32783,19 @@ static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *le
 		return mbi_amg_fail_bound(context, i, rows);
 	}
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
-		const merbit_status status = mbi_allocate_array(context, 4 * rows, sizeof(double),
-				"Lanczos vectors", (void **)&vectors);
-		if (status != MERBIT_OK) {
-			mbi_release(context, e.parts);
-			return status;
+		status =
+				mbi_allocate_array(context, 4 * rows, sizeof(double), "Lanczos vectors", (void **)&e.v);
+		vectors = e.v;
+		if (status == MERBIT_OK) {
+			e.u = vectors + rows;
+			e.w = vectors + 2 * rows;
+			e.x = vectors + 3 * rows;
+			level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
 		}
-		e.v = vectors;
-		e.u = vectors + rows;
-		e.w = vectors + 2 * rows;
-		e.x = vectors + 3 * rows;
-		level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
 	}
 	mbi_release(context, vectors);
 	mbi_release(context, e.parts);
-	return MERBIT_OK;
+	return status;
 }
 
 /* ==== >>solve/amg/tentative.c  multigrid: tentative prolongation ==== */
@@ -34551,37 +34521,40 @@ static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, voi
 #define MBI_AMG_PIVOT_F64 1e-12
 #define MBI_AMG_PIVOT_F32 1e-5
 
-typedef struct mbi_amg_widen {
-	const float *from;
-	double *to;
-	const double *from_f64;
-	float *to_f32;
+typedef struct mbi_amg_convert {
+	const void *from;
+	void *to;
 	int64_t count;
-	int tasks;
-} mbi_amg_widen;
+	int narrow, tasks;
+} mbi_amg_convert;
 
-static void mbi_amg_widen_task(void *argument, int task) {
-	const mbi_amg_widen *w = (const mbi_amg_widen *)argument;
+static void mbi_amg_convert_task(void *argument, int task) {
+	const mbi_amg_convert *w = (const mbi_amg_convert *)argument;
 	const int64_t last = mbi_share(w->count, w->tasks, task + 1);
 	int64_t i = mbi_share(w->count, w->tasks, task);
-	if (w->from != NULL) {
-		for (; i < last; i++) { w->to[i] = (double)w->from[i]; }
-	} else {
-		for (; i < last; i++) { w->to_f32[i] = (float)w->from_f64[i]; }
+	for (; i < last; i++) {
+		if (w->narrow) {
+			((float *)w->to)[i] = (float)((const double *)w->from)[i];
+		} else { ((double *)w->to)[i] = (double)((const float *)w->from)[i]; }
 	}
 }
 
+static void mbi_amg_convert_values(merbit_context *context, const void *from, void *to,
+		int64_t count, int narrow) {
+	mbi_amg_convert w;
+	w.from = from;
+	w.to = to;
+	w.count = count;
+	w.narrow = narrow;
+	w.tasks = mbi_share_tasks(context, count);
+	mbi_parallel(context, w.tasks, mbi_amg_convert_task, &w);
+}
+
 static merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr, float **to) {
-	mbi_amg_widen w;
-	memset(&w, 0, sizeof w);
 	if (*to == NULL) {
 		MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
 	}
-	w.from_f64 = csr->values;
-	w.to_f32 = *to;
-	w.count = csr->nnz;
-	w.tasks = mbi_share_tasks(context, csr->nnz);
-	mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w);
+	mbi_amg_convert_values(context, csr->values, *to, csr->nnz, 1);
 	return MERBIT_OK;
 }
 
@@ -34606,20 +34579,14 @@ static int mbi_amg_may_borrow(const merbit_view *view) {
 
 static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *view,
 		mbi_amg_csr *csr) {
-	mbi_amg_widen w;
 	double *values;
 	int64_t i;
 	MBI_TRY(mbi_amg_take(context, view, 0, csr));
 	if (mbi_view_type(view) == MERBIT_F64 && csr->values != NULL) { return MERBIT_OK; }
 	MBI_TRY(
 			mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64", (void **)&values));
-	memset(&w, 0, sizeof w);
-	w.from = (const float *)(void *)csr->values;
-	w.to = values;
-	w.count = csr->nnz;
-	w.tasks = mbi_share_tasks(context, csr->nnz);
-	if (w.from != NULL) { mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w); }
-	for (i = 0; w.from == NULL && i < csr->nnz; i++) { values[i] = 1; }
+	if (csr->values != NULL) { mbi_amg_convert_values(context, csr->values, values, csr->nnz, 0); }
+	for (i = 0; csr->values == NULL && i < csr->nnz; i++) { values[i] = 1; }
 	mbi_release(context, csr->values);
 	csr->values = values;
 	return MERBIT_OK;
@@ -34969,20 +34936,9 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 	memset(&coarsest, 0, sizeof coarsest);
 	MBI_TRY(mbi_allocate_array(p->context, MBI_AMG_LEVELS, sizeof *fresh, "multigrid levels",
 			(void **)&fresh));
-	memset(fresh, 0, MBI_AMG_LEVELS * sizeof *fresh);
 	for (l = 0; l < amg->count; l++) {
-		const mbi_amg_level *old = &amg->levels[l];
-		fresh[l].block = old->block;
-		fresh[l].kept = old->kept;
-		fresh[l].aggregate = old->aggregate;
-		fresh[l].aggregates = old->aggregates;
-		fresh[l].vectors = old->vectors;
-		fresh[l].t = old->t;
-		fresh[l].plain = old->plain;
-		fresh[l].p = old->p;
-		fresh[l].r = old->r;
-		fresh[l].ap = old->ap;
-		fresh[l].a = old->a;
+		fresh[l] = amg->levels[l];
+		fresh[l].inverse = NULL;
 		fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
 	}
 	status = mbi_view_to_full(p->context, mbi_amg_given(p, a), &host);

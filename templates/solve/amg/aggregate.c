@@ -19,6 +19,13 @@ typedef struct mbi_aggregate {
   int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
+/* Declares what the tasks of aggregation begin with: `g` is their argument; `node` is the first
+ * of a task's nodes, `last` the one behind them. */
+#define MBI_AGGREGATE_NODES(g, node, last)                                                     \
+  mbi_aggregate *g = (mbi_aggregate *)argument;                                                \
+  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);                           \
+  int64_t node = mbi_amg_share(g->strong, g->tasks, task)
+
 /* Returns a hash of 64 bits: the finisher of MurmurHash3 (Appleby). */
 MBI_INTERNAL uint64_t mbi_amg_hash(uint64_t number) {
   uint64_t h = number + UINT64_C(0x9e3779b97f4a7c15);
@@ -36,9 +43,7 @@ static uint64_t mbi_aggregate_key(int round, int64_t node) {
 
 /* Gives every undecided node a new priority. */
 static void mbi_aggregate_mix(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+  MBI_AGGREGATE_NODES(g, node, last);
   for (; node < last; node++) {
     if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
       g->keys[node] = mbi_aggregate_key(g->round, node);
@@ -58,9 +63,7 @@ static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys,
 }
 
 static void mbi_aggregate_near(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+  MBI_AGGREGATE_NODES(g, node, last);
   for (; node < last; node++) {
     if (g->around[node] != MBI_AMG_ROOT) {
       g->around[node] = mbi_aggregate_most(g, g->keys, node);
@@ -71,9 +74,7 @@ static void mbi_aggregate_near(void *argument, int task) {
 /* Makes undecided nodes roots that are the largest within distance 2, and decides those that
  * have a root there. */
 static void mbi_aggregate_decide(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+  MBI_AGGREGATE_NODES(g, node, last);
   g->open[task] = 0;
   for (; node < last; node++) {
     if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
@@ -89,9 +90,7 @@ static void mbi_aggregate_decide(void *argument, int task) {
 
 /* Marks the nodes that can become roots: those that have strong neighbours. */
 static void mbi_aggregate_free(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+  MBI_AGGREGATE_NODES(g, node, last);
   for (; node < last; node++) {
     const int32_t *row_ptr = g->strong->row_ptr + node;
     g->keys[node] = row_ptr[1] > row_ptr[0];
@@ -100,9 +99,7 @@ static void mbi_aggregate_free(void *argument, int task) {
 }
 
 static void mbi_aggregate_count(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+  MBI_AGGREGATE_NODES(g, node, last);
   int32_t count = 0;
   for (; node < last; node++) {
     count += g->keys[node] == MBI_AMG_ROOT;
@@ -112,9 +109,7 @@ static void mbi_aggregate_count(void *argument, int task) {
 
 /* Numbers the roots in the order of nodes. */
 static void mbi_aggregate_number(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+  MBI_AGGREGATE_NODES(g, node, last);
   int32_t next = g->roots[task];
   for (; node < last; node++) {
     if (g->keys[node] == MBI_AMG_ROOT) {
@@ -126,9 +121,8 @@ static void mbi_aggregate_number(void *argument, int task) {
 /* Gives nodes the aggregate of a root beside them. Reads only the aggregates of roots, which
  * do not change here. */
 static void mbi_aggregate_join(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task), k;
+  MBI_AGGREGATE_NODES(g, node, last);
+  int64_t k;
   for (; node < last; node++) {
     if (g->aggregate[node] >= 0) {
       continue;
@@ -145,9 +139,8 @@ static void mbi_aggregate_join(void *argument, int task) {
 /* Gives each node that is left over the aggregate of most of its strong neighbours; of several,
  * the lowest. Reads `before` and writes `aggregate`. */
 static void mbi_aggregate_rest(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task), k, j;
+  MBI_AGGREGATE_NODES(g, node, last);
+  int64_t k, j;
   for (; node < last; node++) {
     const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
     int64_t most = 0;
@@ -171,9 +164,7 @@ static void mbi_aggregate_rest(void *argument, int task) {
 /* Gives each node that is still left over the aggregate of the first node that has one on the
  * way over strongest neighbours. Reads `before` and writes `aggregate`. */
 static void mbi_aggregate_follow(void *argument, int task) {
-  mbi_aggregate *g = (mbi_aggregate *)argument;
-  const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);
-  int64_t node = mbi_amg_share(g->strong, g->tasks, task);
+  MBI_AGGREGATE_NODES(g, node, last);
   for (; node < last; node++) {
     int32_t at = (int32_t)node;
     int hops;

@@ -12,43 +12,44 @@
 #define MBI_AMG_PIVOT_F64 1e-12
 #define MBI_AMG_PIVOT_F32 1e-5
 
-typedef struct mbi_amg_widen { /* a conversion between f32 and f64 */
-  const float *from;
-  double *to;
-  const double *from_f64;
-  float *to_f32;
+typedef struct mbi_amg_convert { /* from f64 to f32, or back */
+  const void *from;
+  void *to;
   int64_t count;
-  int tasks;
-} mbi_amg_widen;
+  int narrow, tasks;
+} mbi_amg_convert;
 
-static void mbi_amg_widen_task(void *argument, int task) {
-  const mbi_amg_widen *w = (const mbi_amg_widen *)argument;
+static void mbi_amg_convert_task(void *argument, int task) {
+  const mbi_amg_convert *w = (const mbi_amg_convert *)argument;
   const int64_t last = mbi_share(w->count, w->tasks, task + 1);
   int64_t i = mbi_share(w->count, w->tasks, task);
-  if (w->from != NULL) {
-    for (; i < last; i++) {
-      w->to[i] = (double)w->from[i];
-    }
-  } else {
-    for (; i < last; i++) {
-      w->to_f32[i] = (float)w->from_f64[i];
+  for (; i < last; i++) {
+    if (w->narrow) {
+      ((float *)w->to)[i] = (float)((const double *)w->from)[i];
+    } else {
+      ((double *)w->to)[i] = (double)((const float *)w->from)[i];
     }
   }
+}
+
+static void mbi_amg_convert_values(merbit_context *context, const void *from, void *to,
+                                   int64_t count, int narrow) {
+  mbi_amg_convert w;
+  w.from = from;
+  w.to = to;
+  w.count = count;
+  w.narrow = narrow;
+  w.tasks = mbi_share_tasks(context, count);
+  mbi_parallel(context, w.tasks, mbi_amg_convert_task, &w);
 }
 
 /* Sets *to, allocated unless it is there, to a copy in f32 of a CSR's values. */
 static merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr,
                                     float **to) {
-  mbi_amg_widen w;
-  memset(&w, 0, sizeof w);
   if (*to == NULL) {
     MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof **to, "values in f32", (void **)to));
   }
-  w.from_f64 = csr->values;
-  w.to_f32 = *to;
-  w.count = csr->nnz;
-  w.tasks = mbi_share_tasks(context, csr->nnz);
-  mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w);
+  mbi_amg_convert_values(context, csr->values, *to, csr->nnz, 1);
   return MERBIT_OK;
 }
 
@@ -78,7 +79,6 @@ static int mbi_amg_may_borrow(const merbit_view *view) {
 /* Makes a CSR in f64 of a view with any values. */
 static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *view,
                                   mbi_amg_csr *csr) {
-  mbi_amg_widen w;
   double *values;
   int64_t i;
   MBI_TRY(mbi_amg_take(context, view, 0, csr));
@@ -87,15 +87,10 @@ static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *vi
   }
   MBI_TRY(
       mbi_allocate_array(context, csr->nnz, sizeof *values, "values in f64", (void **)&values));
-  memset(&w, 0, sizeof w);
-  w.from = (const float *)(void *)csr->values;
-  w.to = values;
-  w.count = csr->nnz;
-  w.tasks = mbi_share_tasks(context, csr->nnz);
-  if (w.from != NULL) {
-    mbi_parallel(context, w.tasks, mbi_amg_widen_task, &w);
+  if (csr->values != NULL) {
+    mbi_amg_convert_values(context, csr->values, values, csr->nnz, 0);
   }
-  for (i = 0; w.from == NULL && i < csr->nnz; i++) {
+  for (i = 0; csr->values == NULL && i < csr->nnz; i++) {
     values[i] = 1;
   }
   mbi_release(context, csr->values);
@@ -510,20 +505,9 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
   memset(&coarsest, 0, sizeof coarsest);
   MBI_TRY(mbi_allocate_array(p->context, MBI_AMG_LEVELS, sizeof *fresh, "multigrid levels",
                              (void **)&fresh));
-  memset(fresh, 0, MBI_AMG_LEVELS * sizeof *fresh);
   for (l = 0; l < amg->count; l++) {
-    const mbi_amg_level *old = &amg->levels[l];
-    fresh[l].block = old->block;
-    fresh[l].kept = old->kept;
-    fresh[l].aggregate = old->aggregate;
-    fresh[l].aggregates = old->aggregates;
-    fresh[l].vectors = old->vectors;
-    fresh[l].t = old->t;
-    fresh[l].plain = old->plain;
-    fresh[l].p = old->p;
-    fresh[l].r = old->r;
-    fresh[l].ap = old->ap;
-    fresh[l].a = old->a;
+    fresh[l] = amg->levels[l];
+    fresh[l].inverse = NULL;
     fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
   }
   status = mbi_view_to_full(p->context, mbi_amg_given(p, a), &host);

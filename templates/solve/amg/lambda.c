@@ -16,10 +16,13 @@ typedef struct mbi_lambda {
   double alpha, beta;
 } mbi_lambda;
 
-static int64_t mbi_lambda_end(const mbi_lambda *e, int chunk) {
-  const int64_t end = ((int64_t)chunk + 1) * MBI_LAMBDA_CHUNK;
-  return end < e->level->a.rows ? end : e->level->a.rows;
-}
+/* Declares what the tasks begin with: `e` is their argument; `row` is the first row of a chunk,
+ * `end` the one behind it. */
+#define MBI_LAMBDA_ROWS(e, row, end)                                                           \
+  mbi_lambda *e = (mbi_lambda *)argument;                                                      \
+  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;                                             \
+  const int64_t rows = e->level->a.rows;                                                       \
+  const int64_t end = row + MBI_LAMBDA_CHUNK < rows ? row + MBI_LAMBDA_CHUNK : rows
 
 /* Returns the sum of magnitudes in a row of D^-1 A. */
 static double mbi_lambda_sum(const mbi_amg_level *level, int64_t row) {
@@ -33,10 +36,9 @@ static double mbi_lambda_sum(const mbi_amg_level *level, int64_t row) {
 }
 
 static void mbi_lambda_diagonal(void *argument, int chunk) {
-  mbi_lambda *e = (mbi_lambda *)argument;
+  MBI_LAMBDA_ROWS(e, row, end);
   const mbi_amg_csr *a = &e->level->a;
-  const int64_t end = mbi_lambda_end(e, chunk);
-  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+  int64_t k;
   double most = 0;
   for (; row < end; row++) {
     double diagonal = 0, sum;
@@ -52,9 +54,7 @@ static void mbi_lambda_diagonal(void *argument, int chunk) {
 
 /* Fills v with numbers between -1 and 1 that depend on the row alone. */
 static void mbi_lambda_start(void *argument, int chunk) {
-  mbi_lambda *e = (mbi_lambda *)argument;
-  const int64_t end = mbi_lambda_end(e, chunk);
-  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+  MBI_LAMBDA_ROWS(e, row, end);
   double sum = 0;
   for (; row < end; row++) {
     e->v[row] = (double)(mbi_amg_hash((uint64_t)row) >> 11) * (1.0 / 4503599627370496.0) - 1;
@@ -66,9 +66,7 @@ static void mbi_lambda_start(void *argument, int chunk) {
 
 /* Multiplies v by 1 / beta, and computes x. */
 static void mbi_lambda_scale(void *argument, int chunk) {
-  mbi_lambda *e = (mbi_lambda *)argument;
-  const int64_t end = mbi_lambda_end(e, chunk);
-  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+  MBI_LAMBDA_ROWS(e, row, end);
   for (; row < end; row++) {
     e->v[row] /= e->beta;
     e->x[row] = sqrt(fabs(e->level->inverse[row])) * e->v[row];
@@ -77,11 +75,10 @@ static void mbi_lambda_scale(void *argument, int chunk) {
 
 /* Computes w = D^-1/2 A x - beta u, and v'w. */
 static void mbi_lambda_multiply(void *argument, int chunk) {
-  mbi_lambda *e = (mbi_lambda *)argument;
+  MBI_LAMBDA_ROWS(e, row, end);
   const mbi_amg_csr *a = &e->level->a;
   const double *inverse = e->level->inverse;
-  const int64_t end = mbi_lambda_end(e, chunk);
-  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK, k;
+  int64_t k;
   double dot = 0;
   for (; row < end; row++) {
     double sum = 0;
@@ -96,9 +93,7 @@ static void mbi_lambda_multiply(void *argument, int chunk) {
 
 /* Computes w -= alpha v, and its square. */
 static void mbi_lambda_subtract(void *argument, int chunk) {
-  mbi_lambda *e = (mbi_lambda *)argument;
-  const int64_t end = mbi_lambda_end(e, chunk);
-  int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;
+  MBI_LAMBDA_ROWS(e, row, end);
   double sum = 0;
   for (; row < end; row++) {
     e->w[row] -= e->alpha * e->v[row];
@@ -120,29 +115,16 @@ MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e
   return sum;
 }
 
-/* Returns the largest eigenvalue, below `most`, of the symmetric tridiagonal matrix of `steps`
- * rows by bisection: the pivots of T - x I are all negative above it. */
+/* Returns the largest eigenvalue, at most `most`, of the tridiagonal matrix of some steps. */
 MBI_INTERNAL double mbi_amg_largest(const double *alpha, const double *beta, int steps,
                                     double most) {
-  double low = 0, high = 0;
-  int i, j;
+  double t[3 * MBI_LAMBDA_STEPS];
+  int i;
   for (i = 0; i < steps; i++) {
-    const double sum =
-        fabs(alpha[i]) + (i > 0 ? beta[i] : 0) + (i + 1 < steps ? beta[i + 1] : 0);
-    high = sum > high ? sum : high;
+    t[3 * i] = alpha[i];
+    t[3 * i + 1] = beta[i];
   }
-  high = high < most ? high : most;
-  for (j = 0; j < 50; j++) {
-    const double middle = (low + high) / 2;
-    double pivot = 1;
-    int negative = 1;
-    for (i = 0; i < steps; i++) {
-      pivot = alpha[i] - middle - (i > 0 ? beta[i] * beta[i] / pivot : 0);
-      negative = negative && pivot < 0;
-    }
-    *(negative ? &high : &low) = middle;
-  }
-  return high;
+  return fmin(mbi_lanczos_value(t, steps, steps - 1), most);
 }
 
 static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
@@ -185,6 +167,7 @@ MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_
 MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *level) {
   const int64_t rows = level->a.rows, chunks = mbi_block_count(rows, MBI_LAMBDA_CHUNK);
   mbi_lambda e;
+  merbit_status status = MERBIT_OK;
   double *vectors = NULL;
   int64_t i;
   e.level = level;
@@ -209,19 +192,17 @@ MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_lev
     return mbi_amg_fail_bound(context, i, rows);
   }
   if (level->lambda > MBI_LAMBDA_DOMINANT) {
-    const merbit_status status = mbi_allocate_array(context, 4 * rows, sizeof(double),
-                                                    "Lanczos vectors", (void **)&vectors);
-    if (status != MERBIT_OK) {
-      mbi_release(context, e.parts);
-      return status;
+    status =
+        mbi_allocate_array(context, 4 * rows, sizeof(double), "Lanczos vectors", (void **)&e.v);
+    vectors = e.v;
+    if (status == MERBIT_OK) {
+      e.u = vectors + rows;
+      e.w = vectors + 2 * rows;
+      e.x = vectors + 3 * rows;
+      level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
     }
-    e.v = vectors;
-    e.u = vectors + rows;
-    e.w = vectors + 2 * rows;
-    e.x = vectors + 3 * rows;
-    level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
   }
   mbi_release(context, vectors);
   mbi_release(context, e.parts);
-  return MERBIT_OK;
+  return status;
 }

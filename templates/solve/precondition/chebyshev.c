@@ -33,7 +33,7 @@ static int mbi_lanczos_below(const double *t, int size, double at) {
 }
 
 /* Returns the smallest eigenvalue (index 0) or the largest (index size - 1) by bisection. */
-static double mbi_lanczos_value(const double *t, int size, int index) {
+MBI_INTERNAL double mbi_lanczos_value(const double *t, int size, int index) {
   double most = 0, low, high;
   int k;
   for (k = 0; k < size; k++) {

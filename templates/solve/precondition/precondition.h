@@ -105,6 +105,7 @@ MBI_INTERNAL merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p
 MBI_INTERNAL merbit_status mbi_precondition_examine(merbit_preconditioner *p,
                                                     const merbit_view *a);
 /* solve/precondition/chebyshev.c */
+MBI_INTERNAL double mbi_lanczos_value(const double *t, int size, int index);
 extern const mbi_precondition_method mbi_chebyshev_method;
 /* solve/precondition/fsai.c */
 extern const mbi_precondition_method mbi_fsai_method;
