@@ -34521,15 +34521,15 @@ static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, voi
 #define MBI_AMG_PIVOT_F64 1e-12
 #define MBI_AMG_PIVOT_F32 1e-5
 
-typedef struct mbi_amg_convert {
+typedef struct mbi_amg_conversion {
 	const void *from;
 	void *to;
 	int64_t count;
 	int narrow, tasks;
-} mbi_amg_convert;
+} mbi_amg_conversion;
 
 static void mbi_amg_convert_task(void *argument, int task) {
-	const mbi_amg_convert *w = (const mbi_amg_convert *)argument;
+	const mbi_amg_conversion *w = (const mbi_amg_conversion *)argument;
 	const int64_t last = mbi_share(w->count, w->tasks, task + 1);
 	int64_t i = mbi_share(w->count, w->tasks, task);
 	for (; i < last; i++) {
@@ -34541,7 +34541,7 @@ static void mbi_amg_convert_task(void *argument, int task) {
 
 static void mbi_amg_convert_values(merbit_context *context, const void *from, void *to,
 		int64_t count, int narrow) {
-	mbi_amg_convert w;
+	mbi_amg_conversion w;
 	w.from = from;
 	w.to = to;
 	w.count = count;

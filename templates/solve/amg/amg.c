@@ -12,15 +12,15 @@
 #define MBI_AMG_PIVOT_F64 1e-12
 #define MBI_AMG_PIVOT_F32 1e-5
 
-typedef struct mbi_amg_convert { /* from f64 to f32, or back */
+typedef struct mbi_amg_conversion { /* from f64 to f32, or back */
   const void *from;
   void *to;
   int64_t count;
   int narrow, tasks;
-} mbi_amg_convert;
+} mbi_amg_conversion;
 
 static void mbi_amg_convert_task(void *argument, int task) {
-  const mbi_amg_convert *w = (const mbi_amg_convert *)argument;
+  const mbi_amg_conversion *w = (const mbi_amg_conversion *)argument;
   const int64_t last = mbi_share(w->count, w->tasks, task + 1);
   int64_t i = mbi_share(w->count, w->tasks, task);
   for (; i < last; i++) {
@@ -34,7 +34,7 @@ static void mbi_amg_convert_task(void *argument, int task) {
 
 static void mbi_amg_convert_values(merbit_context *context, const void *from, void *to,
                                    int64_t count, int narrow) {
-  mbi_amg_convert w;
+  mbi_amg_conversion w;
   w.from = from;
   w.to = to;
   w.count = count;
