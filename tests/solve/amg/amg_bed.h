@@ -135,7 +135,7 @@ TEST_UNUSED static double bed_at(const mbi_amg_csr *csr, int64_t row, int64_t co
   return 0;
 }
 
-/* Whether A_F keeps entry k of A, which is in `row`. */
+/* Returns whether A_F keeps entry k of A, which is in `row`. */
 TEST_UNUSED static int bed_kept(const mbi_amg_level *level, int64_t row, int64_t k) {
   k -= level->a.row_ptr[row];
   return mbi_amg_kept(level, row)[k / 8] >> k % 8 & 1;
