@@ -8,7 +8,8 @@ typedef struct {
   PetscBool in_solve;         /* a KSP of type merbit makes its own M from the description */
   merbit_petsc_recipe recipe; /* of which M was made */
   merbit_petsc_stamp stamp;
-  /* M's own copy of A: M may have to stay as it is when A changes (PCSetReusePreconditioner). */
+  /* M's own copy of A: M may have to stay as it is when A changes (PCSetReusePreconditioner).
+   */
   PetscInt *row_ptr, *col_ind;
   PetscScalar *values;
   merbit_preconditioner *M; /* NULL before the first set-up or application */
@@ -199,8 +200,8 @@ static PetscErrorCode refresh(pc_merbit *p, Mat A, const merbit_petsc_recipe *re
   } else if (change == CHANGED_VALUES) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
     PetscCall(PetscArraycpy(p->values, (const PetscScalar *)view->values, (size_t)view->nnz));
-    MERBIT_PETSC_CALL(merbit_petsc.solvers, merbit_preconditioner_update_values(
-                                                p->M, p->values, MERBIT_MEMORY_HOST));
+    MERBIT_PETSC_CALL(merbit_petsc.solvers,
+                      merbit_preconditioner_update_values(p->M, p->values, MERBIT_MEMORY_HOST));
     PetscCall(PetscLogEventEnd(merbit_petsc.update, A, 0, 0, 0));
   }
   PetscFunctionReturn(0);
