@@ -11,7 +11,6 @@
 #define MBI_SOLVE_TIGHTENINGS 6
 
 /* Returns the solver's memory as of the last convergence check. */
-
 MBI_NOINLINE MBI_INTERNAL const mbi_solve_memory *
 mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
