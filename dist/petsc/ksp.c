@@ -114,6 +114,7 @@ static PetscErrorCode make(ksp_merbit *k, Mat A, const merbit_solver_desc *desc,
   double *vectors;
   PetscFunctionBegin;
   merbit_solver_destroy(k->solver);
+  k->solver = NULL;
   k->made = *desc;
   k->made_with = k->recipe;
   PetscCall(merbit_petsc_recipe_open(A, &whole, &vectors));

@@ -8,6 +8,10 @@ typedef struct {
   PetscBool in_solve;         /* a KSP of type merbit makes its own M from the description */
   merbit_petsc_recipe recipe; /* of which M was made */
   merbit_petsc_stamp stamp;
+  /* M's own copy of A: M may have to stay as it is when A changes (PCSetReusePreconditioner).
+   */
+  PetscInt *row_ptr, *col_ind;
+  PetscScalar *values;
   merbit_preconditioner *M; /* NULL before the first set-up or application */
   PetscBool on_gpu;         /* whether M is */
   merbit_buffer *r, *z;     /* on_gpu: copies of host vectors; NULL before the first ones */
@@ -138,6 +142,22 @@ static PetscErrorCode forget(pc_merbit *p) {
   merbit_buffer_destroy(p->z);
   p->M = NULL;
   p->r = p->z = NULL;
+  PetscCall(PetscFree3(p->row_ptr, p->col_ind, p->values));
+  PetscFunctionReturn(0);
+}
+
+/* Copies the arrays of a view, and makes `copy` the view of the copies. */
+static PetscErrorCode copy_arrays(pc_merbit *p, const merbit_view *view, merbit_view *copy) {
+  const size_t offsets = (size_t)view->rows + 1, nnz = (size_t)view->nnz;
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc3(offsets, &p->row_ptr, nnz, &p->col_ind, nnz, &p->values));
+  PetscCall(PetscArraycpy(p->row_ptr, (const PetscInt *)view->row_ptr, offsets));
+  PetscCall(PetscArraycpy(p->col_ind, (const PetscInt *)view->col_ind, nnz));
+  PetscCall(PetscArraycpy(p->values, (const PetscScalar *)view->values, nnz));
+  *copy = *view;
+  copy->row_ptr = p->row_ptr;
+  copy->col_ind = p->col_ind;
+  copy->values = p->values;
   PetscFunctionReturn(0);
 }
 
@@ -146,12 +166,14 @@ static PetscErrorCode make(pc_merbit *p, Mat A, const merbit_petsc_recipe *recip
                            const merbit_view *view) {
   merbit_preconditioner_info info;
   merbit_status status;
+  merbit_view copy;
   double *vectors;
   PetscFunctionBegin;
   PetscCall(forget(p));
+  PetscCall(copy_arrays(p, view, &copy));
   p->recipe = *recipe;
   PetscCall(merbit_petsc_recipe_open(A, &p->recipe, &vectors));
-  status = merbit_preconditioner_create(merbit_petsc.solvers, view, &p->recipe.desc, &p->M);
+  status = merbit_preconditioner_create(merbit_petsc.solvers, &copy, &p->recipe.desc, &p->M);
   PetscCall(PetscFree(vectors));
   p->recipe = *recipe;
   MERBIT_PETSC_CALL(merbit_petsc.solvers, status);
@@ -172,8 +194,9 @@ static PetscErrorCode refresh(pc_merbit *p, Mat A, const merbit_petsc_recipe *re
     PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
   } else if (change == CHANGED_VALUES) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
-    MERBIT_PETSC_CALL(merbit_petsc.solvers, merbit_preconditioner_update_values(
-                                                p->M, view->values, MERBIT_MEMORY_HOST));
+    PetscCall(PetscArraycpy(p->values, (const PetscScalar *)view->values, (size_t)view->nnz));
+    MERBIT_PETSC_CALL(merbit_petsc.solvers,
+                      merbit_preconditioner_update_values(p->M, p->values, MERBIT_MEMORY_HOST));
     PetscCall(PetscLogEventEnd(merbit_petsc.update, A, 0, 0, 0));
   }
   PetscFunctionReturn(0);
