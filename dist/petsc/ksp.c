@@ -17,7 +17,7 @@ typedef struct {
   double *history;             /* its residuals */
 } ksp_merbit;
 
-static PetscErrorCode set_from_options(KSP ksp, PetscOptionItems *PetscOptionsObject) {
+static PetscErrorCode set_from_options(KSP ksp, merbit_petsc_options PetscOptionsObject) {
   static const char *const methods[] = {"cg", "bicgstab",
                                         "gmres"}; /* from MERBIT_SOLVER_CG on */
   merbit_solver_desc *desc = &((ksp_merbit *)ksp->data)->desc;

@@ -22,23 +22,19 @@ PetscErrorCode merbit_petsc_error(int line, const char *function, const char *fi
                     "merbit: %s", sentence);
 }
 
-/* Sets *device to the number of PETSc's GPU, if it uses one. */
+/* Sets *device to the number of PETSc's GPU, if it uses one by now, else to 0. */
 static PetscErrorCode find_device(int *device) {
   PetscFunctionBegin;
   *device = 0;
 #if defined(PETSC_HAVE_CUDA)
-  {
+  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
     PetscDeviceContext context;
     PetscDevice theirs;
-    PetscDeviceType type;
     PetscInt number;
     PetscCall(PetscDeviceContextGetCurrentContext(&context));
     PetscCall(PetscDeviceContextGetDevice(context, &theirs));
-    PetscCall(PetscDeviceGetType(theirs, &type));
-    if (type == PETSC_DEVICE_CUDA) {
-      PetscCall(PetscDeviceGetDeviceId(theirs, &number));
-      *device = (int)number;
-    }
+    PetscCall(PetscDeviceGetDeviceId(theirs, &number));
+    *device = (int)number;
   }
 #endif
   PetscFunctionReturn(0);

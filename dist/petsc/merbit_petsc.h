@@ -2,10 +2,17 @@
 #ifndef MERBIT_PETSC_H
 #define MERBIT_PETSC_H
 #include "merbit.h"
+#include <petscdevice.h>
 #include <petscksp.h>
 
 /* PETSc's library exports this, but the headers of some versions do not declare it. */
 PETSC_EXTERN PetscErrorCode PetscObjectStateGet(PetscObject, PetscObjectState *);
+
+#if PETSC_VERSION_LT(3, 23, 0) /* later ones have a pointer by that name */
+typedef PetscOptionItems *merbit_petsc_options;
+#else
+typedef PetscOptionItems merbit_petsc_options;
+#endif
 
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_LT(3, 20, 0)
 PETSC_EXTERN void *PetscDefaultCudaStream; /* declared by a header that needs CUDA's */

@@ -31,7 +31,7 @@ static PetscInt index_of(merbit_preconditioner_kind kind) {
   return k;
 }
 
-static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObject) {
+static PetscErrorCode set_from_options(PC pc, merbit_petsc_options PetscOptionsObject) {
   merbit_preconditioner_desc *desc = &((pc_merbit *)pc->data)->desc;
   PetscInt kind = index_of(desc->kind), degree = desc->degree;
   PetscBool single = (PetscBool)desc->single;

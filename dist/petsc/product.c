@@ -68,6 +68,12 @@ static PetscErrorCode products_destroy(void *pointer) {
   PetscFunctionReturn(0);
 }
 
+#if !PETSC_VERSION_LT(3, 23, 0)
+static PetscErrorCode products_destroy_at(void **pointer) {
+  return products_destroy(*pointer);
+}
+#endif
+
 static PetscErrorCode products_of(Mat A, products **p) {
   PetscContainer container;
   PetscFunctionBegin;
@@ -329,7 +335,11 @@ PetscErrorCode merbit_petsc_take_products(Mat A) {
   PetscCall(PetscNew(&p));
   PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
   PetscCall(PetscContainerSetPointer(container, p));
+#if PETSC_VERSION_LT(3, 23, 0)
   PetscCall(PetscContainerSetUserDestroy(container, products_destroy));
+#else
+  PetscCall(PetscContainerSetCtxDestroy(container, products_destroy_at));
+#endif
   PetscCall(PetscObjectCompose((PetscObject)A, MERBIT_KEY, (PetscObject)container));
   PetscCall(PetscContainerDestroy(&container));
   for (k = 0; k < PRODUCTS; k++) {

@@ -2,14 +2,14 @@
  * in host memory. */
 #include "merbit_petsc.h"
 
-/* Sets *stream to PETSc's CUstream. NULL is CUDA's default stream. */
+/* Sets *stream to the CUstream that PETSc uses. NULL is CUDA's default stream. */
 PetscErrorCode merbit_petsc_stream(void **stream) {
   PetscFunctionBegin;
   *stream = NULL;
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_LT(3, 20, 0)
   *stream = PetscDefaultCudaStream;
 #elif defined(PETSC_HAVE_CUDA)
-  {
+  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
     PetscDeviceContext context;
     void *handle;
     PetscCall(PetscDeviceContextGetCurrentContext(&context));

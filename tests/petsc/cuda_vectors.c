@@ -50,6 +50,12 @@ static PetscErrorCode free_array(void *array) {
   PetscFunctionReturn(0);
 }
 
+#if !PETSC_VERSION_LT(3, 23, 0)
+static PetscErrorCode free_array_at(void **array) {
+  return free_array(*array);
+}
+#endif
+
 /* Makes a vector one that PETSc keeps on the GPU. */
 static PetscErrorCode move_to_gpu(Vec v) {
   PetscContainer container;
@@ -61,7 +67,11 @@ static PetscErrorCode move_to_gpu(Vec v) {
   GPU(cuda.allocate(array, (size_t)size * sizeof(PetscScalar)));
   TRY(PetscContainerCreate(PETSC_COMM_SELF, &container));
   TRY(PetscContainerSetPointer(container, array));
+#if PETSC_VERSION_LT(3, 23, 0)
   TRY(PetscContainerSetUserDestroy(container, free_array));
+#else
+  TRY(PetscContainerSetCtxDestroy(container, free_array_at));
+#endif
   TRY(PetscObjectCompose((PetscObject)v, ON_GPU, (PetscObject)container));
   TRY(PetscContainerDestroy(&container));
   PetscFunctionReturn(0);
