@@ -30711,7 +30711,7 @@ static void mbi_setup_release_values(merbit_context *context, const merbit_view 
 	} else { mbi_release(context, own); }
 }
 
-/* ==== >>solve/core/solver.c  solvers: what is made once ==== */
+/* ==== >>solve/core/checks.c  solvers: checks of a description ==== */
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
 		const merbit_solver_desc *desc) {
 	if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
@@ -30878,6 +30878,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 	return mbi_solver_check_numbers(context, desc);
 }
 
+/* ==== >>solve/core/solver.c  solvers: what is made once ==== */
 static int mbi_solver_reorders(const merbit_solver *solver) {
 	const merbit_solver_desc *desc = &solver->desc;
 	if (desc->reorder == 0) {
