@@ -78,6 +78,7 @@ typedef struct {
 
 /* vectors.c */
 PETSC_INTERN PetscErrorCode merbit_petsc_stream(void **stream);
+PETSC_INTERN PetscErrorCode merbit_petsc_wait(void);
 PETSC_INTERN PetscErrorCode merbit_petsc_vectors_on_gpu(Vec in, Vec out, PetscBool *on_gpu);
 PETSC_INTERN PetscErrorCode merbit_petsc_vectors_open(merbit_petsc_vectors *vectors);
 PETSC_INTERN PetscErrorCode merbit_petsc_vectors_close(merbit_petsc_vectors *vectors);

@@ -137,6 +137,9 @@ PetscErrorCode merbit_petsc_lend_pc(PC pc, merbit_preconditioner_desc *desc) {
 
 static PetscErrorCode forget(pc_merbit *p) {
   PetscFunctionBegin;
+  if (p->M) {
+    PetscCall(merbit_petsc_wait());
+  }
   merbit_preconditioner_destroy(p->M);
   merbit_buffer_destroy(p->r);
   merbit_buffer_destroy(p->z);
@@ -194,6 +197,7 @@ static PetscErrorCode refresh(pc_merbit *p, Mat A, const merbit_petsc_recipe *re
     PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
   } else if (change == CHANGED_VALUES) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
+    PetscCall(merbit_petsc_wait());
     PetscCall(PetscArraycpy(p->values, (const PetscScalar *)view->values, (size_t)view->nnz));
     MERBIT_PETSC_CALL(merbit_petsc.solvers,
                       merbit_preconditioner_update_values(p->M, p->values, MERBIT_MEMORY_HOST));

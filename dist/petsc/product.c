@@ -51,6 +51,9 @@ static const MatOperation operations[PRODUCTS] = {
 
 static PetscErrorCode multiplier_reset(multiplier *m) {
   PetscFunctionBegin;
+  if (m->plan) {
+    PetscCall(merbit_petsc_wait());
+  }
   merbit_plan_destroy(m->plan);
   PetscCall(PetscFree3(m->row, m->row_ptr, m->sum));
   PetscCall(PetscMemzero(m, sizeof *m));
@@ -192,6 +195,7 @@ static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation, in
     PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
   } else if (change == CHANGED_VALUES && m->plan && view.nnz > 0) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
+    PetscCall(merbit_petsc_wait());
     MERBIT_PETSC_CALL(context_of(place),
                       merbit_plan_update_values(m->plan, view.values, MERBIT_MEMORY_HOST));
     PetscCall(PetscLogEventEnd(merbit_petsc.update, A, 0, 0, 0));

@@ -20,6 +20,20 @@ PetscErrorCode merbit_petsc_stream(void **stream) {
   PetscFunctionReturn(0);
 }
 
+/* Waits for the work on PETSc's stream, which may be one that no other waits for. merbit
+ * changes values on another. */
+PetscErrorCode merbit_petsc_wait(void) {
+  PetscFunctionBegin;
+#if defined(PETSC_HAVE_CUDA) && !PETSC_VERSION_LT(3, 20, 0)
+  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
+    PetscDeviceContext context;
+    PetscCall(PetscDeviceContextGetCurrentContext(&context));
+    PetscCall(PetscDeviceContextSynchronize(context));
+  }
+#endif
+  PetscFunctionReturn(0);
+}
+
 /* Sets *on_gpu to whether PETSc keeps the vector in CUDA memory. */
 static PetscErrorCode is_on_gpu(Vec vector, PetscBool *on_gpu) {
   const PetscScalar *array;
