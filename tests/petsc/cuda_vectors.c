@@ -155,7 +155,7 @@ PetscErrorCode VecRestoreArrayAndMemType(Vec v, PetscScalar **a) {
   PetscFunctionReturn(0);
 }
 
-/* What was in the array is lost. */
+/* Opens the array to be written; its old elements are lost. */
 PetscErrorCode VecGetArrayWriteAndMemType(Vec v, PetscScalar **a, PetscMemType *type) {
   unsigned long long array;
   size_t bytes;
