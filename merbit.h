@@ -3632,7 +3632,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "ba8a7412b6a8411edb3cdc496f14fc4a2e7f9d469dd91ad5cbaa3700d47e85f1"
+#define MBI_KERNEL_HASH "8679061c5a66f96b735bc7f7b6e48996f3cb9b88b7d14c2728cf2e5a9bfc8e21"
 
 typedef struct mbi_source {
 	const char *name;
@@ -6119,8 +6119,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_solve_loop_arguments { mbk_u64 handle; const mbi_solve_memory *m; mbk_i32 "
 "columns; } mbk_solve_loop_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {\nbool on = false;\n"
-"for (mbk_i32 c = 0; c < a.columns; c++) {\nconst mbi_solve_state *const s = &a.m[c].state;\n"
-"on |= s->stop == MBI_SOLVE_RUNNING && s->iterations < s->check_at;\n}\n"
+"for (mbk_i32 c = 0; c < a.columns && !on; c++) {\n"
+"const mbi_solve_state *const s = &a.m[c].state;\n"
+"on = s->stop == MBI_SOLVE_RUNNING && s->iterations < s->check_at;\n}\n"
 "mbk_graph_go_on(a.handle, on);\n}\n"}},
 {"solve/core/refine.cu", {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
