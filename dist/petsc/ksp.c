@@ -213,7 +213,7 @@ static PetscErrorCode solve(KSP ksp) {
   PetscCall(KSPGetOperators(ksp, &A, &P));
   PetscCall(take_preconditioner(ksp, A, P));
   PetscCall(PetscFree(k->history));
-  PetscCall(PetscMalloc1(ksp->max_it + 1, &k->history));
+  PetscCall(PetscCalloc1(ksp->max_it + 1, &k->history));
   PetscCall(VecNorm(ksp->vec_rhs, NORM_2, &norm));
   PetscCall(solve_system(ksp, A, ksp->vec_rhs, ksp->vec_sol));
   for (i = 0; i <= (PetscInt)result->iterations; i++) {
