@@ -193,6 +193,11 @@ static void test_threads(void **state) {
     if (l + 1 < count) {
       bed_check_equal(&first[l].p, &second[l].p);
       bed_check_equal(&first[l].r, &second[l].r);
+      mbi_release(four, second[l].r.values); /* once more, into the structure */
+      second[l].r.values = NULL;
+      assert_true(l > 0 || mbi_share_tasks(four, second[l].p.nnz) > 1);
+      assert_int_equal(mbi_amg_transpose(four, &second[l]), MERBIT_OK);
+      bed_check_equal(&first[l].r, &second[l].r);
     }
     mbi_amg_level_release(one, &first[l]);
     mbi_amg_level_release(four, &second[l]);

@@ -114,6 +114,18 @@ static void test_ragged(void **state) {
   merbit_context_destroy(context);
 }
 
+/* A diagonal entry that is small beside its row is kept all the same. */
+static void test_small_diagonal(void **state) {
+  bed_entry entries[] = {{0, 0, 0.01}, {0, 1, -1},   {0, 2, -0.1}, {1, 0, -1},
+                         {1, 1, 3},    {2, 0, -0.1}, {2, 2, 3},    {3, 3, 1}};
+  merbit_context *context = cpu_open(NULL, 1);
+  mbi_amg_csr a = bed_csr(context, 4, 4, entries, 8);
+  (void)state;
+  check(context, &a, 1, 0.5);
+  mbi_amg_csr_release(context, &a);
+  merbit_context_destroy(context);
+}
+
 static void test_threads(void **state) {
   merbit_context *one = cpu_open(NULL, 1), *four = cpu_open(NULL, 4);
   const bed_grid g = {30, 0, 0, 0.01, 100, 1, 0.9};
@@ -145,8 +157,8 @@ static void test_threads(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition),
-                                     cmocka_unit_test(test_ragged),
-                                     cmocka_unit_test(test_threads)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_definition), cmocka_unit_test(test_ragged),
+      cmocka_unit_test(test_small_diagonal), cmocka_unit_test(test_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
