@@ -1182,7 +1182,8 @@ typedef struct merbit_solver_result {
                                 the recurrence's residual differed from it */
   double residual;           /* ||b - A x|| / ||b|| in the 2-norm, recomputed from x */
   double estimated_residual; /* the same as the iteration's recurrence had it */
-  double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||) in the infinity norm */
+  double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||) in the infinity norm; near
+                                1e-16, in f32 1e-7, x is as exact as its type allows */
   double prepare_seconds;    /* time of merbit_solver_create */
   double iterate_seconds;    /* time of this solve, copies of b and x included */
   int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */
@@ -3631,7 +3632,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "ba8a7412b6a8411edb3cdc496f14fc4a2e7f9d469dd91ad5cbaa3700d47e85f1"
+#define MBI_KERNEL_HASH "8679061c5a66f96b735bc7f7b6e48996f3cb9b88b7d14c2728cf2e5a9bfc8e21"
 
 typedef struct mbi_source {
 	const char *name;
@@ -6118,8 +6119,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_solve_loop_arguments { mbk_u64 handle; const mbi_solve_memory *m; mbk_i32 "
 "columns; } mbk_solve_loop_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {\nbool on = false;\n"
-"for (mbk_i32 c = 0; c < a.columns; c++) {\nconst mbi_solve_state *const s = &a.m[c].state;\n"
-"on |= s->stop == MBI_SOLVE_RUNNING && s->iterations < s->check_at;\n}\n"
+"for (mbk_i32 c = 0; c < a.columns && !on; c++) {\n"
+"const mbi_solve_state *const s = &a.m[c].state;\n"
+"on = s->stop == MBI_SOLVE_RUNNING && s->iterations < s->check_at;\n}\n"
 "mbk_graph_go_on(a.handle, on);\n}\n"}},
 {"solve/core/refine.cu", {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
@@ -28623,6 +28625,10 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
 		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
 				(size_t)(last - from) + mbi_solve_bytes(solver)));
 	}
+	if (solver->count > 0) {
+		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_P],
+				(size_t)(solver->count * solver->v.stride) * mbi_type_size(solver->type)));
+	}
 	if (solver->v.basis > 0) {
 		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
 				(size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
@@ -30193,9 +30199,9 @@ static void mbi_solve_describe_stop(const merbit_solver *solver,
 	case MERBIT_STOP_STAGNATED:
 		(void)snprintf(text, size,
 				"||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
-				"%s allow no more, or the matrix is singular",
+				"%s allow no more, or the matrix is singular; the backward error is %.2g",
 				result->residual, result->restarts, result->restarts == 1 ? "" : "s",
-				solver->type == MERBIT_F32 ? "f32" : "f64");
+				solver->type == MERBIT_F32 ? "f32" : "f64", result->backward_error);
 		return;
 	case MERBIT_STOP_BREAKDOWN:
 		state = &mbi_solve_checked(solver->inner != NULL ? solver->inner : solver)->state;
@@ -30707,7 +30713,7 @@ static void mbi_setup_release_values(merbit_context *context, const merbit_view 
 	} else { mbi_release(context, own); }
 }
 
-/* ==== >>solve/core/solver.c  solvers: what is made once ==== */
+/* ==== >>solve/core/checks.c  solvers: checks of a description ==== */
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
 		const merbit_solver_desc *desc) {
 	if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
@@ -30874,6 +30880,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 	return mbi_solver_check_numbers(context, desc);
 }
 
+/* ==== >>solve/core/solver.c  solvers: what is made once ==== */
 static int mbi_solver_reorders(const merbit_solver *solver) {
 	const merbit_solver_desc *desc = &solver->desc;
 	if (desc->reorder == 0) {
@@ -33465,9 +33472,7 @@ static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	memset(&empty, 0, sizeof empty);
 	memset(&none, 0, sizeof none);
 	memset(&times, 0, sizeof times);
-	none.offset_type = MERBIT_INDEX_32;
 	gpu->transpose.from = &none;
-	gpu->transpose.place_type = MERBIT_INDEX_32;
 	mbi_transpose_preamble(&gpu->transpose, &preamble);
 	wishes[0].file = MBI_AMG_FILE;
 	wishes[0].preamble = &empty;
@@ -34147,22 +34152,19 @@ static merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
 	return MERBIT_OK;
 }
 
+static merbit_status mbi_amg_fetch(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
+		size_t size, void **to) {
+	MBI_TRY(mbi_allocate_array(gpu->context, count, size, "the coarsest matrix", to));
+	return mbi_device_download(gpu->context, *to, from, (size_t)count * size);
+}
+
 static merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
 	const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
-	merbit_context *context = gpu->context;
 	csr->rows = csr->cols = a->rows;
 	csr->nnz = a->nnz;
-	MBI_TRY(mbi_allocate_array(context, a->rows + 1, sizeof(int32_t), "the coarsest matrix",
-			(void **)&csr->row_ptr));
-	MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(int32_t), "the coarsest matrix",
-			(void **)&csr->col_ind));
-	MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(double), "the coarsest matrix",
-			(void **)&csr->values));
-	MBI_TRY(mbi_device_download(context, csr->row_ptr, a->row_ptr,
-			((size_t)a->rows + 1) * sizeof(int32_t)));
-	MBI_TRY(
-			mbi_device_download(context, csr->col_ind, a->col_ind, (size_t)a->nnz * sizeof(int32_t)));
-	return mbi_device_download(context, csr->values, a->values, (size_t)a->nnz * sizeof(double));
+	MBI_TRY(mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
+	MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+	return mbi_amg_fetch(gpu, a->values, a->nnz, sizeof(double), (void **)&csr->values);
 }
 
 static uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {

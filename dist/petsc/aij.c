@@ -123,8 +123,26 @@ static PetscErrorCode convert_blocks(Mat A,
 /* The assembly of mpiaij, which is the same function for all of them. It makes new blocks. */
 static PetscErrorCode (*assembly_end_of_mpiaij)(Mat, MatAssemblyType);
 
+/* Gives the local blocks the type of A's vectors: PETSc's assembly makes a vector of that type
+ * for the elements that other processes send. */
+static PetscErrorCode pass_vector_type(Mat A) {
+  Mat blocks[2] = {NULL, NULL};
+  VecType type;
+  int k;
+  PetscFunctionBegin;
+  PetscCall(MatGetVecType(A, &type));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], NULL));
+  for (k = 0; k < 2; k++) {
+    if (blocks[k]) {
+      PetscCall(MatSetVecType(blocks[k], type));
+    }
+  }
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode assembly_end(Mat A, MatAssemblyType mode) {
   PetscFunctionBegin;
+  PetscCall(pass_vector_type(A));
   PetscCall(assembly_end_of_mpiaij(A, mode));
   PetscCall(convert_blocks(A, from_seqaij));
   PetscFunctionReturn(0);

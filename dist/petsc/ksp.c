@@ -1,6 +1,6 @@
 /* -ksp_type merbit: a whole solve by merbit's CG, BiCGSTAB or GMRES. Its preconditioner is the
  * PC of the KSP, which must be one that merbit has as well. With a GPU the whole solve runs
- * there: b goes in, x comes out. */
+ * there: b goes in, x comes out, unless they are CUDA vectors, which are there already. */
 #include "merbit_petsc.h"
 #include <petsc/private/kspimpl.h> /* a KSP type fills the record of the KSP */
 
@@ -17,7 +17,7 @@ typedef struct {
   double *history;             /* its residuals */
 } ksp_merbit;
 
-static PetscErrorCode set_from_options(KSP ksp, PetscOptionItems *PetscOptionsObject) {
+static PetscErrorCode set_from_options(KSP ksp, merbit_petsc_options PetscOptionsObject) {
   static const char *const methods[] = {"cg", "bicgstab",
                                         "gmres"}; /* from MERBIT_SOLVER_CG on */
   merbit_solver_desc *desc = &((ksp_merbit *)ksp->data)->desc;
@@ -114,6 +114,7 @@ static PetscErrorCode make(ksp_merbit *k, Mat A, const merbit_solver_desc *desc,
   double *vectors;
   PetscFunctionBegin;
   merbit_solver_destroy(k->solver);
+  k->solver = NULL;
   k->made = *desc;
   k->made_with = k->recipe;
   PetscCall(merbit_petsc_recipe_open(A, &whole, &vectors));
@@ -161,23 +162,24 @@ static PetscErrorCode refresh(ksp_merbit *k, Mat A, const merbit_solver_desc *de
 static PetscErrorCode solve_system(KSP ksp, Mat A, Vec b, Vec x) {
   ksp_merbit *k = (ksp_merbit *)ksp->data;
   merbit_solver_desc desc = k->desc;
-  const PetscScalar *b_array;
-  PetscScalar *x_array;
+  merbit_petsc_vectors v = {b, x, PETSC_TRUE, PETSC_FALSE, NULL, NULL, NULL};
   merbit_status status;
   MatInfo info;
   PetscFunctionBegin;
   desc.tolerance = (double)ksp->rtol;
   desc.max_iterations = (int)ksp->max_it;
-  desc.vector_memory = MERBIT_MEMORY_HOST;
+  PetscCall(merbit_petsc_vectors_on_gpu(b, x, &v.on_gpu));
+  desc.vector_memory = v.on_gpu ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  if (v.on_gpu) {
+    PetscCall(merbit_petsc_stream(&desc.stream));
+  }
   desc.expected_solves = SOLVES_EXPECTED;
   PetscCall(PetscLogEventBegin(merbit_petsc.solve, A, b, x, 0));
   PetscCall(refresh(k, A, &desc));
-  PetscCall(VecGetArrayRead(b, &b_array));
-  PetscCall(VecGetArray(x, &x_array));
-  status = merbit_solver_solve(k->solver, b_array, x_array, ksp->guess_zero ? 0 : 1, k->history,
+  PetscCall(merbit_petsc_vectors_open(&v));
+  status = merbit_solver_solve(k->solver, v.from, v.to, ksp->guess_zero ? 0 : 1, k->history,
                                (int)ksp->max_it + 1, &k->result);
-  PetscCall(VecRestoreArray(x, &x_array));
-  PetscCall(VecRestoreArrayRead(b, &b_array));
+  PetscCall(merbit_petsc_vectors_close(&v));
   MERBIT_PETSC_CALL(merbit_petsc.solvers, status);
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info)); /* of the flops, those of the products */
   PetscCall(PetscLogFlops((desc.method == MERBIT_SOLVER_BICGSTAB ? 4 : 2) * info.nz_used *
@@ -211,7 +213,7 @@ static PetscErrorCode solve(KSP ksp) {
   PetscCall(KSPGetOperators(ksp, &A, &P));
   PetscCall(take_preconditioner(ksp, A, P));
   PetscCall(PetscFree(k->history));
-  PetscCall(PetscMalloc1(ksp->max_it + 1, &k->history));
+  PetscCall(PetscCalloc1(ksp->max_it + 1, &k->history));
   PetscCall(VecNorm(ksp->vec_rhs, NORM_2, &norm));
   PetscCall(solve_system(ksp, A, ksp->vec_rhs, ksp->vec_sol));
   for (i = 0; i <= (PetscInt)result->iterations; i++) {

@@ -22,6 +22,24 @@ PetscErrorCode merbit_petsc_error(int line, const char *function, const char *fi
                     "merbit: %s", sentence);
 }
 
+/* Sets *device to the number of PETSc's GPU, if it uses one by now, else to 0. */
+static PetscErrorCode find_device(int *device) {
+  PetscFunctionBegin;
+  *device = 0;
+#if defined(PETSC_HAVE_CUDA)
+  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
+    PetscDeviceContext context;
+    PetscDevice theirs;
+    PetscInt number;
+    PetscCall(PetscDeviceContextGetCurrentContext(&context));
+    PetscCall(PetscDeviceContextGetDevice(context, &theirs));
+    PetscCall(PetscDeviceGetDeviceId(theirs, &number));
+    *device = (int)number;
+  }
+#endif
+  PetscFunctionReturn(0);
+}
+
 /* Opens a context for what computes on `side`, with the threads that -merbit_threads gives. */
 static PetscErrorCode open_context(merbit_side side, merbit_context **context) {
   merbit_context_desc desc;
@@ -40,6 +58,9 @@ static PetscErrorCode open_context(merbit_side side, merbit_context **context) {
   PetscCall(PetscMemzero(&desc, sizeof desc));
   desc.side = side;
   desc.threads = (int)threads;
+  if (side != MERBIT_SIDE_CPU) {
+    PetscCall(find_device(&desc.device));
+  }
   (void)merbit_context_create(&desc, context, &error);
   PetscCheck(*context, PETSC_COMM_SELF, PETSC_ERR_LIB, "merbit: %s", error.message);
   PetscFunctionReturn(0);

@@ -2,10 +2,21 @@
 #ifndef MERBIT_PETSC_H
 #define MERBIT_PETSC_H
 #include "merbit.h"
+#include <petscdevice.h>
 #include <petscksp.h>
 
 /* PETSc's library exports this, but the headers of some versions do not declare it. */
 PETSC_EXTERN PetscErrorCode PetscObjectStateGet(PetscObject, PetscObjectState *);
+
+#if PETSC_VERSION_LT(3, 23, 0) /* later ones have a pointer by that name */
+typedef PetscOptionItems *merbit_petsc_options;
+#else
+typedef PetscOptionItems merbit_petsc_options;
+#endif
+
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_LT(3, 20, 0)
+PETSC_EXTERN void *PetscDefaultCudaStream; /* declared by a header that needs CUDA's */
+#endif
 
 /* The names must begin with seqaij and mpiaij, by which PETSc finds factorisations. */
 #define MATAIJMERBIT "aijmerbit"
@@ -25,9 +36,10 @@ PETSC_EXTERN PetscErrorCode PetscObjectStateGet(PetscObject, PetscObjectState *)
 /* The plugin's state in a process. */
 typedef struct {
   merbit_context *products; /* the CPU, for products of host vectors; NULL before the first */
-  merbit_context *solvers;  /* the GPU if there is one; NULL before the first solver */
-  PetscBool view;           /* -merbit_view */
-  PetscBool deterministic;  /* -merbit_deterministic */
+  merbit_context *solvers; /* the GPU if there is one, for solvers, preconditioners and products
+                            * of CUDA vectors; NULL before the first */
+  PetscBool view;          /* -merbit_view */
+  PetscBool deterministic; /* -merbit_deterministic */
   PetscLogEvent plan, update, multiply, solve; /* in -log_view */
 } merbit_petsc_state;
 
@@ -53,6 +65,23 @@ PETSC_INTERN PetscErrorCode merbit_petsc_open_csr(Mat A, merbit_petsc_stamp *sta
                                                   merbit_petsc_change *change);
 PETSC_INTERN PetscErrorCode merbit_petsc_close_csr(Mat A, merbit_view *view);
 PETSC_INTERN PetscErrorCode merbit_petsc_check_matrix(PetscObject object, Mat A);
+
+/* The vector that merbit reads and the one that it writes. */
+typedef struct {
+  Vec in, out;
+  PetscBool reads_out;     /* what the second one holds is read as well */
+  PetscBool on_gpu;        /* set only if merbit_petsc_vectors_on_gpu says so */
+  const PetscScalar *from; /* their arrays, while they are open */
+  PetscScalar *to;
+  void *stream; /* the CUstream on which PETSc uses them on the GPU */
+} merbit_petsc_vectors;
+
+/* vectors.c */
+PETSC_INTERN PetscErrorCode merbit_petsc_stream(void **stream);
+PETSC_INTERN PetscErrorCode merbit_petsc_wait(void);
+PETSC_INTERN PetscErrorCode merbit_petsc_vectors_on_gpu(Vec in, Vec out, PetscBool *on_gpu);
+PETSC_INTERN PetscErrorCode merbit_petsc_vectors_open(merbit_petsc_vectors *vectors);
+PETSC_INTERN PetscErrorCode merbit_petsc_vectors_close(merbit_petsc_vectors *vectors);
 
 /* product.c: the products of a sequential matrix */
 PETSC_INTERN PetscErrorCode merbit_petsc_take_products(Mat A);

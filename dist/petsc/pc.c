@@ -1,5 +1,5 @@
 /* -pc_type merbit: merbit's preconditioners, z = M^-1 r, for PETSc's KSP and for -ksp_type
- * merbit. With a GPU M is there; r is copied to it and z back. */
+ * merbit. With a GPU M is there; host vectors are copied to it and back. */
 #include "merbit_petsc.h"
 #include <petsc/private/pcimpl.h> /* a PC type fills the record of the PC */
 
@@ -8,8 +8,13 @@ typedef struct {
   PetscBool in_solve;         /* a KSP of type merbit makes its own M from the description */
   merbit_petsc_recipe recipe; /* of which M was made */
   merbit_petsc_stamp stamp;
+  /* M's own copy of A: M may have to stay as it is when A changes (PCSetReusePreconditioner).
+   */
+  PetscInt *row_ptr, *col_ind;
+  PetscScalar *values;
   merbit_preconditioner *M; /* NULL before the first set-up or application */
-  merbit_buffer *r, *z;     /* copies of the vectors where M computes; the CPU needs none */
+  PetscBool on_gpu;         /* whether M is */
+  merbit_buffer *r, *z;     /* on_gpu: copies of host vectors; NULL before the first ones */
 } pc_merbit;
 
 static const char *const names[] = {"amg", "chebyshev", "fsai", "jacobi", "bjacobi"};
@@ -26,7 +31,7 @@ static PetscInt index_of(merbit_preconditioner_kind kind) {
   return k;
 }
 
-static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObject) {
+static PetscErrorCode set_from_options(PC pc, merbit_petsc_options PetscOptionsObject) {
   merbit_preconditioner_desc *desc = &((pc_merbit *)pc->data)->desc;
   PetscInt kind = index_of(desc->kind), degree = desc->degree;
   PetscBool single = (PetscBool)desc->single;
@@ -132,36 +137,51 @@ PetscErrorCode merbit_petsc_lend_pc(PC pc, merbit_preconditioner_desc *desc) {
 
 static PetscErrorCode forget(pc_merbit *p) {
   PetscFunctionBegin;
+  if (p->M) {
+    PetscCall(merbit_petsc_wait());
+  }
   merbit_preconditioner_destroy(p->M);
   merbit_buffer_destroy(p->r);
   merbit_buffer_destroy(p->z);
   p->M = NULL;
   p->r = p->z = NULL;
+  PetscCall(PetscFree3(p->row_ptr, p->col_ind, p->values));
+  PetscFunctionReturn(0);
+}
+
+/* Copies the arrays of a view, and makes `copy` the view of the copies. */
+static PetscErrorCode copy_arrays(pc_merbit *p, const merbit_view *view, merbit_view *copy) {
+  const size_t offsets = (size_t)view->rows + 1, nnz = (size_t)view->nnz;
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc3(offsets, &p->row_ptr, nnz, &p->col_ind, nnz, &p->values));
+  PetscCall(PetscArraycpy(p->row_ptr, (const PetscInt *)view->row_ptr, offsets));
+  PetscCall(PetscArraycpy(p->col_ind, (const PetscInt *)view->col_ind, nnz));
+  PetscCall(PetscArraycpy(p->values, (const PetscScalar *)view->values, nnz));
+  *copy = *view;
+  copy->row_ptr = p->row_ptr;
+  copy->col_ind = p->col_ind;
+  copy->values = p->values;
   PetscFunctionReturn(0);
 }
 
 /* Makes M of the matrix that the view shows. */
 static PetscErrorCode make(pc_merbit *p, Mat A, const merbit_petsc_recipe *recipe,
                            const merbit_view *view) {
-  const size_t bytes = (size_t)view->rows * sizeof(PetscScalar);
   merbit_preconditioner_info info;
   merbit_status status;
+  merbit_view copy;
   double *vectors;
   PetscFunctionBegin;
   PetscCall(forget(p));
+  PetscCall(copy_arrays(p, view, &copy));
   p->recipe = *recipe;
   PetscCall(merbit_petsc_recipe_open(A, &p->recipe, &vectors));
-  status = merbit_preconditioner_create(merbit_petsc.solvers, view, &p->recipe.desc, &p->M);
+  status = merbit_preconditioner_create(merbit_petsc.solvers, &copy, &p->recipe.desc, &p->M);
   PetscCall(PetscFree(vectors));
   p->recipe = *recipe;
   MERBIT_PETSC_CALL(merbit_petsc.solvers, status);
   (void)merbit_preconditioner_get_info(p->M, &info);
-  if (info.side == MERBIT_SIDE_CUDA) {
-    MERBIT_PETSC_CALL(merbit_petsc.solvers,
-                      merbit_buffer_create(merbit_petsc.solvers, bytes, &p->r));
-    MERBIT_PETSC_CALL(merbit_petsc.solvers,
-                      merbit_buffer_create(merbit_petsc.solvers, bytes, &p->z));
-  }
+  p->on_gpu = info.side == MERBIT_SIDE_CUDA ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(0);
 }
 
@@ -177,8 +197,10 @@ static PetscErrorCode refresh(pc_merbit *p, Mat A, const merbit_petsc_recipe *re
     PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
   } else if (change == CHANGED_VALUES) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
-    MERBIT_PETSC_CALL(merbit_petsc.solvers, merbit_preconditioner_update_values(
-                                                p->M, view->values, MERBIT_MEMORY_HOST));
+    PetscCall(merbit_petsc_wait());
+    PetscCall(PetscArraycpy(p->values, (const PetscScalar *)view->values, (size_t)view->nnz));
+    MERBIT_PETSC_CALL(merbit_petsc.solvers,
+                      merbit_preconditioner_update_values(p->M, p->values, MERBIT_MEMORY_HOST));
     PetscCall(PetscLogEventEnd(merbit_petsc.update, A, 0, 0, 0));
   }
   PetscFunctionReturn(0);
@@ -213,32 +235,53 @@ static PetscErrorCode set_up(PC pc) {
   PetscFunctionReturn(0);
 }
 
+/* Makes the copies of host vectors that M on the GPU needs. */
+static PetscErrorCode make_copies(pc_merbit *p, size_t bytes) {
+  PetscFunctionBegin;
+  if (!p->r) {
+    MERBIT_PETSC_CALL(merbit_petsc.solvers,
+                      merbit_buffer_create(merbit_petsc.solvers, bytes, &p->r));
+  }
+  if (!p->z) {
+    MERBIT_PETSC_CALL(merbit_petsc.solvers,
+                      merbit_buffer_create(merbit_petsc.solvers, bytes, &p->z));
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Applies M on the GPU to host vectors. */
+static merbit_status apply_to_copies(pc_merbit *p, const merbit_petsc_vectors *v,
+                                     size_t bytes) {
+  merbit_status status = merbit_buffer_upload(p->r, 0, v->from, bytes);
+  if (status == MERBIT_OK) {
+    status = merbit_preconditioner_apply(p->M, merbit_buffer_pointer(p->r),
+                                         merbit_buffer_pointer(p->z), NULL);
+  }
+  return status == MERBIT_OK ? merbit_buffer_download(p->z, 0, v->to, bytes) : status;
+}
+
 static PetscErrorCode apply(PC pc, Vec r, Vec z) {
   pc_merbit *p = (pc_merbit *)pc->data;
-  const PetscScalar *r_array;
-  PetscScalar *z_array;
+  merbit_petsc_vectors v = {r, z, PETSC_FALSE, PETSC_FALSE, NULL, NULL, NULL};
   merbit_status status;
   PetscInt rows;
+  size_t bytes;
   PetscFunctionBegin;
   if (!p->M) {
     PetscCall(set_up_now(pc));
   }
   PetscCall(VecGetLocalSize(r, &rows));
-  PetscCall(VecGetArrayRead(r, &r_array));
-  PetscCall(VecGetArrayWrite(z, &z_array));
-  if (!p->r) {
-    status = merbit_preconditioner_apply(p->M, r_array, z_array, NULL);
-  } else {
-    const size_t bytes = (size_t)rows * sizeof(PetscScalar);
-    status = merbit_buffer_upload(p->r, 0, r_array, bytes);
-    status = status != MERBIT_OK
-                 ? status
-                 : merbit_preconditioner_apply(p->M, merbit_buffer_pointer(p->r),
-                                               merbit_buffer_pointer(p->z), NULL);
-    status = status != MERBIT_OK ? status : merbit_buffer_download(p->z, 0, z_array, bytes);
+  bytes = (size_t)rows * sizeof(PetscScalar);
+  if (p->on_gpu) {
+    PetscCall(merbit_petsc_vectors_on_gpu(r, z, &v.on_gpu));
   }
-  PetscCall(VecRestoreArrayWrite(z, &z_array));
-  PetscCall(VecRestoreArrayRead(r, &r_array));
+  if (p->on_gpu && !v.on_gpu) {
+    PetscCall(make_copies(p, bytes));
+  }
+  PetscCall(merbit_petsc_vectors_open(&v));
+  status = p->on_gpu && !v.on_gpu ? apply_to_copies(p, &v, bytes)
+                                  : merbit_preconditioner_apply(p->M, v.from, v.to, v.stream);
+  PetscCall(merbit_petsc_vectors_close(&v));
   MERBIT_PETSC_CALL(merbit_petsc.solvers, status);
   PetscFunctionReturn(0);
 }

@@ -1,6 +1,6 @@
 /* The four products of seqaijmerbit: y = A x, z = y + A x, and both with the transpose of A.
  * The first product with a structure makes a plan. New values update it, a new structure
- * replaces it. */
+ * replaces it. CUDA vectors are multiplied on the GPU, by a plan of their own. */
 #include "merbit_petsc.h"
 #include <petsctime.h>
 
@@ -10,15 +10,16 @@
  * as about 12 products to build. Until then the plan reads PETSc's arrays as they are. */
 #define PRODUCTS_TO_TUNE 24
 #define PRODUCTS_EXPECTED 1000
-/* The first products of a plan are its trial: after TRIAL_WARM by merbit, TRIAL_TIMED by PETSc
- * and as many by merbit are timed. A plan whose fastest product is slower than PETSc's is given
- * up. */
+/* The first products of a plan on the CPU are its trial: after TRIAL_WARM by merbit,
+ * TRIAL_TIMED by PETSc and as many by merbit are timed. A plan whose fastest product is slower
+ * than PETSc's is given up. */
 #define TRIAL_WARM 3
 #define TRIAL_TIMED 4
 
 enum { BY_PETSC, BY_MERBIT };
+enum { IN_HOST_MEMORY, IN_GPU_MEMORY, PLACES }; /* where the vectors are */
 
-/* The products by one of the two operations. */
+/* The products by one of the two operations, of vectors in one place. */
 typedef struct {
   merbit_plan *plan; /* NULL: PETSc multiplies, because merbit cannot or is slower */
   merbit_petsc_stamp stamp;
@@ -38,7 +39,7 @@ enum { MULT, MULT_ADD, MULT_TRANSPOSE, MULT_TRANSPOSE_ADD, PRODUCTS };
 
 /* The products that a matrix holds. */
 typedef struct {
-  multiplier by[OPERATIONS];
+  multiplier by[OPERATIONS][PLACES];
   void (*base[PRODUCTS])(void); /* PETSc's own products */
 } products;
 
@@ -50,6 +51,9 @@ static const MatOperation operations[PRODUCTS] = {
 
 static PetscErrorCode multiplier_reset(multiplier *m) {
   PetscFunctionBegin;
+  if (m->plan) {
+    PetscCall(merbit_petsc_wait());
+  }
   merbit_plan_destroy(m->plan);
   PetscCall(PetscFree3(m->row, m->row_ptr, m->sum));
   PetscCall(PetscMemzero(m, sizeof *m));
@@ -58,12 +62,20 @@ static PetscErrorCode multiplier_reset(multiplier *m) {
 
 static PetscErrorCode products_destroy(void *pointer) {
   products *p = (products *)pointer;
+  int k;
   PetscFunctionBegin;
-  PetscCall(multiplier_reset(&p->by[PLAIN]));
-  PetscCall(multiplier_reset(&p->by[TRANSPOSED]));
+  for (k = 0; k < OPERATIONS * PLACES; k++) {
+    PetscCall(multiplier_reset(&p->by[k / PLACES][k % PLACES]));
+  }
   PetscCall(PetscFree(p));
   PetscFunctionReturn(0);
 }
+
+#if !PETSC_VERSION_LT(3, 23, 0)
+static PetscErrorCode products_destroy_at(void **pointer) {
+  return products_destroy(*pointer);
+}
+#endif
 
 static PetscErrorCode products_of(Mat A, products **p) {
   PetscContainer container;
@@ -109,9 +121,14 @@ static PetscErrorCode multiplier_report(int operation, const char *sentence) {
   PetscFunctionReturn(0);
 }
 
+/* Returns the context that computes where the vectors are. */
+static merbit_context *context_of(int place) {
+  return place == IN_GPU_MEMORY ? merbit_petsc.solvers : merbit_petsc.products;
+}
+
 /* Makes the plan of m anew, for many products if it is to be tuned. */
-static PetscErrorCode multiplier_make(Mat A, multiplier *m, int operation, PetscBool tuned,
-                                      merbit_view view) {
+static PetscErrorCode multiplier_make(Mat A, multiplier *m, int operation, int place,
+                                      PetscBool tuned, merbit_view view) {
   const PetscInt *row_ptr = (const PetscInt *)view.row_ptr;
   const merbit_petsc_stamp stamp = m->stamp;
   char line[1024], reason[MERBIT_MESSAGE_SIZE];
@@ -119,7 +136,9 @@ static PetscErrorCode multiplier_make(Mat A, multiplier *m, int operation, Petsc
   merbit_status status;
   PetscInt i;
   PetscFunctionBegin;
-  PetscCall(merbit_petsc_open_products());
+  if (place == IN_HOST_MEMORY) {
+    PetscCall(merbit_petsc_open_products());
+  }
   PetscCall(multiplier_reset(m));
   m->stamp = stamp;
   m->fastest[BY_PETSC] = m->fastest[BY_MERBIT] = PETSC_INFINITY;
@@ -127,20 +146,21 @@ static PetscErrorCode multiplier_make(Mat A, multiplier *m, int operation, Petsc
   for (i = 0; i < (PetscInt)view.rows; i++) {
     m->rows += row_ptr[i + 1] > row_ptr[i];
   }
-  if (operation == PLAIN && m->rows < (PetscInt)view.rows / 2) {
+  if (place == IN_HOST_MEMORY && operation == PLAIN && m->rows < (PetscInt)view.rows / 2) {
     PetscCall(multiplier_keep_rows(m, &view));
   }
   PetscCall(PetscMemzero(&desc, sizeof desc));
-  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.vector_memory = place == IN_GPU_MEMORY ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   desc.operation = operation == PLAIN ? MERBIT_OPERATION_N : MERBIT_OPERATION_T;
   desc.expected_calls = tuned ? PRODUCTS_EXPECTED : 1;
   desc.unchecked = 1; /* PETSc has checked the arrays */
-  status = merbit_plan_create(merbit_petsc.products, &view, &desc, &m->plan);
+  desc.deterministic = merbit_petsc.deterministic;
+  status = merbit_plan_create(context_of(place), &view, &desc, &m->plan);
   m->tuned = PetscNot(!tuned && m->plan);
   if (status == MERBIT_OK) {
     merbit_plan_describe(m->plan, line, sizeof line);
   } else {
-    (void)merbit_last_error(merbit_petsc.products, reason, sizeof reason);
+    (void)merbit_last_error(context_of(place), reason, sizeof reason);
     PetscCall(PetscSNPrintf(line, sizeof line, "PETSc multiplies; merbit cannot: %s", reason));
     PetscCall(PetscInfo(A, "%s\n", line));
   }
@@ -149,7 +169,7 @@ static PetscErrorCode multiplier_make(Mat A, multiplier *m, int operation, Petsc
 }
 
 /* Makes the plan of m fit the values and the structure that A has now. */
-static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation) {
+static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation, int place) {
   PetscObjectState values, structure;
   merbit_petsc_change change;
   merbit_view view;
@@ -166,14 +186,17 @@ static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation) {
     m->calls = 0;
   }
   if (change == CHANGED_STRUCTURE || (m->calls >= PRODUCTS_TO_TUNE && !m->tuned)) {
-    /* A transposed plan costs more than its form: it is made once, for many products. */
-    const PetscBool tuned = PetscNot(operation == PLAIN && change == CHANGED_STRUCTURE);
+    /* A transposed plan, and one on the GPU, cost more than its form: they are made once, for
+     * many products. */
+    const PetscBool tuned =
+        PetscNot(operation == PLAIN && place == IN_HOST_MEMORY && change == CHANGED_STRUCTURE);
     PetscCall(PetscLogEventBegin(merbit_petsc.plan, A, 0, 0, 0));
-    PetscCall(multiplier_make(A, m, operation, tuned, view));
+    PetscCall(multiplier_make(A, m, operation, place, tuned, view));
     PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
   } else if (change == CHANGED_VALUES && m->plan && view.nnz > 0) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
-    MERBIT_PETSC_CALL(merbit_petsc.products,
+    PetscCall(merbit_petsc_wait());
+    MERBIT_PETSC_CALL(context_of(place),
                       merbit_plan_update_values(m->plan, view.values, MERBIT_MEMORY_HOST));
     PetscCall(PetscLogEventEnd(merbit_petsc.update, A, 0, 0, 0));
   }
@@ -185,9 +208,9 @@ static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation) {
 /* ---- Products ---------------------------------------------------------------------------- */
 
 /* Computes z = op(A) x if y is NULL, else z = y + op(A) x; z may be y. */
-static PetscErrorCode multiplier_multiply(multiplier *m, Vec x, Vec y, Vec z) {
-  const PetscScalar one = 1, *x_array;
-  PetscScalar *z_array;
+static PetscErrorCode multiplier_multiply(multiplier *m, int place, Vec x, Vec y, Vec z) {
+  const PetscScalar one = 1;
+  merbit_petsc_vectors v;
   merbit_status status;
   PetscInt i;
   PetscFunctionBegin;
@@ -196,33 +219,35 @@ static PetscErrorCode multiplier_multiply(multiplier *m, Vec x, Vec y, Vec z) {
   } else if (!y && m->row_ptr) {
     PetscCall(VecZeroEntries(z));
   }
-  PetscCall(VecGetArrayRead(x, &x_array));
-  PetscCall(VecGetArray(z, &z_array));
+  v.in = x;
+  v.out = z;
+  v.reads_out = y || m->row_ptr ? PETSC_TRUE : PETSC_FALSE;
+  v.on_gpu = place == IN_GPU_MEMORY ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(merbit_petsc_vectors_open(&v));
   if (m->row_ptr) {
-    status = merbit_spmv(m->plan, NULL, NULL, x_array, NULL, m->sum, NULL);
+    status = merbit_spmv(m->plan, NULL, NULL, v.from, NULL, m->sum, NULL);
     for (i = 0; status == MERBIT_OK && i < m->rows; i++) {
-      z_array[m->row[i]] += m->sum[i];
+      v.to[m->row[i]] += m->sum[i];
     }
   } else {
-    status = merbit_spmv(m->plan, NULL, NULL, x_array, y ? &one : NULL, z_array, NULL);
+    status = merbit_spmv(m->plan, NULL, NULL, v.from, y ? &one : NULL, v.to, v.stream);
   }
-  PetscCall(VecRestoreArray(z, &z_array));
-  PetscCall(VecRestoreArrayRead(x, &x_array));
-  MERBIT_PETSC_CALL(merbit_petsc.products, status);
+  PetscCall(merbit_petsc_vectors_close(&v));
+  MERBIT_PETSC_CALL(context_of(place), status);
   PetscCall(PetscLogFlops(m->flops - (y ? 0 : (PetscLogDouble)m->rows)));
   PetscFunctionReturn(0);
 }
 
 /* Returns whether the next product is one of the trial. */
-static int multiplier_in_trial(const multiplier *m) {
-  return m->plan && !merbit_petsc.deterministic && m->trial < TRIAL_WARM + 2 * TRIAL_TIMED;
+static int multiplier_in_trial(const multiplier *m, int place) {
+  return m->plan && place == IN_HOST_MEMORY && !merbit_petsc.deterministic &&
+         m->trial < TRIAL_WARM + 2 * TRIAL_TIMED;
 }
 
 /* Returns which side computes the next product. */
-static int multiplier_side(const multiplier *m) {
+static int multiplier_side(const multiplier *m, int in_trial) {
   const PetscInt timed = m->trial - TRIAL_WARM;
-  return !m->plan || (multiplier_in_trial(m) && timed >= 0 && timed < TRIAL_TIMED) ? BY_PETSC
-                                                                                   : BY_MERBIT;
+  return !m->plan || (in_trial && timed >= 0 && timed < TRIAL_TIMED) ? BY_PETSC : BY_MERBIT;
 }
 
 /* Counts a product of the trial, and gives up the plan if that ends with it the slower. */
@@ -251,21 +276,24 @@ static PetscErrorCode multiply(Mat A, int product, Vec x, Vec y, Vec z) {
   PetscLogDouble begin = 0, end;
   products *p;
   multiplier *m;
-  int side, in_trial;
+  int side, in_trial, place;
+  PetscBool on_gpu;
   PetscFunctionBegin;
   PetscCall(products_of(A, &p));
   PetscCheck(p, PETSC_COMM_SELF, PETSC_ERR_PLIB, "This %s has lost its products",
              MATSEQAIJMERBIT);
-  m = &p->by[operation];
-  PetscCall(multiplier_refresh(A, m, operation));
-  side = multiplier_side(m);
-  in_trial = multiplier_in_trial(m);
+  PetscCall(merbit_petsc_vectors_on_gpu(x, z, &on_gpu));
+  place = on_gpu ? IN_GPU_MEMORY : IN_HOST_MEMORY;
+  m = &p->by[operation][place];
+  PetscCall(multiplier_refresh(A, m, operation, place));
+  in_trial = multiplier_in_trial(m, place);
+  side = multiplier_side(m, in_trial);
   if (in_trial) {
     PetscCall(PetscTime(&begin));
   }
   if (side == BY_MERBIT) {
     PetscCall(PetscLogEventBegin(merbit_petsc.multiply, A, x, z, 0));
-    PetscCall(multiplier_multiply(m, x, y, z));
+    PetscCall(multiplier_multiply(m, place, x, y, z));
     PetscCall(PetscLogEventEnd(merbit_petsc.multiply, A, x, z, 0));
   } else if (y) {
     PetscCall(((mult_add_function)p->base[product])(A, x, y, z));
@@ -311,7 +339,11 @@ PetscErrorCode merbit_petsc_take_products(Mat A) {
   PetscCall(PetscNew(&p));
   PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
   PetscCall(PetscContainerSetPointer(container, p));
+#if PETSC_VERSION_LT(3, 23, 0)
   PetscCall(PetscContainerSetUserDestroy(container, products_destroy));
+#else
+  PetscCall(PetscContainerSetCtxDestroy(container, products_destroy_at));
+#endif
   PetscCall(PetscObjectCompose((PetscObject)A, MERBIT_KEY, (PetscObject)container));
   PetscCall(PetscContainerDestroy(&container));
   for (k = 0; k < PRODUCTS; k++) {

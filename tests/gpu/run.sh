@@ -14,7 +14,7 @@ command -v compute-sanitizer >/dev/null 2>&1 || {
 }
 log=$build/compute-sanitizer.log
 bad=0
-for test in bsr bsr_views extract_blocks device epilogue full_blocks many pagerank product reorder rules semiring solver streams transpose types values; do
+for test in amg bsr bsr_views extract_blocks device epilogue full_blocks many pagerank preconditioner product reorder rules semiring solve_many solver streams transpose types values; do
   # That test makes the driver refuse an allocation and a cubin: memcheck would count both.
   [ "$test" = device ] && quiet="--report-api-errors no" || quiet=
   for tool in memcheck racecheck initcheck synccheck; do

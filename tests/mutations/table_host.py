@@ -276,7 +276,7 @@ MUTATIONS = [
      "what was recorded outlives the arrays that it reads", "fake_path"),
     ("mbk_solve_loop", "s->iterations < s->check_at", "s->iterations <= s->check_at",
      "the loop goes on beyond the look", "simt_solver"),
-    ("mbk_solve_loop", "on |= ", "on = ", "the loop ends with the last right-hand side", "simt_solver_many"),
+    ("mbk_solve_loop", "a.columns && !on;", "1;", "the loop ends with the first right-hand side", "simt_solver_many"),
     ("mbi_solve_decide", "state->bb == 0 || state->ww <= goal", "state->bb == 0 || state->rr <= goal",
      "the recurrence is believed", "solve_core_solver"),
     ("mbi_solve_check_candidate", "state->ww > 0.25 * solver->worst", "state->ww > 4 * solver->worst",

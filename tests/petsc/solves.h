@@ -12,9 +12,10 @@
 
 static char raised[2048]; /* the first sentence of the last error */
 
-static PetscErrorCode keep_sentence(MPI_Comm comm, int line, const char *function,
-                                    const char *file, PetscErrorCode code, PetscErrorType type,
-                                    const char *message, void *context) {
+PETSC_UNUSED static PetscErrorCode keep_sentence(MPI_Comm comm, int line, const char *function,
+                                                 const char *file, PetscErrorCode code,
+                                                 PetscErrorType type, const char *message,
+                                                 void *context) {
   (void)comm;
   (void)line;
   (void)function;
@@ -51,7 +52,7 @@ static PetscErrorCode make_ksp(Mat A, const char *prefix, KSP *ksp) {
 }
 
 /* Solves A x = b and checks that the residual is what the tolerance allows. */
-static PetscErrorCode solve(KSP ksp, PetscReal tolerance, PetscInt *iterations) {
+PETSC_UNUSED static PetscErrorCode solve(KSP ksp, PetscReal tolerance, PetscInt *iterations) {
   PetscReal of_b, of_r, told;
   PetscBool ours;
   Vec x, b, r;
@@ -80,7 +81,7 @@ static PetscErrorCode solve(KSP ksp, PetscReal tolerance, PetscInt *iterations) 
 }
 
 /* Multiplies each third row and column of A by `factor`. */
-static PetscErrorCode rescale(Mat A, PetscScalar factor) {
+PETSC_UNUSED static PetscErrorCode rescale(Mat A, PetscScalar factor) {
   PetscInt rows, i;
   Vec d;
   PetscFunctionBegin;

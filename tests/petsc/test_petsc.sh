@@ -1,12 +1,14 @@
 #!/bin/sh
-# The PETSc plugin on 1 to 4 processes: sh tests/petsc/test_petsc.sh [FOLDER [PETSC]]
-# Builds in FOLDER (build/petsc) for the PETSc that pkg-config knows as PETSC (petsc; or the path of a petsc.pc). Exit code
-# 77: there is no PETSc. Tests of SLEPc and petsc4py run where these are installed for the same PETSc.
+# The PETSc plugin on 1 to 4 processes: sh tests/petsc/test_petsc.sh [FOLDER [PETSC [FAKES]]]
+# Builds in FOLDER (build/petsc) for the PETSc that pkg-config knows as PETSC (petsc; or the path of a petsc.pc). FAKES is the
+# folder of the fake libcuda.so.1 and libnvrtc.so.13, if there is no GPU. Exit code 77: there is no PETSc. Tests of SLEPc and
+# petsc4py run where these are installed for the same PETSc.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 here=$root/dist/petsc
 BUILD=${1-$root/build/petsc}
 PETSC=${2-petsc}
+fakes=${3-}
 . "$here/environment.sh"
 
 for tool in mpicc mpirun pkg-config make; do
@@ -19,9 +21,10 @@ cd "$build"
 library=$build/libmerbit_petsc.so
 system=$(pkg-config --cflags-only-I "$PETSC" | sed 's/-I/-isystem /g')
 
-compile() { # compile NAME [pkg-config's module...]
-  mpicc -std=c99 -D_GNU_SOURCE -O1 -g -Wall -Wextra $system $(pkg-config --cflags-only-I "$@" | sed 's/-I/-isystem /g') \
-    -o "$name" "$root/tests/petsc/$name.c" $(pkg-config --libs "$@") -lm
+compile() { # compile pkg-config's module...: of $name. Programs may replace functions of PETSc
+  mpicc -std=c99 -D_GNU_SOURCE -O1 -g -Wall -Wextra -rdynamic $system \
+    $(pkg-config --cflags-only-I "$@" | sed 's/-I/-isystem /g') -o "$name" "$root/tests/petsc/$name.c" \
+    $(pkg-config --libs "$@") -lm -ldl
 }
 
 run() { # run PROCESSES PROGRAM [OPTION...]: its output is in log.txt, and shown if it fails
@@ -65,6 +68,18 @@ for processes in 1 2 4; do
 done
 echo "preconditioners: passed"
 
+# Products, preconditioners and solves of CUDA vectors, which PETSc need not have.
+name=cuda_vectors
+compile "$PETSC"
+fake=""
+[ -z "$fakes" ] || fake="env LD_LIBRARY_PATH=$fakes MERBIT_NVRTC=$fakes/libnvrtc.so.13 MERBIT_CACHE_DIR=$build/cache FAKE_CUDA_STRICT=1"
+if [ -n "$fakes" ] || nvidia-smi >/dev/null 2>&1; then
+  run 1 $fake ./cuda_vectors -dll_prepend "$library" -merbit_deterministic
+  echo "CUDA vectors: passed"
+else
+  echo "CUDA vectors: skipped, there is no GPU"
+fi
+
 # What users see: views, logs, and the refusal of an option.
 run 2 ./laplace -n 12 -dll_prepend "$library" -mat_type aijmerbit -merbit_view -log_view -merbit_deterministic
 expect '^merbit \[1\] MatMult: merge on the CPU'
@@ -102,7 +117,7 @@ mpicc -std=c99 -O1 -fPIC -fvisibility=hidden $include -Dmerbit_plan_create=fault
 mpicc -std=c99 -D_GNU_SOURCE -O1 -fPIC -fvisibility=hidden $include -Dmerbit_preconditioner_apply=fault_apply -c -o faulty_pc.o \
   "$here/pc.c"
 mkdir -p faults
-mpicc -shared -o faults/libmerbit_petsc.so faults.o faulty.o faulty_pc.o aij.o ksp.o merbit_petsc.o \
+mpicc -shared -o faults/libmerbit_petsc.so faults.o faulty.o faulty_pc.o aij.o ksp.o merbit_petsc.o vectors.o \
   $(pkg-config --libs "$PETSC") -lm -ldl -pthread
 library=$build/faults/libmerbit_petsc.so
 FAULT=plan run 2 ./operations -dll_prepend "$library"

@@ -226,8 +226,9 @@ static void expect_views(mbi_amg_gpu &gpu) {
   }
 }
 
-// Makes the hierarchy on both sides, from the arrays as they are and from rough ones; renews it
-// for values that are 4 times as large; and makes it again under another schedule: equal bits.
+// Makes the hierarchy on both sides, from the arrays as they are and, with few thread blocks,
+// from rough ones; renews it for values that are 4 times as large; and makes it again under
+// another schedule: equal bits.
 static void check(input in, const double *modes = nullptr) {
   const std::string name = in.name;
   for (float value : std::vector<float>(in.values.begin(), in.values.end())) {
@@ -250,6 +251,7 @@ static void check(input in, const double *modes = nullptr) {
     {
       const levels cpu(in, modes);
       amg_bed::what = {roughly ? "rough" : "plain", name.c_str(), simt_seeds[2]};
+      amg_bed::few_blocks = roughly;
       assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, modes), MERBIT_OK);
       expect_same(gpu, cpu);
       expect_views(gpu);
@@ -270,6 +272,7 @@ static void check(input in, const double *modes = nullptr) {
     }
     mbi_amg_gpu_destroy(&gpu);
     assert_int_equal(amg_bed::memory.size(), 0);
+    amg_bed::few_blocks = false;
   }
 }
 
@@ -409,6 +412,34 @@ static void graphs_are_coarsened(void **) {
   assert_true(plain_levels > 0);
 }
 
+// A mesh whose last node is a weak neighbour of many: A_F keeps what is too weak for
+// aggregates, so that this node's row of P, and those of A P and R A P, go to thread blocks.
+static void a_hub_is_interpolated(void **) {
+  const int64_t side = 50, hub = side * side, degree = 130;
+  int longest = 0;
+  entries e;
+  for (int64_t i = 0; i < hub; i++) {
+    if (i % side + 1 < side) {
+      put(e, i, i + 1, -1);
+    }
+    if (i + side < hub) {
+      put(e, i, i + side, -1);
+    }
+    if (i % (hub / degree) == 0) {
+      put(e, i, hub, -0.125);
+    }
+  }
+  close(e, hub + 1, 0.125);
+  input in("a hub", hub + 1, e);
+  {
+    const levels cpu(in, nullptr);
+    assert_false(cpu.at[0].plain);
+    longest = cpu.at[0].p.row_ptr[hub + 1] - cpu.at[0].p.row_ptr[hub];
+  }
+  assert_true(longest > 64);
+  check(in);
+}
+
 // Pairs of stars with a node between them that a root of neither is beside: it counts the
 // aggregates of its neighbours, and takes the lowest of those that are as frequent.
 static void nodes_between_are_joined(void **) {
@@ -434,6 +465,63 @@ static void nodes_between_are_joined(void **) {
   check(input("stars", (int64_t)n.size(), e));
 }
 
+// Compares the product of two matrices, the second of which may be the unit matrix, with plain
+// sums.
+static void check_product(const char *name, const mbi_amg_there &a, const mbi_amg_there &b) {
+  const int32_t *a_ptr = amg_at<int32_t>(a.row_ptr), *b_ptr = amg_at<int32_t>(b.row_ptr);
+  std::vector<std::map<int32_t, std::pair<long double, long double>>> sums((size_t)a.rows);
+  for (int64_t row = 0; row < a.rows; row++) {
+    for (int64_t k = a_ptr[row]; k < a_ptr[row + 1]; k++) {
+      const int32_t j = amg_at<int32_t>(a.col_ind)[k];
+      for (int64_t l = b_ptr != nullptr ? b_ptr[j] : j;
+           l < (b_ptr != nullptr ? b_ptr[j + 1] : j + 1); l++) {
+        const long double product = (long double)amg_at<double>(a.values)[k] *
+                                    (b_ptr != nullptr ? amg_at<double>(b.values)[l] : 1);
+        auto &[sum, size] =
+            sums[(size_t)row][b_ptr != nullptr ? amg_at<int32_t>(b.col_ind)[l] : j];
+        sum += product;
+        size += fabsl(product);
+      }
+    }
+  }
+  for (const uint64_t seed : simt_few_seeds) {
+    mbi_amg_gpu gpu = {};
+    mbi_amg_there c = {};
+    amg_bed::what = {"product", name, seed};
+    amg_bed::few_blocks = seed % 2 != 0;
+    gpu.context = host;
+    assert_int_equal(mbi_amg_gpu_open(&gpu), MERBIT_OK);
+    assert_int_equal(mbi_amg_product_columns(&gpu, &a, &b, 0, &c), MERBIT_OK);
+    assert_int_equal(mbi_amg_pool_take(host, &gpu.keep, (uint64_t)c.nnz * 8, &c.values),
+                     MERBIT_OK);
+    assert_int_equal(mbi_amg_product_values(&gpu, &a, &b, nullptr, &c), MERBIT_OK);
+    int64_t k = 0;
+    for (int64_t row = 0; row < a.rows; row++) {
+      assert_int_equal(amg_at<int32_t>(c.row_ptr)[row], k);
+      for (const auto &[column, pair] : sums[(size_t)row]) {
+        assert_int_equal(amg_at<int32_t>(c.col_ind)[k], column);
+        const long double error = fabsl(amg_at<double>(c.values)[k] - pair.first);
+        assert_true(error <= ((long double)a.cols + 2) * 1.2e-16L * pair.second);
+        k++;
+      }
+    }
+    assert_int_equal(c.nnz, k);
+    mbi_amg_gpu_destroy(&gpu);
+    amg_bed::few_blocks = false;
+  }
+}
+
+static mbi_amg_there there(input &in, int64_t cols) {
+  mbi_amg_there t = {};
+  t.rows = in.n;
+  t.cols = cols;
+  t.nnz = nnz_of(in);
+  t.row_ptr = (mbi_devptr)(uintptr_t)in.row_ptr.data();
+  t.col_ind = (mbi_devptr)(uintptr_t)in.col_ind.data();
+  t.values = (mbi_devptr)(uintptr_t)in.values.data();
+  return t;
+}
+
 // A product of random matrices, A with rows so long that thread blocks take them, against plain
 // sums.
 static void products_are_those_of_plain_loops(void **) {
@@ -451,54 +539,37 @@ static void products_are_those_of_plain_loops(void **) {
         second[{row, test_below(&random, cols)}] = test_uniform(&random);
       }
     }
-    const int64_t inner = std::max(rows, middle);
-    input a("A", inner, first), b("B", inner, second);
-    std::vector<std::map<int32_t, std::pair<long double, long double>>> sums((size_t)inner);
-    for (size_t row = 0; row < (size_t)inner; row++) {
-      for (size_t k = (size_t)a.row_ptr[row]; k < (size_t)a.row_ptr[row + 1]; k++) {
-        const size_t j = (size_t)a.col_ind[k];
-        for (size_t l = (size_t)b.row_ptr[j]; l < (size_t)b.row_ptr[j + 1]; l++) {
-          const long double product = (long double)a.values[k] * b.values[l];
-          auto &[sum, size] = sums[row][b.col_ind[l]];
-          sum += product;
-          size += fabsl(product);
-        }
+    input a("A", rows, first), b("B", middle, second);
+    check_product(name_of("product", i), there(a, middle), there(b, cols));
+  }
+}
+
+// Tables of every size by every number of lanes, each with rows that fit and rows that do not.
+// Bitmaps have more words than a thread block has threads.
+static void tables_of_all_sizes_overflow(void **) {
+  const int64_t means[][2] = {{2, 1},   {10, 2},  {20, 2},  {6, 3},   {10, 6},  {4, 12},
+                              {10, 40}, {16, 40}, {30, 50}, {50, 60}, {1200, 0}};
+  for (const auto &[of_a, of_b] : means) { // mean entries of a row; of_b 0: the unit matrix
+    const int64_t rows = 48, cols = 9000, middle = of_b > 0 ? 400 : cols;
+    uint64_t random = (uint64_t)(100 * of_a + of_b);
+    entries first, second;
+    for (int64_t row = 0; row < rows; row++) {
+      const int64_t length = row % 8 == 0 ? 3 * of_a : row % 8 == 5 ? (of_a + 7) / 8 : of_a;
+      for (int64_t k = 0; k < length; k++) {
+        first[{row, test_below(&random, middle)}] = test_uniform(&random);
       }
     }
-    const auto there = [](input &in, int64_t columns) {
-      mbi_amg_there t = {};
-      t.rows = in.n;
-      t.cols = columns;
-      t.nnz = nnz_of(in);
-      t.row_ptr = (mbi_devptr)(uintptr_t)in.row_ptr.data();
-      t.col_ind = (mbi_devptr)(uintptr_t)in.col_ind.data();
-      t.values = (mbi_devptr)(uintptr_t)in.values.data();
-      return t;
-    };
-    for (const uint64_t seed : simt_few_seeds) {
-      mbi_amg_gpu gpu = {};
-      mbi_amg_there c = {};
-      const mbi_amg_there at = there(a, inner), bt = there(b, cols);
-      amg_bed::what = {"product", name_of("product", i), seed};
-      gpu.context = host;
-      assert_int_equal(mbi_amg_gpu_open(&gpu), MERBIT_OK);
-      assert_int_equal(mbi_amg_product_columns(&gpu, &at, &bt, 0, &c), MERBIT_OK);
-      assert_int_equal(mbi_amg_pool_take(host, &gpu.keep, (uint64_t)c.nnz * 8, &c.values),
-                       MERBIT_OK);
-      assert_int_equal(mbi_amg_product_values(&gpu, &at, &bt, nullptr, &c), MERBIT_OK);
-      size_t k = 0;
-      for (size_t row = 0; row < (size_t)inner; row++) {
-        assert_int_equal(amg_at<int32_t>(c.row_ptr)[row], k);
-        for (const auto &[column, pair] : sums[row]) {
-          assert_int_equal(amg_at<int32_t>(c.col_ind)[k], column);
-          const long double error = fabsl(amg_at<double>(c.values)[k] - pair.first);
-          assert_true(error <= ((long double)middle + 2) * 1.2e-16L * pair.second);
-          k++;
-        }
+    for (int64_t row = 0; of_b > 0 && row < middle; row++) {
+      for (int64_t k = row % 3 == 0 ? 2 * of_b - 1 : (of_b + 1) / 2; k > 0; k--) {
+        second[{row, test_below(&random, cols)}] = test_uniform(&random);
       }
-      assert_int_equal(c.nnz, k);
-      mbi_amg_gpu_destroy(&gpu);
     }
+    input a("A", rows, first), b("B", middle, second);
+    mbi_amg_there of_a_there = there(a, middle), of_b_there = there(b, cols);
+    if (of_b == 0) {
+      of_b_there.row_ptr = of_b_there.col_ind = of_b_there.values = 0;
+    }
+    check_product(name_of("table", (int)(100 * of_a + of_b)), of_a_there, of_b_there);
   }
 }
 
@@ -531,11 +602,13 @@ int main() {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_arrays_are_summed),
       cmocka_unit_test(products_are_those_of_plain_loops),
+      cmocka_unit_test(tables_of_all_sizes_overflow),
       cmocka_unit_test(meshes_are_coarsened),
       cmocka_unit_test(a_vector_is_interpolated),
       cmocka_unit_test(odd_matrices_are_coarsened),
       cmocka_unit_test(unfit_matrices_are_refused),
       cmocka_unit_test(graphs_are_coarsened),
+      cmocka_unit_test(a_hub_is_interpolated),
       cmocka_unit_test(nodes_between_are_joined),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -48,9 +48,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
   memset(&empty, 0, sizeof empty);
   memset(&none, 0, sizeof none);
   memset(&times, 0, sizeof times);
-  none.offset_type = MERBIT_INDEX_32;
   gpu->transpose.from = &none;
-  gpu->transpose.place_type = MERBIT_INDEX_32;
   mbi_transpose_preamble(&gpu->transpose, &preamble);
   wishes[0].file = MBI_AMG_FILE;
   wishes[0].preamble = &empty;

@@ -528,23 +528,21 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
   return MERBIT_OK;
 }
 
+/* Sets *to to a copy in host memory of `count` elements. */
+static merbit_status mbi_amg_fetch(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
+                                   size_t size, void **to) {
+  MBI_TRY(mbi_allocate_array(gpu->context, count, size, "the coarsest matrix", to));
+  return mbi_device_download(gpu->context, *to, from, (size_t)count * size);
+}
+
 /* Sets `csr` to a copy of the last level's matrix. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
   const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
-  merbit_context *context = gpu->context;
   csr->rows = csr->cols = a->rows;
   csr->nnz = a->nnz;
-  MBI_TRY(mbi_allocate_array(context, a->rows + 1, sizeof(int32_t), "the coarsest matrix",
-                             (void **)&csr->row_ptr));
-  MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(int32_t), "the coarsest matrix",
-                             (void **)&csr->col_ind));
-  MBI_TRY(mbi_allocate_array(context, a->nnz, sizeof(double), "the coarsest matrix",
-                             (void **)&csr->values));
-  MBI_TRY(mbi_device_download(context, csr->row_ptr, a->row_ptr,
-                              ((size_t)a->rows + 1) * sizeof(int32_t)));
-  MBI_TRY(
-      mbi_device_download(context, csr->col_ind, a->col_ind, (size_t)a->nnz * sizeof(int32_t)));
-  return mbi_device_download(context, csr->values, a->values, (size_t)a->nnz * sizeof(double));
+  MBI_TRY(mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
+  MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+  return mbi_amg_fetch(gpu, a->values, a->nnz, sizeof(double), (void **)&csr->values);
 }
 
 /* Returns the bytes of GPU memory that the hierarchy holds. */

@@ -11,7 +11,6 @@
 #define MBI_SOLVE_TIGHTENINGS 6
 
 /* Returns the solver's memory as of the last convergence check. */
-
 MBI_NOINLINE MBI_INTERNAL const mbi_solve_memory *
 mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
@@ -288,9 +287,9 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
   case MERBIT_STOP_STAGNATED:
     (void)snprintf(text, size,
                    "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
-                   "%s allow no more, or the matrix is singular",
+                   "%s allow no more, or the matrix is singular; the backward error is %.2g",
                    result->residual, result->restarts, result->restarts == 1 ? "" : "s",
-                   solver->type == MERBIT_F32 ? "f32" : "f64");
+                   solver->type == MERBIT_F32 ? "f32" : "f64", result->backward_error);
     return;
   case MERBIT_STOP_BREAKDOWN:
     state = &mbi_solve_checked(solver->inner != NULL ? solver->inner : solver)->state;

@@ -55,7 +55,8 @@ static mbi_many_call mbi_many_from(const merbit_solver *solver, const mbi_many_c
   return rest;
 }
 
-/* Makes column c a solver that shares all but its vectors and scalars with `solver`. */
+/* Makes column c a solver that shares all but its vectors and scalars with `solver`. The copy
+ * is made anew for each call: a failed one may leave it the stream of a recording. */
 static merbit_solver *mbi_many_column(merbit_solver *solver, int c) {
   const merbit_solver *many = solver->many;
   const size_t apart = (size_t)many->v.stride * mbi_type_size(many->type);
@@ -91,8 +92,8 @@ static merbit_status mbi_many_begin(merbit_solver *column, const mbi_many_call *
   return mbi_solve_begin(column, call == NULL || !call->start_from_x, span);
 }
 
-/* Checks the columns that go on. Returns the most iterations of a column, and the largest of
- * the residuals. */
+/* Checks convergence of the columns that go on. Sets *iterations to the most that a column has
+ * run, and *residual to the largest residual. */
 static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *how,
                                           int *iterations, double *residual) {
   int c;
@@ -118,8 +119,8 @@ static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *h
   return MERBIT_OK;
 }
 
-/* Begins the next round of the columns that go on, or ends them if `cancelled`. Returns their
- * number in *open. */
+/* Begins the next round of the columns that go on, or ends them if `cancelled`. Sets *open to
+ * the number that goes on. */
 static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_many_call *call,
                                          int *stop, const int *how, int span, int cancelled,
                                          int *open) {

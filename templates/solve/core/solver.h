@@ -292,6 +292,12 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_context *context, merbit
                                                  merbit_view *view, void **own);
 MBI_INTERNAL void mbi_setup_release_values(merbit_context *context, const merbit_view *view,
                                            void *own);
+/* solve/core/checks.c */
+MBI_INTERNAL int mbi_solver_makes_object(const merbit_solver_desc *desc);
+MBI_INTERNAL merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *desc,
+                                                          merbit_side side);
+MBI_INTERNAL merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
+                                            const merbit_solver_desc *desc);
 /* solve/core/solver.c */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver);
 MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver);

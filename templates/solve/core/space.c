@@ -210,6 +210,11 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
                            (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
+  if (solver->count > 0) { /* products read p of vectors that end before p is set */
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_P],
+                           (size_t)(solver->count * solver->v.stride) *
+                               mbi_type_size(solver->type)));
+  }
   if (solver->v.basis > 0) { /* the host reads all of it, also unused parts */
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
                            (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));

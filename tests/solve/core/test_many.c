@@ -118,9 +118,43 @@ static void test_many_allocations(void **state) {
   linear_free(&m.l);
 }
 
+/* Memory of NaN: products multiply p of a vector that needs no iteration as well, and take long
+ * for numbers that are none. */
+static void *many_of_nan(void *user, size_t bytes) {
+  void *block = cpu_allocate(user, bytes);
+  return block == NULL ? NULL : memset(block, 0xff, bytes);
+}
+
+static void test_many_new_memory(void **state) {
+  static many_system m;
+  merbit_context *kept = context;
+  cpu_memory counted;
+  merbit_context_desc desc = cpu_desc(&counted, 1);
+  const merbit_solver_desc of_solver = many_desc(MERBIT_PRECONDITIONER_AMG, 4);
+  merbit_solver *solver;
+  const double *p;
+  int64_t i;
+  (void)state;
+  many_make(&m);
+  desc.allocator.allocate = many_of_nan;
+  assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+  solver = many_solver(&m, &of_solver);
+  assert_int_equal(many_solve(solver, &m, 2, 0), MERBIT_OK); /* the second b is zero */
+  p = (const double *)solver->many->v.at[MBI_CG_P];
+  for (i = 0; i < 4 * solver->many->v.stride; i++) {
+    assert_true(p[i] == p[i]);
+  }
+  merbit_solver_destroy(solver);
+  merbit_context_destroy(context);
+  assert_int_equal(counted.live, 0);
+  context = kept;
+  linear_free(&m.l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       MANY_CASES,
+      cmocka_unit_test(test_many_new_memory),
       cmocka_unit_test(test_many_callback),
       cmocka_unit_test(test_many_cancelled),
       cmocka_unit_test(test_many_allocations),
