@@ -6,5 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#define SIMT_APART // in run.cpp
+#define SIMT_KERNELS
 #include "../simt/simt.h"
 #endif // FAKE_AHEAD_H

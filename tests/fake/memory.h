@@ -65,10 +65,9 @@ class device_memory {
     (void)from; // AddressSanitizer has looked at every access
     (void)to;
 #else
-    for (; from < to; from++) {
-      if (*(const unsigned char *)from != PATTERN) {
-        return true;
-      }
+    const unsigned char *const bytes = (const unsigned char *)from;
+    if (from < to && (bytes[0] != PATTERN || memcmp(bytes, bytes + 1, to - from - 1) != 0)) {
+      return true;
     }
 #endif
     return false;
@@ -91,6 +90,9 @@ public:
     top = b.end;
     blocks[address] = b;
     show(b, PROT_READ | PROT_WRITE);
+    // A mapping that differs from those around it in another way too is not merged with them
+    // each time that it is hidden, and split off when it is shown, which takes the kernel long.
+    (void)madvise((void *)b.begin, b.end - b.begin, MADV_DONTDUMP);
     memset((void *)address, 0xff, bytes);
     fence(b.begin, address);
     fence(address + bytes, b.end);
@@ -107,6 +109,7 @@ public:
     __asan_unpoison_memory_region((void *)at->second.begin, at->second.end - at->second.begin);
 #endif
     madvise((void *)at->second.begin, at->second.end - at->second.begin, MADV_DONTNEED);
+    madvise((void *)at->second.begin, at->second.end - at->second.begin, MADV_DODUMP);
     blocks.erase(at);
     return true;
   }

@@ -2,6 +2,7 @@
 // object is compiled once, with the flags of programs, and its state is that of one program.
 #include <signal.h>
 
+#define SIMT_HERE
 #include "../simt/simt.h"
 #include "program.h"
 

@@ -58,6 +58,16 @@ static void expect_product(const double *y, double alpha, double beta, double sc
 static merbit_side wished; /* of a plan with host vectors: AUTO may fall back to the CPU */
 static int plan_made;      /* with them, in spite of what failed */
 
+/* A call that destroys an object. It waits for work on the GPU and cannot tell that this fails.
+ */
+TEST_UNUSED static int in_destroy; /* the first call that failed was made there */
+#define DESTROY(call)                                                                          \
+  do {                                                                                         \
+    const int whole = cuda->calls.failed == 0;                                                 \
+    call;                                                                                      \
+    in_destroy |= whole && cuda->calls.failed > 0;                                             \
+  } while (0)
+
 #define TRY(call) (status = status == MERBIT_OK ? (call) : status)
 
 /* A buffer with contents. */

@@ -5,20 +5,20 @@
 #include "fibres.h"
 #include "races.h"
 
-SIMT_PLAIN inline bool simt_same(const simt_operation &a, const simt_operation &b) {
+SIMT_PLAIN SIMT_FUNCTION bool simt_same(const simt_operation &a, const simt_operation &b) {
   return a.state == b.state && a.mask == b.mask && a.width == b.width && a.bytes == b.bytes &&
          a.site.line == b.site.line &&
          (a.site.file == b.site.file || strcmp(a.site.file, b.site.file) == 0);
 }
 
-SIMT_PLAIN inline void simt_release(unsigned thread) {
+SIMT_PLAIN SIMT_FUNCTION void simt_release(unsigned thread) {
   simt.threads[thread].operation.state = SIMT_RUNS;
   simt_push(thread);
 }
 
 // The lane that `lane` reads, by the rules of the PTX instruction shfl.sync.
-SIMT_PLAIN inline unsigned simt_source(const simt_operation &operation, unsigned lane,
-                                       int argument) {
+SIMT_PLAIN SIMT_FUNCTION unsigned simt_source(const simt_operation &operation, unsigned lane,
+                                              int argument) {
   const unsigned width = (unsigned)operation.width, inside = lane & (width - 1u);
   const unsigned delta = (unsigned)argument;
   switch (operation.state) {
@@ -34,8 +34,9 @@ SIMT_PLAIN inline unsigned simt_source(const simt_operation &operation, unsigned
 }
 
 // Returns what the lane gets from another one, when all lanes of the mask have come.
-SIMT_PLAIN inline simt_word simt_shuffled(unsigned first, const simt_operation &operation,
-                                          unsigned lane) {
+SIMT_PLAIN SIMT_FUNCTION simt_word simt_shuffled(unsigned first,
+                                                 const simt_operation &operation,
+                                                 unsigned lane) {
   const simt_thread *const threads = simt.threads + first;
   const unsigned source = simt_source(operation, lane, threads[lane].argument);
   if (!simt_in(operation.mask, source)) {
@@ -46,7 +47,7 @@ SIMT_PLAIN inline simt_word simt_shuffled(unsigned first, const simt_operation &
 }
 
 // Returns the lanes whose value is that of `lane`.
-SIMT_PLAIN inline uint32_t simt_equal(unsigned first, uint32_t mask, unsigned lane) {
+SIMT_PLAIN SIMT_FUNCTION uint32_t simt_equal(unsigned first, uint32_t mask, unsigned lane) {
   const simt_thread *const threads = simt.threads + first;
   const simt_word &mine = threads[lane].in;
   uint32_t equal = 0;
@@ -59,7 +60,7 @@ SIMT_PLAIN inline uint32_t simt_equal(unsigned first, uint32_t mask, unsigned la
 }
 
 // Returns what all lanes get of a vote or a sum.
-SIMT_PLAIN inline uint32_t simt_common(unsigned first, const simt_operation &operation) {
+SIMT_PLAIN SIMT_FUNCTION uint32_t simt_common(unsigned first, const simt_operation &operation) {
   const simt_thread *const threads = simt.threads + first;
   uint32_t votes = 0, sum = 0;
   for (uint32_t left = operation.mask; left != 0; left &= left - 1) {
@@ -80,7 +81,7 @@ SIMT_PLAIN inline uint32_t simt_common(unsigned first, const simt_operation &ope
 }
 
 // All lanes of the mask have come: exchange and let them go.
-SIMT_PLAIN inline void simt_complete(unsigned first, const simt_operation &operation) {
+SIMT_PLAIN SIMT_FUNCTION void simt_complete(unsigned first, const simt_operation &operation) {
   const bool one = operation.state < SIMT_SHUFFLE && operation.state != SIMT_WARP_SYNC &&
                    operation.state != SIMT_MATCH_ANY;
   const uint32_t common = one ? simt_common(first, operation) : 0;
@@ -101,8 +102,8 @@ SIMT_PLAIN inline void simt_complete(unsigned first, const simt_operation &opera
   }
 }
 
-[[noreturn]] inline void simt_never_meets(unsigned me, const simt_operation &mine, unsigned t,
-                                          const char *kind) {
+[[noreturn]] SIMT_FUNCTION void simt_never_meets(unsigned me, const simt_operation &mine,
+                                                 unsigned t, const char *kind) {
   const simt_operation &other = simt.threads[t].operation;
   SIMT_FAIL("%s waits in %s for %s, which %s%s (%s)", simt_name(me).text,
             simt_describe(mine).text, simt_name(t).text,
@@ -110,7 +111,7 @@ SIMT_PLAIN inline void simt_complete(unsigned first, const simt_operation &opera
 }
 
 // The first lane at an operation: nobody in its mask may have exited or wait for it elsewhere.
-SIMT_PLAIN inline void simt_open(unsigned me, const simt_operation &mine) {
+SIMT_PLAIN SIMT_FUNCTION void simt_open(unsigned me, const simt_operation &mine) {
   for (uint32_t left = mine.mask & ~(1u << me % 32); left != 0; left &= left - 1) {
     const unsigned t = me / 32 * 32 + (unsigned)__builtin_ctz(left);
     const simt_operation &other = simt.threads[t].operation;
@@ -121,7 +122,8 @@ SIMT_PLAIN inline void simt_open(unsigned me, const simt_operation &mine) {
   }
 }
 
-SIMT_PLAIN inline void simt_check_call(unsigned me, const simt_operation &mine, int argument) {
+SIMT_PLAIN SIMT_FUNCTION void simt_check_call(unsigned me, const simt_operation &mine,
+                                              int argument) {
   const unsigned lanes = simt.block_threads - me / 32 * 32;
   if (!simt_in(mine.mask, me % 32)) {
     SIMT_FAIL("%s is not in its own mask in %s", simt_name(me).text, simt_describe(mine).text);
@@ -141,8 +143,8 @@ SIMT_PLAIN inline void simt_check_call(unsigned me, const simt_operation &mine, 
 }
 
 // One warp operation of the current thread: value in, result out.
-SIMT_PLAIN inline simt_word simt_collective(const simt_operation &mine, int argument,
-                                            const simt_word &value) {
+SIMT_PLAIN SIMT_FUNCTION simt_word simt_collective(const simt_operation &mine, int argument,
+                                                   const simt_word &value) {
   const unsigned me = simt.current;
   simt_thread &thread = simt.threads[me];
   simt_warp &warp = simt.warps[me / 32];
@@ -169,7 +171,7 @@ SIMT_PLAIN inline simt_word simt_collective(const simt_operation &mine, int argu
   return thread.out;
 }
 
-SIMT_PLAIN inline void simt_block_sync(simt_site site) {
+SIMT_PLAIN SIMT_FUNCTION void simt_block_sync(simt_site site) {
   const unsigned me = simt.current, waiting = simt_waits_for(me);
   const simt_operation mine = {SIMT_BLOCK_SYNC, 0, 1, 0, site};
   if (waiting != me) {
@@ -194,7 +196,8 @@ SIMT_PLAIN inline void simt_block_sync(simt_site site) {
 }
 
 // Until another block has stored a word whose lower half is `wanted`.
-inline void simt_wait_mark(const unsigned long long *word, uint32_t wanted, simt_site site) {
+SIMT_FUNCTION void simt_wait_mark(const unsigned long long *word, uint32_t wanted,
+                                  simt_site site) {
   const unsigned me = simt.current;
   const simt_operation mine = {SIMT_COLLECT, 0, 1, 0, site};
   if (!simt.cooperative) {

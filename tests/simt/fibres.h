@@ -2,7 +2,6 @@
 #ifndef SIMT_FIBRES_H
 #define SIMT_FIBRES_H
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "sentences.h"
 #ifdef SIMT_ASAN
@@ -26,7 +25,7 @@ __asm__(".text\n"
 #endif
 
 // On arrival in a context: `fake_stack` as it was left, null the first time.
-SIMT_PLAIN inline void simt_arrive(void *fake_stack) {
+SIMT_PLAIN SIMT_FUNCTION void simt_arrive(void *fake_stack) {
 #ifdef SIMT_ASAN
   const void *stack;
   size_t bytes;
@@ -40,7 +39,7 @@ SIMT_PLAIN inline void simt_arrive(void *fake_stack) {
 #endif
 }
 
-SIMT_PLAIN inline void simt_switch(simt_context *from, simt_context *to, bool for_good) {
+SIMT_PLAIN SIMT_FUNCTION void simt_switch(simt_context *from, simt_context *to, bool for_good) {
   simt.report.switches++;
 #ifdef SIMT_ASAN
   __sanitizer_start_switch_fiber(for_good ? nullptr : &from->fake_stack, to->stack,
@@ -57,7 +56,7 @@ SIMT_PLAIN inline void simt_switch(simt_context *from, simt_context *to, bool fo
 }
 
 // Leave the launch for good.
-[[noreturn]] inline void simt_leave() {
+[[noreturn]] SIMT_FUNCTION void simt_leave() {
   simt_switch(&simt.threads[simt.current].context, &simt.main, true);
   abort(); // nobody comes back here
 }
@@ -66,12 +65,12 @@ SIMT_PLAIN inline void simt_switch(simt_context *from, simt_context *to, bool fo
 
 // ---- Schedule -------------------------------------------------------------------------------
 
-SIMT_PLAIN inline void simt_push(unsigned thread) {
+SIMT_PLAIN SIMT_FUNCTION void simt_push(unsigned thread) {
   simt.runnable[simt.runnable_count++] = thread;
 }
 
 // A random runnable thread. In a skewed block some warps run far ahead of others.
-SIMT_PLAIN inline unsigned simt_pick() {
+SIMT_PLAIN SIMT_FUNCTION unsigned simt_pick() {
   unsigned position = (unsigned)(simt_random() % simt.runnable_count);
   if (simt.skewed) {
     const unsigned other = (unsigned)(simt_random() % simt.runnable_count);
@@ -85,7 +84,7 @@ SIMT_PLAIN inline unsigned simt_pick() {
   return thread;
 }
 
-[[noreturn]] inline void simt_deadlock() {
+[[noreturn]] SIMT_FUNCTION void simt_deadlock() {
   simt_note("deadlock:");
   unsigned told = 0;
   for (unsigned t = 0; t < simt.block_threads; t++) {
@@ -101,7 +100,7 @@ SIMT_PLAIN inline unsigned simt_pick() {
 
 // Go on with a random runnable thread, perhaps with this one; where there is none because of
 // other blocks, with those.
-SIMT_PLAIN inline void simt_next(bool for_good) {
+SIMT_PLAIN SIMT_FUNCTION void simt_next(bool for_good) {
   const unsigned from = simt.current;
   if (simt.runnable_count == 0) {
     if (simt.waiting == 0) {
@@ -117,12 +116,12 @@ SIMT_PLAIN inline void simt_next(bool for_good) {
   }
 }
 
-SIMT_PLAIN inline bool simt_in(uint32_t mask, unsigned lane) {
+SIMT_PLAIN SIMT_FUNCTION bool simt_in(uint32_t mask, unsigned lane) {
   return mask >> lane & 1u;
 }
 
 // A thread of the same warp that waits for `me` in a warp operation, or `me` itself.
-SIMT_PLAIN inline unsigned simt_waits_for(unsigned me) {
+SIMT_PLAIN SIMT_FUNCTION unsigned simt_waits_for(unsigned me) {
   const simt_warp &warp = simt.warps[me / 32];
   for (unsigned i = 0; i < warp.open; i++) {
     if (simt_in(warp.rendezvous[i].operation.mask, me % 32)) {
@@ -133,7 +132,7 @@ SIMT_PLAIN inline unsigned simt_waits_for(unsigned me) {
 }
 
 // A thread in `state`.
-inline unsigned simt_find(simt_state state) {
+SIMT_FUNCTION unsigned simt_find(simt_state state) {
   unsigned t = 0;
   while (simt.threads[t].operation.state != state) {
     t++;
@@ -141,7 +140,7 @@ inline unsigned simt_find(simt_state state) {
   return t;
 }
 
-SIMT_PLAIN inline void simt_exit() {
+SIMT_PLAIN SIMT_FUNCTION void simt_exit() {
   const unsigned me = simt.current, waiting = simt_waits_for(me);
   simt.threads[me].operation.state = SIMT_EXITED;
   simt.exited++;
@@ -158,73 +157,5 @@ SIMT_PLAIN inline void simt_exit() {
     simt_switch(&simt.threads[me].context, &simt.main, true);
   }
   simt_next(true);
-}
-
-inline void simt_entry() {
-  simt_arrive(nullptr);
-  (*simt.body)();
-  simt_exit();
-}
-
-SIMT_PLAIN inline void simt_prepare(unsigned t) {
-  unsigned char *stack = simt.stacks + (size_t)t * (SIMT_STACK + SIMT_GUARD) + SIMT_GUARD;
-  simt_thread &thread = simt.threads[t];
-  thread.operation = {SIMT_RUNS, 0, 0, 0, {"", 0}};
-  thread.context.fake_stack = nullptr;
-  thread.context.stack = stack;
-  thread.context.stack_bytes = SIMT_STACK;
-#ifdef SIMT_ASAN
-  // Frames that a thread leaves behind when it exits. All of 1024 stacks is too much for each
-  // block: after an error, which leaves more, they are released.
-  __asan_unpoison_memory_region(stack + SIMT_STACK - SIMT_LEFT, SIMT_LEFT);
-#endif
-#ifdef SIMT_FAST
-  void **top = (void **)(stack + SIMT_STACK);
-  memset(top - 8, 0, 8 * sizeof *top);
-  top[-2] = (void *)simt_entry; // above it a null return address, below it six registers
-  thread.context.stack_pointer = top - 8;
-#else
-  getcontext(&thread.context.ucontext);
-  thread.context.ucontext.uc_stack.ss_sp = stack;
-  thread.context.ucontext.uc_stack.ss_size = SIMT_STACK;
-  thread.context.ucontext.uc_link = nullptr;
-  makecontext(&thread.context.ucontext, simt_entry, 0);
-#endif
-}
-
-// A block's threads and their stacks. A process has only so many mappings, and each stack is
-// two.
-inline void simt_stacks_release() {
-  const size_t bytes = simt.stack_count * (size_t)(SIMT_STACK + SIMT_GUARD);
-  if (simt.stacks != nullptr) {
-#ifdef SIMT_ASAN
-    // A program that is mapped there next is not a stack.
-    __asan_unpoison_memory_region(simt.stacks, bytes);
-#endif
-    munmap(simt.stacks, bytes);
-  }
-  delete[] simt.threads;
-  simt.threads = nullptr;
-  simt.stacks = nullptr;
-  simt.stack_count = 0;
-}
-
-inline void simt_stacks(unsigned count) {
-  const size_t each = SIMT_STACK + SIMT_GUARD;
-  if (count <= simt.stack_count) {
-    return;
-  }
-  simt_stacks_release();
-  void *memory = mmap(nullptr, count * each, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    throw simt_error("simt: no memory for the fibres' stacks");
-  }
-  simt.threads = new simt_thread[SIMT_THREADS_MAX]();
-  simt.stacks = (unsigned char *)memory;
-  simt.stack_count = count;
-  for (unsigned t = 0; t < count; t++) {
-    mprotect(simt.stacks + t * each, SIMT_GUARD, PROT_NONE);
-  }
 }
 #endif // SIMT_FIBRES_H

@@ -9,7 +9,6 @@
 
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 template <class T> struct mbk_parameters; // of include/jit/device.cuh
 struct mbk_scalar; // alpha or beta: not one field, but what the kernel takes it for
@@ -110,24 +109,14 @@ template <class T> struct simt_taken<mbk_parameters<T>> {
   static constexpr bool apart = true;
 };
 
-// The struct of a kernel's arguments, of which each must have its field's size; alpha and beta
-// that of a number or a pointer. What is no field is 0xff, and so is what they do not fill.
-// Nothing if the list does not fit.
-template <class... A>
-std::vector<uint64_t> simt_pack(const simt_fields &fields, const A &...arguments) {
-  std::vector<uint64_t> words(fields.bytes / 8 + 1, UINT64_MAX);
-  const void *const from[] = {&arguments...};
-  const size_t bytes[] = {sizeof arguments...};
-  if (fields.count != sizeof...(A)) {
-    return {};
+// A kernel with the address of its struct of arguments: one thread.
+template <auto function> struct simt_unpack;
+template <class P, void (*function)(P)> struct simt_unpack<function> {
+  static constexpr const simt_fields *fields =
+      &simt_struct<typename simt_taken<P>::type>::fields;
+  static constexpr bool apart = simt_taken<P>::apart;
+  static void call(const void *arguments) {
+    function(*(const P *)arguments);
   }
-  for (unsigned i = 0; i < fields.count; i++) {
-    const simt_field &field = fields.field[i];
-    if (field.scalar ? bytes[i] > field.bytes : bytes[i] != field.bytes) {
-      return {};
-    }
-    memcpy((char *)words.data() + field.at, from[i], bytes[i]);
-  }
-  return words;
-}
+};
 #endif // SIMT_FIELDS_H

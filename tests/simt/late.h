@@ -3,44 +3,53 @@
 // first thread of a block to run meets the ban. Part of simt.h.
 #ifndef SIMT_LATE_H
 #define SIMT_LATE_H
-#include <utility>
-#include <vector>
-
 #include "fibres.h"
 #include "machine.h"
 #ifdef SIMT_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
 
-inline std::vector<std::pair<const void *, size_t>> simt_late; // bytes from an address on
+struct simt_span { // bytes from an address on
+  const void *address;
+  size_t bytes;
+};
+inline simt_span simt_late[64];
+inline size_t simt_late_count;
 inline bool simt_awaited = true;
 
+SIMT_FUNCTION void simt_late_add(const void *address, size_t bytes) {
+  if (simt_late_count == sizeof simt_late / sizeof simt_late[0]) {
+    abort();
+  }
+  simt_late[simt_late_count++] = {address, bytes};
+}
+
 // A block starts.
-inline void simt_late_begin() {
-  simt_awaited = simt_late.empty();
+SIMT_FUNCTION void simt_late_begin() {
+  simt_awaited = simt_late_count == 0;
 #ifdef SIMT_ASAN
-  for (const auto &[address, bytes] : simt_late) {
-    __asan_poison_memory_region(address, bytes);
+  for (size_t i = 0; i < simt_late_count; i++) {
+    __asan_poison_memory_region(simt_late[i].address, simt_late[i].bytes);
   }
 #endif
 }
 
 // A thread of it awaits, or it ends.
-inline void simt_late_end() {
+SIMT_FUNCTION void simt_late_end() {
   if (!simt_awaited) {
     simt_awaited = true;
 #ifdef SIMT_ASAN
-    for (const auto &[address, bytes] : simt_late) {
-      __asan_unpoison_memory_region(address, bytes);
+    for (size_t i = 0; i < simt_late_count; i++) {
+      __asan_unpoison_memory_region(simt_late[i].address, simt_late[i].bytes);
     }
 #endif
   }
 }
 
 // Nor may it ever be loaded as data that nobody writes: on a GPU such a load passes the wait.
-inline void simt_read_only_check(const void *at) {
-  for (const auto &[address, bytes] : simt_late) {
-    if (at >= address && at < (const char *)address + bytes) {
+SIMT_PLAIN SIMT_FUNCTION void simt_read_only_check(const void *at) {
+  for (size_t i = 0; i < simt_late_count; i++) {
+    if ((uintptr_t)at - (uintptr_t)simt_late[i].address < simt_late[i].bytes) {
       SIMT_FAIL("%s loads %p as data that nobody writes", simt_name(simt.current).text, at);
     }
   }

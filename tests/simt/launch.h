@@ -1,14 +1,117 @@
 // Launches, of any callable and of a kernel with its arguments behind pointers. Part of simt.h.
 #ifndef SIMT_LAUNCH_H
 #define SIMT_LAUNCH_H
+#include <sys/mman.h>
+
 #include <algorithm>
-#include <utility>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
 #include <vector>
 
 #include "collectives.h"
 #include "fields.h"
 #include "late.h"
 #include "memory.h"
+
+struct simt_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// ---- Stacks, shared memory ------------------------------------------------------------------
+
+inline void simt_entry() {
+  simt_arrive(nullptr);
+  (*(const std::function<void()> *)simt.body)();
+  simt_exit();
+}
+
+SIMT_PLAIN inline void simt_prepare(unsigned t) {
+  unsigned char *stack = simt.stacks + (size_t)t * (SIMT_STACK + SIMT_GUARD) + SIMT_GUARD;
+  // Stacks that began at multiples of a power of two would share a few sets of the caches.
+  const size_t bytes = SIMT_STACK - t * SIMT_COLOUR % (SIMT_STACK / 4);
+  simt_thread &thread = simt.threads[t];
+  thread.operation = {SIMT_RUNS, 0, 0, 0, {"", 0}};
+  thread.context.fake_stack = nullptr;
+  thread.context.stack = stack;
+  thread.context.stack_bytes = bytes;
+#ifdef SIMT_ASAN
+  // Frames that a thread leaves behind when it exits. All of 1024 stacks is too much for each
+  // block: after an error, which leaves more, they are released.
+  __asan_unpoison_memory_region(stack + bytes - SIMT_LEFT, SIMT_LEFT);
+#endif
+#ifdef SIMT_FAST
+  void **top = (void **)(stack + bytes);
+  memset(top - 8, 0, 8 * sizeof *top);
+  top[-2] = (void *)simt_entry; // above it a null return address, below it six registers
+  thread.context.stack_pointer = top - 8;
+#else
+  getcontext(&thread.context.ucontext);
+  thread.context.ucontext.uc_stack.ss_sp = stack;
+  thread.context.ucontext.uc_stack.ss_size = bytes;
+  thread.context.ucontext.uc_link = nullptr;
+  makecontext(&thread.context.ucontext, simt_entry, 0);
+#endif
+}
+
+// A block's threads and their stacks. A process has only so many mappings, and each stack is
+// two.
+inline void simt_stacks_release() {
+  const size_t bytes = simt.stack_count * (size_t)(SIMT_STACK + SIMT_GUARD);
+  if (simt.stacks != nullptr) {
+#ifdef SIMT_ASAN
+    // A program that is mapped there next is not a stack.
+    __asan_unpoison_memory_region(simt.stacks, bytes);
+#endif
+    munmap(simt.stacks, bytes);
+  }
+  delete[] simt.threads;
+  simt.threads = nullptr;
+  simt.stacks = nullptr;
+  simt.stack_count = 0;
+}
+
+inline void simt_stacks(unsigned count) {
+  const size_t each = SIMT_STACK + SIMT_GUARD;
+  if (count <= simt.stack_count) {
+    return;
+  }
+  simt_stacks_release();
+  void *memory = mmap(nullptr, count * each, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw simt_error("simt: no memory for the fibres' stacks");
+  }
+  simt.threads = new simt_thread[SIMT_THREADS_MAX]();
+  simt.stacks = (unsigned char *)memory;
+  simt.stack_count = count;
+  for (unsigned t = 0; t < count; t++) {
+    mprotect(simt.stacks + t * each, SIMT_GUARD, PROT_NONE);
+  }
+}
+
+// Exactly as many bytes as asked for, so that AddressSanitizer sees the first one beyond;
+// without it, a canary stands there.
+inline void simt_shared_allocate(unsigned bytes) {
+#ifdef SIMT_ASAN
+  const size_t allocated = bytes;
+#else
+  const size_t allocated = bytes + SIMT_CANARY;
+#endif
+  void *shared = nullptr;
+  if (posix_memalign(&shared, 16, allocated) != 0) {
+    throw simt_error("simt: no memory for shared memory");
+  }
+  simt.shared = (unsigned char *)shared;
+  memset(simt.shared + bytes, 0xa5, allocated - bytes);
+}
+
+inline void simt_shared_release() {
+  free(simt.shared);
+  simt.shared = nullptr;
+}
+
+// ---- Blocks ---------------------------------------------------------------------------------
 
 // The block that is to run, from its start until it ends, is put aside or fails.
 inline void simt_begin_block() {
@@ -58,6 +161,7 @@ inline void simt_end_block() {
 
 // ---- Blocks that wait for others ------------------------------------------------------------
 
+inline std::mutex simt_lock; // of launches
 inline std::vector<simt_block> simt_aside;
 
 // Releases the stacks of rooms that no block has.
@@ -188,7 +292,7 @@ inline void simt_check_launch(unsigned grid, unsigned block, unsigned shared_byt
 inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block,
                                unsigned shared_bytes, uint64_t seed,
                                const std::function<void()> &body, bool cooperative = false) {
-  std::lock_guard<std::mutex> guard(simt.lock);
+  std::lock_guard<std::mutex> guard(simt_lock);
   simt.kernel = kernel;
   simt.block = 0;
   simt_check_launch(grid, block, shared_bytes);
@@ -235,16 +339,6 @@ struct simt_kernel {
   const simt_fields *fields;
 };
 
-template <auto function> struct simt_unpack;
-template <class P, void (*function)(P)> struct simt_unpack<function> {
-  static constexpr const simt_fields *fields =
-      &simt_struct<typename simt_taken<P>::type>::fields;
-  static constexpr bool apart = simt_taken<P>::apart;
-  static void call(const void *arguments) {
-    function(*(const P *)arguments);
-  }
-};
-
 // `name` without namespaces.
 constexpr const char *simt_short_name(const char *name) {
   const char *found = name;
@@ -259,6 +353,27 @@ template <auto function> constexpr simt_kernel simt_make_kernel(const char *name
 }
 
 #define SIMT_KERNEL(function) simt_make_kernel<function>(#function)
+
+// The struct of a kernel's arguments, of which each must have its field's size; alpha and beta
+// that of a number or a pointer. What is no field is 0xff, and so is what they do not fill.
+// Nothing if the list does not fit.
+template <class... A>
+std::vector<uint64_t> simt_pack(const simt_fields &fields, const A &...arguments) {
+  std::vector<uint64_t> words(fields.bytes / 8 + 1, UINT64_MAX);
+  const void *const from[] = {&arguments...};
+  const size_t bytes[] = {sizeof arguments...};
+  if (fields.count != sizeof...(A)) {
+    return {};
+  }
+  for (unsigned i = 0; i < fields.count; i++) {
+    const simt_field &field = fields.field[i];
+    if (field.scalar ? bytes[i] > field.bytes : bytes[i] != field.bytes) {
+      return {};
+    }
+    memcpy((char *)words.data() + field.at, from[i], bytes[i]);
+  }
+  return words;
+}
 
 // For C: 0, or 1 and the sentence in `error`.
 extern "C" inline int simt_launch_kernel(const simt_kernel *kernel, unsigned grid,

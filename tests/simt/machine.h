@@ -5,10 +5,6 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-#include <functional>
-#include <mutex>
-#include <stdexcept>
-
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SIMT_ASAN 1
@@ -26,10 +22,6 @@
 #if defined(__x86_64__) && !defined(SIMT_UCONTEXT)
 #define SIMT_FAST 1
 #endif
-
-struct simt_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 struct simt_report {
   uint64_t blocks, collectives, switches;
@@ -109,12 +101,15 @@ struct simt_warp {
 
 enum {
   SIMT_STACK = 128 << 10,
+  SIMT_COLOUR =
+      17 * 64, // by which each stack begins lower than the one before it, up to a quarter
   SIMT_LEFT = 4 << 10,   // of a stack, by a thread that has exited
   SIMT_GUARD = 64 << 10, // a multiple of every page size
   SIMT_CANARY = 64,
   SIMT_SECONDS = 100,
   SIMT_THREADS_MAX = 1024,
-  SIMT_SPARE_STACKS = 4096, // beside those of one block, each two of the process's 64 K mappings
+  SIMT_SPARE_STACKS =
+      4096, // beside those of one block, each two of the process's 64 K mappings
   SIMT_SHARED_MAX = 227 << 10
 };
 
@@ -138,20 +133,30 @@ struct simt_block : simt_rooms {
 };
 
 struct simt_machine : simt_block {
-  std::mutex lock;
   const char *kernel = "";
   unsigned grid = 0, block_threads = 0, shared_bytes = 0;
-  bool cooperative = false;                    // blocks may wait for each other
-  const std::function<void()> *body = nullptr; // null between launches
+  bool cooperative = false;   // blocks may wait for each other
+  const void *body = nullptr; // a std::function<void()>; null between launches
   uint64_t random = 0;
   simt_context main = {};
   char error[4096] = "";
   simt_report report = {};
 };
 
+// The shim's own functions take a large share of the time. With SIMT_APART they and the state
+// are in an object that is compiled once, optimised, from a source that defines SIMT_HERE.
+#if defined(SIMT_APART)
+#define SIMT_FUNCTION extern inline __attribute__((gnu_inline))
+extern simt_machine simt;
+#elif defined(SIMT_HERE)
+#define SIMT_FUNCTION inline __attribute__((used))
 inline simt_machine simt;
+#else
+#define SIMT_FUNCTION inline
+inline simt_machine simt;
+#endif
 
-SIMT_PLAIN inline uint64_t simt_random() { // xorshift64*, Vigna 2016
+SIMT_PLAIN SIMT_FUNCTION uint64_t simt_random() { // xorshift64*, Vigna 2016
   simt.random ^= simt.random >> 12;
   simt.random ^= simt.random << 25;
   simt.random ^= simt.random >> 27;

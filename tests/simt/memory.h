@@ -3,28 +3,7 @@
 #define SIMT_MEMORY_H
 #include "races.h"
 
-// Exactly as many bytes as asked for, so that AddressSanitizer sees the first one beyond;
-// without it, a canary stands there.
-inline void simt_shared_allocate(unsigned bytes) {
-#ifdef SIMT_ASAN
-  const size_t allocated = bytes;
-#else
-  const size_t allocated = bytes + SIMT_CANARY;
-#endif
-  void *shared = nullptr;
-  if (posix_memalign(&shared, 16, allocated) != 0) {
-    throw simt_error("simt: no memory for shared memory");
-  }
-  simt.shared = (unsigned char *)shared;
-  memset(simt.shared + bytes, 0xa5, allocated - bytes);
-}
-
-inline void simt_shared_release() {
-  free(simt.shared);
-  simt.shared = nullptr;
-}
-
-inline void simt_pack_check(const void *address, size_t bytes) {
+SIMT_FUNCTION void simt_pack_check(const void *address, size_t bytes) {
   if ((uintptr_t)address % bytes != 0) {
     SIMT_FAIL("%s moves %zu bytes at once at %p, which is misaligned",
               simt_name(simt.current).text, bytes, address);
@@ -38,7 +17,7 @@ struct alignas(16) simt_sixteen {
 };
 
 // A copy comes at once, or not before the thread waits for it.
-inline void simt_copy_begin(void *to, const void *from) {
+SIMT_FUNCTION void simt_copy_begin(void *to, const void *from) {
   if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0) {
     SIMT_FAIL("%s copies 16 bytes from %p to %p, which are not both aligned",
               simt_name(simt.current).text, from, to);
@@ -52,7 +31,7 @@ inline void simt_copy_begin(void *to, const void *from) {
 }
 
 // Takes the thread's copies off its list; what nobody waited for is only forgotten.
-inline void simt_copy_end(unsigned thread, bool arrive) {
+SIMT_FUNCTION void simt_copy_end(unsigned thread, bool arrive) {
   simt_copy *&last = simt.threads[thread].copies;
   while (last != nullptr) {
     simt_copy *const copy = last;
@@ -64,11 +43,11 @@ inline void simt_copy_end(unsigned thread, bool arrive) {
   }
 }
 
-inline void simt_shared_poison() {
+SIMT_FUNCTION void simt_shared_poison() {
   memset(simt.shared, 0xff, simt.shared_bytes);
 }
 
-SIMT_PLAIN inline void simt_shared_check() {
+SIMT_PLAIN SIMT_FUNCTION void simt_shared_check() {
 #ifndef SIMT_ASAN
   for (unsigned i = simt.shared_bytes; i < simt.shared_bytes + SIMT_CANARY; i++) {
     if (simt.shared[i] != 0xa5 && simt.error[0] == 0) {
@@ -79,7 +58,7 @@ SIMT_PLAIN inline void simt_shared_check() {
 }
 
 // Before an atomic: perhaps others go first.
-SIMT_PLAIN inline void simt_hesitate() {
+SIMT_PLAIN SIMT_FUNCTION void simt_hesitate() {
   if (simt_random() % 8 == 0) {
     simt_push(simt.current);
     simt_next(false);

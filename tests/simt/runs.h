@@ -107,7 +107,7 @@ struct simt_late_guard {
     }
   }
   ~simt_late_guard() {
-    simt_late.clear();
+    simt_late_count = 0;
   }
   simt_late_guard(const simt_late_guard &) = delete;
   simt_late_guard &operator=(const simt_late_guard &) = delete;
@@ -116,7 +116,7 @@ private:
   static void add(const void *address, size_t bytes) {
 #ifdef SIMT_ASAN
     if (bytes > 0 && address != nullptr && !__asan_address_is_poisoned(address)) {
-      simt_late.emplace_back(address, bytes);
+      simt_late_add(address, bytes);
     }
 #else
     (void)address;

@@ -17,7 +17,7 @@ struct simt_text {
   char text[256];
 };
 
-inline simt_text simt_describe(const simt_operation &operation) {
+SIMT_FUNCTION simt_text simt_describe(const simt_operation &operation) {
   static const char *const names[] = {
       "runs",        "has exited",     "mbk_block_sync",   "mbk_collect",    "mbk_warp_sync",
       "mbk_ballot",  "mbk_any",        "mbk_all",          "mbk_match_any",  "mbk_reduce_add",
@@ -40,7 +40,7 @@ inline simt_text simt_describe(const simt_operation &operation) {
   return text;
 }
 
-inline simt_text simt_name(unsigned thread) {
+SIMT_FUNCTION simt_text simt_name(unsigned thread) {
   simt_text text;
   snprintf(text.text, sizeof text.text, "thread %u (warp %u, lane %u)", thread, thread / 32,
            thread % 32);
@@ -48,7 +48,7 @@ inline simt_text simt_name(unsigned thread) {
 }
 
 // Note what went wrong; simt_launch throws it.
-__attribute__((format(printf, 1, 2))) inline void simt_note(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) SIMT_FUNCTION void simt_note(const char *format, ...) {
   const size_t size = sizeof simt.error;
   const int used =
       snprintf(simt.error, size, "kernel %.200s, block %u: ", simt.kernel, simt.block);
@@ -59,7 +59,7 @@ __attribute__((format(printf, 1, 2))) inline void simt_note(const char *format, 
 }
 
 // For ends of the process amid a launch: say who ran, on stderr, by system calls only.
-inline void simt_tell_who(const char *what) {
+SIMT_FUNCTION void simt_tell_who(const char *what) {
   char text[512];
   const int length = snprintf(text, sizeof text, "simt: kernel %.200s, block %u, %s%s\n",
                               simt.kernel, simt.block, simt_name(simt.current).text, what);
@@ -68,14 +68,14 @@ inline void simt_tell_who(const char *what) {
   }
 }
 
-inline void simt_too_long(int) {
+SIMT_FUNCTION void simt_too_long(int) {
   static_assert(SIMT_SECONDS == 100, "the sentence names it");
   simt_tell_who(" still runs after 100 seconds: an endless loop?");
   _exit(1);
 }
 
 // Whose access it was, under a sanitizer's own report.
-inline void simt_name_the_dead() {
+SIMT_FUNCTION void simt_name_the_dead() {
 #ifdef SIMT_ASAN
   static bool once = false;
   if (!once) {

@@ -10,7 +10,9 @@
 //   memory.h       shared memory, copies to it, atomics
 //   late.h         memory that is out of bounds until mbk_await
 //   fields.h       what a kernel's struct of arguments consists of
-//   launch.h       launches
+//   launch.h       stacks, launches
+//
+// apart.cpp is the functions of all but the last, and the state, compiled once for all programs.
 //
 //   simt_launch("scale", grid, block, shared_bytes, seed, [&] { scale(n, x); });
 //
@@ -49,5 +51,12 @@
 // A new function of templates/jit/device.cuh gets its twin in include/jit/device.cuh.
 #ifndef SIMT_H
 #define SIMT_H
+#ifdef SIMT_KERNELS // no launches, whose templates take the compiler long
+#include "collectives.h"
+#include "fields.h"
+#include "late.h"
+#include "memory.h"
+#else
 #include "launch.h"
+#endif
 #endif // SIMT_H

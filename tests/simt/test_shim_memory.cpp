@@ -117,7 +117,8 @@ static void test_packs(void **) {
   assert_true(right);
   assert_error(32, [&] { (void)mbk_load_pack<double, 2>(from + 1); },
                {"kernel wrong, block 0", "moves 16 bytes at once", "misaligned"});
-  assert_error(32, [&] { (void)mbk_load_pack_streaming<float, 2>(floats + 1); }, {"moves 8 bytes"});
+  assert_error(32, [&] { (void)mbk_load_pack_streaming<float, 2>(floats + 1); },
+               {"moves 8 bytes"});
   assert_error(32, [&] { mbk_store_pack<double, 2>(from + 3, {{0, 0}}); }, {"misaligned"});
 }
 
@@ -308,7 +309,7 @@ static void test_load(void **) {
 static void test_late(void **) {
   const std::vector<double> late(16);
   unsigned banned = 0, allowed = 0;
-  simt_late.emplace_back(late.data(), late.size() * sizeof(double));
+  simt_late_add(late.data(), late.size() * sizeof(double));
   simt_launch("late", 3, 32, 0, 1, [&] {
     if (!simt_awaited) {
       banned += SIMT_BANNED(late.data());
@@ -316,7 +317,7 @@ static void test_late(void **) {
     }
     allowed += !SIMT_BANNED(late.data());
   });
-  simt_late.clear();
+  simt_late_count = 0;
   assert_int_equal(allowed, 96);
 #ifdef SIMT_ASAN
   assert_int_equal(banned, 3);
@@ -329,7 +330,7 @@ static void test_late_read_only(void **) {
   const std::vector<double> late(16);
   const double other = 2;
   double got = 0;
-  simt_late.emplace_back(late.data(), late.size() * sizeof(double));
+  simt_late_add(late.data(), late.size() * sizeof(double));
   const std::string none = error_of(1, [&] {
     mbk_await();
     got = mbk_load(&other) + mbk_load_after_wait(&late[15]) +
@@ -343,7 +344,7 @@ static void test_late_read_only(void **) {
     mbk_await();
     got += mbk_load_pack<double, 2>(&late[14]).at[0];
   });
-  simt_late.clear();
+  simt_late_count = 0;
   assert_true(none == "none" && got == 2);
   assert_true(one.find("as data that nobody writes") != std::string::npos);
   assert_true(pack.find("as data that nobody writes") != std::string::npos);
