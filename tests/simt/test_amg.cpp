@@ -538,7 +538,7 @@ static void products_are_those_of_plain_loops(void **) {
     const int64_t rows = 40 + i, middle = 30 + 20 * i, cols = 200 + 9 * i;
     entries first, second;
     for (int64_t row = 0; row < rows; row++) {
-      for (int64_t k = row % 13 == 0 ? middle : row % 5; k > 0; k--) {
+      for (int64_t k = row % 31 == 0 ? middle : row % 5; k > 0; k--) {
         first[{row, test_below(&random, middle)}] = test_uniform(&random);
       }
     }
