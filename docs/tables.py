@@ -228,12 +228,27 @@ def petsc_products(run):
                     list(rows.values()), 2)
 
 
+def ranks(run):
+    """Products over several processes on the CPU, compared with those of one."""
+    rows = []
+    one = {result["matrix"]: result for result in run["results"] if result["ranks"] == 1}
+    for result in run["results"]:
+        if result["ranks"] > 1:
+            rows.append([result["matrix"], str(result["ranks"]),
+                         *(f"{1e3 * of['seconds']:.2f}" for of in (one[result["matrix"]]["product"], result["product"],
+                                                                   result["own"])),
+                         f"{100 * result['efficiency']:.0f}", grouped(result["rank_halo"]),
+                         f"{result['create_products']:.0f}"])
+    return markdown(["matrix", "processes", "one process, ms", "A x, ms", "own part, ms", "efficiency, %", "halo, elements",
+                     "set-up, products"], rows, 1)
+
+
 def kind_of(run):
     if run["results"] and run["results"][0].get("task") == "preconditioners":
         return preconditioners
     if run["program"] != "bench":
         return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations,
-                "bench.sh": petsc_products}[run["program"]]
+                "bench.sh": petsc_products, "dist_bench": ranks}[run["program"]]
     names = {m["name"] for result in run["results"] for m in result["methods"]}
     return (solves if "task" in run["results"][0] else products if "auto" in names else kinds)
 
@@ -245,7 +260,7 @@ def ratios(run):
     inputs = {short(result["input"]) for result in run["results"] if "input" in result}
     name_of = short if len({case(name) for name in inputs}) < len(inputs) else case
     for result in run["results"]:
-        if "ranks" in result:
+        if "type" in result:
             if result["type"] != run["results"][0]["type"]:
                 found.setdefault(result["type"], {})[f"{result['matrix']}, {result['ranks']} ranks"] = result["ratio"]
         elif "ratio" in result:
