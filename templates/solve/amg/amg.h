@@ -187,6 +187,12 @@ MBI_INTERNAL void mbi_coarsest_invert(double *m, double *diagonal, char *done, i
                                       double least);
 MBI_INTERNAL merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *a,
                                           double least, mbi_amg_csr *inverse);
+/* solve/amg/finest.c */
+MBI_INTERNAL merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr,
+                                          float **to);
+MBI_INTERNAL merbit_status mbi_amg_finest(merbit_context *context, const merbit_view *host,
+                                          mbi_amg_level *level);
+MBI_INTERNAL void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/cycle.c */
 MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
                                           int swept, int unchecked, merbit_plan **plan);
