@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "e2c0c44087404b9d011215e349b450df573c0bc047fa113b4263606d008dc8da"
+#define MBI_KERNEL_HASH "69959df7864743dd1d5716477e4a028bd9e019d0bde559a62429385a399c9957"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5516,14 +5516,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
 "mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\ndouble factor = 1;\n"
-"if (a.scale != nullptr) {\nfactor = -a.omega * mbk_load(a.scale + row);\n"
-"if (first == 0 && lane == 0) {\n"
-"sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + row))] +=\n"
-"(1 + factor * mbk_load(a.filtered + row)) * mbk_load(a.b_val + row);\n}\n}\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
+"if (a.scale != nullptr) {\nfactor = -a.omega * mbk_load(a.scale + row);\nif (first == 0) {\n"
+"const double own = 1 + factor * mbk_load(a.filtered + row);\n"
+"const mbk_u32 begin = a.b_ptr == nullptr ? (mbk_u32)row : (mbk_u32)mbk_load(a.b_ptr + row);\n"
+"const mbk_u32 stop = a.b_ptr == nullptr ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + row + 1);\n"
+"for (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
+"sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + l))] +=\nown * mbk_load(a.b_val + l);\n"
+"}\nmbk_warp_sync(mask);\n}\n}\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n",
 "const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
 "const double value = factor * mbk_load(a.a_val + k);\nconst bool one = a.b_ptr == nullptr;\n"
-"const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));\n",
+"const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));\n"
 "const mbk_u32 stop = one ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
 "for (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
 "const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;\n"
@@ -5543,10 +5546,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 part = 0; part < a.lanes_a; part++) {\nsums[part * count + i] = 0;\n}\n}\n"
 "mbk_warp_sync(me.mask);\n"
 "mbk_multiply_add(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair, columns,\n"
-"count, sums + first * count);\nmbk_warp_sync(me.mask);\n"
+"count, sums + first * count);\nmbk_warp_sync(me.mask);\n",
 "for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ndouble sum = sums[i];\n"
 "for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * count + i];\n}\n"
-"a.c_val[at + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n\n\n\n",
+"a.c_val[at + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
 "mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
@@ -5570,24 +5573,28 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.c_val[at + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
 {"solve/amg/setup.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
-"typedef struct mbk_amg_strength_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; "
-"const double *values; mbk_u32 lanes; mbk_u32 known, both; double theta; double *most; mbk_i32 "
-"*strongest; mbk_i32 *links; mbk_u8 *state; double *inverse, *filtered, *scale; double least; "
-"mbk_u64 *bound; mbk_u32 *unsorted, *missing, *wild; } mbk_amg_strength_arguments; typedef struct "
+"typedef struct mbk_amg_strength_arguments { mbk_u64 rows; mbk_u32 block; const mbk_i32 *row_ptr, "
+"*col_ind; const double *values; mbk_u32 lanes; mbk_u32 known, both; double theta; double *most; "
+"mbk_i32 *strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms; mbk_i32 "
+"*lumped; mbk_u8 *state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; "
+"mbk_u32 *unsorted, *missing, *wild; } mbk_amg_strength_arguments; typedef struct "
 "mbk_amg_lanczos_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double "
 "*values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *dots, *squares, *alpha, *beta; } "
-"mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments { mbk_u64 nnz; const "
-"mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; typedef struct "
-"mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; "
-"mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 *counts, "
-"*aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef struct "
-"mbk_amg_tentative_arguments { mbk_u64 rows, aggregates; const mbk_i32 *r_ptr, *r_col, "
-"*aggregate; const double *modes; mbk_u32 lanes; double *coarse, *t; } "
-"mbk_amg_tentative_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; const "
-"mbk_i32 *places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; "
-"typedef struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, "
-"*values; mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double "
-"*values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n",
+"mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 "
+"block; const mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; "
+"typedef struct mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; "
+"mbk_u32 lanes; mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 "
+"*counts, *aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef "
+"struct mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, "
+"*aggregate; const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes; "
+"double *coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { "
+"mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 "
+"*row_ptr_to, *col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } "
+"mbk_amg_expand_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 ",
+"*places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; typedef "
+"struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; "
+"mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double "
+"*values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n"
 "#define MBK_AMG_NEIGHBOURS 64\n#define MBK_AMG_HOPS 64\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
@@ -5606,12 +5613,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\nreturn sum;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n",
 "for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {\n"
 "a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]\n"
 ": ((const mbk_i32 *)a.row_ptr)[i]) -\na.base);\n}\n"
 "for (mbk_u64 k = first; k < a.nnz; k += step) {\nif (a.col_ind_to != nullptr) {\n"
-"a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n",
+"a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
 ": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n"
 "a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
 ": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
@@ -5629,27 +5636,30 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "double own_most = 0, sum = 0, diagonal = 0;\nmbk_u32 strongest = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
-"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n",
 "const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool own = (mbk_u64)column == at.row;\n"
 "sum += size;\ndiagonal += own ? value : 0;\nif (size > own_most && !own) {\nown_most = size;\n"
 "strongest = ~(mbk_u32)column;\n}\n"
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n}\n}\n"
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
-"strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n",
+"strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
 "sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n"
 "const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;\n"
 "const double inverse = none ? 0 : 1 / diagonal;\nsum *= inverse < 0 ? -inverse : inverse;\n"
 "bound = sum > bound ? sum : bound;\nif (at.row < a.rows && at.lane == 0) {\n"
-"a.most[at.row] = most;\na.strongest[at.row] = (mbk_i32)~strongest;\n"
+"if (a.most != nullptr) {\na.most[at.row] = most;\na.strongest[at.row] = (mbk_i32)~strongest;\n}\n"
 "a.inverse[at.row] = inverse;\nif (none) {\nmbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n"
 "if (!(sum - sum == 0)) {\nmbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n"
 "*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
-"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n\n\n\n"
+"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n"
+"MBK_DEVICE void mbk_amg_filter(const mbk_amg_strength_arguments &a, mbk_u64 row,\n"
+"double filtered) {\nconst double inverse = a.inverse[row];\nconst double diagonal =\n"
+"filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
+"a.filtered[row] = filtered;\na.scale[row] = diagonal != 0 ? 1 / diagonal : 0;\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
-"if (at.row < a.rows) {\nconst mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
-"const double most = a.known ? 0 : mbk_load(a.most + at.row);\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n",
+"if (at.row < a.rows) {\nconst double most = a.known ? 0 : mbk_load(a.most + at.row);\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + k);\nbool strong = a.known && a.links[k] >= 0;\n"
@@ -5657,18 +5667,72 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
 "a.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
 "strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
-"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n",
-"const double inverse = a.inverse[at.row];\nconst double diagonal =\n"
-"filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
-"a.filtered[at.row] = filtered;\na.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;\n"
-"if (!a.known) {\na.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n"
-"}\n\n\n\n\nMBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\n"
-"mbk_u64 h = number + 0x9e3779b97f4a7c15ull;\nh = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\n"
-"h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\nreturn h ^ h >> 33;\n}\n\n\n"
-"MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\nsum = mbk_amg_sum(sum, 32);\n"
-"mbk_block_sync();\nif (mbk_lane() == 0) {\nshared[mbk_thread() / 32] = sum;\n}\n"
-"mbk_block_sync();\nsum = 0;\nfor (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\n"
-"sum += shared[w];\n}\nreturn sum;\n}\n\n\n"
+"strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"if (a.inverse != nullptr) {\nmbk_amg_filter(a, at.row, filtered);\n}\nif (!a.known) {\n"
+"a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
+"if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
+"a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own_most = 0;\nmbk_u32 strongest = 0;\n"
+"if (at.row < a.rows) {\nconst mbk_u64 first = at.row * a.block;\n"
+"MBK_AMG_ENTRIES(e, a.node_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);\n"
+"const mbk_u32 left = column * a.block, right = left + a.block;\ndouble norm = 0;\n"
+"for (mbk_u32 r = 0; r < a.block; r++) {\n"
+"const mbk_u32 stop = (mbk_u32)mbk_load(a.row_ptr + first + r + 1);\n",
+"mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + first + r);\nfor (mbk_u32 high = stop; k < high;) {\n"
+"const mbk_u32 middle = (k + high) / 2;\nif ((mbk_u32)mbk_load(a.col_ind + middle) < left) {\n"
+"k = middle + 1;\n} else {\nhigh = middle;\n}\n}\n"
+"for (; k < stop && (mbk_u32)mbk_load(a.col_ind + k) < right; k++) {\n"
+"const double value = mbk_load(a.values + k);\nnorm += mbk_multiply(value, value);\n}\n}\n"
+"norm = sqrt(norm);\na.norms[e] = norm;\nif (norm > own_most && column != at.row) {\n"
+"own_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
+"const double most = mbk_amg_most(own_most, a.lanes);\n"
+"strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
+"if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
+"a.strongest[at.row] = (mbk_i32)~strongest;\n}\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
+"const mbk_i32 block = (mbk_i32)a.block;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"double filtered = 0;\nif (at.row < a.rows) {\n"
+"const mbk_i32 row = (mbk_i32)at.row, node = row / block;\n"
+"const mbk_i32 begin = mbk_load(a.node_ptr + node);\n"
+"const mbk_u32 count = (mbk_u32)(mbk_load(a.node_ptr + node + 1) - begin);\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nmbk_i32 column = mbk_load(a.col_ind + k);\n"
+"const mbk_i32 other = column / block;\nif (other != node) {\n"
+"const mbk_u32 e = mbk_multiply_find(a.node_col + begin, count, other);\n"
+"column -= mbk_load(a.links + begin + e) < 0 ? (other - node) * block : 0;\n}\n"
+"filtered += column == row ? mbk_load(a.values + k) : 0;\n"
+"a.lumped[k] = column == row ? -1 : column;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
+"if (at.row < a.rows && at.lane == 0) {\nmbk_amg_filter(a, at.row, filtered);\n}\n}\n}\n\n\n\n\n\n",
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nconst bool one = a.row_ptr == nullptr;\n"
+"const mbk_u32 begin =\n"
+"at.row >= a.rows ? 0 : one ? (mbk_u32)at.row : (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"const mbk_u32 end =\n"
+"at.row >= a.rows ? 0 : one ? begin + 1 : (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"const mbk_u32 length = (end - begin) * a.width;\n"
+"for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {\n"
+"const mbk_u32 base = begin * a.width * a.height + r * length;\nif (at.lane == 0) {\n"
+"const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n"
+"if (row + 1 == a.rows * a.height) {\na.row_ptr_to[row + 1] = (mbk_i32)(base + length);\n}\n}\n"
+"for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n"
+"const mbk_u32 e = begin + v / a.width, c = v % a.width;\n"
+"const mbk_i32 column = mbk_load(a.col_ind + e);\n"
+"a.col_ind_to[base + v] = column < 0 ? -1 : column * (mbk_i32)a.width + (mbk_i32)c;\n"
+"if (a.places != nullptr) {\nconst mbk_i32 start = mbk_load(a.p_ptr + column);\n"
+"const mbk_i32 stop = mbk_load(a.p_ptr + column + 1);\na.places_to[base + v] =\n"
+"(mbk_load(a.places + e) + start * ((mbk_i32)a.width - 1) +\n(mbk_i32)c * (stop - start)) *\n"
+"(mbk_i32)a.height +\n(mbk_i32)r;\n}\n}\n}\n}\n}\n\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
+"h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
+"return h ^ h >> 33;\n}\n\n\nMBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\n"
+"sum = mbk_amg_sum(sum, 32);\nmbk_block_sync();\nif (mbk_lane() == 0) {\n"
+"shared[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nsum = 0;\n",
+"for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n"
 "MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
 "for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5680,7 +5744,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n",
+"const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0;\nif (at.row < a.rows) {\n"
@@ -5690,7 +5754,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
 "const double inverse = mbk_load(a.inverse + at.row);\n"
 "sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];\n"
-"a.w[at.row] = sum;\ndot += sum * a.v[at.row] * factor;\n}\n}\n"
+"a.w[at.row] = sum;\ndot += sum * a.v[at.row] * factor;\n}\n}\n",
 "dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
@@ -5700,11 +5764,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
 "MBK_AMG_EACH(i, a.rows) {\nconst double u = a.v[i] * factor, w = a.w[i] - alpha * u;\n"
 "a.u[i] = u;\na.w[i] = w;\nsum += w * w;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\n"
-"if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n"
+"if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
-"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
-"sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n",
+"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n"
+"sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
 "if (mbk_lane() == 0 && sum > 0) {\nmbk_atomic_add(a.products, sum);\n}\n}\n\n\n\n"
 "#define MBK_AMG_ROOT_KEY (~(mbk_u64)0)\n\n\n\n"
@@ -5713,7 +5777,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "(mbk_amg_hash((mbk_u64)round << 32 | (mbk_u64)node) >> 34) << 31 |\n(mbk_u64)node\n: 0;\n"
 "}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nbool asks = at.row < a.rows;\nmbk_u64 most = 0;\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nbool asks = at.row < a.rows;\nmbk_u64 most = 0;\n",
 "if (asks && !a.first) {\nconst mbk_u64 around = a.around[at.row];\n"
 "asks = around != 0 && around != MBK_AMG_ROOT_KEY;\n}\nif (asks) {\n"
 "most = mbk_amg_key(a.round, (mbk_i32)at.row, a.state[at.row]);\n"
@@ -5728,7 +5792,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (asks) {\nmost = a.around[at.row];\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const mbk_i32 j = mbk_load(a.links + k);\nconst mbk_u64 key = j >= 0 ? a.around[j] : 0;\n"
 "most = key > most ? key : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
-"if (asks && at.lane == 0) {\n",
+"if (asks && at.lane == 0) {\n"
 "const mbk_u64 own = mbk_amg_key(a.round, (mbk_i32)at.row, MBK_AMG_OPEN);\n"
 "if (most == MBK_AMG_ROOT_KEY || most == own) {\n"
 "a.state[at.row] = most == own ? MBK_AMG_ROOT : MBK_AMG_DECIDED;\n"
@@ -5737,7 +5801,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_atomic_add(a.open, open);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
 "mbk_i32 found = a.state[i] == MBK_AMG_ROOT ? a.counts[i] : -1;\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n",
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i); k < end && found < 0; k++) {\n"
 "const mbk_i32 j = mbk_load(a.links + k);\n"
 "found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.counts[j] : -1;\n}\na.aggregate[i] = found;\n}\n"
@@ -5751,27 +5815,42 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {\n"
 "const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
 "count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
-"if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n",
+"if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n"
 "found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_follow(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
 "mbk_i32 at = (mbk_i32)i;\n"
 "for (mbk_u32 hops = 0; hops < MBK_AMG_HOPS && at >= 0 && mbk_load(a.joined + at) < 0;\n"
 "hops++) {\nat = mbk_load(a.strongest + at);\n}\n"
-"a.aggregate[i] = at >= 0 ? mbk_load(a.joined + at) : -1;\n}\n}\n\n\n\n\n"
-"MBK_DEVICE double mbk_amg_near(const double *modes, mbk_i32 i) {\n"
-"return modes != nullptr ? mbk_load(modes + i) : 1;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
-"MBK_AMG_ROWS(at, a.lanes, a.aggregates) {\ndouble sum = 0;\nif (at.row < a.aggregates) {\n"
-"MBK_AMG_ENTRIES(k, a.r_ptr, at) {\nconst mbk_i32 i = mbk_load(a.r_col + k);\n"
-"const double modes = mbk_amg_near(a.modes, i);\n"
-"sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? modes * modes : 0;\n}\n}\n"
-"sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.aggregates && at.lane == 0) {\n"
-"a.coarse[at.row] = sqrt(sum);\n}\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
-"const mbk_i32 c = mbk_load(a.aggregate + i);\nconst double norm = c >= 0 ? a.coarse[c] : 0;\n"
-"a.t[i] = norm > 0 ? mbk_amg_near(a.modes, (mbk_i32)i) / norm : 0;\n}\n}\n"}},
+"a.aggregate[i] = at >= 0 ? mbk_load(a.joined + at) : -1;\n}\n}\n\n\n\n"
+"#define MBK_AMG_DEPENDENT 1e-8\n\n\n\ntemplate <class TAKE>\n"
+"MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
+"const TAKE &take) {\nif (at.row < a.aggregates) {\nMBK_AMG_ENTRIES(k, a.r_ptr, at) {\n"
+"const mbk_u32 node = (mbk_u32)mbk_load(a.r_col + k);\n",
+"if ((mbk_u64)mbk_load(a.aggregate + node) == at.row) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
+"const mbk_u64 i = (mbk_u64)node * a.block + r;\ntake(i, a.t + i * a.vectors);\n}\n}\n}\n}\n"
+"}\n\n\n"
+"MBK_DEVICE double mbk_amg_dot(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
+"mbk_u32 x, mbk_u32 y) {\ndouble sum = 0;\n"
+"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n"
+"return mbk_amg_sum(sum, at.lanes);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
+"const mbk_u32 vectors = a.vectors;\nMBK_AMG_ROWS(at, a.lanes, a.aggregates) {\n"
+"double *const coarse = a.coarse + at.row * vectors * vectors;\n"
+"const bool writes = at.row < a.aggregates && at.lane == 0;\n"
+"mbk_amg_visit(a, at, [&](mbk_u64 i, double *t) {\nfor (mbk_u32 v = 0; v < vectors; v++) {\n"
+"t[v] = a.modes != nullptr ? mbk_load(a.modes + i * a.next_row + v * a.next_vector)\n"
+": (double)(i % a.block == v);\n}\n});\nfor (mbk_u32 x = 0; x < vectors; x++) {\n"
+"const double before = sqrt(mbk_amg_dot(a, at, x, x));\n"
+"for (mbk_u32 turn = 0; turn < 2 * x; turn++) {\nconst mbk_u32 y = turn < x ? turn : turn - x;\n"
+"const double dot = mbk_amg_dot(a, at, x, y);\n"
+"mbk_amg_visit(a, at, [&](mbk_u64, double *t) { t[x] -= dot * t[y]; });\nif (writes) {\n"
+"coarse[y * vectors + x] = (turn < x ? 0 : coarse[y * vectors + x]) + dot;\n"
+"coarse[x * vectors + y] = 0;\n}\n}\n"
+"double norm = x > 0 ? sqrt(mbk_amg_dot(a, at, x, x)) : before;\n"
+"norm = norm > MBK_AMG_DEPENDENT * before ? norm : 0;\n"
+"mbk_amg_visit(a, at, [&](mbk_u64, double *t) { t[x] *= norm > 0 ? 1 / norm : 0; });\n"
+"if (writes) {\ncoarse[x * vectors + x] = norm;\n}\n}\n}\n}\n"}},
 {"solve/bicgstab/bicgstab.cu", {
 "\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
@@ -33333,12 +33412,14 @@ typedef struct mbk_scan_arguments {
 } mbk_scan_arguments;
 typedef struct mbk_amg_strength_arguments {
 	mbk_u64 rows;
+	mbk_u32 block;
 	mbi_devptr row_ptr, col_ind, values;
 	mbk_u32 lanes;
 	mbk_u32 known, both;
 	double theta;
-	mbi_devptr most, strongest;
-	mbi_devptr links, state;
+	mbi_devptr most, strongest, links;
+	mbi_devptr node_ptr, node_col, norms;
+	mbi_devptr lumped, state;
 	mbi_devptr inverse, filtered, scale;
 	double least;
 	mbi_devptr bound;
@@ -33355,6 +33436,7 @@ typedef struct mbk_amg_lanczos_arguments {
 
 typedef struct mbk_amg_products_arguments {
 	mbk_u64 nnz;
+	mbk_u32 block;
 	mbi_devptr col_ind, row_ptr, products;
 } mbk_amg_products_arguments;
 
@@ -33368,11 +33450,20 @@ typedef struct mbk_amg_aggregate_arguments {
 } mbk_amg_aggregate_arguments;
 
 typedef struct mbk_amg_tentative_arguments {
-	mbk_u64 rows, aggregates;
+	mbk_u64 aggregates;
 	mbi_devptr r_ptr, r_col, aggregate, modes;
-	mbk_u32 lanes;
+	mbk_u64 next_row, next_vector;
+	mbk_u32 block, vectors, lanes;
 	mbi_devptr coarse, t;
 } mbk_amg_tentative_arguments;
+
+typedef struct mbk_amg_expand_arguments {
+	mbk_u64 rows;
+	mbi_devptr row_ptr, col_ind;
+	mbk_u32 height, width, lanes;
+	mbi_devptr row_ptr_to, col_ind_to;
+	mbi_devptr places, p_ptr, places_to;
+} mbk_amg_expand_arguments;
 
 typedef struct mbk_amg_move_arguments {
 	mbk_u64 count;
@@ -33422,16 +33513,22 @@ typedef struct mbi_amg_facts {
 enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
 	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE,
-	MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
-	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN,
-	MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_NORMS, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
+	MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES, MBI_AMG_NORMS, MBI_AMG_LUMP, MBI_AMG_EXPAND,
+	MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY, MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS,
+	MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE,
+	MBI_AMG_KERNELS };
 
 typedef struct mbi_amg_gpu_level {
+	int block, vectors;
 	mbi_amg_there a, p, r;
+	mbi_amg_there graph;
 	mbi_amg_there ap;
 	mbi_devptr links;
-	mbi_devptr aggregate, modes, t, inverse;
+	mbi_devptr aggregate;
+	mbi_devptr modes, t;
+	mbi_devptr inverse;
 	mbi_devptr filtered, scale;
+	mbi_devptr lumped;
 	mbi_devptr places;
 	mbi_devptr single[3];
 	int32_t aggregates;
@@ -33505,10 +33602,10 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
 		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy",
-		"mbk_amg_move", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_lanczos_start",
-		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
-		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
-		"mbk_amg_norms", "mbk_amg_tentative", };
+		"mbk_amg_move", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_nodes", "mbk_amg_norms",
+		"mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
+		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
+		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow", "mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -33619,6 +33716,11 @@ static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu, mbk_multiply_columns_argu
 			MBI_AMG_THREADS / 32 * sizeof(uint64_t), arguments);
 }
 
+static merbit_status mbi_amg_check_entries(merbit_context *context, uint64_t entries) {
+	return entries <= INT32_MAX ? MERBIT_OK : mbi_fail(context, MERBIT_TOO_LARGE,
+			"a product of AMG's set-up has %" PRIu64 " nonzeros; it takes at most 2147483647", entries);
+}
+
 static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_there *a,
 		const mbi_amg_there *b, int smooths, mbi_amg_there *c) {
 	merbit_context *context = gpu->context;
@@ -33653,10 +33755,7 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 	MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes, grid_long));
 	MBI_TRY(mbi_amg_scan(gpu, c->row_ptr, c->rows));
 	MBI_TRY(mbi_amg_read(gpu, &facts));
-	if (facts.total > INT32_MAX) {
-		return mbi_fail(context, MERBIT_TOO_LARGE, "a product of AMG's set-up has %" PRIu64
-				" nonzeros; it takes at most 2147483647", facts.total);
-	}
+	MBI_TRY(mbi_amg_check_entries(context, facts.total));
 	c->nnz = (int64_t)facts.total;
 	c->longest = facts.most;
 	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
@@ -33868,26 +33967,39 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
 	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-enum { MBI_AMG_LARGEST, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN };
+enum {
+	MBI_AMG_LARGEST, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN,
+	MBI_AMG_LUMPED };
 typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
 
 static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
 		double theta, const mbi_amg_found *found) {
-	const mbi_amg_there *a = &level->a;
+	static const int kernels[] = {MBI_AMG_ROWS, MBI_AMG_NORMS, MBI_AMG_LINKS,
+			MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
+	const int blocks = level->block > 1, of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
+	const int64_t rows =
+			of_links || pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.rows : level->a.rows;
+	const mbi_amg_there *a = of_links ? &level->graph : &level->a;
 	mbk_amg_strength_arguments arguments;
-	arguments.rows = (uint64_t)a->rows;
+	arguments.rows = (uint64_t)rows;
+	arguments.block = (uint32_t)level->block;
 	arguments.row_ptr = a->row_ptr;
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
-	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS ? mbi_amg_row_lanes(rows, level->graph.nnz)
+			: mbi_amg_row_lanes(rows, a->nnz);
 	arguments.known = pass == MBI_AMG_KNOWN;
 	arguments.both = pass == MBI_AMG_STRONG;
 	arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
-	arguments.most = found->most;
+	arguments.most = blocks && pass == MBI_AMG_LARGEST ? 0 : found->most;
 	arguments.strongest = found->strongest;
 	arguments.links = level->links;
+	arguments.node_ptr = level->graph.row_ptr;
+	arguments.node_col = level->graph.col_ind;
+	arguments.norms = level->graph.values;
+	arguments.lumped = level->lumped;
 	arguments.state = found->state;
-	arguments.inverse = level->inverse;
+	arguments.inverse = blocks && of_links ? 0 : level->inverse;
 	arguments.filtered = level->filtered;
 	arguments.scale = level->scale;
 	arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
@@ -33895,20 +34007,52 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
 	arguments.wild = MBI_AMG_FACT(gpu, wild);
-	return mbi_amg_run(gpu, pass == MBI_AMG_LARGEST ? MBI_AMG_ROWS : MBI_AMG_LINKS,
-			a->rows * arguments.lanes, &arguments);
+	return mbi_amg_run(gpu, kernels[pass], rows * arguments.lanes, &arguments);
 }
 
 static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		mbi_amg_found *found) {
-	const int64_t rows = level->a.rows;
+	const int64_t rows = level->a.rows, nodes = rows / level->block;
 	mbi_amg_pool_reset(&gpu->scratch);
-	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &found->most));
-	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(int32_t), &found->strongest));
-	MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &found->state));
+	MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(double), &found->most));
+	MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
+	MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
 	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
 	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
 	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
+}
+
+static merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		const mbi_amg_found *found) {
+	if (level->block == 1) { return mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, found); }
+	MBI_TRY(mbi_amg_borrow(gpu, level->a.nnz, sizeof(int32_t), &level->lumped));
+	return mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, found);
+}
+
+static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		const mbi_amg_found *found) {
+	if (level->block == 1) {
+		level->graph = level->a;
+		return MERBIT_OK;
+	}
+	if (level == gpu->levels) {
+		mbi_amg_there rows = level->a, nodes;
+		mbk_amg_strength_arguments arguments;
+		memset(&nodes, 0, sizeof nodes);
+		memset(&arguments, 0, sizeof arguments);
+		rows.rows = nodes.cols = level->a.rows / level->block;
+		MBI_TRY(mbi_amg_borrow(gpu, rows.rows + 1, sizeof(int32_t), &rows.row_ptr));
+		MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(int32_t), &nodes.col_ind));
+		arguments.rows = (uint64_t)level->a.rows;
+		arguments.block = (uint32_t)level->block;
+		arguments.row_ptr = level->a.row_ptr;
+		arguments.node_ptr = rows.row_ptr;
+		arguments.node_col = nodes.col_ind;
+		MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NODES, level->a.rows + 1, &arguments));
+		MBI_TRY(mbi_amg_product_columns(gpu, &rows, &nodes, 0, &level->graph));
+	}
+	MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
+	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
 }
 
 static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
@@ -33991,7 +34135,7 @@ static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_argument
 
 static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		const mbi_amg_found *found) {
-	const mbi_amg_there *a = &level->a;
+	const mbi_amg_there *a = &level->graph;
 	mbk_amg_aggregate_arguments arguments;
 	mbi_amg_facts facts;
 	arguments.rows = (uint64_t)a->rows;
@@ -34020,86 +34164,138 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
 	mbi_amg_there t;
 	memset(&t, 0, sizeof t);
-	t.rows = level->a.rows;
+	t.rows = t.nnz = level->graph.rows;
 	t.cols = level->aggregates;
 	t.col_ind = level->aggregate;
-	t.values = level->t;
 	return t;
 }
 
-static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
-	mbi_amg_there a = level->a;
-	a.col_ind = level->links;
-	a.row_ptr = level->empty != 0 ? level->empty : a.row_ptr;
-	return a;
+static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level, const mbi_amg_there *a,
+		mbi_devptr columns) {
+	mbi_amg_there filtered = *a;
+	filtered.col_ind = columns;
+	filtered.row_ptr = level->empty != 0 ? level->empty : a->row_ptr;
+	return filtered;
+}
+
+static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
+		const mbi_amg_there *nodes, int height, int width, const mbi_amg_there *p, mbi_devptr *places,
+		mbi_amg_there *to) {
+	mbk_amg_expand_arguments arguments;
+	*to = *nodes;
+	if (height * width == 1) { return MERBIT_OK; }
+	to->rows *= height;
+	to->cols *= width;
+	to->nnz *= height * width;
+	to->longest *= (uint32_t)width;
+	MBI_TRY(mbi_amg_check_entries(gpu->context, (uint64_t)to->nnz));
+	MBI_TRY(mbi_amg_pool_take(gpu->context, pool, ((uint64_t)to->rows + 1) * sizeof(int32_t),
+			&to->row_ptr));
+	MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t),
+			&to->col_ind));
+	memset(&arguments, 0, sizeof arguments);
+	arguments.rows = (uint64_t)nodes->rows;
+	arguments.row_ptr = nodes->row_ptr;
+	arguments.col_ind = nodes->col_ind;
+	arguments.height = (uint32_t)height;
+	arguments.width = (uint32_t)width;
+	arguments.lanes = mbi_amg_row_lanes(nodes->rows, nodes->nnz * width);
+	arguments.row_ptr_to = to->row_ptr;
+	arguments.col_ind_to = to->col_ind;
+	if (places != NULL) {
+		arguments.places = *places;
+		arguments.p_ptr = p->row_ptr;
+		MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), places));
+		arguments.places_to = *places;
+	}
+	return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
 }
 
 static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-		mbi_devptr coarse) {
+		const mbi_amg_there *r, mbi_devptr coarse) {
+	const int first = level == gpu->levels;
 	mbk_amg_tentative_arguments arguments;
-	arguments.rows = (uint64_t)level->a.rows;
 	arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
-	arguments.r_ptr = level->r.row_ptr;
-	arguments.r_col = level->r.col_ind;
+	arguments.r_ptr = r->row_ptr;
+	arguments.r_col = r->col_ind;
 	arguments.aggregate = level->aggregate;
 	arguments.modes = level->modes;
-	arguments.lanes = mbi_amg_row_lanes(level->r.rows, level->r.nnz);
+	arguments.next_row = first ? 1 : (uint64_t)level->vectors;
+	arguments.next_vector = first ? (uint64_t)level->a.rows : 1;
+	arguments.block = (uint32_t)level->block;
+	arguments.vectors = (uint32_t)level->vectors;
+	arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz);
 	arguments.coarse = coarse;
 	arguments.t = level->t;
-	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NORMS, (int64_t)level->aggregates * arguments.lanes,
-			&arguments));
-	return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, level->a.rows, &arguments);
+	return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, r->rows * arguments.lanes, &arguments);
 }
 
 static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
 		const mbi_amg_there *coarse) {
-	const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
-	mbi_amg_there ap = level->ap;
+	const mbi_amg_there nodes = mbi_amg_tentative_of(level);
+	const mbi_amg_there a = mbi_amg_filtered(level, &level->a,
+			level->block > 1 ? level->lumped : level->links);
+	mbi_amg_there t, ap;
+	MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL,
+			&t));
+	t.values = level->t;
 	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
 	MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
+	MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &level->ap, level->block, level->vectors, NULL,
+			NULL, &ap));
 	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
 	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
 	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
 }
 
-static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_amg_there *p) {
 	const mbi_amg_there t = mbi_amg_tentative_of(level);
 	const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
-	mbi_amg_there a = mbi_amg_filtered(level);
+	mbi_amg_there a = mbi_amg_filtered(level, &level->graph, level->links);
 	mbk_amg_products_arguments arguments;
 	mbi_amg_facts facts;
-	MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
-	if (level->p.longest <= MBI_AMG_DENSE) { return MERBIT_OK; }
+	MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, p));
+	if (p->longest <= MBI_AMG_DENSE) { return MERBIT_OK; }
 	arguments.nnz = (uint64_t)level->a.nnz;
+	arguments.block = (uint32_t)level->block;
 	arguments.col_ind = level->a.col_ind;
-	arguments.row_ptr = level->p.row_ptr;
+	arguments.row_ptr = p->row_ptr;
 	arguments.products = MBI_AMG_FACT(gpu, products);
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_PRODUCTS, level->a.nnz, &arguments));
 	MBI_TRY(mbi_amg_read(gpu, &facts));
 	if ((double)facts.products <= (double)MBI_AMG_DENSE * (double)level->a.nnz) { return MERBIT_OK; }
 	MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, &level->empty));
 	MBI_TRY(mbi_device_zero(gpu->context, level->empty, bytes, NULL));
-	a = mbi_amg_filtered(level);
-	return mbi_amg_product_columns(gpu, &a, &t, 1, &level->p);
+	a.row_ptr = level->empty;
+	return mbi_amg_product_columns(gpu, &a, &t, 1, p);
 }
 
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		mbi_amg_gpu_level *next) {
-	MBI_TRY(mbi_amg_prolong(gpu, level));
-	MBI_TRY(mbi_amg_turn(gpu, &level->p, &level->r, &level->places));
-	MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
+	const int block = level->block, k = level->vectors;
+	mbi_amg_there p, r;
+	memset(&p, 0, sizeof p);
+	memset(&r, 0, sizeof r);
+	MBI_TRY(mbi_amg_prolong(gpu, level, &p));
+	MBI_TRY(mbi_amg_turn(gpu, &p, &r, &level->places));
+	MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &p, block, k, NULL, NULL, &level->p));
+	MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &r, k, block, &p, &level->places, &level->r));
+	MBI_TRY(mbi_amg_keep(gpu, level->a.rows * k, sizeof(double), &level->t));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
-	MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->modes));
-	MBI_TRY(mbi_amg_tentative_there(gpu, level, next->modes));
-	MBI_TRY(mbi_amg_product_columns(gpu, &level->a, &level->p, 0, &level->ap));
-	MBI_TRY(mbi_amg_product_columns(gpu, &level->r, &level->ap, 0, &next->a));
+	MBI_TRY(mbi_amg_keep(gpu, (int64_t)level->aggregates * k * k, sizeof(double), &next->modes));
+	MBI_TRY(mbi_amg_tentative_there(gpu, level, &r, next->modes));
+	MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, &p, 0, &level->ap));
+	MBI_TRY(mbi_amg_product_columns(gpu, &r, &level->ap, 0, &next->graph));
+	MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &next->graph, k, k, NULL, NULL, &next->a));
 	MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
+	next->block = next->vectors = k;
 	return mbi_amg_galerkin_values(gpu, level, &next->a);
 }
 
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
-	double theta = MBI_AMG_THETA;
+	double theta = gpu->levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
 	for (;; theta /= MBI_AMG_THETA_FALL) {
 		mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
 		const int64_t rows = level->a.rows;
@@ -34118,14 +34314,17 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 		}
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) { return MERBIT_OK; }
-		MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
+		MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));
+		MBI_TRY(mbi_amg_keep(gpu, level->graph.nnz, sizeof(int32_t), &level->links));
 		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
 		MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
-		if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
+		if (level->aggregates == 0 ||
+				(double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
 			level->aggregates = 0;
 			return MERBIT_OK;
 		}
 		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
+		if (level->block > 1) { MBI_TRY(mbi_amg_look_last(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
 	}
 }
@@ -34137,20 +34336,23 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
 }
 
 static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
-		const merbit_view *view, double no_diagonal, const double *modes) {
+		const merbit_view *view, int block, int vectors, double no_diagonal, const double *modes) {
 	const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
 	memset(gpu, 0, sizeof *gpu);
 	gpu->context = context;
 	gpu->no_diagonal = no_diagonal;
+	gpu->levels[0].block = block;
+	gpu->levels[0].vectors = vectors;
 	gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
 	gpu->keep.grow = gpu->scratch.grow / 4;
 	MBI_TRY(mbi_amg_gpu_open(gpu));
 	MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
 	MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
 	if (modes != NULL) {
-		MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].modes));
+		const int64_t count = view->rows * vectors;
+		MBI_TRY(mbi_amg_keep(gpu, count, sizeof(double), &gpu->levels[0].modes));
 		MBI_TRY(mbi_device_upload(context, gpu->levels[0].modes, modes,
-				(size_t)view->rows * sizeof(double)));
+				(size_t)count * sizeof(double)));
 	}
 	MBI_TRY(mbi_amg_gpu_coarsen(gpu));
 	return mbi_amg_finish(gpu);
@@ -34170,7 +34372,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
-			MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, &found));
+			MBI_TRY(mbi_amg_look_last(gpu, level, &found));
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
 		}
 	}
@@ -34632,32 +34834,42 @@ static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p, const mbi_
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
+static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level *level) {
 	const merbit_preconditioner_desc *desc = &p->desc;
-	const int given = desc->near_nullspace_count > 0;
-	const int block = desc->block_size > 0 ? desc->block_size : 1;
-	const int k = given ? desc->near_nullspace_count : block;
 	int64_t i;
 	int j;
-	level->block = block;
-	level->vectors = k;
-	MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->modes, "the near-null-space",
-			(void **)&level->modes));
-	for (j = 0; j < k; j++) {
-		double most = p->n > 0 ? 0 : 1;
+	level->block = desc->block_size > 0 ? desc->block_size : 1;
+	level->vectors = desc->near_nullspace_count > 0 ? desc->near_nullspace_count : level->block;
+	for (j = 0; j < desc->near_nullspace_count; j++) {
+		int zero = p->n > 0;
 		for (i = 0; i < p->n; i++) {
-			const double value = given ? desc->near_nullspace[i + j * p->n] : i % block == j;
+			const double value = desc->near_nullspace[i + j * p->n];
 			if (value - value != 0) {
 				return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, "element %" PRId64
 						" of column %d of preconditioner_desc.near_nullspace, counted from 0, is "
 						"%g; give finite numbers", i, j, value);
 			}
-			level->modes[i * k + j] = value;
-			most = fmax(most, fabs(value));
+			zero &= value == 0;
 		}
-		if (most == 0) {
+		if (zero) {
 			return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
 					"column %d of preconditioner_desc.near_nullspace is zero; leave it out", j);
+		}
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
+	const double *given = p->desc.near_nullspace;
+	int64_t i;
+	int j;
+	MBI_TRY(mbi_amg_check_near(p, level));
+	MBI_TRY(mbi_allocate_array(p->context, p->n * level->vectors, sizeof *level->modes,
+			"the near-null-space", (void **)&level->modes));
+	for (i = 0; i < p->n; i++) {
+		for (j = 0; j < level->vectors; j++) {
+			level->modes[i * level->vectors + j] =
+					given != NULL ? given[i + j * p->n] : i % level->block == j;
 		}
 	}
 	return MERBIT_OK;
@@ -34741,8 +34953,8 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
 		const merbit_view *a) {
 	int l;
-	MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, mbi_amg_given(p, a), mbi_amg_no_diagonal(p),
-			amg->levels[0].modes));
+	MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, mbi_amg_given(p, a), amg->levels[0].block,
+			amg->levels[0].vectors, mbi_amg_no_diagonal(p), p->desc.near_nullspace));
 	amg->count = amg->gpu->count;
 	for (l = 0; l < amg->count; l++) {
 		amg->grids[l].rows = amg->gpu->levels[l].a.rows;
@@ -34768,8 +34980,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
 	merbit_status status;
 	amg->grids[0].views[0] = p->view;
 	MBI_TRY(mbi_cycle_plan(p, a, 1, 0, &amg->grids[0].plans[0]));
-	if (p->desc.near_nullspace_count > 0) { MBI_TRY(mbi_amg_near(p, &amg->levels[0])); }
-	amg->levels[0].block = amg->levels[0].vectors = 1;
+	MBI_TRY(mbi_amg_check_near(p, &amg->levels[0]));
 	amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
 	if (amg->gpu == NULL) {
 		return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a multigrid's record");
@@ -34779,8 +34990,6 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
 	MBI_TRY(mbi_precondition_enter(p));
 	status = mbi_amg_set_up_there(p, amg, a);
 	mbi_precondition_leave(p);
-	mbi_release(p->context, amg->levels[0].modes);
-	amg->levels[0].modes = NULL;
 	if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
 		mbi_error_clear(p->context, reason, sizeof reason);
 		mbi_log(p->context, "multigrid is set up by the host: %s", reason);
@@ -34824,8 +35033,7 @@ static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view 
 	}
 	memset(amg, 0, sizeof *amg);
 	p->state = amg;
-	if (mbi_precondition_on_gpu(p) && mbi_amg_gpu_takes(a) && p->desc.block_size <= 1 &&
-			p->desc.near_nullspace_count <= 1) {
+	if (mbi_precondition_on_gpu(p) && mbi_amg_gpu_takes(a)) {
 		MBI_TRY(mbi_amg_try_gpu(p, amg, a));
 		if (amg->gpu != NULL) { return mbi_cycle_create(p, amg); }
 	}

@@ -13,7 +13,7 @@
 template <class T> struct mbk_parameters; // of include/jit/device.cuh
 struct mbk_scalar; // alpha or beta: not one field, but what the kernel takes it for
 
-enum { SIMT_FIELDS_MAX = 24, SIMT_POINTERS_MAX = 32 };
+enum { SIMT_FIELDS_MAX = 32, SIMT_POINTERS_MAX = 32 };
 
 struct simt_field {
   size_t at, bytes;

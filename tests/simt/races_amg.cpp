@@ -44,7 +44,7 @@ static void test_amg(void **) {
                                   plain.col_ind.data(), plain.values.data());
     view.memory = MERBIT_MEMORY_DEVICE;
     amg_bed::what = {"amg", "mesh", seed};
-    assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 0, nullptr), MERBIT_OK);
+    assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 1, 1, 0, nullptr), MERBIT_OK);
     assert_true(gpu.count > 1);
     a.rows = a.cols = n;
     a.nnz = star.row_ptr.back();

@@ -87,8 +87,30 @@ static double largest(const double *values, int64_t count) {
   return most;
 }
 
+// The links of nodes: those of A_F to other nodes, which the CPU keeps for each entry of A.
+static void expect_links(const mbi_amg_gpu_level &there, const mbi_amg_level &level) {
+  const int32_t *links = amg_at<int32_t>(there.links);
+  const int32_t *starts = amg_at<int32_t>(there.graph.row_ptr);
+  std::map<std::pair<int64_t, int64_t>, bool> nodes;
+  int64_t next = 0;
+  for (int64_t i = 0; i < level.a.rows; i++) {
+    for (int64_t k = level.a.row_ptr[i]; k < level.a.row_ptr[i + 1]; k++) {
+      const int64_t bit = k - level.a.row_ptr[i], other = level.a.col_ind[k] / level.block;
+      nodes[{i / level.block, other}] =
+          other != i / level.block && (mbi_amg_kept(&level, i)[bit / 8] >> bit % 8 & 1);
+    }
+  }
+  assert_int_equal(there.graph.nnz, nodes.size());
+  for (const auto &[at, kept] : nodes) {
+    const int64_t e = next++;
+    assert_true(starts[at.first] <= e && e < starts[at.first + 1]);
+    assert_int_equal(links[e], kept ? at.second : ~at.second);
+  }
+}
+
 static void expect_level(const mbi_amg_gpu_level &there, const mbi_amg_level &level) {
   const int64_t rows = level.a.rows;
+  assert_int_equal(there.block, level.block);
   expect_pattern(there.a, level.a, "A");
   expect_near(there.a.values, level.a.values, level.a.nnz, largest(level.a.values, level.a.nnz),
               "A");
@@ -98,42 +120,53 @@ static void expect_level(const mbi_amg_gpu_level &there, const mbi_amg_level &le
   if (level.aggregates == 0) {
     return;
   }
+  assert_int_equal(there.vectors, level.vectors);
   assert_int_equal(there.empty != 0, level.plain);
   plain_levels += level.plain;
-  const int32_t *links = amg_at<int32_t>(there.links);
-  for (int64_t i = 0; i < rows; i++) {
-    for (int64_t k = level.a.row_ptr[i]; k < level.a.row_ptr[i + 1]; k++) {
-      const int64_t bit = k - level.a.row_ptr[i];
-      const bool kept = mbi_amg_kept(&level, i)[bit / 8] >> bit % 8 & 1;
-      const bool link = level.a.col_ind[k] != i && kept;
-      assert_int_equal(links[k], link ? level.a.col_ind[k] : ~level.a.col_ind[k]);
+  expect_links(there, level);
+  assert_memory_equal(amg_at<int32_t>(there.aggregate), level.aggregate,
+                      (size_t)(rows / level.block) * 4);
+  for (int64_t i = 0; i < rows; i++) { // rows of isolated nodes have no T
+    if (level.aggregate[i / level.block] >= 0) {
+      const int64_t k = level.vectors;
+      expect_near(there.t + (uint64_t)(i * k) * 8, level.t + i * k, k, 1, "T");
     }
   }
-  assert_memory_equal(amg_at<int32_t>(there.aggregate), level.aggregate, (size_t)rows * 4);
-  expect_near(there.t, level.t, rows, 1, "T");
   expect_pattern(there.p, level.p, "P");
   expect_pattern(there.r, level.r, "R");
   expect_near(there.p.values, level.p.values, level.p.nnz, 1, "P");
   expect_near(there.r.values, level.r.values, level.r.nnz, 1, "R");
 }
 
+// The nodes of a matrix, and the near-null-space: `vectors` columns one after the other, or
+// NULL for a constant for each unknown of a node.
+struct nodes {
+  int block = 1, vectors = 1;
+  const double *modes = nullptr;
+};
+
 // The CPU's hierarchy of a matrix.
 struct levels {
   mbi_amg_level at[MBI_AMG_LEVELS] = {};
   int count = 0;
-  levels(input &in, const double *modes) {
-    std::vector<double> ones((size_t)in.n, 1.0);
+  levels(input &in, const nodes &of) {
     at[0].a.rows = at[0].a.cols = in.n;
     at[0].a.nnz = nnz_of(in);
     at[0].a.row_ptr = in.row_ptr.data();
     at[0].a.col_ind = in.col_ind.data();
     at[0].a.values = in.values.data();
     at[0].borrowed = 1;
-    at[0].block = at[0].vectors = 1;
+    at[0].block = of.block;
+    at[0].vectors = of.vectors;
     void *copy = nullptr;
-    assert_int_equal(mbi_allocate_array(host, in.n, 8, "near", &copy), MERBIT_OK);
-    memcpy(copy, modes != nullptr ? modes : ones.data(), (size_t)in.n * 8);
+    assert_int_equal(mbi_allocate_array(host, in.n * of.vectors, 8, "near", &copy), MERBIT_OK);
     at[0].modes = (double *)copy;
+    for (int64_t i = 0; i < in.n; i++) {
+      for (int64_t v = 0; v < of.vectors; v++) {
+        at[0].modes[i * of.vectors + v] =
+            of.modes != nullptr ? of.modes[v * in.n + i] : i % of.block == v;
+      }
+    }
     assert_int_equal(mbi_amg_coarsen(host, at, &count), MERBIT_OK);
   }
   ~levels() {
@@ -229,7 +262,7 @@ static void expect_views(mbi_amg_gpu &gpu) {
 // Makes the hierarchy on both sides, from the arrays as they are and, with few thread blocks,
 // from rough ones; renews it for values that are 4 times as large; and makes it again under
 // another schedule: equal bits.
-static void check(input in, const double *modes = nullptr) {
+static void check(input in, const nodes &of = {}) {
   const std::string name = in.name;
   for (float value : std::vector<float>(in.values.begin(), in.values.end())) {
     assert_true(value == value); // f32 holds them
@@ -249,15 +282,17 @@ static void check(input in, const double *modes = nullptr) {
     const merbit_view view = roughly ? arrays.view(in.n) : view_of(in);
     const merbit_view view_fourfold = roughly ? arrays_fourfold.view(in.n) : view_of(fourfold);
     {
-      const levels cpu(in, modes);
+      const levels cpu(in, of);
       amg_bed::what = {roughly ? "rough" : "plain", name.c_str(), simt_seeds[2]};
       amg_bed::few_blocks = roughly;
-      assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 0, modes), MERBIT_OK);
+      assert_int_equal(
+          mbi_amg_gpu_create(&gpu, host, &view, of.block, of.vectors, 0, of.modes), MERBIT_OK);
       expect_same(gpu, cpu);
       expect_views(gpu);
     }
     amg_bed::what.seed = simt_seeds[3];
-    assert_int_equal(mbi_amg_gpu_create(&again, host, &view, 0, modes), MERBIT_OK);
+    assert_int_equal(
+        mbi_amg_gpu_create(&again, host, &view, of.block, of.vectors, 0, of.modes), MERBIT_OK);
     for (int l = 0; l < gpu.count; l++) {
       const mbi_amg_there &a = gpu.levels[l].a, &b = again.levels[l].a;
       assert_int_equal(a.nnz, b.nnz);
@@ -266,7 +301,7 @@ static void check(input in, const double *modes = nullptr) {
     }
     mbi_amg_gpu_destroy(&again);
     {
-      const levels cpu(fourfold, modes);
+      const levels cpu(fourfold, of);
       assert_int_equal(mbi_amg_gpu_update(&gpu, &view_fourfold), MERBIT_OK);
       expect_same(gpu, cpu);
     }
@@ -349,7 +384,7 @@ static void a_vector_is_interpolated(void **) {
   for (size_t i = 0; i < modes.size(); i++) {
     modes[i] = i == 77 ? 0 : cos((double)i);
   }
-  check(mesh("a vector", 30, 20, 1, false, false), modes.data());
+  check(mesh("a vector", 30, 20, 1, false, false), {1, 1, modes.data()});
 }
 
 // Entries that are not of one sign, a matrix that is not symmetric, a matrix of few rows, and
@@ -374,7 +409,7 @@ static void expect_failure(input &in, double no_diagonal, const char *sentence) 
   mbi_amg_gpu gpu;
   const merbit_view view = view_of(in);
   amg_bed::what = {"amg", in.name, simt_seeds[2]};
-  assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, no_diagonal, nullptr),
+  assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 1, 1, no_diagonal, nullptr),
                    MERBIT_INVALID_MATRIX);
   assert_int_equal(merbit_last_error(host, message, sizeof message), MERBIT_INVALID_MATRIX);
   if (strstr(message, sentence) == nullptr) {
@@ -412,6 +447,75 @@ static const char *name_of(const char *what, int i) {
   return names.insert(what + (" " + std::to_string(i))).first->c_str();
 }
 
+// Replaces each entry of a matrix of nodes by a block of `block` rows, a multiple of a positive
+// definite one; of the blocks off the diagonal, `left_out` in 8 entries are not stored. A
+// diagonal entry is raised by the magnitudes in its row.
+static input blocked(const char *name, const input &of, int block, int left_out) {
+  uint64_t random = 17;
+  entries e;
+  for (int64_t i = 0; i < of.n; i++) {
+    for (int64_t k = of.row_ptr[(size_t)i]; k < of.row_ptr[(size_t)i + 1]; k++) {
+      const int64_t j = of.col_ind[(size_t)k];
+      for (int64_t r = 0; j <= i && r < block; r++) {
+        for (int64_t c = 0; c < block; c++) {
+          if (j == i ? r != c : r == c || test_below(&random, 8) >= left_out) {
+            put(e, i * block + r, j * block + c,
+                of.values[(size_t)k] * (r == c ? 1 : (double)test_below(&random, 5) / 16));
+          }
+        }
+      }
+    }
+  }
+  std::vector<double> sums((size_t)(of.n * block), 0.125);
+  for (const auto &[at, value] : e) {
+    sums[(size_t)at.first] += fabs(value);
+  }
+  for (int64_t i = 0; i < of.n * block; i++) {
+    e[{i, i}] = sums[(size_t)i];
+  }
+  return input(name, of.n * block, e);
+}
+
+// Vectors with what makes orthogonalisation stumble: the last depends on the first two, nodes
+// have zeros alone or one unknown, and aggregates have fewer rows than there are vectors.
+static std::vector<double> vectors_of(int64_t n, int block, int vectors) {
+  std::vector<double> modes((size_t)(n * vectors));
+  for (int64_t i = 0; i < n; i++) {
+    for (int64_t v = 0; v < vectors; v++) {
+      const double number = v < block ? (double)(i % block == v) : cos((double)(i * v));
+      modes[(size_t)(v * n + i)] = i / block % 50 == 7 ? 0 : number;
+    }
+    if (vectors > 2) {
+      modes[(size_t)((vectors - 1) * n + i)] =
+          modes[(size_t)i] - 2 * modes[(size_t)(n + i)];
+    }
+  }
+  return modes;
+}
+
+static void nodes_have_several_rows(void **) {
+  const input meshes[] = {mesh("", 20, 18, 1, false, false), mesh("", 18, 17, 0.125, true, true),
+                          graph("", 301, 2, 60, 4)};
+  for (const input &of : meshes) {
+    for (const auto &[block, vectors] : {std::pair<int, int>{1, 2},
+                                         {1, 3},
+                                         {2, 1},
+                                         {2, 2},
+                                         {2, 3},
+                                         {3, 3},
+                                         {3, 6},
+                                         {5, 2}}) {
+      const int i = 10 * block + vectors;
+      const input in = blocked(name_of("blocks", i), of, block, i % 3 * 3);
+      const std::vector<double> modes = vectors_of(in.n, block, vectors);
+      check(in, {block, vectors, modes.data()});
+      if (block == vectors) {
+        check(in, {block, vectors, nullptr});
+      }
+    }
+  }
+}
+
 static void graphs_are_coarsened(void **) {
   for (int i = 0; i < 54; i++) {
     const int64_t n = 270 + 7 * i;
@@ -440,7 +544,7 @@ static void a_hub_is_interpolated(void **) {
   close(e, hub + 1, 0.125);
   input in("a hub", hub + 1, e);
   {
-    const levels cpu(in, nullptr);
+    const levels cpu(in, {});
     assert_false(cpu.at[0].plain);
     longest = cpu.at[0].p.row_ptr[hub + 1] - cpu.at[0].p.row_ptr[hub];
   }
@@ -616,6 +720,7 @@ int main() {
       cmocka_unit_test(odd_matrices_are_coarsened),
       cmocka_unit_test(unfit_matrices_are_refused),
       cmocka_unit_test(graphs_are_coarsened),
+      cmocka_unit_test(nodes_have_several_rows),
       cmocka_unit_test(a_hub_is_interpolated),
       cmocka_unit_test(nodes_between_are_joined),
   };

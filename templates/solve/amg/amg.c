@@ -36,23 +36,17 @@ static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p,
   return MERBIT_OK;
 }
 
-/* Sets level->modes: the vectors of the caller, or one constant vector for each unknown of a
- * node. */
-static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
+/* Sets level->block and level->vectors, and checks the caller's vectors. */
+static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level *level) {
   const merbit_preconditioner_desc *desc = &p->desc;
-  const int given = desc->near_nullspace_count > 0;
-  const int block = desc->block_size > 0 ? desc->block_size : 1;
-  const int k = given ? desc->near_nullspace_count : block;
   int64_t i;
   int j;
-  level->block = block;
-  level->vectors = k;
-  MBI_TRY(mbi_allocate_array(p->context, p->n * k, sizeof *level->modes, "the near-null-space",
-                             (void **)&level->modes));
-  for (j = 0; j < k; j++) {
-    double most = p->n > 0 ? 0 : 1;
+  level->block = desc->block_size > 0 ? desc->block_size : 1;
+  level->vectors = desc->near_nullspace_count > 0 ? desc->near_nullspace_count : level->block;
+  for (j = 0; j < desc->near_nullspace_count; j++) {
+    int zero = p->n > 0;
     for (i = 0; i < p->n; i++) {
-      const double value = given ? desc->near_nullspace[i + j * p->n] : i % block == j;
+      const double value = desc->near_nullspace[i + j * p->n];
       if (value - value != 0) {
         return mbi_fail(
             p->context, MERBIT_INVALID_ARGUMENT,
@@ -61,13 +55,30 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
             "%g; give finite numbers",
             i, j, value);
       }
-      level->modes[i * k + j] = value;
-      most = fmax(most, fabs(value));
+      zero &= value == 0;
     }
-    if (most == 0) {
+    if (zero) {
       return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
                       "column %d of preconditioner_desc.near_nullspace is zero; leave it out",
                       j);
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Sets level->modes: the vectors of the caller, or one constant vector for each unknown of a
+ * node. */
+static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
+  const double *given = p->desc.near_nullspace;
+  int64_t i;
+  int j;
+  MBI_TRY(mbi_amg_check_near(p, level));
+  MBI_TRY(mbi_allocate_array(p->context, p->n * level->vectors, sizeof *level->modes,
+                             "the near-null-space", (void **)&level->modes));
+  for (i = 0; i < p->n; i++) {
+    for (j = 0; j < level->vectors; j++) {
+      level->modes[i * level->vectors + j] =
+          given != NULL ? given[i + j * p->n] : i % level->block == j;
     }
   }
   return MERBIT_OK;
@@ -169,8 +180,9 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
                                           const merbit_view *a) {
   int l;
-  MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, mbi_amg_given(p, a), mbi_amg_no_diagonal(p),
-                             amg->levels[0].modes));
+  MBI_TRY(mbi_amg_gpu_create(amg->gpu, p->context, mbi_amg_given(p, a), amg->levels[0].block,
+                             amg->levels[0].vectors, mbi_amg_no_diagonal(p),
+                             p->desc.near_nullspace));
   amg->count = amg->gpu->count;
   for (l = 0; l < amg->count; l++) {
     amg->grids[l].rows = amg->gpu->levels[l].a.rows;
@@ -199,10 +211,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
   merbit_status status;
   amg->grids[0].views[0] = p->view;
   MBI_TRY(mbi_cycle_plan(p, a, 1, 0, &amg->grids[0].plans[0]));
-  if (p->desc.near_nullspace_count > 0) {
-    MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
-  }
-  amg->levels[0].block = amg->levels[0].vectors = 1;
+  MBI_TRY(mbi_amg_check_near(p, &amg->levels[0]));
   amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
   if (amg->gpu == NULL) {
     return mbi_fail(p->context, MERBIT_OUT_OF_MEMORY, "no memory for a multigrid's record");
@@ -212,8 +221,6 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
   MBI_TRY(mbi_precondition_enter(p));
   status = mbi_amg_set_up_there(p, amg, a);
   mbi_precondition_leave(p);
-  mbi_release(p->context, amg->levels[0].modes);
-  amg->levels[0].modes = NULL;
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     mbi_error_clear(p->context, reason, sizeof reason);
     mbi_log(p->context, "multigrid is set up by the host: %s", reason);
@@ -259,8 +266,7 @@ static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view 
   }
   memset(amg, 0, sizeof *amg);
   p->state = amg;
-  if (mbi_precondition_on_gpu(p) && mbi_amg_gpu_takes(a) && p->desc.block_size <= 1 &&
-      p->desc.near_nullspace_count <= 1) {
+  if (mbi_precondition_on_gpu(p) && mbi_amg_gpu_takes(a)) {
     MBI_TRY(mbi_amg_try_gpu(p, amg, a));
     if (amg->gpu != NULL) {
       return mbi_cycle_create(p, amg);

@@ -5,9 +5,9 @@
 #include "solve/amg/multiply_arguments.cuh"
 #include "solve/amg/setup_arguments.cuh"
 
-/* The set-up of algebraic multigrid on the GPU: the steps of solve/amg/amg.h for matrices
- * without blocks and one near-null-space vector. The matrix is not copied to the host, only
- * counts are. */
+/* The set-up of algebraic multigrid on the GPU: the steps of solve/amg/amg.h. The matrix is not
+ * copied to the host, only counts are. Where nodes have several rows or vectors, structure is
+ * found for nodes, and spread to rows at the end: all rows of a node have the same columns. */
 
 #define MBI_AMG_FILE "solve/amg/setup.cu"
 #define MBI_AMG_THREADS 256 /* MBK_MULTIPLY_THREADS */
@@ -56,6 +56,10 @@ enum {
   MBI_AMG_MOVE,
   MBI_AMG_ROWS,
   MBI_AMG_LINKS,
+  MBI_AMG_NODES,
+  MBI_AMG_NORMS,
+  MBI_AMG_LUMP,
+  MBI_AMG_EXPAND,
   MBI_AMG_LANCZOS_START,
   MBI_AMG_LANCZOS_MULTIPLY,
   MBI_AMG_LANCZOS_SUBTRACT,
@@ -65,20 +69,25 @@ enum {
   MBI_AMG_JOIN,
   MBI_AMG_REST,
   MBI_AMG_FOLLOW,
-  MBI_AMG_NORMS,
   MBI_AMG_TENTATIVE,
   MBI_AMG_KERNELS
 };
 
 /* A level in GPU memory: see mbi_amg_level. */
 typedef struct mbi_amg_gpu_level {
+  int block, vectors; /* rows of a node, near-null-space vectors */
   mbi_amg_there a, p, r;
-  mbi_amg_there ap; /* the structure of A P */
+  mbi_amg_there graph; /* the blocks of A, with their norms in scratch memory; A if block is 1 */
+  mbi_amg_there ap;    /* the structure of A P, of nodes */
   mbi_devptr
-      links; /* per entry of A: its column, or the complement of it unless A_F keeps it */
-  mbi_devptr aggregate, modes, t, inverse; /* per row; modes: 0: ones */
+      links; /* per entry of `graph`: its column, or the complement unless A_F keeps it */
+  mbi_devptr aggregate;   /* per node */
+  mbi_devptr modes, t;    /* rows x vectors, row by row, but modes of the first level column by
+                           * column; modes: 0: an unknown of the nodes each */
+  mbi_devptr inverse;     /* per row */
   mbi_devptr filtered, scale; /* per row, in scratch memory: the diagonal of A_F, and the factor
                                * that smoothes P */
+  mbi_devptr lumped; /* per entry of A, in scratch memory: its column in A_F, if block > 1 */
   mbi_devptr places;          /* per entry of R: its place in P */
   mbi_devptr single[3];       /* values of A, P and R in f32, or 0 */
   int32_t aggregates;
@@ -113,6 +122,7 @@ MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t 
                                           int threads, size_t shared, const void *arguments);
 MBI_INTERNAL merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts);
 MBI_INTERNAL merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int64_t count);
+MBI_INTERNAL merbit_status mbi_amg_check_entries(merbit_context *context, uint64_t entries);
 MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_there *a,
                                                    const mbi_amg_there *b, int smooths,
                                                    mbi_amg_there *c);
@@ -125,8 +135,8 @@ MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p
 /* solve/amg/setup_cuda.c */
 MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
-                                              const merbit_view *view, double no_diagonal,
-                                              const double *modes);
+                                              const merbit_view *view, int block, int vectors,
+                                              double no_diagonal, const double *modes);
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
                                                mbi_devptr to);

@@ -1,9 +1,10 @@
 // Arguments of the kernels in solve/amg/multiply.cuh, for host and device.
 // A product C = A B of CSR matrices with 32-bit offsets and columns from 0. A negative column
 // of A is left out. Without b_ptr, row j of B is one entry in column b_col[j], or empty if that
-// is negative; without b_col either, B is the unit matrix. With `smooths` or `scale`, C = (I -
-// omega S A) B for such a B, where rows of C are empty if B's row is: `scale` is the diagonal
-// matrix S, `filtered` the diagonal of A, which A's arrays leave out.
+// is negative; without b_col either, B is the unit matrix. With `smooths`, for a B without
+// b_ptr, or `scale`, C = (I - omega S A) B, where rows of C are empty if B's row has negative
+// columns: `scale` is the diagonal matrix S, `filtered` the diagonal of A, which A's arrays
+// leave out.
 typedef struct mbk_multiply_columns_arguments {
   mbk_u64 rows;
   MBK_POINTER(const mbk_i32) a_ptr, a_col, b_ptr, b_col;

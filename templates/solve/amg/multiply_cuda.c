@@ -22,6 +22,10 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_amg_move",
     "mbk_amg_rows",
     "mbk_amg_links",
+    "mbk_amg_nodes",
+    "mbk_amg_norms",
+    "mbk_amg_lump",
+    "mbk_amg_expand",
     "mbk_amg_lanczos_start",
     "mbk_amg_lanczos_multiply",
     "mbk_amg_lanczos_subtract",
@@ -31,7 +35,6 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_amg_join",
     "mbk_amg_rest",
     "mbk_amg_follow",
-    "mbk_amg_norms",
     "mbk_amg_tentative",
 };
 
@@ -166,6 +169,16 @@ static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu,
                         MBI_AMG_THREADS / 32 * sizeof(uint64_t), arguments);
 }
 
+/* Fails if a matrix has more entries than 32-bit offsets can count. */
+MBI_INTERNAL merbit_status mbi_amg_check_entries(merbit_context *context, uint64_t entries) {
+  return entries <= INT32_MAX
+             ? MERBIT_OK
+             : mbi_fail(context, MERBIT_TOO_LARGE,
+                        "a product of AMG's set-up has %" PRIu64
+                        " nonzeros; it takes at most 2147483647",
+                        entries);
+}
+
 /* Sets the structure of C = A B: c->row_ptr and c->col_ind, taken from gpu->keep. Without
  * b->row_ptr, row j of B is an entry in column b->col_ind[j], or empty if that is negative;
  * without b->col_ind either, B is the unit matrix. With `smooths`, A has a diagonal that its
@@ -207,12 +220,7 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
   MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes, grid_long));
   MBI_TRY(mbi_amg_scan(gpu, c->row_ptr, c->rows));
   MBI_TRY(mbi_amg_read(gpu, &facts));
-  if (facts.total > INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "a product of AMG's set-up has %" PRIu64
-                    " nonzeros; it takes at most 2147483647",
-                    facts.total);
-  }
+  MBI_TRY(mbi_amg_check_entries(context, facts.total));
   c->nnz = (int64_t)facts.total;
   c->longest = facts.most;
   MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
@@ -221,7 +229,7 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
 }
 
 /* Enqueues the pass that writes c->values. With `smooths`, the level of A, B is T, C is P, and
- * the columns of A are its links. */
+ * A is A_F without its diagonal. */
 MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
                                                   const mbi_amg_there *b,
                                                   const mbi_amg_gpu_level *smooths,

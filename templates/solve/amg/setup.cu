@@ -104,8 +104,8 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
   return most;
 }
 
-// Writes to most[row] the row's largest off-diagonal magnitude, to strongest[row] the first
-// column of it or -1, and the inverse diagonal, 0 where the diagonal is at most `least`. Raises
+// Writes to most[row], if there is one, the row's largest off-diagonal magnitude, to
+// strongest[row] the first column of it or -1, and the inverse diagonal, 0 where the diagonal is at most `least`. Raises
 // *bound to the largest sum of magnitudes of a row times that of its inverse diagonal, the bits
 // of a double. Sets *unsorted if the columns of a row do not ascend. Raises *missing to the
 // complement of the first row with such a diagonal, and *wild to that of the first row whose
@@ -141,8 +141,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     sum *= inverse < 0 ? -inverse : inverse;
     bound = sum > bound ? sum : bound;
     if (at.row < a.rows && at.lane == 0) {
-      a.most[at.row] = most;
-      a.strongest[at.row] = (mbk_i32)~strongest;
+      if (a.most != nullptr) {
+        a.most[at.row] = most;
+        a.strongest[at.row] = (mbk_i32)~strongest;
+      }
       a.inverse[at.row] = inverse;
       if (none) {
         mbk_atomic_max(a.missing, ~(mbk_u32)at.row);
@@ -163,18 +165,28 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
+// Writes filtered[row], the diagonal of A_F, and scale[row], the inverse of it, but of no less
+// than `least` times A's diagonal.
+MBK_DEVICE void mbk_amg_filter(const mbk_amg_strength_arguments &a, mbk_u64 row,
+                               double filtered) {
+  const double inverse = a.inverse[row];
+  const double diagonal =
+      filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;
+  a.filtered[row] = filtered;
+  a.scale[row] = diagonal != 0 ? 1 / diagonal : 0;
+}
+
 // Writes links[k], the column of entry k of A, or its complement if the entry is on the
 // diagonal or no larger than `theta` times the largest magnitude of its row, or with `both` of
 // the larger one of its row and column, and `state`, whether the row has others; `known`: both
-// are there already. Writes to `filtered` the diagonal plus the row's weak entries, and to
-// `scale` the inverse of it, but of no less than `least` times the diagonal.
+// are there already. With `inverse`, takes the diagonal plus the row's weak entries for that of
+// A_F.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     double filtered = 0;
     mbk_u32 strong_ones = 0;
     if (at.row < a.rows) {
-      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
       const double most = a.known ? 0 : mbk_load(a.most + at.row);
       MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
@@ -192,13 +204,142 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     filtered = mbk_amg_sum(filtered, a.lanes);
     strong_ones = mbk_amg_most(strong_ones, a.lanes);
     if (at.row < a.rows && at.lane == 0) {
-      const double inverse = a.inverse[at.row];
-      const double diagonal =
-          filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;
-      a.filtered[at.row] = filtered;
-      a.scale[at.row] = diagonal != 0 ? 1 / diagonal : 0;
+      if (a.inverse != nullptr) {
+        mbk_amg_filter(a, at.row, filtered);
+      }
       if (!a.known) {
         a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;
+      }
+    }
+  }
+}
+
+// ---- Nodes of several rows ----------------------------------------------------------------
+
+// Writes node_col[i], the node of row i, and node_ptr, the offsets of the nodes' first rows.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  MBK_AMG_EACH(i, a.rows + 1) {
+    if (i < a.rows) {
+      a.node_col[i] = (mbk_i32)(i / a.block);
+    }
+    if (i % a.block == 0) {
+      a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);
+    }
+  }
+}
+
+// Writes norms[e], the Frobenius norm of each block of A, added up in the order of rows; to
+// most[node] the largest that is not on the diagonal, and to strongest[node] the first column
+// of it or -1. node_ptr and node_col have the `rows` nodes' blocks.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    double own_most = 0;
+    mbk_u32 strongest = 0; // the complement of the column
+    if (at.row < a.rows) {
+      const mbk_u64 first = at.row * a.block;
+      MBK_AMG_ENTRIES(e, a.node_ptr, at) {
+        const mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);
+        const mbk_u32 left = column * a.block, right = left + a.block;
+        double norm = 0;
+        for (mbk_u32 r = 0; r < a.block; r++) {
+          const mbk_u32 stop = (mbk_u32)mbk_load(a.row_ptr + first + r + 1);
+          mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + first + r);
+          for (mbk_u32 high = stop; k < high;) {
+            const mbk_u32 middle = (k + high) / 2;
+            if ((mbk_u32)mbk_load(a.col_ind + middle) < left) {
+              k = middle + 1;
+            } else {
+              high = middle;
+            }
+          }
+          for (; k < stop && (mbk_u32)mbk_load(a.col_ind + k) < right; k++) {
+            const double value = mbk_load(a.values + k);
+            norm += mbk_multiply(value, value);
+          }
+        }
+        norm = sqrt(norm);
+        a.norms[e] = norm;
+        if (norm > own_most && column != at.row) {
+          own_most = norm;
+          strongest = ~column;
+        }
+      }
+    }
+    const double most = mbk_amg_most(own_most, a.lanes);
+    strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);
+    if (at.row < a.rows && at.lane == 0) {
+      a.most[at.row] = most;
+      a.strongest[at.row] = (mbk_i32)~strongest;
+    }
+  }
+}
+
+// Writes lumped[k], the column of entry k of A in A_F: that of the same unknown of the own node
+// if `links` leave the block out, and -1 if this is the diagonal, which goes to `filtered`.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  const mbk_i32 block = (mbk_i32)a.block;
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    double filtered = 0;
+    if (at.row < a.rows) {
+      const mbk_i32 row = (mbk_i32)at.row, node = row / block;
+      const mbk_i32 begin = mbk_load(a.node_ptr + node);
+      const mbk_u32 count = (mbk_u32)(mbk_load(a.node_ptr + node + 1) - begin);
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        mbk_i32 column = mbk_load(a.col_ind + k);
+        const mbk_i32 other = column / block;
+        if (other != node) {
+          const mbk_u32 e = mbk_multiply_find(a.node_col + begin, count, other);
+          column -= mbk_load(a.links + begin + e) < 0 ? (other - node) * block : 0;
+        }
+        filtered += column == row ? mbk_load(a.values + k) : 0;
+        a.lumped[k] = column == row ? -1 : column;
+      }
+    }
+    filtered = mbk_amg_sum(filtered, a.lanes);
+    if (at.row < a.rows && at.lane == 0) {
+      mbk_amg_filter(a, at.row, filtered);
+    }
+  }
+}
+
+// Writes the structure of a matrix whose entries are blocks of `height` rows and `width`
+// columns: row_ptr and col_ind have the places of the blocks, or without row_ptr one for each
+// row. Negative columns become -1. With `places`, those of the blocks of a transpose in P,
+// writes places_to, those of the entries; p_ptr are the offsets of P's blocks.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    const bool one = a.row_ptr == nullptr;
+    const mbk_u32 begin =
+        at.row >= a.rows ? 0 : one ? (mbk_u32)at.row : (mbk_u32)mbk_load(a.row_ptr + at.row);
+    const mbk_u32 end =
+        at.row >= a.rows ? 0 : one ? begin + 1 : (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+    const mbk_u32 length = (end - begin) * a.width;
+    for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {
+      const mbk_u32 base = begin * a.width * a.height + r * length;
+      if (at.lane == 0) {
+        const mbk_u64 row = at.row * a.height + r;
+        a.row_ptr_to[row] = (mbk_i32)base;
+        if (row + 1 == a.rows * a.height) {
+          a.row_ptr_to[row + 1] = (mbk_i32)(base + length);
+        }
+      }
+      for (mbk_u32 v = at.lane; v < length; v += at.lanes) {
+        const mbk_u32 e = begin + v / a.width, c = v % a.width;
+        const mbk_i32 column = mbk_load(a.col_ind + e);
+        a.col_ind_to[base + v] = column < 0 ? -1 : column * (mbk_i32)a.width + (mbk_i32)c;
+        if (a.places != nullptr) {
+          const mbk_i32 start = mbk_load(a.p_ptr + column);
+          const mbk_i32 stop = mbk_load(a.p_ptr + column + 1);
+          a.places_to[base + v] =
+              (mbk_load(a.places + e) + start * ((mbk_i32)a.width - 1) +
+               (mbk_i32)c * (stop - start)) *
+                  (mbk_i32)a.height +
+              (mbk_i32)r;
+        }
       }
     }
   }
@@ -314,12 +455,13 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Adds to *products the number of products in A P: row_ptr is that of P.
+// Adds to *products the number of products in A P: row_ptr is that of P, or of P's blocks,
+// which `block` columns of A share.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {
   mbk_u64 sum = 0;
   MBK_AMG_EACH(k, a.nnz) {
-    const mbk_i32 j = mbk_load(a.col_ind + k);
+    const mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;
     sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));
   }
   for (int d = 16; d > 0; d /= 2) {
@@ -466,37 +608,66 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 
 // ---- Tentative prolongation ---------------------------------------------------------------
 
-// Returns row `i` of the near-null-space: 1 if none is given.
-MBK_DEVICE double mbk_amg_near(const double *modes, mbk_i32 i) {
-  return modes != nullptr ? mbk_load(modes + i) : 1;
-}
+#define MBK_AMG_DEPENDENT 1e-8 // MBI_AMG_DEPENDENT
 
-// Writes to coarse[c] the norm of the near-null-space over aggregate c. The rows of the
-// aggregate are among the columns of row c of R.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
-    mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
-  MBK_AMG_ROWS(at, a.lanes, a.aggregates) {
-    double sum = 0;
-    if (at.row < a.aggregates) {
-      MBK_AMG_ENTRIES(k, a.r_ptr, at) {
-        const mbk_i32 i = mbk_load(a.r_col + k);
-        const double modes = mbk_amg_near(a.modes, i);
-        sum += (mbk_u64)mbk_load(a.aggregate + i) == at.row ? modes * modes : 0;
+// Calls take(i, t) for the rows i of an aggregate that are the share of a lane, always the
+// same; t is row i of T. The nodes of the aggregate are among the columns of its row of R.
+template <class TAKE>
+MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,
+                              const TAKE &take) {
+  if (at.row < a.aggregates) {
+    MBK_AMG_ENTRIES(k, a.r_ptr, at) {
+      const mbk_u32 node = (mbk_u32)mbk_load(a.r_col + k);
+      if ((mbk_u64)mbk_load(a.aggregate + node) == at.row) {
+        for (mbk_u32 r = 0; r < a.block; r++) {
+          const mbk_u64 i = (mbk_u64)node * a.block + r;
+          take(i, a.t + i * a.vectors);
+        }
       }
-    }
-    sum = mbk_amg_sum(sum, a.lanes);
-    if (at.row < a.aggregates && at.lane == 0) {
-      a.coarse[at.row] = sqrt(sum);
     }
   }
 }
 
-// Writes t[i], the near-null-space over the norm of it in its aggregate.
+// Returns the product of columns x and y of T in an aggregate, in every lane.
+MBK_DEVICE double mbk_amg_dot(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,
+                              mbk_u32 x, mbk_u32 y) {
+  double sum = 0;
+  mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });
+  return mbk_amg_sum(sum, at.lanes);
+}
+
+// Writes T and `coarse`, the near-null-space of the next level: mbi_tentative_rows. Element v
+// of row i of this level's is modes[i * next_row + v * next_vector]; without modes, it is 1 if
+// row i is unknown v of its node, else 0.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
-  MBK_AMG_EACH(i, a.rows) {
-    const mbk_i32 c = mbk_load(a.aggregate + i);
-    const double norm = c >= 0 ? a.coarse[c] : 0;
-    a.t[i] = norm > 0 ? mbk_amg_near(a.modes, (mbk_i32)i) / norm : 0;
+  const mbk_u32 vectors = a.vectors;
+  MBK_AMG_ROWS(at, a.lanes, a.aggregates) {
+    double *const coarse = a.coarse + at.row * vectors * vectors;
+    const bool writes = at.row < a.aggregates && at.lane == 0;
+    mbk_amg_visit(a, at, [&](mbk_u64 i, double *t) {
+      for (mbk_u32 v = 0; v < vectors; v++) {
+        t[v] = a.modes != nullptr ? mbk_load(a.modes + i * a.next_row + v * a.next_vector)
+                                  : (double)(i % a.block == v);
+      }
+    });
+    for (mbk_u32 x = 0; x < vectors; x++) {
+      const double before = sqrt(mbk_amg_dot(a, at, x, x));
+      for (mbk_u32 turn = 0; turn < 2 * x; turn++) {
+        const mbk_u32 y = turn < x ? turn : turn - x;
+        const double dot = mbk_amg_dot(a, at, x, y);
+        mbk_amg_visit(a, at, [&](mbk_u64, double *t) { t[x] -= dot * t[y]; });
+        if (writes) {
+          coarse[y * vectors + x] = (turn < x ? 0 : coarse[y * vectors + x]) + dot;
+          coarse[x * vectors + y] = 0;
+        }
+      }
+      double norm = x > 0 ? sqrt(mbk_amg_dot(a, at, x, x)) : before;
+      norm = norm > MBK_AMG_DEPENDENT * before ? norm : 0;
+      mbk_amg_visit(a, at, [&](mbk_u64, double *t) { t[x] *= norm > 0 ? 1 / norm : 0; });
+      if (writes) {
+        coarse[x * vectors + x] = norm;
+      }
+    }
   }
 }

@@ -1,6 +1,7 @@
 // Arguments of the kernels in solve/amg/setup.cu, for host and device.
 typedef struct mbk_amg_strength_arguments {
   mbk_u64 rows;
+  mbk_u32 block;
   MBK_POINTER(const mbk_i32) row_ptr, col_ind;
   MBK_POINTER(const double) values;
   mbk_u32 lanes;
@@ -9,6 +10,9 @@ typedef struct mbk_amg_strength_arguments {
   MBK_POINTER(double) most;
   MBK_POINTER(mbk_i32) strongest;
   MBK_POINTER(mbk_i32) links;
+  MBK_POINTER(mbk_i32) node_ptr, node_col;
+  MBK_POINTER(double) norms;
+  MBK_POINTER(mbk_i32) lumped;
   MBK_POINTER(mbk_u8) state;
   MBK_POINTER(double) inverse, filtered, scale;
   double least;
@@ -26,6 +30,7 @@ typedef struct mbk_amg_lanczos_arguments {
 
 typedef struct mbk_amg_products_arguments {
   mbk_u64 nnz;
+  mbk_u32 block;
   MBK_POINTER(const mbk_i32) col_ind, row_ptr;
   MBK_POINTER(mbk_u64) products;
 } mbk_amg_products_arguments;
@@ -43,12 +48,22 @@ typedef struct mbk_amg_aggregate_arguments {
 } mbk_amg_aggregate_arguments;
 
 typedef struct mbk_amg_tentative_arguments {
-  mbk_u64 rows, aggregates;
+  mbk_u64 aggregates;
   MBK_POINTER(const mbk_i32) r_ptr, r_col, aggregate;
   MBK_POINTER(const double) modes;
-  mbk_u32 lanes;
+  mbk_u64 next_row, next_vector;
+  mbk_u32 block, vectors, lanes;
   MBK_POINTER(double) coarse, t;
 } mbk_amg_tentative_arguments;
+
+typedef struct mbk_amg_expand_arguments {
+  mbk_u64 rows;
+  MBK_POINTER(const mbk_i32) row_ptr, col_ind;
+  mbk_u32 height, width, lanes;
+  MBK_POINTER(mbk_i32) row_ptr_to, col_ind_to;
+  MBK_POINTER(const mbk_i32) places, p_ptr;
+  MBK_POINTER(mbk_i32) places_to;
+} mbk_amg_expand_arguments;
 
 typedef struct mbk_amg_move_arguments {
   mbk_u64 count;

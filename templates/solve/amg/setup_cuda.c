@@ -154,31 +154,51 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-/* Passes over A. They find the inverse diagonal, a bound of lambda and the largest entries; the
- * strong entries; those that A_F keeps, with its diagonal; or this diagonal alone. */
-enum { MBI_AMG_LARGEST, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN };
-typedef struct mbi_amg_found { /* per row, in scratch memory */
+/* Passes over A or its blocks. They find the inverse diagonal, a bound of lambda and the largest
+ * entries; the norms of blocks and the largest ones; the strong entries; those that A_F keeps,
+ * with its diagonal unless there are blocks; or this diagonal alone, without blocks or with. */
+enum {
+  MBI_AMG_LARGEST,
+  MBI_AMG_LARGEST_BLOCKS,
+  MBI_AMG_STRONG,
+  MBI_AMG_KEPT,
+  MBI_AMG_KNOWN,
+  MBI_AMG_LUMPED
+};
+typedef struct mbi_amg_found { /* per node, in scratch memory */
   mbi_devptr most, strongest, state;
 } mbi_amg_found;
 
-/* Enqueues a pass over A. `theta`: for MBI_AMG_STRONG. */
+/* Enqueues a pass. `theta`: for MBI_AMG_STRONG. */
 static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
                                   double theta, const mbi_amg_found *found) {
-  const mbi_amg_there *a = &level->a;
+  static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_NORMS, MBI_AMG_LINKS,
+                                MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
+  const int blocks = level->block > 1, of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
+  const int64_t rows =
+      of_links || pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.rows : level->a.rows;
+  const mbi_amg_there *a = of_links ? &level->graph : &level->a;
   mbk_amg_strength_arguments arguments;
-  arguments.rows = (uint64_t)a->rows;
+  arguments.rows = (uint64_t)rows;
+  arguments.block = (uint32_t)level->block;
   arguments.row_ptr = a->row_ptr;
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
-  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS
+                        ? mbi_amg_row_lanes(rows, level->graph.nnz)
+                        : mbi_amg_row_lanes(rows, a->nnz);
   arguments.known = pass == MBI_AMG_KNOWN;
   arguments.both = pass == MBI_AMG_STRONG;
   arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
-  arguments.most = found->most;
+  arguments.most = blocks && pass == MBI_AMG_LARGEST ? 0 : found->most;
   arguments.strongest = found->strongest;
   arguments.links = level->links;
+  arguments.node_ptr = level->graph.row_ptr;
+  arguments.node_col = level->graph.col_ind;
+  arguments.norms = level->graph.values;
+  arguments.lumped = level->lumped;
   arguments.state = found->state;
-  arguments.inverse = level->inverse;
+  arguments.inverse = blocks && of_links ? 0 : level->inverse;
   arguments.filtered = level->filtered;
   arguments.scale = level->scale;
   arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
@@ -186,21 +206,57 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
   arguments.wild = MBI_AMG_FACT(gpu, wild);
-  return mbi_amg_run(gpu, pass == MBI_AMG_LARGEST ? MBI_AMG_ROWS : MBI_AMG_LINKS,
-                     a->rows * arguments.lanes, &arguments);
+  return mbi_amg_run(gpu, kernels[pass], rows * arguments.lanes, &arguments);
 }
 
 /* Takes scratch memory for a level and enqueues the first pass over its matrix. */
 static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                         mbi_amg_found *found) {
-  const int64_t rows = level->a.rows;
+  const int64_t rows = level->a.rows, nodes = rows / level->block;
   mbi_amg_pool_reset(&gpu->scratch);
-  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &found->most));
-  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(int32_t), &found->strongest));
-  MBI_TRY(mbi_amg_borrow(gpu, rows, 1, &found->state));
+  MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(double), &found->most));
+  MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
+  MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
   MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
   MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
   return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
+}
+
+/* Enqueues the pass that finds the diagonal of A_F, and A_F itself if there are blocks. */
+static merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                       const mbi_amg_found *found) {
+  if (level->block == 1) {
+    return mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, found);
+  }
+  MBI_TRY(mbi_amg_borrow(gpu, level->a.nnz, sizeof(int32_t), &level->lumped));
+  return mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, found);
+}
+
+/* Sets level->graph and enqueues the pass over blocks. Waits if the level is the first. */
+static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                            const mbi_amg_found *found) {
+  if (level->block == 1) {
+    level->graph = level->a;
+    return MERBIT_OK;
+  }
+  if (level == gpu->levels) { /* the product of the nodes' rows and the nodes of columns */
+    mbi_amg_there rows = level->a, nodes;
+    mbk_amg_strength_arguments arguments;
+    memset(&nodes, 0, sizeof nodes);
+    memset(&arguments, 0, sizeof arguments);
+    rows.rows = nodes.cols = level->a.rows / level->block;
+    MBI_TRY(mbi_amg_borrow(gpu, rows.rows + 1, sizeof(int32_t), &rows.row_ptr));
+    MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(int32_t), &nodes.col_ind));
+    arguments.rows = (uint64_t)level->a.rows;
+    arguments.block = (uint32_t)level->block;
+    arguments.row_ptr = level->a.row_ptr;
+    arguments.node_ptr = rows.row_ptr;
+    arguments.node_col = nodes.col_ind;
+    MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NODES, level->a.rows + 1, &arguments));
+    MBI_TRY(mbi_amg_product_columns(gpu, &rows, &nodes, 0, &level->graph));
+  }
+  MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
+  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
 }
 
 /* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */
@@ -289,7 +345,7 @@ static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_argument
 /* Sets level->aggregate and level->aggregates. Waits. */
 static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                              const mbi_amg_found *found) {
-  const mbi_amg_there *a = &level->a;
+  const mbi_amg_there *a = &level->graph;
   mbk_amg_aggregate_arguments arguments;
   mbi_amg_facts facts;
   arguments.rows = (uint64_t)a->rows;
@@ -317,70 +373,121 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 
 /* ---- Levels ------------------------------------------------------------------------------ */
 
-/* Returns T as a matrix that mbi_amg_product_columns takes. */
+/* Returns the blocks of T, one for each node. */
 static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
   mbi_amg_there t;
   memset(&t, 0, sizeof t);
-  t.rows = level->a.rows;
+  t.rows = t.nnz = level->graph.rows;
   t.cols = level->aggregates;
   t.col_ind = level->aggregate;
-  t.values = level->t;
   return t;
 }
 
-/* Returns A with its links for columns: without weak entries and diagonal; without any entries
- * if P = T. */
-static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
-  mbi_amg_there a = level->a;
-  a.col_ind = level->links;
-  a.row_ptr = level->empty != 0 ? level->empty : a.row_ptr;
-  return a;
+/* Returns A or its blocks with the columns of A_F without its diagonal; without any entries if
+ * P = T. */
+static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level, const mbi_amg_there *a,
+                                      mbi_devptr columns) {
+  mbi_amg_there filtered = *a;
+  filtered.col_ind = columns;
+  filtered.row_ptr = level->empty != 0 ? level->empty : a->row_ptr;
+  return filtered;
 }
 
-/* Enqueues the tentative prolongation and the near-null-space of the next level. */
+/* Enqueues the structure of a matrix whose entries are blocks of `height` x `width` at the
+ * entries of `nodes`; taken from `pool`. `places` NULL, or those of the blocks in `p`, to which
+ * `to` is the transpose: replaces them by those of the entries. */
+static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
+                                    const mbi_amg_there *nodes, int height, int width,
+                                    const mbi_amg_there *p, mbi_devptr *places,
+                                    mbi_amg_there *to) {
+  mbk_amg_expand_arguments arguments;
+  *to = *nodes;
+  if (height * width == 1) {
+    return MERBIT_OK;
+  }
+  to->rows *= height;
+  to->cols *= width;
+  to->nnz *= height * width;
+  to->longest *= (uint32_t)width;
+  MBI_TRY(mbi_amg_check_entries(gpu->context, (uint64_t)to->nnz));
+  MBI_TRY(mbi_amg_pool_take(gpu->context, pool, ((uint64_t)to->rows + 1) * sizeof(int32_t),
+                            &to->row_ptr));
+  MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t),
+                            &to->col_ind));
+  memset(&arguments, 0, sizeof arguments);
+  arguments.rows = (uint64_t)nodes->rows;
+  arguments.row_ptr = nodes->row_ptr;
+  arguments.col_ind = nodes->col_ind;
+  arguments.height = (uint32_t)height;
+  arguments.width = (uint32_t)width;
+  arguments.lanes = mbi_amg_row_lanes(nodes->rows, nodes->nnz * width);
+  arguments.row_ptr_to = to->row_ptr;
+  arguments.col_ind_to = to->col_ind;
+  if (places != NULL) {
+    arguments.places = *places;
+    arguments.p_ptr = p->row_ptr;
+    MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), places));
+    arguments.places_to = *places;
+  }
+  return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
+}
+
+/* Enqueues the tentative prolongation and the near-null-space of the next level. `r` has the
+ * blocks of R. */
 static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                             mbi_devptr coarse) {
+                                             const mbi_amg_there *r, mbi_devptr coarse) {
+  const int first = level == gpu->levels;
   mbk_amg_tentative_arguments arguments;
-  arguments.rows = (uint64_t)level->a.rows;
   arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
-  arguments.r_ptr = level->r.row_ptr;
-  arguments.r_col = level->r.col_ind;
+  arguments.r_ptr = r->row_ptr;
+  arguments.r_col = r->col_ind;
   arguments.aggregate = level->aggregate;
   arguments.modes = level->modes;
-  arguments.lanes = mbi_amg_row_lanes(level->r.rows, level->r.nnz);
+  arguments.next_row = first ? 1 : (uint64_t)level->vectors;
+  arguments.next_vector = first ? (uint64_t)level->a.rows : 1;
+  arguments.block = (uint32_t)level->block;
+  arguments.vectors = (uint32_t)level->vectors;
+  arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz);
   arguments.coarse = coarse;
   arguments.t = level->t;
-  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NORMS, (int64_t)level->aggregates * arguments.lanes,
-                      &arguments));
-  return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, level->a.rows, &arguments);
+  return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, r->rows * arguments.lanes, &arguments);
 }
 
 /* Enqueues the values of P and R, and of the next level's matrix. */
 static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
                                              const mbi_amg_there *coarse) {
-  const mbi_amg_there t = mbi_amg_tentative_of(level), a = mbi_amg_filtered(level);
-  mbi_amg_there ap = level->ap;
+  const mbi_amg_there nodes = mbi_amg_tentative_of(level);
+  const mbi_amg_there a = mbi_amg_filtered(level, &level->a,
+                                           level->block > 1 ? level->lumped : level->links);
+  mbi_amg_there t, ap;
+  MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL,
+                         &t));
+  t.values = level->t;
   MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
   MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
+  MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &level->ap, level->block, level->vectors, NULL,
+                         NULL, &ap));
   MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
   MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
   return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
 }
 
-/* Sets the structure of P: that of T if A P would fill up, as mbi_amg_smooth decides. */
-static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+/* Sets the blocks of P: those of T if A P would fill up, as mbi_amg_smooth decides. */
+static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                     mbi_amg_there *p) {
   const mbi_amg_there t = mbi_amg_tentative_of(level);
   const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
-  mbi_amg_there a = mbi_amg_filtered(level);
+  mbi_amg_there a = mbi_amg_filtered(level, &level->graph, level->links);
   mbk_amg_products_arguments arguments;
   mbi_amg_facts facts;
-  MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, &level->p));
-  if (level->p.longest <= MBI_AMG_DENSE) {
+  MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, p));
+  if (p->longest <= MBI_AMG_DENSE) {
     return MERBIT_OK;
   }
   arguments.nnz = (uint64_t)level->a.nnz;
+  arguments.block = (uint32_t)level->block;
   arguments.col_ind = level->a.col_ind;
-  arguments.row_ptr = level->p.row_ptr;
+  arguments.row_ptr = p->row_ptr;
   arguments.products = MBI_AMG_FACT(gpu, products);
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_PRODUCTS, level->a.nnz, &arguments));
   MBI_TRY(mbi_amg_read(gpu, &facts));
@@ -389,29 +496,37 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level)
   }
   MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, &level->empty));
   MBI_TRY(mbi_device_zero(gpu->context, level->empty, bytes, NULL));
-  a = mbi_amg_filtered(level);
-  return mbi_amg_product_columns(gpu, &a, &t, 1, &level->p);
+  a.row_ptr = level->empty;
+  return mbi_amg_product_columns(gpu, &a, &t, 1, p);
 }
 
 /* Makes `next` from `level`, whose aggregates are known. */
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                       mbi_amg_gpu_level *next) {
-  MBI_TRY(mbi_amg_prolong(gpu, level));
-  MBI_TRY(mbi_amg_turn(gpu, &level->p, &level->r, &level->places));
-  MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->t));
+  const int block = level->block, k = level->vectors;
+  mbi_amg_there p, r; /* their blocks */
+  memset(&p, 0, sizeof p);
+  memset(&r, 0, sizeof r);
+  MBI_TRY(mbi_amg_prolong(gpu, level, &p));
+  MBI_TRY(mbi_amg_turn(gpu, &p, &r, &level->places));
+  MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &p, block, k, NULL, NULL, &level->p));
+  MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &r, k, block, &p, &level->places, &level->r));
+  MBI_TRY(mbi_amg_keep(gpu, level->a.rows * k, sizeof(double), &level->t));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
-  MBI_TRY(mbi_amg_keep(gpu, level->aggregates, sizeof(double), &next->modes));
-  MBI_TRY(mbi_amg_tentative_there(gpu, level, next->modes));
-  MBI_TRY(mbi_amg_product_columns(gpu, &level->a, &level->p, 0, &level->ap));
-  MBI_TRY(mbi_amg_product_columns(gpu, &level->r, &level->ap, 0, &next->a));
+  MBI_TRY(mbi_amg_keep(gpu, (int64_t)level->aggregates * k * k, sizeof(double), &next->modes));
+  MBI_TRY(mbi_amg_tentative_there(gpu, level, &r, next->modes));
+  MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, &p, 0, &level->ap));
+  MBI_TRY(mbi_amg_product_columns(gpu, &r, &level->ap, 0, &next->graph));
+  MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &next->graph, k, k, NULL, NULL, &next->a));
   MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
+  next->block = next->vectors = k;
   return mbi_amg_galerkin_values(gpu, level, &next->a);
 }
 
 /* Makes levels[1], levels[2], ... from levels[0], which has `a` and `modes`. */
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
-  double theta = MBI_AMG_THETA;
+  double theta = gpu->levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
   for (;; theta /= MBI_AMG_THETA_FALL) {
     mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
     const int64_t rows = level->a.rows;
@@ -432,14 +547,19 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
     if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) {
       return MERBIT_OK;
     }
-    MBI_TRY(mbi_amg_keep(gpu, level->a.nnz, sizeof(int32_t), &level->links));
+    MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));
+    MBI_TRY(mbi_amg_keep(gpu, level->graph.nnz, sizeof(int32_t), &level->links));
     MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
     MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
-    if (level->aggregates == 0 || level->aggregates * MBI_AMG_COARSENING > (double)rows) {
+    if (level->aggregates == 0 ||
+        (double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
       level->aggregates = 0;
       return MERBIT_OK;
     }
     MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
+    if (level->block > 1) {
+      MBI_TRY(mbi_amg_look_last(gpu, level, &found));
+    }
     MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
   }
 }
@@ -451,26 +571,30 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
   return MERBIT_OK;
 }
 
-/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes. Diagonal entries up to `no_diagonal`
- * count as 0. `modes` is the near-null-space in
- * host memory, or NULL for the constant. The hierarchy may use the view's arrays. On failure,
- * and at the end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
+/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes, with `block` rows to a node. Diagonal
+ * entries up to `no_diagonal` count as 0. `modes` is the near-null-space in host memory,
+ * `vectors` columns one after the other; or NULL for a constant vector for each of the `vectors`
+ * = `block` unknowns of a node. The hierarchy may use the view's arrays. On failure, and at the
+ * end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
-                                              const merbit_view *view, double no_diagonal,
-                                              const double *modes) {
+                                              const merbit_view *view, int block, int vectors,
+                                              double no_diagonal, const double *modes) {
   const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
   memset(gpu, 0, sizeof *gpu);
   gpu->context = context;
   gpu->no_diagonal = no_diagonal;
+  gpu->levels[0].block = block;
+  gpu->levels[0].vectors = vectors;
   gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
   gpu->keep.grow = gpu->scratch.grow / 4; /* less is left over in the end */
   MBI_TRY(mbi_amg_gpu_open(gpu));
   MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
   MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
   if (modes != NULL) {
-    MBI_TRY(mbi_amg_keep(gpu, view->rows, sizeof(double), &gpu->levels[0].modes));
+    const int64_t count = view->rows * vectors;
+    MBI_TRY(mbi_amg_keep(gpu, count, sizeof(double), &gpu->levels[0].modes));
     MBI_TRY(mbi_device_upload(context, gpu->levels[0].modes, modes,
-                              (size_t)view->rows * sizeof(double)));
+                              (size_t)count * sizeof(double)));
   }
   MBI_TRY(mbi_amg_gpu_coarsen(gpu));
   return mbi_amg_finish(gpu);
@@ -493,7 +617,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     MBI_TRY(mbi_amg_look_first(gpu, level, &found));
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
-      MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, &found));
+      MBI_TRY(mbi_amg_look_last(gpu, level, &found));
       MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
     }
   }

@@ -114,25 +114,32 @@ static void reference_cycle(const mbi_amg_level *levels, int count, int l,
   free(r);
 }
 
-/* The largest difference from the reference, relative to its largest element. */
-static double cycle_error(const mbi_amg_csr *a, int block, int single) {
+/* The largest difference from the reference, relative to its largest element. `vectors` 0: no
+ * near-null-space is given. */
+static double cycle_error(const mbi_amg_csr *a, int block, int vectors, int single) {
   merbit_preconditioner_desc desc = amg_desc();
   merbit_preconditioner *p;
   mbi_amg_level levels[MBI_AMG_LEVELS];
   mbi_amg_csr coarsest;
   long double *b = (long double *)malloc((size_t)a->rows * 2 * sizeof *b), *x = b + a->rows;
   double *r = (double *)malloc((size_t)a->rows * 2 * sizeof *r), *z = r + a->rows;
+  const int k = vectors > 0 ? vectors : block;
+  double *modes = (double *)malloc((size_t)(a->rows * k) * sizeof *modes);
   double error = 0, size = 0;
   int64_t i;
-  int count, l;
+  int count, l, v;
   memset(levels, 0, sizeof levels);
   memset(&coarsest, 0, sizeof coarsest);
   levels[0].a = *a;
   levels[0].borrowed = 1;
-  levels[0].block = levels[0].vectors = block;
-  levels[0].modes = (double *)mbi_allocate(context, (size_t)(a->rows * block) * sizeof(double));
-  for (i = 0; i < a->rows * block; i++) {
-    levels[0].modes[i] = i / block % block == i % block;
+  levels[0].block = block;
+  levels[0].vectors = k;
+  levels[0].modes = (double *)mbi_allocate(context, (size_t)(a->rows * k) * sizeof(double));
+  for (i = 0; i < a->rows; i++) {
+    for (v = 0; v < k; v++) {
+      levels[0].modes[i * k + v] = modes[i + v * a->rows] =
+          v < block ? i % block == v : bed_random((uint64_t)(i + v * a->rows)) - 0.5;
+    }
   }
   assert_int_equal(mbi_amg_coarsen(context, levels, &count), MERBIT_OK);
   if (levels[count - 1].a.rows <= MBI_AMG_COARSEST) {
@@ -141,7 +148,10 @@ static double cycle_error(const mbi_amg_csr *a, int block, int single) {
   }
   desc.block_size = block;
   desc.single = single;
+  desc.near_nullspace = vectors > 0 ? modes : NULL;
+  desc.near_nullspace_count = vectors;
   p = amg_make(a, &desc);
+  free(modes);
   for (i = 0; i < a->rows; i++) {
     b[i] = r[i] = bed_random((uint64_t)i + 999) - 0.5;
   }
@@ -168,18 +178,22 @@ static void test_cycle(void **state) {
   mbi_amg_csr a, blocks;
   (void)state;
   a = bed_laplacian(context, &weak);
-  assert_true(cycle_error(&a, 1, 0) < 1e-12);
-  assert_true(cycle_error(&a, 1, 1) < 1e-5);
+  assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
+  assert_true(cycle_error(&a, 1, 0, 1) < 1e-5);
   mbi_amg_csr_release(context, &a);
   a = bed_laplacian(context, &jump);
-  assert_true(cycle_error(&a, 1, 0) < 1e-12);
+  assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
   mbi_amg_csr_release(context, &a);
   a = bed_laplacian(context, &apart);
-  assert_true(cycle_error(&a, 1, 0) < 1e-12);
+  assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
   mbi_amg_csr_release(context, &a);
   a = bed_laplacian(context, &small);
   blocks = bed_blocks(context, &a);
-  assert_true(cycle_error(&blocks, 3, 0) < 1e-12);
+  assert_true(cycle_error(&blocks, 3, 0, 0) < 1e-12);
+  assert_true(cycle_error(&blocks, 3, 6, 0) < 1e-12);
+  assert_true(cycle_error(&blocks, 3, 6, 1) < 1e-5);
+  assert_true(cycle_error(&blocks, 1, 2, 0) < 1e-12);
+  assert_true(cycle_error(&blocks, 3, 1, 0) < 1e-12);
   mbi_amg_csr_release(context, &blocks);
   mbi_amg_csr_release(context, &a);
 }
@@ -360,15 +374,19 @@ static void test_singular(void **state) {
  * set-up bit for bit. */
 static void test_update(void **state) {
   const bed_grid g = {20, 1, 1, 1, 10, 0, 1};
-  int single;
+  int which;
   (void)state;
-  for (single = 0; single < 2; single++) {
-    mbi_amg_csr a = bed_laplacian(context, &g), b = bed_laplacian(context, &g);
+  for (which = 0; which < 4; which++) {
+    const int single = which % 2, block = which < 2 ? 1 : 3;
+    mbi_amg_csr nodes = bed_laplacian(context, &g);
+    mbi_amg_csr a = block > 1 ? bed_blocks(context, &nodes) : bed_laplacian(context, &g);
+    mbi_amg_csr b = block > 1 ? bed_blocks(context, &nodes) : bed_laplacian(context, &g);
     merbit_preconditioner_desc desc = amg_desc();
     merbit_preconditioner *old, *fresh;
     double *v = (double *)malloc((size_t)a.rows * 4 * sizeof *v);
     int64_t i, n = a.rows;
     desc.single = single;
+    desc.block_size = block;
     for (i = 0; i < n; i++) {
       v[i] = bed_random((uint64_t)i) - 0.5;
     }
@@ -393,6 +411,7 @@ static void test_update(void **state) {
     }
     merbit_preconditioner_destroy(old);
     merbit_preconditioner_destroy(fresh);
+    mbi_amg_csr_release(context, &nodes);
     mbi_amg_csr_release(context, &a);
     mbi_amg_csr_release(context, &b);
     free(v);
