@@ -31,6 +31,10 @@ struct mesh {
 static void test_amg(void **) {
   const int32_t n = 400;
   mesh plain(n, false), star(n, true);
+  std::vector<double> modes(3 * n);
+  for (int32_t i = 0; i < 3 * n; i++) {
+    modes[(size_t)i] = 1 + i % 7;
+  }
   merbit_context_desc desc = {};
   merbit_context *host;
   desc.side = MERBIT_SIDE_CPU;
@@ -46,6 +50,11 @@ static void test_amg(void **) {
     amg_bed::what = {"amg", "mesh", seed};
     assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 1, 1, 0, nullptr), MERBIT_OK);
     assert_true(gpu.count > 1);
+    mbi_amg_gpu_destroy(&gpu);
+    amg_bed::what.matrix = "nodes of two rows";
+    assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 2, 3, 0, modes.data()), MERBIT_OK);
+    assert_true(gpu.count > 1);
+    assert_int_equal(mbi_amg_gpu_update(&gpu, &view), MERBIT_OK);
     a.rows = a.cols = n;
     a.nnz = star.row_ptr.back();
     a.row_ptr = (mbi_devptr)(uintptr_t)star.row_ptr.data();

@@ -191,9 +191,11 @@ static void test_cycle(void **state) {
   blocks = bed_blocks(context, &a);
   assert_true(cycle_error(&blocks, 3, 0, 0) < 1e-12);
   assert_true(cycle_error(&blocks, 3, 6, 0) < 1e-12);
-  assert_true(cycle_error(&blocks, 3, 6, 1) < 1e-5);
-  assert_true(cycle_error(&blocks, 1, 2, 0) < 1e-12);
-  assert_true(cycle_error(&blocks, 3, 1, 0) < 1e-12);
+  if (context->side == MERBIT_SIDE_CPU) {
+    assert_true(cycle_error(&blocks, 3, 6, 1) < 1e-5);
+    assert_true(cycle_error(&blocks, 1, 2, 0) < 1e-12);
+    assert_true(cycle_error(&blocks, 3, 1, 0) < 1e-12);
+  }
   mbi_amg_csr_release(context, &blocks);
   mbi_amg_csr_release(context, &a);
 }
@@ -376,8 +378,8 @@ static void test_update(void **state) {
   const bed_grid g = {20, 1, 1, 1, 10, 0, 1};
   int which;
   (void)state;
-  for (which = 0; which < 4; which++) {
-    const int single = which % 2, block = which < 2 ? 1 : 3;
+  for (which = 0; which < 3; which++) {
+    const int single = which == 1, block = which < 2 ? 1 : 3;
     mbi_amg_csr nodes = bed_laplacian(context, &g);
     mbi_amg_csr a = block > 1 ? bed_blocks(context, &nodes) : bed_laplacian(context, &g);
     mbi_amg_csr b = block > 1 ? bed_blocks(context, &nodes) : bed_laplacian(context, &g);
