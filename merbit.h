@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "69959df7864743dd1d5716477e4a028bd9e019d0bde559a62429385a399c9957"
+#define MBI_KERNEL_HASH "c61c3ca10184f300fa0f96acc4cc2b50c24b5dc47159141bcd5e9598cc6d0d4c"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5674,7 +5674,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
 "if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
 "a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own_most = 0;\nmbk_u32 strongest = 0;\n"
 "if (at.row < a.rows) {\nconst mbk_u64 first = at.row * a.block;\n"
@@ -5722,8 +5722,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n"
 "const mbk_u32 e = begin + v / a.width, c = v % a.width;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + e);\n"
-"a.col_ind_to[base + v] = column < 0 ? -1 : column * (mbk_i32)a.width + (mbk_i32)c;\n"
-"if (a.places != nullptr) {\nconst mbk_i32 start = mbk_load(a.p_ptr + column);\n"
+"a.col_ind_to[base + v] = column * (mbk_i32)a.width + (mbk_i32)c;\nif (a.places != nullptr) {\n"
+"const mbk_i32 start = mbk_load(a.p_ptr + column);\n"
 "const mbk_i32 stop = mbk_load(a.p_ptr + column + 1);\na.places_to[base + v] =\n"
 "(mbk_load(a.places + e) + start * ((mbk_i32)a.width - 1) +\n(mbk_i32)c * (stop - start)) *\n"
 "(mbk_i32)a.height +\n(mbk_i32)r;\n}\n}\n}\n}\n}\n\n\n\n\n"

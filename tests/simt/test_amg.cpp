@@ -447,9 +447,10 @@ static const char *name_of(const char *what, int i) {
   return names.insert(what + (" " + std::to_string(i))).first->c_str();
 }
 
-// Replaces each entry of a matrix of nodes by a block of `block` rows, a multiple of a positive
-// definite one; of the blocks off the diagonal, `left_out` in 8 entries are not stored. A
-// diagonal entry is raised by the magnitudes in its row.
+// Replaces each entry of a matrix of nodes by a block of `block` rows. Of the blocks off the
+// diagonal, `left_out` in 8 entries are not stored; the first unknown of some nodes is coupled
+// to nothing, as where its value is prescribed. A diagonal entry exceeds the magnitudes in its
+// row.
 static input blocked(const char *name, const input &of, int block, int left_out) {
   uint64_t random = 17;
   entries e;
@@ -458,7 +459,8 @@ static input blocked(const char *name, const input &of, int block, int left_out)
       const int64_t j = of.col_ind[(size_t)k];
       for (int64_t r = 0; j <= i && r < block; r++) {
         for (int64_t c = 0; c < block; c++) {
-          if (j == i ? r != c : r == c || test_below(&random, 8) >= left_out) {
+          const bool apart = (i % 50 == 3 && r == 0) || (j % 50 == 3 && c == 0);
+          if (!apart && (j == i ? r != c : r == c || test_below(&random, 8) >= left_out)) {
             put(e, i * block + r, j * block + c,
                 of.values[(size_t)k] * (r == c ? 1 : (double)test_below(&random, 5) / 16));
           }
@@ -496,6 +498,7 @@ static std::vector<double> vectors_of(int64_t n, int block, int vectors) {
 static void nodes_have_several_rows(void **) {
   const input meshes[] = {mesh("", 20, 18, 1, false, false), mesh("", 18, 17, 0.125, true, true),
                           graph("", 301, 2, 60, 4)};
+  int turn = 0;
   for (const input &of : meshes) {
     for (const auto &[block, vectors] : {std::pair<int, int>{1, 2},
                                          {1, 3},
@@ -506,6 +509,9 @@ static void nodes_have_several_rows(void **) {
                                          {3, 6},
                                          {5, 2}}) {
       const int i = 10 * block + vectors;
+      if (++turn % 2 == (&of - meshes) / 2) {
+        continue;
+      }
       const input in = blocked(name_of("blocks", i), of, block, i % 3 * 3);
       const std::vector<double> modes = vectors_of(in.n, block, vectors);
       check(in, {block, vectors, modes.data()});

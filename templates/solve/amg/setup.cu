@@ -232,7 +232,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // Writes norms[e], the Frobenius norm of each block of A, added up in the order of rows; to
 // most[node] the largest that is not on the diagonal, and to strongest[node] the first column
 // of it or -1. node_ptr and node_col have the `rows` nodes' blocks.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
     mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     double own_most = 0;
@@ -307,7 +307,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 
 // Writes the structure of a matrix whose entries are blocks of `height` rows and `width`
 // columns: row_ptr and col_ind have the places of the blocks, or without row_ptr one for each
-// row. Negative columns become -1. With `places`, those of the blocks of a transpose in P,
+// row. Negative columns remain so. With `places`, those of the blocks of a transpose in P,
 // writes places_to, those of the entries; p_ptr are the offsets of P's blocks.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {
@@ -330,7 +330,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
       for (mbk_u32 v = at.lane; v < length; v += at.lanes) {
         const mbk_u32 e = begin + v / a.width, c = v % a.width;
         const mbk_i32 column = mbk_load(a.col_ind + e);
-        a.col_ind_to[base + v] = column < 0 ? -1 : column * (mbk_i32)a.width + (mbk_i32)c;
+        a.col_ind_to[base + v] = column * (mbk_i32)a.width + (mbk_i32)c;
         if (a.places != nullptr) {
           const mbk_i32 start = mbk_load(a.p_ptr + column);
           const mbk_i32 stop = mbk_load(a.p_ptr + column + 1);
