@@ -1553,8 +1553,8 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
  * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
- * and makes FSAI. The GPU makes AMG from a CSR with one unknown a node and one near-null-space
- * vector, the CPU from others.
+ * and makes FSAI. The GPU makes AMG from a whole CSR of up to 2^31 - 1 entries, the CPU from
+ * others, or if the GPU has no memory for it.
  *
  * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
  * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32, with refine or
@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "c61c3ca10184f300fa0f96acc4cc2b50c24b5dc47159141bcd5e9598cc6d0d4c"
+#define MBI_KERNEL_HASH "3717b7401ef62094001725044698fda1693333622d34fa25cd3c6d60305ccd7c"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5517,13 +5517,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\ndouble factor = 1;\n"
 "if (a.scale != nullptr) {\nfactor = -a.omega * mbk_load(a.scale + row);\nif (first == 0) {\n"
-"const double own = 1 + factor * mbk_load(a.filtered + row);\n"
-"const mbk_u32 begin = a.b_ptr == nullptr ? (mbk_u32)row : (mbk_u32)mbk_load(a.b_ptr + row);\n"
-"const mbk_u32 stop = a.b_ptr == nullptr ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + row + 1);\n"
+"const double own = 1 + factor * mbk_load(a.filtered + row);\nconst mbk_u32 begin =\n"
+"a.b_ptr == nullptr ? (mbk_u32)row : (mbk_u32)mbk_load(a.b_ptr + row);\nconst mbk_u32 stop =\n"
+"a.b_ptr == nullptr ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + row + 1);\n"
 "for (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
 "sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + l))] +=\nown * mbk_load(a.b_val + l);\n"
-"}\nmbk_warp_sync(mask);\n}\n}\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n",
+"}\nmbk_warp_sync(mask);\n}\n}\n",
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
 "const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
 "const double value = factor * mbk_load(a.a_val + k);\nconst bool one = a.b_ptr == nullptr;\n"
 "const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));\n"
@@ -5545,8 +5545,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ncolumns[i] = mbk_load(a.c_col + at + i);\n"
 "for (mbk_u32 part = 0; part < a.lanes_a; part++) {\nsums[part * count + i] = 0;\n}\n}\n"
 "mbk_warp_sync(me.mask);\n"
-"mbk_multiply_add(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair, columns,\n"
-"count, sums + first * count);\nmbk_warp_sync(me.mask);\n",
+"mbk_multiply_add(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair, columns,\n",
+"count, sums + first * count);\nmbk_warp_sync(me.mask);\n"
 "for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ndouble sum = sums[i];\n"
 "for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * count + i];\n}\n"
 "a.c_val[at + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n\n\n\n"
@@ -5569,7 +5569,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_multiply_add(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at, count,\n"
 "sums + (mbk_u64)warp * count);\nmbk_block_sync();\n"
 "for (mbk_u32 i = mbk_thread(); i < count; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
-"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[(mbk_u64)part * count + i];\n}\n"
+"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[(mbk_u64)part * count + i];\n}\n",
 "a.c_val[at + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
 {"solve/amg/setup.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
@@ -5710,10 +5710,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nconst bool one = a.row_ptr == nullptr;\n"
-"const mbk_u32 begin =\n"
-"at.row >= a.rows ? 0 : one ? (mbk_u32)at.row : (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
-"const mbk_u32 end =\n"
-"at.row >= a.rows ? 0 : one ? begin + 1 : (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"const mbk_u32 begin = at.row >= a.rows ? 0\n: one            ? (mbk_u32)at.row\n"
+": (mbk_u32)mbk_load(a.row_ptr + at.row);\nconst mbk_u32 end = at.row >= a.rows ? 0\n"
+": one            ? begin + 1\n: (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
 "const mbk_u32 length = (end - begin) * a.width;\n"
 "for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {\n"
 "const mbk_u32 base = begin * a.width * a.height + r * length;\nif (at.lane == 0) {\n"
@@ -5724,9 +5723,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 column = mbk_load(a.col_ind + e);\n"
 "a.col_ind_to[base + v] = column * (mbk_i32)a.width + (mbk_i32)c;\nif (a.places != nullptr) {\n"
 "const mbk_i32 start = mbk_load(a.p_ptr + column);\n"
-"const mbk_i32 stop = mbk_load(a.p_ptr + column + 1);\na.places_to[base + v] =\n"
-"(mbk_load(a.places + e) + start * ((mbk_i32)a.width - 1) +\n(mbk_i32)c * (stop - start)) *\n"
-"(mbk_i32)a.height +\n(mbk_i32)r;\n}\n}\n}\n}\n}\n\n\n\n\n"
+"const mbk_i32 stop = mbk_load(a.p_ptr + column + 1);\n"
+"a.places_to[base + v] = (mbk_load(a.places + e) + start * ((mbk_i32)a.width - 1) +\n"
+"(mbk_i32)c * (stop - start)) *\n(mbk_i32)a.height +\n(mbk_i32)r;\n}\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
 "h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
 "return h ^ h >> 33;\n}\n\n\nMBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\n"
@@ -34191,8 +34190,8 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
 	MBI_TRY(mbi_amg_check_entries(gpu->context, (uint64_t)to->nnz));
 	MBI_TRY(mbi_amg_pool_take(gpu->context, pool, ((uint64_t)to->rows + 1) * sizeof(int32_t),
 			&to->row_ptr));
-	MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t),
-			&to->col_ind));
+	MBI_TRY(
+			mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), &to->col_ind));
 	memset(&arguments, 0, sizeof arguments);
 	arguments.rows = (uint64_t)nodes->rows;
 	arguments.row_ptr = nodes->row_ptr;
@@ -34213,15 +34212,18 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
 
 static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		const mbi_amg_there *r, mbi_devptr coarse) {
-	const int first = level == gpu->levels;
 	mbk_amg_tentative_arguments arguments;
 	arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
 	arguments.r_ptr = r->row_ptr;
 	arguments.r_col = r->col_ind;
 	arguments.aggregate = level->aggregate;
 	arguments.modes = level->modes;
-	arguments.next_row = first ? 1 : (uint64_t)level->vectors;
-	arguments.next_vector = first ? (uint64_t)level->a.rows : 1;
+	arguments.next_row = (uint32_t)level->vectors;
+	arguments.next_vector = 1;
+	if (level == gpu->levels) {
+		arguments.next_row = 1;
+		arguments.next_vector = (uint64_t)level->a.rows;
+	}
 	arguments.block = (uint32_t)level->block;
 	arguments.vectors = (uint32_t)level->vectors;
 	arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz);
@@ -34233,11 +34235,11 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
 		const mbi_amg_there *coarse) {
 	const mbi_amg_there nodes = mbi_amg_tentative_of(level);
-	const mbi_amg_there a = mbi_amg_filtered(level, &level->a,
-			level->block > 1 ? level->lumped : level->links);
+	const mbi_amg_there a =
+			mbi_amg_filtered(level, &level->a, level->block > 1 ? level->lumped : level->links);
 	mbi_amg_there t, ap;
-	MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL,
-			&t));
+	MBI_TRY(
+			mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL, &t));
 	t.values = level->t;
 	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
 	MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));

@@ -304,8 +304,8 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
  * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
- * and makes FSAI. The GPU makes AMG from a CSR with one unknown a node and one near-null-space
- * vector, the CPU from others.
+ * and makes FSAI. The GPU makes AMG from a whole CSR of up to 2^31 - 1 entries, the CPU from
+ * others, or if the GPU has no memory for it.
  *
  * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
  * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32, with refine or

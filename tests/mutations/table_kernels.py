@@ -319,7 +319,7 @@ MUTATIONS = [
     ("mbk_amg_tentative", "norm > MBK_AMG_DEPENDENT * before ? norm : 0", "norm",
      "rounding errors become a vector on the GPU", "simt_amg"),
     ("mbk_amg_tentative", "coarse[x * vectors + y] = 0;", "", "the next near-null-space has no zeros", "simt_amg"),
-    ("mbi_amg_tentative_there", "first ? 1 : (uint64_t)level->vectors", "(uint64_t)level->vectors",
+    ("mbi_amg_tentative_there", "arguments.next_row = 1;", "",
      "the user's vectors are read row by row", "simt_amg"),
     ("mbi_amg_gpu_coarsen", "gpu->levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA", "MBI_AMG_THETA",
      "nodes of several rows are strong as single rows are", "simt_amg"),

@@ -285,14 +285,14 @@ static void check(input in, const nodes &of = {}) {
       const levels cpu(in, of);
       amg_bed::what = {roughly ? "rough" : "plain", name.c_str(), simt_seeds[2]};
       amg_bed::few_blocks = roughly;
-      assert_int_equal(
-          mbi_amg_gpu_create(&gpu, host, &view, of.block, of.vectors, 0, of.modes), MERBIT_OK);
+      assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, of.block, of.vectors, 0, of.modes),
+                       MERBIT_OK);
       expect_same(gpu, cpu);
       expect_views(gpu);
     }
     amg_bed::what.seed = simt_seeds[3];
-    assert_int_equal(
-        mbi_amg_gpu_create(&again, host, &view, of.block, of.vectors, 0, of.modes), MERBIT_OK);
+    assert_int_equal(mbi_amg_gpu_create(&again, host, &view, of.block, of.vectors, 0, of.modes),
+                     MERBIT_OK);
     for (int l = 0; l < gpu.count; l++) {
       const mbi_amg_there &a = gpu.levels[l].a, &b = again.levels[l].a;
       assert_int_equal(a.nnz, b.nnz);
@@ -488,26 +488,19 @@ static std::vector<double> vectors_of(int64_t n, int block, int vectors) {
       modes[(size_t)(v * n + i)] = i / block % 50 == 7 ? 0 : number;
     }
     if (vectors > 2) {
-      modes[(size_t)((vectors - 1) * n + i)] =
-          modes[(size_t)i] - 2 * modes[(size_t)(n + i)];
+      modes[(size_t)((vectors - 1) * n + i)] = modes[(size_t)i] - 2 * modes[(size_t)(n + i)];
     }
   }
   return modes;
 }
 
 static void nodes_have_several_rows(void **) {
-  const input meshes[] = {mesh("", 20, 18, 1, false, false), mesh("", 18, 17, 0.125, true, true),
-                          graph("", 301, 2, 60, 4)};
+  const input meshes[] = {mesh("", 20, 18, 1, false, false),
+                          mesh("", 18, 17, 0.125, true, true), graph("", 301, 2, 60, 4)};
   int turn = 0;
   for (const input &of : meshes) {
-    for (const auto &[block, vectors] : {std::pair<int, int>{1, 2},
-                                         {1, 3},
-                                         {2, 1},
-                                         {2, 2},
-                                         {2, 3},
-                                         {3, 3},
-                                         {3, 6},
-                                         {5, 2}}) {
+    for (const auto &[block, vectors] :
+         {std::pair<int, int>{1, 2}, {1, 3}, {2, 1}, {2, 2}, {2, 3}, {3, 3}, {3, 6}, {5, 2}}) {
       const int i = 10 * block + vectors;
       if (++turn % 2 == (&of - meshes) / 2) {
         continue;

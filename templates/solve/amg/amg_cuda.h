@@ -77,19 +77,20 @@ enum {
 typedef struct mbi_amg_gpu_level {
   int block, vectors; /* rows of a node, near-null-space vectors */
   mbi_amg_there a, p, r;
-  mbi_amg_there graph; /* the blocks of A, with their norms in scratch memory; A if block is 1 */
-  mbi_amg_there ap;    /* the structure of A P, of nodes */
+  mbi_amg_there
+      graph;        /* the blocks of A, with their norms in scratch memory; A if block is 1 */
+  mbi_amg_there ap; /* the structure of A P, of nodes */
   mbi_devptr
       links; /* per entry of `graph`: its column, or the complement unless A_F keeps it */
-  mbi_devptr aggregate;   /* per node */
-  mbi_devptr modes, t;    /* rows x vectors, row by row, but modes of the first level column by
-                           * column; modes: 0: an unknown of the nodes each */
-  mbi_devptr inverse;     /* per row */
+  mbi_devptr aggregate; /* per node */
+  mbi_devptr modes, t;  /* rows x vectors, row by row, but modes of the first level column by
+                         * column; modes: 0: an unknown of the nodes each */
+  mbi_devptr inverse;   /* per row */
   mbi_devptr filtered, scale; /* per row, in scratch memory: the diagonal of A_F, and the factor
                                * that smoothes P */
-  mbi_devptr lumped; /* per entry of A, in scratch memory: its column in A_F, if block > 1 */
-  mbi_devptr places;          /* per entry of R: its place in P */
-  mbi_devptr single[3];       /* values of A, P and R in f32, or 0 */
+  mbi_devptr lumped;    /* per entry of A, in scratch memory: its column in A_F, if block > 1 */
+  mbi_devptr places;    /* per entry of R: its place in P */
+  mbi_devptr single[3]; /* values of A, P and R in f32, or 0 */
   int32_t aggregates;
   mbi_devptr empty; /* if P = T: the offsets of a matrix without entries; else 0 */
   double lambda;

@@ -329,8 +329,10 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64
     factor = -a.omega * mbk_load(a.scale + row);
     if (first == 0) {
       const double own = 1 + factor * mbk_load(a.filtered + row);
-      const mbk_u32 begin = a.b_ptr == nullptr ? (mbk_u32)row : (mbk_u32)mbk_load(a.b_ptr + row);
-      const mbk_u32 stop = a.b_ptr == nullptr ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + row + 1);
+      const mbk_u32 begin =
+          a.b_ptr == nullptr ? (mbk_u32)row : (mbk_u32)mbk_load(a.b_ptr + row);
+      const mbk_u32 stop =
+          a.b_ptr == nullptr ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + row + 1);
       for (mbk_u32 l = begin + lane; l < stop; l += lanes) {
         sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + l))] +=
             own * mbk_load(a.b_val + l);

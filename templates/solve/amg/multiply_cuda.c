@@ -171,12 +171,11 @@ static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu,
 
 /* Fails if a matrix has more entries than 32-bit offsets can count. */
 MBI_INTERNAL merbit_status mbi_amg_check_entries(merbit_context *context, uint64_t entries) {
-  return entries <= INT32_MAX
-             ? MERBIT_OK
-             : mbi_fail(context, MERBIT_TOO_LARGE,
-                        "a product of AMG's set-up has %" PRIu64
-                        " nonzeros; it takes at most 2147483647",
-                        entries);
+  return entries <= INT32_MAX ? MERBIT_OK
+                              : mbi_fail(context, MERBIT_TOO_LARGE,
+                                         "a product of AMG's set-up has %" PRIu64
+                                         " nonzeros; it takes at most 2147483647",
+                                         entries);
 }
 
 /* Sets the structure of C = A B: c->row_ptr and c->col_ind, taken from gpu->keep. Without

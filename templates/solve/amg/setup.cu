@@ -105,11 +105,11 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
 }
 
 // Writes to most[row], if there is one, the row's largest off-diagonal magnitude, to
-// strongest[row] the first column of it or -1, and the inverse diagonal, 0 where the diagonal is at most `least`. Raises
-// *bound to the largest sum of magnitudes of a row times that of its inverse diagonal, the bits
-// of a double. Sets *unsorted if the columns of a row do not ascend. Raises *missing to the
-// complement of the first row with such a diagonal, and *wild to that of the first row whose
-// sum is not finite.
+// strongest[row] the first column of it or -1, and the inverse diagonal, 0 where the diagonal
+// is at most `least`. Raises *bound to the largest sum of magnitudes of a row times that of its
+// inverse diagonal, the bits of a double. Sets *unsorted if the columns of a row do not ascend.
+// Raises *missing to the complement of the first row with such a diagonal, and *wild to that of
+// the first row whose sum is not finite.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   double bound = 0;
@@ -313,10 +313,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     const bool one = a.row_ptr == nullptr;
-    const mbk_u32 begin =
-        at.row >= a.rows ? 0 : one ? (mbk_u32)at.row : (mbk_u32)mbk_load(a.row_ptr + at.row);
-    const mbk_u32 end =
-        at.row >= a.rows ? 0 : one ? begin + 1 : (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+    const mbk_u32 begin = at.row >= a.rows ? 0
+                          : one            ? (mbk_u32)at.row
+                                           : (mbk_u32)mbk_load(a.row_ptr + at.row);
+    const mbk_u32 end = at.row >= a.rows ? 0
+                        : one            ? begin + 1
+                                         : (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
     const mbk_u32 length = (end - begin) * a.width;
     for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {
       const mbk_u32 base = begin * a.width * a.height + r * length;
@@ -334,11 +336,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
         if (a.places != nullptr) {
           const mbk_i32 start = mbk_load(a.p_ptr + column);
           const mbk_i32 stop = mbk_load(a.p_ptr + column + 1);
-          a.places_to[base + v] =
-              (mbk_load(a.places + e) + start * ((mbk_i32)a.width - 1) +
-               (mbk_i32)c * (stop - start)) *
-                  (mbk_i32)a.height +
-              (mbk_i32)r;
+          a.places_to[base + v] = (mbk_load(a.places + e) + start * ((mbk_i32)a.width - 1) +
+                                   (mbk_i32)c * (stop - start)) *
+                                      (mbk_i32)a.height +
+                                  (mbk_i32)r;
         }
       }
     }

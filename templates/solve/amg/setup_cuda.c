@@ -154,9 +154,10 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-/* Passes over A or its blocks. They find the inverse diagonal, a bound of lambda and the largest
- * entries; the norms of blocks and the largest ones; the strong entries; those that A_F keeps,
- * with its diagonal unless there are blocks; or this diagonal alone, without blocks or with. */
+/* Passes over A or its blocks. They find the inverse diagonal, a bound of lambda and the
+ * largest entries; the norms of blocks and the largest ones; the strong entries; those that A_F
+ * keeps, with its diagonal unless there are blocks; or this diagonal alone, without blocks or
+ * with. */
 enum {
   MBI_AMG_LARGEST,
   MBI_AMG_LARGEST_BLOCKS,
@@ -174,7 +175,8 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
                                   double theta, const mbi_amg_found *found) {
   static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_NORMS, MBI_AMG_LINKS,
                                 MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
-  const int blocks = level->block > 1, of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
+  const int blocks = level->block > 1,
+            of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
   const int64_t rows =
       of_links || pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.rows : level->a.rows;
   const mbi_amg_there *a = of_links ? &level->graph : &level->a;
@@ -184,9 +186,8 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
   arguments.row_ptr = a->row_ptr;
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
-  arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS
-                        ? mbi_amg_row_lanes(rows, level->graph.nnz)
-                        : mbi_amg_row_lanes(rows, a->nnz);
+  arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS ? mbi_amg_row_lanes(rows, level->graph.nnz)
+                                                   : mbi_amg_row_lanes(rows, a->nnz);
   arguments.known = pass == MBI_AMG_KNOWN;
   arguments.both = pass == MBI_AMG_STRONG;
   arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
@@ -412,8 +413,8 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
   MBI_TRY(mbi_amg_check_entries(gpu->context, (uint64_t)to->nnz));
   MBI_TRY(mbi_amg_pool_take(gpu->context, pool, ((uint64_t)to->rows + 1) * sizeof(int32_t),
                             &to->row_ptr));
-  MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t),
-                            &to->col_ind));
+  MBI_TRY(
+      mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), &to->col_ind));
   memset(&arguments, 0, sizeof arguments);
   arguments.rows = (uint64_t)nodes->rows;
   arguments.row_ptr = nodes->row_ptr;
@@ -436,15 +437,18 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
  * blocks of R. */
 static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                              const mbi_amg_there *r, mbi_devptr coarse) {
-  const int first = level == gpu->levels;
   mbk_amg_tentative_arguments arguments;
   arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
   arguments.r_ptr = r->row_ptr;
   arguments.r_col = r->col_ind;
   arguments.aggregate = level->aggregate;
   arguments.modes = level->modes;
-  arguments.next_row = first ? 1 : (uint64_t)level->vectors;
-  arguments.next_vector = first ? (uint64_t)level->a.rows : 1;
+  arguments.next_row = (uint32_t)level->vectors;
+  arguments.next_vector = 1;
+  if (level == gpu->levels) { /* the caller's vectors */
+    arguments.next_row = 1;
+    arguments.next_vector = (uint64_t)level->a.rows;
+  }
   arguments.block = (uint32_t)level->block;
   arguments.vectors = (uint32_t)level->vectors;
   arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz);
@@ -457,11 +461,11 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
                                              const mbi_amg_there *coarse) {
   const mbi_amg_there nodes = mbi_amg_tentative_of(level);
-  const mbi_amg_there a = mbi_amg_filtered(level, &level->a,
-                                           level->block > 1 ? level->lumped : level->links);
+  const mbi_amg_there a =
+      mbi_amg_filtered(level, &level->a, level->block > 1 ? level->lumped : level->links);
   mbi_amg_there t, ap;
-  MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL,
-                         &t));
+  MBI_TRY(
+      mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL, &t));
   t.values = level->t;
   MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
   MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
@@ -573,9 +577,9 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
 
 /* Makes the hierarchy of a matrix that mbi_amg_gpu_takes, with `block` rows to a node. Diagonal
  * entries up to `no_diagonal` count as 0. `modes` is the near-null-space in host memory,
- * `vectors` columns one after the other; or NULL for a constant vector for each of the `vectors`
- * = `block` unknowns of a node. The hierarchy may use the view's arrays. On failure, and at the
- * end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
+ * `vectors` columns one after the other; or NULL for a constant vector for each of the
+ * `vectors` = `block` unknowns of a node. The hierarchy may use the view's arrays. On failure,
+ * and at the end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
                                               const merbit_view *view, int block, int vectors,
                                               double no_diagonal, const double *modes) {
