@@ -202,17 +202,23 @@ def iterations(run):
 
 
 def preconditioners(run):
-    """Iterations and seconds of CG with each kind of preconditioner, a row a system."""
+    """Iterations and times of CG with each kind of preconditioner, a row a system: seconds on the CPU; on a GPU
+    milliseconds, and what AMG's set-up and an update of its values take."""
     names = {"jacobi": "Jacobi", "chebyshev": "Chebyshev", "fsai": "FSAI", "amg": "AMG", "amg-single": "AMG in f32"}
     rows, kinds = {}, list(dict.fromkeys(result["preconditioner"] for result in run["results"]))
+    device = run["results"][0].get("memory") == "device"
+    scale = 1e3 if device else 1
     for result in run["results"]:
         row = rows.setdefault(result["input"], [re.sub(r" seed 1, spd$", "", result["input"]), grouped(result["rows"])]
-                              + ["-"] * len(kinds))
-        seconds = result["setup_seconds"] + result["solve_seconds"]
+                              + ["-"] * (len(kinds) + 2 * device))
+        seconds = scale * (result["setup_seconds"] + result["solve_seconds"])
         row[2 + kinds.index(result["preconditioner"])] = (
             f"{result['iterations']}: {three_digits(seconds)}" if result["stop"] == 0
             else f"not within {grouped(result['iterations'])}")
-    return markdown(["system", "unknowns", *(names.get(kind, kind) for kind in kinds)], list(rows.values()))
+        if device and result["preconditioner"] == "amg":
+            row[-2:] = [three_digits(scale * result[name]) for name in ("setup_seconds", "update_seconds")]
+    return markdown(["system", "unknowns", *(names.get(kind, kind) for kind in kinds)]
+                    + ["AMG: set-up", "update"] * device, list(rows.values()))
 
 
 def petsc_products(run):
