@@ -5,8 +5,8 @@
 
 A mark is <!-- table NAME.json -->, <!-- table NAME.json VIEW --> with a view of docs/paper_tables.py, or
 <!-- summary --> for a line on each file; <!-- end --> closes it. A file
-is what `bench --json` or the --json of compare.py, pagerank.py or solvers.py (in examples/compare/) wrote, with
-"commit" added.
+is what `bench --json` or the --json of compare.py, pagerank.py, solvers.py (in examples/compare/) or products.py (in
+python/tests/) wrote, with "commit" added.
 """
 
 import json
@@ -28,6 +28,7 @@ METHODS = {"cg": "CG", "bicgstab": "BiCGSTAB", "gmres": "GMRES(30)"}
 PRODUCTS = {"transpose": "transposed", "c64-auto": "complex (C64)", "c128-auto": "complex (C128)",
             "f16-auto": "f16 values, f32 vectors", "bf16-auto": "bf16 values, f32 vectors",
             "f32f64-auto": "f32 values, f64 vectors", "minplus-auto": "min-plus"}
+LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch", "numpy": "NumPy"}
 TASKS = {"cg": "CG", "bicgstab": "BiCGSTAB", "pagerank": "PageRank"}
 # A row of the summary: what was computed, the rivals, the file and which of its cases.
 SUMMARY = (
@@ -249,12 +250,34 @@ def ranks(run):
                      "set-up, products"], rows, 1)
 
 
+def pairs(record):
+    """(merbit on a library, what the library has itself), as products.py measured them one after the other."""
+    names = list(record["medians"])
+    return list(zip(names[::2], names[1::2]))
+
+
+def python_products(run):
+    rows = []
+    for record in run["results"]:
+        row = [record["matrix"], scaled(1e-6 * record["nnz"]), record["dtype"].replace("float", "f")]
+        for ours, theirs in pairs(record):
+            seconds, rival = record["medians"][ours], record["medians"][theirs]
+            method = record["methods"][ours.removeprefix("merbit on ")].upper()
+            row += [f"{scaled(1e6 * seconds)} {method}", scaled(1e6 * rival), f"{rival / seconds:.2f}"]
+        rows.append(row)
+    heads = [head for ours, theirs in pairs(run["results"][0])
+             for head in (f"merbit on {LIBRARIES[ours.removeprefix('merbit on ')]}", theirs, "ratio")]
+    versions = [f"{LIBRARIES.get(name, name)} {run['versions'][name]}" for name in run["results"][0]["methods"]]
+    return markdown(["matrix", "million nonzeros", "type", *heads], rows) + [
+        "", f"{', '.join(versions)}, Python {run['python']}."]
+
+
 def kind_of(run):
     if run["results"] and run["results"][0].get("task") == "preconditioners":
         return preconditioners
     if run["program"] != "bench":
         return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations,
-                "bench.sh": petsc_products, "dist_bench": ranks}[run["program"]]
+                "bench.sh": petsc_products, "dist_bench": ranks, "products.py": python_products}[run["program"]]
     names = {m["name"] for result in run["results"] for m in result["methods"]}
     return (solves if "task" in run["results"][0] else products if "auto" in names else kinds)
 
@@ -272,6 +295,11 @@ def ratios(run):
         elif "ratio" in result:
             key = result.get("values", "f64")
             found.setdefault(key, {})[short(result["file"])] = result.get("least_ratio", result.get("ratio"))
+        if "dtype" in result:
+            for ours, theirs in pairs(result):
+                cases = found.setdefault(f"{result['dtype'].replace('float', 'f')} over {theirs}:", {})
+                cases[result["matrix"]] = result["medians"][theirs] / result["medians"][ours]
+            continue
         for method in result.get("methods", ()):
             key = result["precision"] if "task" not in result else f"{method['name']} {result['precision']}"
             if not method["rival"] and (method["name"] == "auto" and method["kind"] == "A x" or "task" in result):
