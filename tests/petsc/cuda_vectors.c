@@ -423,6 +423,9 @@ static PetscErrorCode parallel_vectors(VecType ours) {
   PetscFunctionReturn(0);
 }
 
+/* ---- Preconditioners and solves -------------------------------------------------------------- */
+
+#if !defined(PETSC_USE_COMPLEX)
 /* PETSc's BiCGSTAB with PETSc's Jacobi: each product is on the GPU. */
 static PetscErrorCode iterate(void) {
   KSPConvergedReason reason;
@@ -461,9 +464,6 @@ static PetscErrorCode iterate(void) {
   PetscFunctionReturn(0);
 }
 
-/* ---- Preconditioners and solves -------------------------------------------------------------- */
-
-#if !defined(PETSC_USE_COMPLEX)
 /* Applies the PC of the KSP, or solves, with host vectors and with CUDA vectors, whose bits
  * must be equal. */
 static PetscErrorCode compare(KSP ksp, PetscBool solves) {
@@ -537,8 +537,8 @@ int main(int argc, char **argv) {
   TRY(parallel_vectors(host ? VECSTANDARD : VECCUDA));
   if (!host) {
     TRY(products());
-    TRY(iterate());
 #if !defined(PETSC_USE_COMPLEX)
+    TRY(iterate());
     TRY(solvers());
 #endif
   }

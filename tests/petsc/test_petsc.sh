@@ -51,7 +51,7 @@ refused() { # refused TEXT PROGRAM [OPTION...]: it fails, and says the text
   expect "$text"
 }
 
-for name in operations solvers preconditioners; do
+for name in operations solvers preconditioners null_spaces; do
   compile "$PETSC"
 done
 for processes in 1 2 3 4; do
@@ -66,6 +66,7 @@ echo "solvers: passed"
 for processes in 1 2 4; do
   run $processes ./preconditioners -dll_prepend "$library"
 done
+run 1 ./null_spaces -dll_prepend "$library"
 echo "preconditioners: passed"
 
 # CUDA vectors, which PETSc need not have: the plugin does as if it had.
