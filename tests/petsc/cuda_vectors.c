@@ -95,9 +95,12 @@ static PetscErrorCode create_on_gpu(Vec v) {
   PetscFunctionReturn(0);
 }
 
-/* Returns the vector's array on the GPU and its bytes, or 0. */
-static PetscErrorCode array_of(Vec v, unsigned long long *array, size_t *bytes) {
+/* Returns the vector's array on the GPU and its bytes, or 0. A `caller` in PETSc, such as a
+ * scatter, gets none: a PETSc without CUDA takes arrays in host memory. */
+static PetscErrorCode array_of(Vec v, const void *caller, unsigned long long *array,
+                               size_t *bytes) {
   PetscContainer container;
+  Dl_info place;
   PetscObjectId id;
   gpu_array *kept;
   PetscInt size;
@@ -106,7 +109,7 @@ static PetscErrorCode array_of(Vec v, unsigned long long *array, size_t *bytes) 
   TRY(VecGetLocalSize(v, &size));
   *bytes = (size_t)size * sizeof(PetscScalar);
   TRY(PetscObjectQuery((PetscObject)v, ON_GPU, (PetscObject *)&container));
-  if (container) {
+  if (container && !(dladdr(caller, &place) && strstr(place.dli_fname, "libpetsc"))) {
     TRY(PetscContainerGetPointer(container, (void **)&kept));
     TRY(PetscObjectGetId((PetscObject)v, &id));
     if (kept->owner != id) {
@@ -119,45 +122,20 @@ static PetscErrorCode array_of(Vec v, unsigned long long *array, size_t *bytes) 
   PetscFunctionReturn(0);
 }
 
-/* In place of PETSc's. */
-PetscErrorCode VecGetArrayReadAndMemType(Vec v, const PetscScalar **a, PetscMemType *type) {
+/* Opens the array to be read or written or both. Without `read` its old elements are lost. */
+static PetscErrorCode open_array(Vec v, const void *caller, PetscBool read, PetscBool written,
+                                 PetscScalar **a, PetscMemType *type) {
   unsigned long long array;
   size_t bytes;
   PetscFunctionBegin;
-  TRY(array_of(v, &array, &bytes));
-  TRY(VecGetArrayRead(v, a));
+  TRY(array_of(v, caller, &array, &bytes));
+  TRY(written ? VecGetArray(v, a) : VecGetArrayRead(v, (const PetscScalar **)a));
   if (array) {
     GPU(cuda.upload(array, *a, bytes));
-    TRY(VecRestoreArrayRead(v, a));
-    *a = (const PetscScalar *)(size_t)array;
-  }
-  if (type) {
-    *type = array ? PETSC_MEMTYPE_CUDA : PETSC_MEMTYPE_HOST;
-  }
-  PetscFunctionReturn(0);
-}
-
-PetscErrorCode VecRestoreArrayReadAndMemType(Vec v, const PetscScalar **a) {
-  unsigned long long array;
-  size_t bytes;
-  PetscFunctionBegin;
-  TRY(array_of(v, &array, &bytes));
-  if (!array) {
-    TRY(VecRestoreArrayRead(v, a));
-  }
-  *a = NULL;
-  PetscFunctionReturn(0);
-}
-
-PetscErrorCode VecGetArrayAndMemType(Vec v, PetscScalar **a, PetscMemType *type) {
-  unsigned long long array;
-  size_t bytes;
-  PetscFunctionBegin;
-  TRY(array_of(v, &array, &bytes));
-  TRY(VecGetArray(v, a));
-  if (array) {
-    GPU(cuda.upload(array, *a, bytes));
-    TRY(VecRestoreArray(v, a));
+    if (!read) {
+      GPU(cuda.fill(array, 0xff, bytes, NULL));
+    }
+    TRY(written ? VecRestoreArray(v, a) : VecRestoreArrayRead(v, (const PetscScalar **)a));
     *a = (PetscScalar *)(size_t)array;
   }
   if (type) {
@@ -166,35 +144,52 @@ PetscErrorCode VecGetArrayAndMemType(Vec v, PetscScalar **a, PetscMemType *type)
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode VecRestoreArrayAndMemType(Vec v, PetscScalar **a) {
+/* Gives the array back, after copying what was written. */
+static PetscErrorCode close_array(Vec v, const void *caller, PetscBool written,
+                                  PetscScalar **a) {
   unsigned long long array;
   size_t bytes;
   PetscFunctionBegin;
-  TRY(array_of(v, &array, &bytes));
-  if (array) {
+  TRY(array_of(v, caller, &array, &bytes));
+  if (array && written) {
     TRY(VecGetArray(v, a));
     GPU(cuda.download(*a, array, bytes));
     writes++;
   }
-  TRY(VecRestoreArray(v, a));
+  if (written) {
+    TRY(VecRestoreArray(v, a));
+  } else if (!array) {
+    TRY(VecRestoreArrayRead(v, (const PetscScalar **)a));
+  }
+  *a = NULL;
   PetscFunctionReturn(0);
 }
 
-/* Opens the array to be written; its old elements are lost. */
+/* In place of PETSc's. */
+#define CALLER __builtin_return_address(0)
+
+PetscErrorCode VecGetArrayReadAndMemType(Vec v, const PetscScalar **a, PetscMemType *type) {
+  return open_array(v, CALLER, PETSC_TRUE, PETSC_FALSE, (PetscScalar **)a, type);
+}
+
+PetscErrorCode VecRestoreArrayReadAndMemType(Vec v, const PetscScalar **a) {
+  return close_array(v, CALLER, PETSC_FALSE, (PetscScalar **)a);
+}
+
+PetscErrorCode VecGetArrayAndMemType(Vec v, PetscScalar **a, PetscMemType *type) {
+  return open_array(v, CALLER, PETSC_TRUE, PETSC_TRUE, a, type);
+}
+
+PetscErrorCode VecRestoreArrayAndMemType(Vec v, PetscScalar **a) {
+  return close_array(v, CALLER, PETSC_TRUE, a);
+}
+
 PetscErrorCode VecGetArrayWriteAndMemType(Vec v, PetscScalar **a, PetscMemType *type) {
-  unsigned long long array;
-  size_t bytes;
-  PetscFunctionBegin;
-  TRY(VecGetArrayAndMemType(v, a, type));
-  TRY(array_of(v, &array, &bytes));
-  if (array) {
-    GPU(cuda.fill(array, 0xff, bytes, NULL));
-  }
-  PetscFunctionReturn(0);
+  return open_array(v, CALLER, PETSC_FALSE, PETSC_TRUE, a, type);
 }
 
 PetscErrorCode VecRestoreArrayWriteAndMemType(Vec v, PetscScalar **a) {
-  return VecRestoreArrayAndMemType(v, a);
+  return close_array(v, CALLER, PETSC_TRUE, a);
 }
 
 #if !defined(PETSC_HAVE_CUDA)
@@ -425,6 +420,38 @@ static PetscErrorCode parallel_vectors(VecType ours) {
 
 /* ---- Preconditioners and solves -------------------------------------------------------------- */
 
+/* Products on several processes: by the block of own columns and by the other block. */
+static PetscErrorCode parallel_products(void) {
+  PetscReal error, norm;
+  Mat A, expected;
+  Vec x, y, z;
+  int k;
+  PetscFunctionBegin;
+  TRY(choose_kind(AIJMERBIT));
+  TRY(make_matrix(230, 230, 17, 0, &A));
+  TRY(choose_kind(AIJ));
+  TRY(make_matrix(230, 230, 17, 0, &expected));
+  for (k = 0; k < 2; k++) {
+    TRY(MatCreateVecs(A, &x, &y));
+    TRY(MatCreateVecs(expected, NULL, &z));
+    TRY(fill(x, 1));
+    TRY(k ? MatMultTranspose(A, x, y) : MatMult(A, x, y));
+    TRY(expect_writes(2));
+    TRY(k ? MatMultTranspose(expected, x, z) : MatMult(expected, x, z));
+    TRY(VecNorm(z, NORM_2, &norm));
+    TRY(VecAXPY(z, -1, y));
+    TRY(VecNorm(z, NORM_2, &error));
+    PetscCheck(error <= 16 * PETSC_MACHINE_EPSILON * norm, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+               "A product is wrong by %g of %g", (double)error, (double)norm);
+    TRY(VecDestroy(&x));
+    TRY(VecDestroy(&y));
+    TRY(VecDestroy(&z));
+  }
+  TRY(MatDestroy(&A));
+  TRY(MatDestroy(&expected));
+  PetscFunctionReturn(0);
+}
+
 #if !defined(PETSC_USE_COMPLEX)
 /* PETSc's BiCGSTAB with PETSc's Jacobi: each product is on the GPU. */
 static PetscErrorCode iterate(void) {
@@ -528,14 +555,20 @@ static PetscErrorCode solvers(void) {
  * tries to start PETSc's GPU N times if PETSc has no CUDA. */
 int main(int argc, char **argv) {
   PetscBool host = PETSC_FALSE, counted;
+  PetscMPIInt size;
   PetscInt expected;
   TRY(PetscInitialize(&argc, &argv, NULL, NULL));
   TRY(open_gpu());
   TRY(VecRegister(VECCUDA, create_on_gpu));
   TRY(PetscOptionsGetBool(NULL, NULL, "-host", &host, NULL));
-  TRY(sequential_vectors(host ? VECSTANDARD : VECCUDA));
-  TRY(parallel_vectors(host ? VECSTANDARD : VECCUDA));
-  if (!host) {
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size > 1) {
+    TRY(parallel_products());
+  } else {
+    TRY(sequential_vectors(host ? VECSTANDARD : VECCUDA));
+    TRY(parallel_vectors(host ? VECSTANDARD : VECCUDA));
+  }
+  if (size == 1 && !host) {
     TRY(products());
 #if !defined(PETSC_USE_COMPLEX)
     TRY(iterate());

@@ -85,6 +85,7 @@ fake=""
 [ -z "$fakes" ] || fake="env LD_LIBRARY_PATH=$fakes MERBIT_NVRTC=$fakes/libnvrtc.so.13 MERBIT_CACHE_DIR=$build/cache FAKE_CUDA_STRICT=1"
 if [ -n "$fakes" ] || nvidia-smi >/dev/null 2>&1; then
   run 1 $fake ./cuda_vectors -dll_prepend "$cuda" -merbit_deterministic
+  run 3 $fake ./cuda_vectors -dll_prepend "$cuda" -merbit_deterministic
   run 1 $fake ./cuda_vectors -dll_prepend "$cuda" -host -merbit_side cpu -starts 0
   if [ -z "$has_cuda" ]; then
     run 1 $fake ./cuda_vectors -dll_prepend "$library" -host
