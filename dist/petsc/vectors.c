@@ -34,45 +34,43 @@ PetscErrorCode merbit_petsc_wait(void) {
   PetscFunctionReturn(0);
 }
 
-#if defined(PETSC_HAVE_CUDA)
 /* Starts PETSc's GPU, as matrices of type aijcusparse do. Sets *started to whether that worked
- * and merbit computes on it as well. */
+ * and merbit computes on it as well; a PETSc without CUDA starts none. */
 static PetscErrorCode start_gpu(PetscBool *started) {
   merbit_context_info info;
-  PetscErrorCode code;
   merbit_side side;
   PetscFunctionBegin;
   *started = PETSC_FALSE;
   PetscCall(merbit_petsc_side(&side));
-  if (side == MERBIT_SIDE_CPU || merbit_petsc.no_gpu) {
-    PetscFunctionReturn(0);
-  }
-  if (!PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    code = PetscDeviceInitialize(PETSC_DEVICE_CUDA);
-    PetscCall(PetscPopErrorHandler());
-    if (code) { /* there is no GPU, or -device_enable none */
-      merbit_petsc.no_gpu = PETSC_TRUE;
-      PetscFunctionReturn(0);
+#if defined(PETSC_HAVE_CUDA)
+  if (side != MERBIT_SIDE_CPU && !merbit_petsc.no_gpu) {
+    *started = PETSC_TRUE;
+    if (!PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
+      PetscErrorCode code;
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      code = PetscDeviceInitialize(PETSC_DEVICE_CUDA);
+      PetscCall(PetscPopErrorHandler());
+      if (code) { /* there is no GPU, or -device_enable none */
+        merbit_petsc.no_gpu = PETSC_TRUE;
+        *started = PETSC_FALSE;
+      }
     }
   }
-  PetscCall(merbit_petsc_open_solvers());
-  (void)merbit_context_get_info(merbit_petsc.solvers, &info);
-  *started = info.side == MERBIT_SIDE_CUDA ? PETSC_TRUE : PETSC_FALSE;
+#endif
+  if (*started) {
+    PetscCall(merbit_petsc_open_solvers());
+    (void)merbit_context_get_info(merbit_petsc.solvers, &info);
+    *started = info.side == MERBIT_SIDE_CUDA ? PETSC_TRUE : PETSC_FALSE;
+  }
   PetscFunctionReturn(0);
 }
-#endif
 
 /* Makes PETSc create CUDA vectors for A (MatCreateVecs) where products of these are computed on
  * a GPU, unless A has another type of vectors than PETSc's default. */
 PetscErrorCode merbit_petsc_take_vectors(Mat A) {
-#if defined(PETSC_HAVE_CUDA)
   PetscBool standard, started;
   VecType type;
-#endif
   PetscFunctionBegin;
-  (void)A;
-#if defined(PETSC_HAVE_CUDA)
   PetscCall(MatGetVecType(A, &type));
   PetscCall(PetscStrcmp(type, VECSTANDARD, &standard));
   if (standard) {
@@ -81,7 +79,6 @@ PetscErrorCode merbit_petsc_take_vectors(Mat A) {
       PetscCall(MatSetVecType(A, VECCUDA));
     }
   }
-#endif
   PetscFunctionReturn(0);
 }
 
