@@ -32,8 +32,8 @@ LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch", "numpy": "NumPy"}
 TASKS = {"cg": "CG", "bicgstab": "BiCGSTAB", "pagerank": "PageRank"}
 # A row of the summary: what was computed, the rivals, the file and which of its cases.
 SUMMARY = (
-    ("y = A x, f32", "cuSPARSE's CSR, COO and SELL", "h200-products.json", "f32"),
-    ("y = A x, f64", "cuSPARSE's CSR, COO and SELL", "h200-products.json", "f64"),
+    ("y = A x, f32", "cuSPARSE 12.9's CSR, COO, SELL, SpMVOp", "h100-products.json", "f32"),
+    ("y = A x, f64", "the same", "h100-products.json", "f64"),
     ("CG, f64", "loops over cuSPARSE", "h200-cg.json", "merbit f64"),
     ("CG, f64, iterating in f32", "loops over cuSPARSE, f64", "h200-cg.json", "merbit-refine f64"),
     ("BiCGSTAB, f64", "loops over cuSPARSE", "h200-bicgstab.json", "merbit f64"),
@@ -59,7 +59,7 @@ def short(name):
     """gen:road:57.5M seed 1 -> road:57.5M; paths lose folders, endings and what bench says of their values."""
     name = name.removesuffix(" (random values)")
     if name.startswith("gen:"):
-        return name[4:].replace(" seed 1", "")
+        return re.sub(r" seed 1\b", "", name[4:])
     return re.sub(r"\.(mtx|csr)(\.xz)?$", "", name.split("/")[-1])
 
 
@@ -338,7 +338,8 @@ def summary():
     for task, rivals, name, key in SUMMARY:
         run = load(name)
         cases = ratios(run)[key]
-        rows.append([task, f"{run['device']}, {run['date'][:10]}", rivals, str(len(cases)), *aggregate(cases)])
+        rows.append([task, f"{run['device']}, {run['date'][:10]}", rivals, str(len(cases)),
+                     *(re.sub(r" seed \d+", "", text) for text in aggregate(cases))])
     return markdown(["task", "device, date", "ratio to the best of", "cases", "mean", "worst", "best"], rows, 3)
 
 
