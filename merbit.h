@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "8020a9e46ae41016453402d5db2b6668f906df2fad256c050637a79e5b25a6a3"
+#define MBI_KERNEL_HASH "d1cfd72d11230fb5127da086731b417759ae8bb9c9929ffc95340959522c86b6"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8489,7 +8489,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n"
-"mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
+"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
 "MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_DOTS) \\\n? 5 * MBK_BLOCKS / 6 \\\n"
@@ -8500,7 +8500,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
-"mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
+"mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/scan/tile.cuh", {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
@@ -8560,7 +8560,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n}\n}\n"
 "spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
-"}\n\n\n\n\nMBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
+"}\n\n\nMBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {\n"
+"return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);\n}\n\n\n\n\n\n"
+"template <bool adds>\n"
+"MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
 "MBK_SCALAR alpha, MBK_SCALAR beta) {\n#if MBK_EMPTY_ROWS\n"
 "const mbk_u32 words = (mbk_u32)((rows + 31) / 32);\n"
 "const mbk_u32 share = (words + mbk_grid() - 1) / mbk_grid();\n"
@@ -8569,9 +8572,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
 "at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u32 own = at + mbk_lane();\n"
 "const mbk_u32 word =\nmbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
-"if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {\n"
-"MBK_COMMIT((mbk_u64)(at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
+"MBK_VECTOR old[MBK_FILL];\n#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
+"old[i] = adds && mbk_scan_empty(word, i) ? y[(mbk_u64)(at + i) * 32 + mbk_lane()]\n",
+": (MBK_VECTOR)0;\n}\n#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
+"if (mbk_scan_empty(word, i)) {\n"
+"y[(mbk_u64)(at + i) * 32 + mbk_lane()] = MBK_RESULT(MBK_ZERO, old[i]);\n}\n}\n}\n#else\n"
 "(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -8658,7 +8663,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
 "a.y, a.nnz, a.tiles, factor, MBK_ABSENT,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-"mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n"
+"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
@@ -8667,7 +8672,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
 "a.y, a.nnz, a.tiles, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-"mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
+"mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
@@ -19477,6 +19482,9 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 0.57
 #endif
+#ifndef MBI_CHOOSE_KEPT
+#define MBI_CHOOSE_KEPT 0.45
+#endif
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 0.04
 #endif
@@ -19519,8 +19527,6 @@ static int mbi_choose_small(const merbit_plan *plan) {
 	return plan->device.nnz == 0 || (double)(mbi_device_csr_stream_bytes(plan) + vectors) <=
 			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
-
-#define MBI_CHOOSE_KEPT 0.45
 
 static int mbi_choose_passing(const merbit_plan *plan) {
 	const double vectors = (double)(plan->device.rows + plan->device.cols) *

@@ -22,12 +22,6 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
                                       MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
-/* The part of L2 for vectors and kept nonzeros. A line that is read from its far half takes a
- * place in either. (f64 on an H100, 3M nonzeros, us for kept sixteenths: three diagonals, 16 MB
- * of vectors, 3: 13.1, 6: 14.9, 10: 18.1, 16: 19.3; a web crawl, 5 MB, 20.8, 20.4, 21.5, 26.0.)
- */
-#define MBI_CHOOSE_KEPT 0.45
-
 /* Returns how many sixteenths of the columns and values products load so that L2 evicts them
  * first. The others, and the vectors, then stay there from one product to the next. The more
  * stay, the fewer numbers there are, so that programs are few. */
