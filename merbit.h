@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 85
-#define MBI_KERNEL_HASH "3717b7401ef62094001725044698fda1693333622d34fa25cd3c6d60305ccd7c"
+#define MBI_KERNEL_HASH "c9f6f46c1b2633c02ad4c970e7d1dd9c6e89e3eef10858bcb432702f75722158"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8465,12 +8465,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nif (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
 "value[g][j] = value[g][j - 1];\n} else {\nrow_number += j > 0;\n"
 "value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
-"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {\n"
-"const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if MBK_EMPTY_ROWS\n"
-"return lane < count ? mbk_load(rows.row_id + rows.from + lane) : 0;\n#else\n"
-"const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
-"mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\nreturn 0;\n#endif\n}\n\n\n\n"
+"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n"
+"MBK_DEVICE void mbk_scan_prefetch_old(const mbk_scan_rows &rows) {\n#if !MBK_EMPTY_ROWS\n"
+"const mbk_u32 ahead = 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
+"mbk_prefetch_if(ahead < rows.to - rows.from, rows.y + rows.from + ahead);\n#else\n(void)rows;\n"
+"#endif\n}\n\n\nMBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {\n"
+"#if MBK_EMPTY_ROWS\nconst mbk_u32 lane = mbk_lane();\n"
+"return lane < rows.to - rows.from ? mbk_load(rows.row_id + rows.from + lane) : 0;\n#else\n"
+"(void)rows;\nreturn 0;\n#endif\n}\n\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {\n"
 "const mbk_u32 lane = mbk_lane();\n"
 "return lane < rows.to - rows.from ? rows.y[MBK_EMPTY_ROWS ? row : rows.from + lane]\n"
@@ -8478,16 +8480,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "MBK_VECTOR &old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
-"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n"
-"const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n\n#if MBK_STREAMING\nmbk_await();\n"
-"#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
-"const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
+"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\nif (adds) {\nmbk_scan_prefetch_old(rows);\n}\n\n"
+"#if MBK_STREAMING\nmbk_await();\n#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
+"const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n",
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
-"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n",
+"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
 "mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
-"#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_PACK; j++) {\nproduct[g][j] = MBK_ZERO;\n"
-"if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
+"#endif\n\nconst mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
 "product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\nold =\n"
@@ -8503,11 +8504,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "rows, product, old);\n} else {\n"
 "mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
 "(mbk_u32)(nnz - start), rows, product, old);\n}\nreturn old;\n}\n\n\n\n\n"
-"template <bool adds, class DOT>\n"
+"template <bool adds, class DOT>\n",
 "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n",
+"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
 "mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\nMBK_VECTOR *old, DOT &dot) {\n"
 "const mbk_u32 lane = mbk_lane();\n"
 "const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
@@ -8566,7 +8567,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n"
-"mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
+"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
 "MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_DOTS) \\\n? 5 * MBK_BLOCKS / 6 \\\n"
@@ -8577,7 +8578,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
-"mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
+"mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/scan/tile.cuh", {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
@@ -8637,7 +8638,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n}\n}\n"
 "spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
-"}\n\n\n\n\nMBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
+"}\n\n\nMBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {\n"
+"return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);\n}\n\n\n\n\n\n"
+"template <bool adds>\n"
+"MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
 "MBK_SCALAR alpha, MBK_SCALAR beta) {\n#if MBK_EMPTY_ROWS\n"
 "const mbk_u32 words = (mbk_u32)((rows + 31) / 32);\n"
 "const mbk_u32 share = (words + mbk_grid() - 1) / mbk_grid();\n"
@@ -8646,9 +8650,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
 "at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u32 own = at + mbk_lane();\n"
 "const mbk_u32 word =\nmbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
-"if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {\n"
-"MBK_COMMIT((mbk_u64)(at + i) * 32 + mbk_lane(), MBK_ZERO);\n}\n}\n}\n#else\n"
+"MBK_VECTOR old[MBK_FILL];\n#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
+"old[i] = adds && mbk_scan_empty(word, i) ? y[(mbk_u64)(at + i) * 32 + mbk_lane()]\n",
+": (MBK_VECTOR)0;\n}\n#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
+"if (mbk_scan_empty(word, i)) {\n"
+"y[(mbk_u64)(at + i) * 32 + mbk_lane()] = MBK_RESULT(MBK_ZERO, old[i]);\n}\n}\n}\n#else\n"
 "(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -8735,7 +8741,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
 "a.y, a.nnz, a.tiles, factor, MBK_ABSENT,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-"mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n"
+"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
@@ -8744,7 +8750,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
 "a.y, a.nnz, a.tiles, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-"mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
+"mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
@@ -19554,6 +19560,9 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 0.57
 #endif
+#ifndef MBI_CHOOSE_KEPT
+#define MBI_CHOOSE_KEPT 0.45
+#endif
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 0.04
 #endif
@@ -19597,8 +19606,6 @@ static int mbi_choose_small(const merbit_plan *plan) {
 			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
-#define MBI_CHOOSE_KEPT 0.45
-
 static int mbi_choose_passing(const merbit_plan *plan) {
 	const double vectors = (double)(plan->device.rows + plan->device.cols) *
 			(double)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan);
@@ -19622,8 +19629,12 @@ static void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble, in
 	}
 }
 
+static double mbi_choose_past(const merbit_plan *plan) {
+	return 1.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
+}
+
 MBI_NOINLINE static double mbi_choose_stream(const merbit_plan *plan) {
-	return (16 + mbi_choose_passing(plan)) / 32.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
+	return (16 + mbi_choose_passing(plan)) / 32.0 * mbi_choose_past(plan);
 }
 
 static double mbi_choose_launch_bytes(const merbit_plan *plan, double launches) {
@@ -19695,8 +19706,8 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	t.stream = t.nnz * (4.0 + t.values) * stream;
 	t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, t.cols * t.size);
 	shared = count < t.rows - count ? count : t.rows - count;
-	shared = t.rows * t.size <= plan->profile->l2_bytes ? 0 : shared < t.rows * t.size / 32 ? shared
-			: t.rows * t.size / 32;
+	shared = t.rows * t.size <= MBI_CHOOSE_KEPT * plan->profile->l2_bytes ? 0
+			: shared < t.rows * t.size / 32 ? shared : t.rows * t.size / 32;
 	t.lists = count < t.rows ? (4.0 * count + t.rows / 8.0) * stream : 0;
 	t.shared = count < t.rows ? 64.0 * shared * stream : 0;
 	return t;
@@ -23999,11 +24010,12 @@ static int mbi_choose_full(const merbit_plan *plan) {
 static double mbi_extracted_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double high = plan->nonempty.block_rows;
-	double column;
+	const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 64.0;
+	double bytes;
 	if (!mbi_choose_full(plan)) { return HUGE_VAL; }
-	column = 4.0 / (high * plan->nonempty.block_cols);
-	return mbi_choose_overlap(t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan),
-			t.gathers) + high * mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size / high);
+	bytes = t.nnz * (4.0 / (high * plan->nonempty.block_cols) + t.values);
+	return mbi_choose_overlap(t.vectors + in_l2 * bytes * mbi_choose_past(plan), t.gathers) +
+			high * mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size / high);
 }
 
 static void mbi_extracted_enter(merbit_plan *plan) {
@@ -25003,7 +25015,7 @@ static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+static int mbi_choose_form_calls(const merbit_plan *plan) {
 	return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
@@ -25022,6 +25034,11 @@ static int mbi_choose_small_rows(const merbit_plan *plan) {
 	return (mbi_rows_lone(plan) || plan->nonempty.slots / 7 <= plan->device.nnz / 4) &&
 			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
+}
+
+static int mbi_choose_small_slices(const merbit_plan *plan) {
+	return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) &&
+			plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
 }
 
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
@@ -25050,9 +25067,10 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
 	}
 	if (mbi_choose_small(plan)) {
 		const int rows = mbi_choose_small_rows(plan);
+		const int slices = !rows && mbi_choose_small_slices(plan);
 		(void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
-				rows ? "even" : "uneven", rows ? "scan" : "rows");
-		return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+				rows     ? "even" : slices ? "uneven, short" : "uneven", rows || slices ? "scan" : "rows");
+		return rows ? MERBIT_METHOD_ROWS : slices ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
 	}
 	if (!mbi_plan_plain(plan)) {
 		const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
@@ -25086,7 +25104,7 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 
 static int mbi_choose_small_blocks(const merbit_plan *plan) {
 	return plan->device.nnz > 0 && mbi_choose_small(plan) &&
-			plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
+			plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
 			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 

@@ -234,7 +234,8 @@ int main(int argc, char **argv) {
   bench_given_read(options.rivals, &given);
   bench_json_begin(&json, options.json);
   bench_describe_run(context, command, &json);
-  wrong = options.preconditioner != NULL ? bench_precondition_inputs(context, &options, &json)
+  wrong = options.preconditioner != NULL
+              ? bench_precondition_inputs(context, cuda, &options, &json)
           : cuda                         ? bench_run_gpu(context, &options, &given, &json)
                                          : bench_run_cpu(context, &options, &given, &json);
   bench_given_end(&given);

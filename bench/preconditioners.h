@@ -1,8 +1,10 @@
 /* bench --solve cg --preconditioner LIST: CG with each kind of preconditioner on systems from
- * partial differential equations and graphs, on either side. */
+ * partial differential equations and graphs, on either side. A and the vectors are in that
+ * side's memory. */
 #ifndef BENCH_PRECONDITIONERS_H
 #define BENCH_PRECONDITIONERS_H
 #include "builders.h"
+#include "driver.h"
 #include "inputs.h"
 #include "json.h"
 #include "options.h"
@@ -253,14 +255,72 @@ static const char *const bench_precondition_usual[] = {
 static const char *const bench_preconditioner_names[] = {
     "none", "jacobi", "block-jacobi", "", "chebyshev", "fsai", "amg", "amg-single"};
 
-/* Solves once. Returns 0 if that failed. Sets seconds[] to those of the set-up, of the solve,
- * and of all processors together, which other programs change less. */
+/* A x = b where the solver computes: in the host's arrays, or in copies in GPU memory. */
+typedef struct bench_equations {
+  merbit_memory memory;
+  merbit_view view;
+  const void *b;
+  void *x;
+} bench_equations;
+
+static const void *bench_equations_array(merbit_context *context, int cuda, const void *source,
+                                         int64_t count, size_t size) {
+  bench_gpu gpu;
+  gpu.context = context;
+  return cuda ? mbi_device_pointer(bench_gpu_copy_of(&gpu, source, count, size)) : source;
+}
+
+static void bench_equations_create(bench_equations *e, merbit_context *context, int cuda,
+                                   const bench_matrix *a, const double *b, double *x) {
+  e->memory = cuda ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  if (cuda) {
+    bench_merbit_check(context, mbi_device_enter(context));
+  }
+  e->view = merbit_csr(
+      a->rows, a->cols, a->nnz,
+      bench_equations_array(context, cuda, a->row_ptr, a->rows + 1, sizeof *a->row_ptr),
+      bench_equations_array(context, cuda, a->col_ind, a->nnz, sizeof *a->col_ind),
+      bench_equations_array(context, cuda, a->values, a->nnz, sizeof *a->values));
+  e->view.memory = e->memory;
+  e->b = bench_equations_array(context, cuda, b, a->rows, sizeof *b);
+  e->x = (void *)bench_equations_array(context, cuda, x, a->rows, sizeof *x);
+  if (cuda) {
+    mbi_device_leave(context);
+  }
+}
+
+/* Copies the answer to the host's x. */
+static void bench_equations_answer(const bench_equations *e, merbit_context *context,
+                                   double *x) {
+  if (e->memory == MERBIT_MEMORY_DEVICE) {
+    bench_merbit_check(context, mbi_device_enter(context));
+    bench_merbit_check(context, mbi_device_download(context, x, mbi_device_address(e->x),
+                                                    (size_t)e->view.rows * sizeof *x));
+    mbi_device_leave(context);
+  }
+}
+
+static void bench_equations_destroy(bench_equations *e, merbit_context *context) {
+  if (e->memory == MERBIT_MEMORY_DEVICE && mbi_device_enter(context) == MERBIT_OK) {
+    mbi_device_release(context, mbi_device_address(e->view.row_ptr));
+    mbi_device_release(context, mbi_device_address(e->view.col_ind));
+    mbi_device_release(context, mbi_device_address(e->view.values));
+    mbi_device_release(context, mbi_device_address(e->b));
+    mbi_device_release(context, mbi_device_address(e->x));
+    mbi_device_leave(context);
+  }
+}
+
+typedef struct bench_precondition_seconds {
+  double setup, solve, update;
+  double processor; /* of all threads in set-up and solve, which other programs change less */
+} bench_precondition_seconds;
+
+/* Solves once, then gives the solver its values again. Returns 0 if one of them failed. */
 static int bench_precondition_run(merbit_context *context, const bench_options *o,
-                                  const bench_matrix *a, const double *near, int kind,
-                                  const double *b, double *x, double seconds[3],
+                                  const bench_equations *e, const double *near, int kind,
+                                  bench_precondition_seconds *seconds,
                                   merbit_solver_result *result, char *about, size_t size) {
-  const merbit_view view =
-      merbit_csr(a->rows, a->cols, a->nnz, a->row_ptr, a->col_ind, a->values);
   const int amg = kind >= MERBIT_PRECONDITIONER_AMG;
   merbit_preconditioner_desc options;
   merbit_solver_desc desc;
@@ -271,7 +331,6 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
   memset(&options, 0, sizeof options);
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_SOLVER_CG;
-  desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.tolerance = o->tolerance > 0 ? o->tolerance : 1e-8;
   desc.max_iterations = o->max_iterations > 0 ? o->max_iterations : 20000;
   desc.preconditioner =
@@ -283,14 +342,19 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
     options.near_nullspace = near;
     options.near_nullspace_count = 6;
   }
-  status = merbit_solver_create(context, &view, &desc, &solver);
-  seconds[0] = mbi_seconds() - start;
+  status = merbit_solver_create(context, &e->view, &desc, &solver);
+  seconds->setup = mbi_seconds() - start;
   start = mbi_seconds();
   if (status == MERBIT_OK) {
-    status = merbit_solver_solve(solver, b, x, 0, NULL, 0, result);
+    status = merbit_solver_solve(solver, e->b, e->x, 0, NULL, 0, result);
   }
-  seconds[1] = mbi_seconds() - start;
-  seconds[2] = (double)(clock() - processor) / (double)CLOCKS_PER_SEC;
+  seconds->solve = mbi_seconds() - start;
+  seconds->processor = (double)(clock() - processor) / (double)CLOCKS_PER_SEC;
+  start = mbi_seconds();
+  if (status == MERBIT_OK) {
+    status = merbit_solver_update_values(solver, e->view.values, e->memory);
+  }
+  seconds->update = mbi_seconds() - start;
   if (status != MERBIT_OK) {
     (void)merbit_last_error(context, about, size);
   } else {
@@ -301,26 +365,31 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
 }
 
 static int bench_precondition_by_seconds(const void *a, const void *b) {
-  const double *left = (const double *)a, *right = (const double *)b;
-  return (left[0] + left[1] > right[0] + right[1]) - (left[0] + left[1] < right[0] + right[1]);
+  const bench_precondition_seconds *l = (const bench_precondition_seconds *)a;
+  const bench_precondition_seconds *r = (const bench_precondition_seconds *)b;
+  const double left = l->setup + l->solve, right = r->setup + r->solve;
+  return (left > right) - (left < right);
 }
 
 /* Prints and writes a line for each kind on one system. Returns how many answers were wrong. */
-static int bench_precondition_system(merbit_context *context, const bench_options *o,
+static int bench_precondition_system(merbit_context *context, int cuda, const bench_options *o,
                                      const bench_matrix *a, const double *near,
                                      bench_json *json) {
   double *answer = (double *)bench_random_vector(a->rows, 0, bench_key(1, 20));
   double *b = (double *)bench_allocate(a->rows, sizeof *b);
   double *x = (double *)bench_allocate(a->rows, sizeof *x);
+  bench_equations e;
   int kind, i, wrong = 0;
   bench_host_product(a, answer, b);
+  bench_equations_create(&e, context, cuda, a, b, x);
   (void)printf("\n%s: %lld unknowns, %lld nonzeros\n", a->name, (long long)a->rows,
                (long long)a->nnz);
-  (void)printf("%-14s %10s %10s %10s %10s %11s  %s\n", "", "iterations", "set-up s", "solve s",
-               "total s", "processor s", "||b - A x|| / ||b||");
+  (void)printf("%-14s %10s %10s %10s %10s %10s %11s  %s\n", "", "iterations", "set-up s",
+               "solve s", "total s", "update s", "processor s", "||b - A x|| / ||b||");
   for (kind = 0; kind < (int)(sizeof bench_preconditioner_names / sizeof(char *)); kind++) {
     const char *name = bench_preconditioner_names[kind];
-    double seconds[BENCH_MOST_ROUNDS][3], residual;
+    bench_precondition_seconds seconds[BENCH_MOST_ROUNDS], *median = &seconds[o->rounds / 2];
+    double residual;
     merbit_solver_result result;
     char about[MERBIT_MESSAGE_SIZE] = "";
     int good = 1;
@@ -328,8 +397,7 @@ static int bench_precondition_system(merbit_context *context, const bench_option
       continue;
     }
     for (i = 0; i < o->rounds && good; i++) {
-      memset(x, 0, (size_t)a->rows * sizeof *x);
-      good = bench_precondition_run(context, o, a, near, kind, b, x, seconds[i], &result, about,
+      good = bench_precondition_run(context, o, &e, near, kind, &seconds[i], &result, about,
                                     sizeof about);
     }
     if (!good) {
@@ -337,12 +405,13 @@ static int bench_precondition_system(merbit_context *context, const bench_option
       continue;
     }
     qsort(seconds, (size_t)o->rounds, sizeof seconds[0], bench_precondition_by_seconds);
+    bench_equations_answer(&e, context, x);
     residual = bench_true_residual(a, b, x);
-    i = o->rounds / 2;
     wrong += result.stop == MERBIT_STOP_CONVERGED && !(residual < 1e-6);
-    (void)printf("%-14s %10d %10.3f %10.3f %10.3f %11.3f  %.1e%s\n", name, result.iterations,
-                 seconds[i][0], seconds[i][1], seconds[i][0] + seconds[i][1], seconds[i][2],
-                 residual, result.stop == MERBIT_STOP_CONVERGED ? "" : ", not converged");
+    (void)printf("%-14s %10d %10.4f %10.4f %10.4f %10.4f %11.3f  %.1e%s\n", name,
+                 result.iterations, median->setup, median->solve, median->setup + median->solve,
+                 median->update, median->processor, residual,
+                 result.stop == MERBIT_STOP_CONVERGED ? "" : ", not converged");
     (void)fflush(stdout);
     bench_json_open(json, NULL, '{');
     bench_json_text(json, "task", "preconditioners");
@@ -353,13 +422,16 @@ static int bench_precondition_system(merbit_context *context, const bench_option
     bench_json_text(json, "preconditioner", name);
     bench_json_integer(json, "iterations", result.iterations);
     bench_json_integer(json, "stop", (int)result.stop);
-    bench_json_number(json, "setup_seconds", seconds[i][0]);
-    bench_json_number(json, "solve_seconds", seconds[i][1]);
-    bench_json_number(json, "processor_seconds", seconds[i][2]);
+    bench_json_text(json, "memory", cuda ? "device" : "host");
+    bench_json_number(json, "setup_seconds", median->setup);
+    bench_json_number(json, "solve_seconds", median->solve);
+    bench_json_number(json, "update_seconds", median->update);
+    bench_json_number(json, "processor_seconds", median->processor);
     bench_json_number(json, "residual", residual);
     bench_json_text(json, "about", about);
     bench_json_close(json, '}');
   }
+  bench_equations_destroy(&e, context);
   free(answer);
   free(b);
   free(x);
@@ -393,7 +465,7 @@ static int bench_pde_find(const char *spec, bench_matrix *m, double **near) {
 }
 
 /* Runs all kinds on all systems. Returns how many answers were wrong. */
-static int bench_precondition_inputs(merbit_context *context, const bench_options *o,
+static int bench_precondition_inputs(merbit_context *context, int cuda, const bench_options *o,
                                      bench_json *json) {
   int i, wrong = 0;
   bench_json_open(json, "results", '[');
@@ -409,7 +481,7 @@ static int bench_precondition_inputs(merbit_context *context, const bench_option
                         o->values == BENCH_VALUES_EQUAL, &m);
       bench_matrix_free(&a);
     }
-    wrong += bench_precondition_system(context, o, &m, near, json);
+    wrong += bench_precondition_system(context, cuda, o, &m, near, json);
     bench_check_names("--preconditioner", o->preconditioner);
     bench_matrix_free(&m);
     free(near);

@@ -5,8 +5,8 @@
 
 A mark is <!-- table NAME.json -->, <!-- table NAME.json VIEW --> with a view of docs/paper_tables.py, or
 <!-- summary --> for a line on each file; <!-- end --> closes it. A file
-is what `bench --json` or the --json of compare.py, pagerank.py or solvers.py (in examples/compare/) wrote, with
-"commit" added.
+is what `bench --json` or the --json of compare.py, pagerank.py, solvers.py (in examples/compare/) or products.py (in
+python/tests/) wrote, with "commit" added.
 """
 
 import json
@@ -28,11 +28,12 @@ METHODS = {"cg": "CG", "bicgstab": "BiCGSTAB", "gmres": "GMRES(30)"}
 PRODUCTS = {"transpose": "transposed", "c64-auto": "complex (C64)", "c128-auto": "complex (C128)",
             "f16-auto": "f16 values, f32 vectors", "bf16-auto": "bf16 values, f32 vectors",
             "f32f64-auto": "f32 values, f64 vectors", "minplus-auto": "min-plus"}
+LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch", "numpy": "NumPy"}
 TASKS = {"cg": "CG", "bicgstab": "BiCGSTAB", "pagerank": "PageRank"}
 # A row of the summary: what was computed, the rivals, the file and which of its cases.
 SUMMARY = (
-    ("y = A x, f32", "cuSPARSE's CSR, COO and SELL", "h200-products.json", "f32"),
-    ("y = A x, f64", "cuSPARSE's CSR, COO and SELL", "h200-products.json", "f64"),
+    ("y = A x, f32", "cuSPARSE 12.9's CSR, COO, SELL, SpMVOp", "h100-products.json", "f32"),
+    ("y = A x, f64", "the same", "h100-products.json", "f64"),
     ("CG, f64", "loops over cuSPARSE", "h200-cg.json", "merbit f64"),
     ("CG, f64, iterating in f32", "loops over cuSPARSE, f64", "h200-cg.json", "merbit-refine f64"),
     ("BiCGSTAB, f64", "loops over cuSPARSE", "h200-bicgstab.json", "merbit f64"),
@@ -58,7 +59,7 @@ def short(name):
     """gen:road:57.5M seed 1 -> road:57.5M; paths lose folders, endings and what bench says of their values."""
     name = name.removesuffix(" (random values)")
     if name.startswith("gen:"):
-        return name[4:].replace(" seed 1", "")
+        return re.sub(r" seed 1\b", "", name[4:])
     return re.sub(r"\.(mtx|csr)(\.xz)?$", "", name.split("/")[-1])
 
 
@@ -202,17 +203,23 @@ def iterations(run):
 
 
 def preconditioners(run):
-    """Iterations and seconds of CG with each kind of preconditioner, a row a system."""
+    """Iterations and times of CG with each kind of preconditioner, a row a system: seconds on the CPU; on a GPU
+    milliseconds, and what AMG's set-up and an update of its values take."""
     names = {"jacobi": "Jacobi", "chebyshev": "Chebyshev", "fsai": "FSAI", "amg": "AMG", "amg-single": "AMG in f32"}
     rows, kinds = {}, list(dict.fromkeys(result["preconditioner"] for result in run["results"]))
+    device = run["results"][0].get("memory") == "device"
+    scale = 1e3 if device else 1
     for result in run["results"]:
         row = rows.setdefault(result["input"], [re.sub(r" seed 1, spd$", "", result["input"]), grouped(result["rows"])]
-                              + ["-"] * len(kinds))
-        seconds = result["setup_seconds"] + result["solve_seconds"]
+                              + ["-"] * (len(kinds) + 2 * device))
+        seconds = scale * (result["setup_seconds"] + result["solve_seconds"])
         row[2 + kinds.index(result["preconditioner"])] = (
             f"{result['iterations']}: {three_digits(seconds)}" if result["stop"] == 0
             else f"not within {grouped(result['iterations'])}")
-    return markdown(["system", "unknowns", *(names.get(kind, kind) for kind in kinds)], list(rows.values()))
+        if device and result["preconditioner"] == "amg":
+            row[-2:] = [three_digits(scale * result[name]) for name in ("setup_seconds", "update_seconds")]
+    return markdown(["system", "unknowns", *(names.get(kind, kind) for kind in kinds)]
+                    + ["AMG: set-up", "update"] * device, list(rows.values()))
 
 
 def petsc_products(run):
@@ -243,12 +250,34 @@ def ranks(run):
                      "set-up, products"], rows, 1)
 
 
+def pairs(record):
+    """(merbit on a library, what the library has itself), as products.py measured them one after the other."""
+    names = list(record["medians"])
+    return list(zip(names[::2], names[1::2]))
+
+
+def python_products(run):
+    rows = []
+    for record in run["results"]:
+        row = [record["matrix"], scaled(1e-6 * record["nnz"]), record["dtype"].replace("float", "f")]
+        for ours, theirs in pairs(record):
+            seconds, rival = record["medians"][ours], record["medians"][theirs]
+            method = record["methods"][ours.removeprefix("merbit on ")].upper()
+            row += [f"{scaled(1e6 * seconds)} {method}", scaled(1e6 * rival), f"{rival / seconds:.2f}"]
+        rows.append(row)
+    heads = [head for ours, theirs in pairs(run["results"][0])
+             for head in (f"merbit on {LIBRARIES[ours.removeprefix('merbit on ')]}", theirs, "ratio")]
+    versions = [f"{LIBRARIES.get(name, name)} {run['versions'][name]}" for name in run["results"][0]["methods"]]
+    return markdown(["matrix", "million nonzeros", "type", *heads], rows) + [
+        "", f"{', '.join(versions)}, Python {run['python']}."]
+
+
 def kind_of(run):
     if run["results"] and run["results"][0].get("task") == "preconditioners":
         return preconditioners
     if run["program"] != "bench":
         return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations,
-                "bench.sh": petsc_products, "dist_bench": ranks}[run["program"]]
+                "bench.sh": petsc_products, "dist_bench": ranks, "products.py": python_products}[run["program"]]
     names = {m["name"] for result in run["results"] for m in result["methods"]}
     return (solves if "task" in run["results"][0] else products if "auto" in names else kinds)
 
@@ -266,6 +295,11 @@ def ratios(run):
         elif "ratio" in result:
             key = result.get("values", "f64")
             found.setdefault(key, {})[short(result["file"])] = result.get("least_ratio", result.get("ratio"))
+        if "dtype" in result:
+            for ours, theirs in pairs(result):
+                cases = found.setdefault(f"{result['dtype'].replace('float', 'f')} over {theirs}:", {})
+                cases[result["matrix"]] = result["medians"][theirs] / result["medians"][ours]
+            continue
         for method in result.get("methods", ()):
             key = result["precision"] if "task" not in result else f"{method['name']} {result['precision']}"
             if not method["rival"] and (method["name"] == "auto" and method["kind"] == "A x" or "task" in result):
@@ -304,7 +338,8 @@ def summary():
     for task, rivals, name, key in SUMMARY:
         run = load(name)
         cases = ratios(run)[key]
-        rows.append([task, f"{run['device']}, {run['date'][:10]}", rivals, str(len(cases)), *aggregate(cases)])
+        rows.append([task, f"{run['device']}, {run['date'][:10]}", rivals, str(len(cases)),
+                     *(re.sub(r" seed \d+", "", text) for text in aggregate(cases))])
     return markdown(["task", "device, date", "ratio to the best of", "cases", "mean", "worst", "best"], rows, 3)
 
 

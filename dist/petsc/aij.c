@@ -72,14 +72,30 @@ static PetscErrorCode target(Mat A, MatReuse reuse, Mat *M, PetscBool *done) {
 
 /* ---- seqaijmerbit ------------------------------------------------------------------------ */
 
+/* Makes A, a seqaij, ours. Its vectors keep their type. */
+static PetscErrorCode take_block(Mat A) {
+  PetscFunctionBegin;
+  PetscCall(merbit_petsc_take_products(A));
+  PetscCall(take_name(A, &sequential));
+  PetscFunctionReturn(0);
+}
+
+/* Makes A a seqaij again. */
+static PetscErrorCode return_block(Mat A) {
+  PetscFunctionBegin;
+  PetscCall(merbit_petsc_return_products(A));
+  PetscCall(PetscObjectChangeTypeName((PetscObject)A, MATSEQAIJ));
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode from_seqaij(Mat A, MatType type, MatReuse reuse, Mat *M) {
   PetscBool done;
   PetscFunctionBegin;
   (void)type;
   PetscCall(target(A, reuse, M, &done));
   if (!done) {
-    PetscCall(merbit_petsc_take_products(*M));
-    PetscCall(take_name(*M, &sequential));
+    PetscCall(take_block(*M));
+    PetscCall(merbit_petsc_take_vectors(*M));
   }
   PetscFunctionReturn(0);
 }
@@ -90,8 +106,8 @@ static PetscErrorCode to_seqaij(Mat A, MatType type, MatReuse reuse, Mat *M) {
   (void)type;
   PetscCall(target(A, reuse, M, &done));
   if (!done) {
-    PetscCall(merbit_petsc_return_products(*M));
-    PetscCall(PetscObjectChangeTypeName((PetscObject)*M, MATSEQAIJ));
+    PetscCall(return_block(*M));
+    PetscCall(merbit_petsc_return_vectors(*M));
   }
   PetscFunctionReturn(0);
 }
@@ -105,16 +121,15 @@ static PetscErrorCode create_sequential(Mat A) {
 
 /* ---- mpiaijmerbit ------------------------------------------------------------------------ */
 
-/* Gives the local blocks of A the sequential type, PETSc's or ours. */
-static PetscErrorCode convert_blocks(Mat A,
-                                     PetscErrorCode (*convert)(Mat, MatType, MatReuse, Mat *)) {
-  Mat blocks[2] = {NULL, NULL}; /* the columns of this process, those of others */
+/* Changes the local blocks of A: those of the columns of this process and of others. */
+static PetscErrorCode change_blocks(Mat A, PetscErrorCode (*change)(Mat)) {
+  Mat blocks[2] = {NULL, NULL};
   int k;
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], NULL));
   for (k = 0; k < 2; k++) {
     if (blocks[k]) {
-      PetscCall(convert(blocks[k], NULL, MAT_INPLACE_MATRIX, &blocks[k]));
+      PetscCall(change(blocks[k]));
     }
   }
   PetscFunctionReturn(0);
@@ -144,7 +159,7 @@ static PetscErrorCode assembly_end(Mat A, MatAssemblyType mode) {
   PetscFunctionBegin;
   PetscCall(pass_vector_type(A));
   PetscCall(assembly_end_of_mpiaij(A, mode));
-  PetscCall(convert_blocks(A, from_seqaij));
+  PetscCall(change_blocks(A, take_block));
   PetscFunctionReturn(0);
 }
 
@@ -164,8 +179,10 @@ static PetscErrorCode from_mpiaij(Mat A, MatType type, MatReuse reuse, Mat *M) {
   }
   PetscCall(take_name(*M, &parallel));
   PetscCall(MatAssembled(*M, &assembled));
-  if (assembled) {
-    PetscCall(convert_blocks(*M, from_seqaij));
+  if (assembled) { /* and has made its vector of the elements that other processes send */
+    PetscCall(change_blocks(*M, take_block));
+  } else {
+    PetscCall(merbit_petsc_take_vectors(*M));
   }
   PetscFunctionReturn(0);
 }
@@ -178,7 +195,9 @@ static PetscErrorCode to_mpiaij(Mat A, MatType type, MatReuse reuse, Mat *M) {
   if (!done) {
     PetscCall(MatSetOperation(*M, MATOP_ASSEMBLY_END, (void (*)(void))assembly_end_of_mpiaij));
     PetscCall(PetscObjectChangeTypeName((PetscObject)*M, MATMPIAIJ));
-    PetscCall(convert_blocks(*M, to_seqaij));
+    PetscCall(merbit_petsc_return_vectors(*M));
+    PetscCall(pass_vector_type(*M));
+    PetscCall(change_blocks(*M, return_block));
   }
   PetscFunctionReturn(0);
 }

@@ -73,13 +73,22 @@ PetscErrorCode merbit_petsc_open_products(void) {
   PetscFunctionReturn(0);
 }
 
+/* Sets *side to what -merbit_side says. */
+PetscErrorCode merbit_petsc_side(merbit_side *side) {
+  static const char *const sides[] = {"auto", "cpu", "cuda"}; /* merbit_side in its order */
+  PetscInt number = MERBIT_SIDE_AUTO;
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetEList(NULL, NULL, "-merbit_side", sides, 3, &number, NULL));
+  *side = (merbit_side)number;
+  PetscFunctionReturn(0);
+}
+
 /* Opens the context of solvers: the GPU if there is one, or what -merbit_side says. */
 PetscErrorCode merbit_petsc_open_solvers(void) {
-  static const char *const sides[] = {"auto", "cpu", "cuda"}; /* merbit_side in its order */
-  PetscInt side = MERBIT_SIDE_AUTO;
+  merbit_side side;
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetEList(NULL, NULL, "-merbit_side", sides, 3, &side, NULL));
-  PetscCall(open_context((merbit_side)side, &merbit_petsc.solvers));
+  PetscCall(merbit_petsc_side(&side));
+  PetscCall(open_context(side, &merbit_petsc.solvers));
   PetscFunctionReturn(0);
 }
 
@@ -164,6 +173,7 @@ static PetscErrorCode finalize(void) {
   merbit_context_destroy(merbit_petsc.products);
   merbit_context_destroy(merbit_petsc.solvers);
   merbit_petsc.products = merbit_petsc.solvers = NULL;
+  merbit_petsc.no_gpu = PETSC_FALSE;
   PetscFunctionReturn(0);
 }
 

@@ -38,6 +38,7 @@ typedef struct {
   merbit_context *products; /* the CPU, for products of host vectors; NULL before the first */
   merbit_context *solvers; /* the GPU if there is one, for solvers, preconditioners and products
                             * of CUDA vectors; NULL before the first */
+  PetscBool no_gpu;        /* PETSc could not start its GPU */
   PetscBool view;          /* -merbit_view */
   PetscBool deterministic; /* -merbit_deterministic */
   PetscLogEvent plan, update, multiply, solve; /* in -log_view */
@@ -59,6 +60,7 @@ typedef struct {
 PETSC_INTERN PetscErrorCode merbit_petsc_error(int line, const char *function, const char *file,
                                                merbit_context *context, merbit_status status);
 PETSC_INTERN PetscErrorCode merbit_petsc_open_products(void);
+PETSC_INTERN PetscErrorCode merbit_petsc_side(merbit_side *side);
 PETSC_INTERN PetscErrorCode merbit_petsc_open_solvers(void);
 PETSC_INTERN PetscErrorCode merbit_petsc_open_csr(Mat A, merbit_petsc_stamp *stamp,
                                                   merbit_view *view,
@@ -79,6 +81,8 @@ typedef struct {
 /* vectors.c */
 PETSC_INTERN PetscErrorCode merbit_petsc_stream(void **stream);
 PETSC_INTERN PetscErrorCode merbit_petsc_wait(void);
+PETSC_INTERN PetscErrorCode merbit_petsc_take_vectors(Mat A);
+PETSC_INTERN PetscErrorCode merbit_petsc_return_vectors(Mat A);
 PETSC_INTERN PetscErrorCode merbit_petsc_vectors_on_gpu(Vec in, Vec out, PetscBool *on_gpu);
 PETSC_INTERN PetscErrorCode merbit_petsc_vectors_open(merbit_petsc_vectors *vectors);
 PETSC_INTERN PetscErrorCode merbit_petsc_vectors_close(merbit_petsc_vectors *vectors);

@@ -34,6 +34,67 @@ PetscErrorCode merbit_petsc_wait(void) {
   PetscFunctionReturn(0);
 }
 
+/* Starts PETSc's GPU, as matrices of type aijcusparse do. Sets *started to whether that worked
+ * and merbit computes on it as well; a PETSc without CUDA starts none. */
+static PetscErrorCode start_gpu(PetscBool *started) {
+  merbit_context_info info;
+  merbit_side side;
+  PetscFunctionBegin;
+  *started = PETSC_FALSE;
+  PetscCall(merbit_petsc_side(&side));
+#if defined(PETSC_HAVE_CUDA)
+  if (side != MERBIT_SIDE_CPU && !merbit_petsc.no_gpu) {
+    *started = PETSC_TRUE;
+    if (!PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
+      PetscErrorCode code;
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      code = PetscDeviceInitialize(PETSC_DEVICE_CUDA);
+      PetscCall(PetscPopErrorHandler());
+      if (code) { /* there is no GPU, or -device_enable none */
+        merbit_petsc.no_gpu = PETSC_TRUE;
+        *started = PETSC_FALSE;
+      }
+    }
+  }
+#endif
+  if (*started) {
+    PetscCall(merbit_petsc_open_solvers());
+    (void)merbit_context_get_info(merbit_petsc.solvers, &info);
+    *started = info.side == MERBIT_SIDE_CUDA ? PETSC_TRUE : PETSC_FALSE;
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Makes PETSc create CUDA vectors for A (MatCreateVecs) where products of these are computed on
+ * a GPU, unless A has another type of vectors than PETSc's default. */
+PetscErrorCode merbit_petsc_take_vectors(Mat A) {
+  PetscBool standard, started;
+  VecType type;
+  PetscFunctionBegin;
+  PetscCall(MatGetVecType(A, &type));
+  PetscCall(PetscStrcmp(type, VECSTANDARD, &standard));
+  if (standard) {
+    PetscCall(start_gpu(&started));
+    if (started) {
+      PetscCall(MatSetVecType(A, VECCUDA));
+    }
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Makes PETSc create its default vectors for A instead of CUDA vectors. */
+PetscErrorCode merbit_petsc_return_vectors(Mat A) {
+  PetscBool cuda;
+  VecType type;
+  PetscFunctionBegin;
+  PetscCall(MatGetVecType(A, &type));
+  PetscCall(PetscStrcmp(type, VECCUDA, &cuda));
+  if (cuda) {
+    PetscCall(MatSetVecType(A, VECSTANDARD));
+  }
+  PetscFunctionReturn(0);
+}
+
 /* Sets *on_gpu to whether PETSc keeps the vector in CUDA memory. */
 static PetscErrorCode is_on_gpu(Vec vector, PetscBool *on_gpu) {
   const PetscScalar *array;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import operator
 import sys
 from typing import Any, Callable, ContextManager, Optional
 
@@ -24,6 +25,8 @@ class Library:
     """NumPy. The others replace what differs."""
 
     name = "NumPy"
+    address: Optional[Callable[[Any], int]] = None  # returns the address of an array, more quickly than lending it
+    facts: Optional[Callable[[Any], Any]] = None  # returns all else that a product must know of a vector
 
     def array_type(self) -> type:
         return numpy.ndarray
@@ -96,10 +99,12 @@ class _Stream:
 
 class CuPy(Library):
     name = "CuPy"
+    address = operator.attrgetter("data.ptr")
+    facts = operator.attrgetter("dtype", "shape", "strides", "data.device_id")
 
     def __init__(self) -> None:
         self.cupy: Any = sys.modules["cupy"]
-        _core.register_exporter(self.cupy.ndarray, lambda array: array.__dlpack__(stream=-1))
+        _core.register_exporter(self.cupy.ndarray, lambda array: array.__dlpack__(stream=-1), None)
 
     def array_type(self) -> type:
         return self.cupy.ndarray
@@ -109,7 +114,7 @@ class CuPy(Library):
             return self.cupy.empty(shape, NAMES[kind], order="F" if column_major else "C")
 
     def maker(self, length: int, kind: int, device: int) -> Callable[[], Any]:
-        empty, dtype, current = self.cupy.empty, numpy.dtype(NAMES[kind]), self.cupy.cuda.runtime.getDevice
+        empty, dtype, current = self.cupy.ndarray, numpy.dtype(NAMES[kind]), self.cupy.cuda.runtime.getDevice
 
         def make() -> Any:
             return empty(length, dtype) if current() == device else self.empty((length,), kind, device)
@@ -125,7 +130,7 @@ class CuPy(Library):
 
     def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
         current = self.cupy.cuda.get_current_stream
-        return lambda: current().ptr
+        return lambda: current(device).ptr
 
     def synchronize(self, device: int) -> None:
         self.cupy.cuda.Device(device).synchronize()
@@ -147,14 +152,13 @@ class Torch(Library):
 
     def __init__(self) -> None:
         self.torch: Any = sys.modules["torch"]
-        to_dlpack = self.torch.utils.dlpack.to_dlpack
+        self.address = self.torch.Tensor.data_ptr
 
-        def export(tensor: Any) -> Any:
-            if tensor.requires_grad or tensor.is_conj() or tensor.is_neg():
+        def check(tensor: Any) -> None:
+            if tensor.requires_grad or tensor.is_neg() or (tensor.dtype.is_complex and tensor.is_conj()):
                 raise BufferError("it requires a gradient, or its conjugate is pending: pass x.detach().resolve_conj()")
-            return to_dlpack(tensor)
 
-        _core.register_exporter(self.torch.Tensor, export)
+        _core.register_exporter(self.torch.Tensor, self.torch.utils.dlpack.to_dlpack, check)
 
     def array_type(self) -> type:
         return self.torch.Tensor
@@ -168,8 +172,8 @@ class Torch(Library):
         return array.T if column_major else array
 
     def maker(self, length: int, kind: int, device: int) -> Callable[[], Any]:
-        dtype = getattr(self.torch, NAMES[kind])
-        return functools.partial(self.torch.empty, length, dtype=dtype, device=self.place(device))
+        # Type and device come from a tensor without elements: PyTorch reads keywords slowly.
+        return functools.partial(self.empty((0,), kind, device).new_empty, length)
 
     def doubles(self, numbers: Any, device: int) -> Any:
         return self.torch.tensor(numbers, dtype=self.torch.float64, device=self.place(device))

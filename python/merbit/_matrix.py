@@ -339,9 +339,12 @@ class Matrix:
             order = ROW_MAJOR if count > 1 and not column_major else COLUMN_MAJOR
             plan = self._source.plan(self._operation, vector_type, operand.device == HOST, count, order)
             plan.multiply(xs, ys, self._scalar(alpha), self._scalar(beta), stream)
-        if len(operand.shape) == 1 and operand.library is not None and type(x) is operand.library.array_type():
-            make = operand.library.maker(self.shape[0], vector_type, place)
-            self._products[type(x)] = _core.Product(plan, make, getter)
+        library = operand.library
+        if len(operand.shape) == 1 and library is not None and type(x) is library.array_type():
+            make = library.maker(self.shape[0], vector_type, place)
+            expected = library.facts(x) if library.facts is not None else None
+            product = _core.Product(plan, make, getter, library.address, library.facts, expected)
+            self._products[type(x)] = product.multiply
         return y if out is None else out
 
     def _check(self, x: Operand) -> int:

@@ -123,34 +123,33 @@ class Preconditioner:
         return f"<merbit.Preconditioner: {self.describe()}>"
 
     def apply(self, r: Any, out: Any = None, *, stream: Optional[int] = None) -> Any:
-        """Computes z = M^-1 r into `out` if it is given, else into a new array of r's library; r is one vector, where M
-        computes. On a GPU the work is enqueued in `stream`, the address of a CUDA stream; None: the current one of r's
-        library."""
+        """Computes z = M^-1 r into `out` if it is given, else into a new array of r's library and place; r is one vector.
+        On a GPU the work is enqueued in `stream`, the address of a CUDA stream; None: the current one of r's library. If M
+        computes there and r is in host memory, r is copied there and z back, in the default stream, which takes time."""
         library = library_of(r)
         if library is None:
             raise bad_type(f"r is of type {type(r).__name__}; merbit takes arrays of NumPy, CuPy and PyTorch")
-        device = self.context.device
-        place = HOST if device is None else device
         r = library.plain(r)
-        kind, found, _, _ = _core.inspect(r, "r")
-        if (found == HOST) != (place == HOST):
-            raise bad_argument(
-                "r is in host memory, but M computes on the GPU: pass an array of CuPy or PyTorch there, or make the matrix "
-                'with context=merbit.Context("cpu")'
-                if found == HOST
-                else "r is in GPU memory, but M computes on the CPU"
-            )
+        place = self._place(r)
         if out is None:
             out = library.empty((self.shape[0],), self._source.value_type, place)
         z = library.plain(out) if library_of(out) is library else out
         getter = library.stream_getter(place)
         if stream is None and getter is not None:
             stream = getter()
-        if found != HOST:
+        if place != HOST:
             self._source.libraries.add(library)
         with self._lock:
-            self._core.apply(library.adjacent(r), z, stream)
+            self._core.apply(library.adjacent(r), z, place == HOST, stream)
         return out
+
+    def _place(self, r: Any) -> int:
+        """Where r and z are: in host memory, or on the GPU, where M computes too."""
+        if _core.inspect(r, "r")[1] == HOST:
+            return HOST
+        if self.context.device is None:
+            raise bad_argument("r is in GPU memory, but M computes on the CPU")
+        return self.context.device
 
     def __matmul__(self, r: Any) -> Any:
         """M^-1 r, for one vector or for each column of r."""
@@ -160,7 +159,7 @@ class Preconditioner:
             return self.apply(r)
         if len(shape) != 2:
             raise bad_argument(f"r has shape {shape}; it must have one dimension or two")
-        place = HOST if self.context.device is None else self.context.device
+        place = self._place(library.plain(r))
         z = library.empty((self.shape[0], shape[1]), self._source.value_type, place, column_major=True)
         for column in range(shape[1]):
             self.apply(r[:, column], z[:, column])

@@ -24,25 +24,67 @@ typedef struct dl_tensor {
   uint64_t byte_offset;
 } dl_tensor;
 
+/* The head of DLPack's DLPackExchangeAPI (version 1.3), which a capsule in the attribute
+ * __dlpack_c_exchange_api__ of a type holds. */
+typedef struct dl_exchange {
+  uint32_t major, minor;
+  void *previous;
+  void *other_functions[3];
+  int (*view)(PyObject *object, dl_tensor *tensor); /* or NULL; -1 with an exception */
+} dl_exchange;
+
 enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
 
-static PyObject *exporters; /* type of an object: callable that makes its capsule */
+/* Type of an object: (callable that makes its capsule, callable that raises if it may not be
+ * exported or None, capsule of a dl_exchange or None). */
+static PyObject *exporters;
 /* Interned names. */
-static PyObject *name_dlpack, *name_dlpack_device, *name_cuda_interface;
+static PyObject *name_dlpack, *name_dlpack_device, *name_cuda_interface, *name_exchange;
 
 int mpy_arrays_init(void) {
   exporters = PyDict_New();
   name_dlpack = PyUnicode_InternFromString("__dlpack__");
   name_dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
   name_cuda_interface = PyUnicode_InternFromString("__cuda_array_interface__");
-  return exporters && name_dlpack && name_dlpack_device && name_cuda_interface ? 0 : -1;
+  name_exchange = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
+  return exporters && name_dlpack && name_dlpack_device && name_cuda_interface && name_exchange
+             ? 0
+             : -1;
+}
+
+/* Returns an attribute, or NULL; without an exception if the object has none of that name. */
+static PyObject *attribute_or_null(PyObject *object, PyObject *name) {
+  PyObject *found = PyObject_GetAttr(object, name);
+  if (found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    PyErr_Clear();
+  }
+  return found;
+}
+
+/* Returns the functions that a capsule holds, or NULL if it is None or of another version. */
+static const dl_exchange *exchange_of(PyObject *capsule) {
+  const dl_exchange *exchange = NULL;
+  if (PyCapsule_IsValid(capsule, "dlpack_exchange_api")) {
+    exchange = (const dl_exchange *)PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+  }
+  return exchange != NULL && exchange->major == 1 && exchange->view != NULL ? exchange : NULL;
 }
 
 PyObject *mpy_register_exporter(PyObject *module, PyObject *arguments) {
-  PyObject *type, *exporter;
+  PyObject *type, *exporter, *check, *capsule, *entry;
+  int failed;
   (void)module;
-  if (!PyArg_ParseTuple(arguments, "OO:register_exporter", &type, &exporter) ||
-      PyDict_SetItem(exporters, type, exporter) != 0) {
+  if (!PyArg_ParseTuple(arguments, "OOO:register_exporter", &type, &exporter, &check)) {
+    return NULL;
+  }
+  capsule = attribute_or_null(type, name_exchange);
+  entry = PyErr_Occurred()
+              ? NULL
+              : PyTuple_Pack(3, exporter, check, capsule != NULL ? capsule : Py_None);
+  failed = entry == NULL || PyDict_SetItem(exporters, type, entry) != 0;
+  Py_XDECREF(capsule);
+  Py_XDECREF(entry);
+  if (failed) {
     return NULL;
   }
   Py_RETURN_NONE;
@@ -181,19 +223,10 @@ static int lend_buffer(PyObject *object, const char *name, int writable, mpy_arr
   return 0;
 }
 
-/* Takes the array of a DLPack capsule, which stays with the array; steals the reference. */
-static int lend_capsule(PyObject *capsule, const char *name, mpy_array *array) {
+/* Takes the array of a DLPack tensor. */
+static int lend_tensor(const dl_tensor *tensor, const char *name, mpy_array *array) {
   static const char kinds[] = {'i', 'u', 'f', 0, 'b', 'c', '?'};
-  const dl_tensor *tensor;
   int i;
-  array->lender = capsule;
-  if (capsule == NULL || !PyCapsule_IsValid(capsule, "dltensor")) {
-    if (capsule != NULL) {
-      PyErr_SetString(PyExc_TypeError, "its __dlpack__ gave no capsule named dltensor");
-    }
-    return refuse(name);
-  }
-  tensor = (const dl_tensor *)PyCapsule_GetPointer(capsule, "dltensor");
   if (tensor->ndim > MPY_DIMENSIONS) {
     return refuse_dimensions(name, tensor->ndim);
   }
@@ -226,6 +259,44 @@ static int lend_capsule(PyObject *capsule, const char *name, mpy_array *array) {
     array->strides[i] = tensor->strides[i] * (tensor->type_bits / 8);
   }
   return 0;
+}
+
+/* Takes the array of a DLPack capsule, which stays with the array; steals the reference. */
+static int lend_capsule(PyObject *capsule, const char *name, mpy_array *array) {
+  array->lender = capsule;
+  if (capsule == NULL || !PyCapsule_IsValid(capsule, "dltensor")) {
+    if (capsule != NULL) {
+      PyErr_SetString(PyExc_TypeError, "its __dlpack__ gave no capsule named dltensor");
+    }
+    return refuse(name);
+  }
+  return lend_tensor((const dl_tensor *)PyCapsule_GetPointer(capsule, "dltensor"), name, array);
+}
+
+/* Takes the array of an object whose type is in `exporters`, with this entry. briefly: keeps
+ * the object alive, but not its memory if the object is given other memory. */
+static int lend_registered(PyObject *object, PyObject *entry, const char *name, int briefly,
+                           mpy_array *array) {
+  PyObject *check = PyTuple_GetItem(entry, 1);
+  const dl_exchange *exchange = briefly ? exchange_of(PyTuple_GetItem(entry, 2)) : NULL;
+  dl_tensor tensor;
+  if (check != Py_None) {
+    PyObject *answer = PyObject_CallFunctionObjArgs(check, object, NULL);
+    if (answer == NULL) {
+      return refuse(name);
+    }
+    Py_DECREF(answer);
+  }
+  if (exchange == NULL) {
+    return lend_capsule(PyObject_CallFunctionObjArgs(PyTuple_GetItem(entry, 0), object, NULL),
+                        name, array);
+  }
+  if (exchange->view(object, &tensor) != 0) {
+    return refuse(name);
+  }
+  array->lender = object;
+  Py_INCREF(object);
+  return lend_tensor(&tensor, name, array);
 }
 
 /* Calls __dlpack__. A GPU library is told that the array will be used in the default stream. */
@@ -336,20 +407,12 @@ static int lend_cuda(PyObject *object, PyObject *dict, const char *name, int wri
   return 0;
 }
 
-/* Returns an attribute, or NULL; without an exception if the object has none of that name. */
-static PyObject *attribute_or_null(PyObject *object, PyObject *name) {
-  PyObject *found = PyObject_GetAttr(object, name);
-  if (found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
-    PyErr_Clear();
-  }
-  return found;
-}
-
-static int lend(PyObject *object, const char *name, int writable, mpy_array *array) {
+static int lend(PyObject *object, const char *name, int writable, int briefly,
+                mpy_array *array) {
   PyObject *found = PyDict_GetItemWithError(exporters, (PyObject *)Py_TYPE(object));
   int result;
   if (found != NULL) {
-    return lend_capsule(PyObject_CallFunctionObjArgs(found, object, NULL), name, array);
+    return lend_registered(object, found, name, briefly, array);
   }
   if (PyErr_Occurred()) {
     return -1;
@@ -381,10 +444,12 @@ static int lend(PyObject *object, const char *name, int writable, mpy_array *arr
   return -1;
 }
 
-int mpy_lend(PyObject *object, const char *name, int writable, mpy_array *array) {
+/* Lends and checks the array. */
+static int lend_checked(PyObject *object, const char *name, int writable, int briefly,
+                        mpy_array *array) {
   int i;
   memset(array, 0, sizeof *array);
-  if (lend(object, name, writable, array) != 0) {
+  if (lend(object, name, writable, briefly, array) != 0) {
     mpy_return(array);
     return -1;
   }
@@ -403,6 +468,14 @@ int mpy_lend(PyObject *object, const char *name, int writable, mpy_array *array)
     return -1;
   }
   return 0;
+}
+
+int mpy_lend(PyObject *object, const char *name, int writable, mpy_array *array) {
+  return lend_checked(object, name, writable, 0, array);
+}
+
+int mpy_lend_briefly(PyObject *object, const char *name, mpy_array *array) {
+  return lend_checked(object, name, 0, 1, array);
 }
 
 void mpy_return(mpy_array *array) {

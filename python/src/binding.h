@@ -64,6 +64,8 @@ PyObject *mpy_raise_last(merbit_context *context, merbit_status status);
  * __cuda_array_interface__ or by __dlpack__. `name` is for errors. Returns 0, or -1 with an
  * exception. */
 int mpy_lend(PyObject *object, const char *name, int writable, mpy_array *array);
+/* The same to read for the time of one call, which is quicker with some types. */
+int mpy_lend_briefly(PyObject *object, const char *name, mpy_array *array);
 /* Gives the array back. Keeps an exception that is set. Does nothing if all bytes are zero. */
 void mpy_return(mpy_array *array);
 /* Visits what the array refers to, for the garbage collector. */
@@ -81,7 +83,8 @@ const char *mpy_type_name(mpy_type type);
 const char *mpy_merbit_type_name(merbit_type type);
 /* Writes "in host memory" or "on CUDA device 0" to `text` and returns it. */
 const char *mpy_place(int device, char text[32]);
-/* Registers a callable that makes a DLPack capsule of objects of exactly one type. */
+/* register_exporter(type, exporter, check): `exporter` makes a DLPack capsule of an object of
+ * exactly this type; `check`, or None, raises an exception if it must not be exported. */
 PyObject *mpy_register_exporter(PyObject *module, PyObject *arguments);
 int mpy_arrays_init(void);
 

@@ -59,7 +59,7 @@ static PyMethodDef functions[] = {
     {"inspect", inspect, METH_VARARGS,
      "inspect(array, name): its (type, device, shape, strides); errors call it `name`."},
     {"register_exporter", mpy_register_exporter, METH_VARARGS,
-     "register_exporter(type, callable): how to make DLPack capsules of objects of a type."},
+     "register_exporter(type, exporter, check): how to make DLPack capsules of a type."},
     {"pagerank", (PyCFunction)(void (*)(void))mpy_pagerank, METH_VARARGS | METH_KEYWORDS,
      "merbit_pagerank."},
     {"eigen", (PyCFunction)(void (*)(void))mpy_eigen, METH_VARARGS | METH_KEYWORDS,

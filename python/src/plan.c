@@ -602,15 +602,27 @@ static PyObject *plan_vector_type(PyObject *object, void *closure) {
 
 typedef struct mpy_product {
   PyObject_HEAD mpy_plan *plan;
-  PyObject *empty;  /* called without arguments: a new array for y */
-  PyObject *stream; /* called without arguments: the stream's address; NULL: none is needed */
+  PyObject *empty;    /* called without arguments: a new array for y */
+  PyObject *stream;   /* called without arguments: the stream's address; NULL: none is needed */
+  PyObject *address;  /* called with an array: its address; NULL: arrays are lent */
+  PyObject *facts;    /* called with x: what else the product needs to know; NULL: x is lent */
+  PyObject *expected; /* the facts of an x that fits */
 } mpy_product;
 
+static PyObject *new_reference_or_null(PyObject *object) {
+  if (object == Py_None) {
+    return NULL;
+  }
+  Py_INCREF(object);
+  return object;
+}
+
 static PyObject *product_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  PyObject *plan, *empty, *stream;
+  PyObject *plan, *empty, *stream, *address, *facts, *expected;
   mpy_product *self;
   (void)keywords;
-  if (!PyArg_ParseTuple(arguments, "O!OO:Product", plan_type, &plan, &empty, &stream)) {
+  if (!PyArg_ParseTuple(arguments, "O!OOOOO:Product", plan_type, &plan, &empty, &stream,
+                        &address, &facts, &expected)) {
     return NULL;
   }
   self = (mpy_product *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
@@ -619,10 +631,13 @@ static PyObject *product_new(PyTypeObject *type, PyObject *arguments, PyObject *
   }
   self->plan = (mpy_plan *)plan;
   self->empty = empty;
-  self->stream = stream == Py_None ? NULL : stream;
+  self->stream = new_reference_or_null(stream);
+  self->address = new_reference_or_null(address);
+  self->facts = new_reference_or_null(facts);
+  self->expected = expected;
   Py_INCREF(plan);
   Py_INCREF(empty);
-  Py_XINCREF(self->stream);
+  Py_INCREF(expected);
   return (PyObject *)self;
 }
 
@@ -632,6 +647,9 @@ static int product_traverse(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(self->plan);
   Py_VISIT(self->empty);
   Py_VISIT(self->stream);
+  Py_VISIT(self->address);
+  Py_VISIT(self->facts);
+  Py_VISIT(self->expected);
   return 0;
 }
 
@@ -641,46 +659,61 @@ static void product_dealloc(PyObject *object) {
   Py_XDECREF(self->plan);
   Py_XDECREF(self->empty);
   Py_XDECREF(self->stream);
+  Py_XDECREF(self->address);
+  Py_XDECREF(self->facts);
+  Py_XDECREF(self->expected);
   mpy_free(object);
 }
 
-/* Asks for the caller's stream. */
-static int current_stream(const mpy_product *self, mpy_operands *o) {
-  PyObject *stream;
-  if (self->stream == NULL) {
-    return 0;
-  }
-  stream = PyObject_CallFunctionObjArgs(self->stream, NULL);
-  if (stream != NULL) {
-    o->stream = PyLong_AsVoidPtr(stream);
-    Py_DECREF(stream);
+/* Stores the address that `callable` returns, called with `argument` or, if that is NULL,
+ * without one. Returns 0, or -1 with an exception. */
+static int ask_address(PyObject *callable, PyObject *argument, void **address) {
+  PyObject *number = PyObject_CallFunctionObjArgs(callable, argument, NULL);
+  if (number != NULL) {
+    *address = PyLong_AsVoidPtr(number);
+    Py_DECREF(number);
   }
   return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Borrows x. Returns 1 if it is what the plan multiplies, 0 if not, -1 with an exception. */
+static int borrow_x(const mpy_product *self, PyObject *x, mpy_array *array) {
+  PyObject *found;
+  int same;
+  if (self->facts == NULL) {
+    return mpy_lend_briefly(x, "x", array) != 0 ? -1 : fits(self->plan, array, self->plan->in);
+  }
+  found = PyObject_CallFunctionObjArgs(self->facts, x, NULL);
+  if (found == NULL) {
+    return -1;
+  }
+  same = PyObject_RichCompareBool(found, self->expected, Py_EQ);
+  Py_DECREF(found);
+  return same == 1 && ask_address(self->address, x, &array->data) != 0 ? -1 : same;
+}
+
+/* Borrows y, a new array that fits. Returns 0, or -1 with an exception. */
+static int borrow_y(const mpy_product *self, PyObject *y, mpy_array *array) {
+  return self->address == NULL ? mpy_lend(y, "y", 1, array)
+                               : ask_address(self->address, y, &array->data);
+}
+
 /* Returns y = A x in a new array, or None if x is not exactly what the plan multiplies: then
  * the caller finds out why. */
-static PyObject *product_call(PyObject *object, PyObject *arguments, PyObject *keywords) {
+static PyObject *product_multiply(PyObject *object, PyObject *x) {
   mpy_product *self = (mpy_product *)object;
-  mpy_plan *plan = self->plan;
-  PyObject *x, *y;
+  PyObject *y;
   mpy_operands o;
-  (void)keywords;
-  if (!PyArg_ParseTuple(arguments, "O:Product", &x)) {
-    return NULL;
-  }
   memset(&o, 0, sizeof o);
-  if (mpy_lend(x, "x", 0, &o.x) != 0) {
+  if (borrow_x(self, x, &o.x) != 1) {
     PyErr_Clear();
-    Py_RETURN_NONE;
-  }
-  if (!fits(plan, &o.x, plan->in)) {
     mpy_return(&o.x);
     Py_RETURN_NONE;
   }
   y = PyObject_CallFunctionObjArgs(self->empty, NULL);
-  if (y != NULL && (mpy_lend(y, "y", 1, &o.y) != 0 || current_stream(self, &o) != 0 ||
-                    run(plan, &o, NULL, NULL) != 0)) {
+  if (y != NULL && (borrow_y(self, y, &o.y) != 0 ||
+                    (self->stream != NULL && ask_address(self->stream, NULL, &o.stream) != 0) ||
+                    run(self->plan, &o, NULL, NULL) != 0)) {
     Py_DECREF(y);
     y = NULL;
   }
@@ -709,10 +742,13 @@ int mpy_plan_init(PyObject *module) {
                                      {0, NULL}};
   static PyType_Spec plan_spec = {"merbit._core.Plan", sizeof(mpy_plan), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, plan_slots};
+  static PyMethodDef product_methods[] = {
+      {"multiply", product_multiply, METH_O, "multiply(x): A x in a new array, or None"},
+      {NULL, NULL, 0, NULL}};
   static PyType_Slot product_slots[] = {{Py_tp_new, (void *)product_new},
                                         {Py_tp_dealloc, (void *)product_dealloc},
                                         {Py_tp_traverse, (void *)product_traverse},
-                                        {Py_tp_call, (void *)product_call},
+                                        {Py_tp_methods, product_methods},
                                         {0, NULL}};
   static PyType_Spec product_spec = {"merbit._core.Product", sizeof(mpy_product), 0,
                                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, product_slots};

@@ -136,6 +136,7 @@ typedef struct mpy_preconditioner {
   PyObject_HEAD merbit_preconditioner *preconditioner;
   mpy_context *context;
   mpy_view *view;
+  merbit_buffer *staged_r, *staged_z; /* on the GPU, for host vectors; NULL until they come */
 } mpy_preconditioner;
 
 static PyTypeObject *preconditioner_type;
@@ -202,20 +203,46 @@ static void preconditioner_dealloc(PyObject *object) {
   mpy_preconditioner *self = (mpy_preconditioner *)object;
   PyObject_GC_UnTrack(object);
   merbit_preconditioner_destroy(self->preconditioner);
+  merbit_buffer_destroy(self->staged_r);
+  merbit_buffer_destroy(self->staged_z);
   Py_XDECREF(self->context);
   Py_XDECREF(self->view);
   mpy_free(object);
 }
 
-/* apply(r, z, stream): z = M^-1 r. */
+/* Applies M, which computes on the GPU, to host vectors of `bytes` bytes: copies r there and z
+ * back, in the default stream. */
+static merbit_status apply_staged(mpy_preconditioner *self, const mpy_array *r, mpy_array *z,
+                                  size_t bytes) {
+  merbit_buffer **buffers[] = {&self->staged_r, &self->staged_z};
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
+    if (*buffers[i] == NULL) {
+      status = merbit_buffer_create(self->context->context, bytes, buffers[i]);
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = merbit_buffer_upload(self->staged_r, 0, r->data, bytes);
+  }
+  if (status == MERBIT_OK) {
+    status =
+        merbit_preconditioner_apply(self->preconditioner, merbit_buffer_pointer(self->staged_r),
+                                    merbit_buffer_pointer(self->staged_z), NULL);
+  }
+  return status == MERBIT_OK ? merbit_buffer_download(self->staged_z, 0, z->data, bytes)
+                             : status;
+}
+
+/* apply(r, z, host, stream): z = M^-1 r. host: r and z are in host memory, wherever M is. */
 static PyObject *preconditioner_apply(PyObject *object, PyObject *arguments) {
   mpy_preconditioner *self = (mpy_preconditioner *)object;
   const merbit_view *view = &self->view->view;
   PyObject *r_object, *z_object, *stream_object;
   mpy_array r, z;
   void *stream = NULL;
-  int done = 0;
-  if (!PyArg_ParseTuple(arguments, "OOO:apply", &r_object, &z_object, &stream_object)) {
+  int done = 0, host, device;
+  if (!PyArg_ParseTuple(arguments, "OOpO:apply", &r_object, &z_object, &host, &stream_object)) {
     return NULL;
   }
   if (stream_object != Py_None) {
@@ -224,13 +251,16 @@ static PyObject *preconditioner_apply(PyObject *object, PyObject *arguments) {
       return NULL;
     }
   }
+  device = host ? MPY_HOST : self->context->device;
   memset(&r, 0, sizeof r);
   memset(&z, 0, sizeof z);
-  if (lend_vectors(view, self->context->device, r_object, "r", 0, 0, &r) == 0 &&
-      lend_vectors(view, self->context->device, z_object, "z", 1, 0, &z) == 0) {
+  if (lend_vectors(view, device, r_object, "r", 0, 0, &r) == 0 &&
+      lend_vectors(view, device, z_object, "z", 1, 0, &z) == 0) {
     merbit_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = merbit_preconditioner_apply(self->preconditioner, r.data, z.data, stream);
+    status = device == self->context->device
+                 ? merbit_preconditioner_apply(self->preconditioner, r.data, z.data, stream)
+                 : apply_staged(self, &r, &z, (size_t)view->rows * (size_t)(r.type.bits / 8));
     Py_END_ALLOW_THREADS
     done = status == MERBIT_OK;
     if (!done) {
@@ -687,7 +717,7 @@ int mpy_solve_init(PyObject *module) {
   static PyType_Spec spec = {"merbit._core.Solver", sizeof(mpy_solver), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
   static PyMethodDef preconditioner_methods[] = {
-      {"apply", preconditioner_apply, METH_VARARGS, "apply(r, z, stream)"},
+      {"apply", preconditioner_apply, METH_VARARGS, "apply(r, z, host, stream)"},
       {"update", preconditioner_update, METH_O, "update(view)"},
       {"describe", preconditioner_describe, METH_NOARGS, "merbit_preconditioner_describe."},
       {"info", preconditioner_info, METH_NOARGS, "The fields of merbit_preconditioner_info."},

@@ -192,10 +192,11 @@ def main():
     if options.json:
         git = ["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short=8", "HEAD"]
         commit = options.commit or subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+        command = " ".join(["python3", *map(os.path.basename, sys.argv)])
         modules = {name: sys.modules[name].__version__ for name in ("numpy", "scipy", "cupy", "torch") if name in sys.modules}
         run = {
             "program": "products.py", "merbit": merbit.__version__, "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "commit": commit or "unknown", "command": " ".join(["python3", *sys.argv]), "device": context.info.device,
+            "commit": commit or "unknown", "command": command, "device": context.info.device,
             "cpu_threads": context.info.threads, "driver": context.info.driver_version, "python": platform.python_version(),
             "versions": modules, "geometric_means": means, "results": records,
         }  # fmt: skip

@@ -1,5 +1,6 @@
 """Bad input of every kind is refused with an exception that names it."""
 
+import ctypes
 import pickle
 
 import numpy
@@ -192,6 +193,34 @@ def test_cubins_of_no_gpu(tmp_path):
     for wrong in (None, 7, b"\0"):
         with pytest.raises((TypeError, ValueError)):
             merbit.import_cubins(wrong)
+
+
+def test_exchange_of_another_version(A):
+    """DLPack's functions for C are called in the version that merbit knows alone; what a type's check says is told."""
+    words = (ctypes.c_uint64 * 7)()  # version, previous, five functions: none can be called
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    place, name = ctypes.addressof(words), ctypes.create_string_buffer(b"dlpack_exchange_api")
+    make = merbit._libraries.NUMPY.maker(3, merbit._libraries.F64, merbit._libraries.HOST)
+    A @ numpy.ones(3)
+    for version, view in ((2, 1), (1, 0)):  # unknown; without the function
+
+        class Array:
+            __dlpack_c_exchange_api__ = new_capsule(place, ctypes.cast(name, ctypes.c_char_p), None)
+
+        def check(array):
+            if array.numbers[0] == 7:
+                raise BufferError("seven")
+
+        words[0], words[5] = version, view
+        merbit._core.register_exporter(Array, lambda array: array.numbers.__dlpack__(), check)
+        product, x = merbit._core.Product(A._source.home_plan(), make, None, None, None, None), Array()
+        x.numbers = numpy.arange(3.0)
+        numpy.testing.assert_array_equal(product.multiply(x), A @ x.numbers)
+        x.numbers[0] = 7
+        assert product.multiply(x) is None
+        with pytest.raises(ValueError, match="x cannot be used: seven"):
+            A.multiply(x, numpy.empty(3))
 
 
 def test_not_a_number(A):

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy
 import pytest
+import scipy.sparse.linalg
 
 import merbit
 from conftest import laplacian, numbers
@@ -127,6 +128,7 @@ def test_wrong_arrays(sparse):
     A @ x
     for wrong, kind, words in (
         (x.astype("f4"), TypeError, "float32"),
+        (x.astype("i8"), TypeError, "int64"),
         (x[:5], ValueError, "shape"),
         (cupy.ones(48)[::2], ValueError, "gaps"),
     ):
@@ -163,8 +165,21 @@ def test_preconditioner(random):
         x, info = merbit.cg(A, right, M=M)
         named = merbit.cg(A, right, preconditioner="chebyshev")[1]
         assert info.converged and abs(info.iterations - named.iterations) <= 1
-    with pytest.raises(merbit.ArgumentError, match="r is in host memory"):
-        M @ b
+    for r, expected in ((b, z.get()), (numpy.stack([b, 2 * b], axis=1), numpy.stack([z.get(), 2 * z.get()], axis=1))):
+        found = M @ r  # host vectors, which are copied to the GPU and back
+        assert isinstance(found, numpy.ndarray)
+        numpy.testing.assert_allclose(found, expected, rtol=1e-12)
+    out = numpy.empty(100)
+    assert M.apply(b[::-1][::-1], out) is out
+    numpy.testing.assert_allclose(out, z.get(), rtol=1e-12)
+    x, failed = scipy.sparse.linalg.cg(S, b, rtol=1e-8, M=M)
+    assert not failed and numpy.linalg.norm(b - S @ x) <= 1.01e-8 * numpy.linalg.norm(b)
+    with pytest.raises(merbit.ArgumentError, match="z is on CUDA device 0"):
+        M.apply(b, cupy.empty(100))
+    with pytest.raises(merbit.ArgumentError, match="z is in host memory"):
+        M.apply(g, out)
+    with pytest.raises(merbit.ArgumentError, match="M computes on the CPU"):
+        merbit.Preconditioner(merbit.csr(S, context=merbit.Context("cpu")), "jacobi") @ g
     with pytest.raises(merbit.ArgumentError, match="different devices"):
         merbit.cg(merbit.csr(S, context=merbit.Context("cpu")), b, M=M)
     M.update(2 * S.data)

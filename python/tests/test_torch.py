@@ -92,6 +92,17 @@ def test_gradient_needs_plus_times(sparse):
         A @ torch.ones(6, dtype=torch.float64, requires_grad=True)
 
 
+def test_negative_views_and_inference(sparse, random):
+    """The quick way, made in inference mode, makes ordinary tensors; it does not take a tensor whose sign is pending."""
+    S, v = sparse(8, 6), torch.tensor(random.random(6))
+    A = merbit.csr(tensor_of(S))
+    with torch.inference_mode():
+        A @ v
+    for _ in range(2):
+        assert not (A @ v).is_inference()
+        numpy.testing.assert_allclose((A @ torch._neg_view(v)).numpy(), -(S @ v.numpy()), rtol=1e-12)
+
+
 def test_parameters_and_conjugates(sparse, random):
     S = sparse(8, 6, "complex128")
     A = merbit.csr(tensor_of(S))

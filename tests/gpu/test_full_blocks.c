@@ -3,6 +3,7 @@
 static double small_limit;       /* part of L2 that a small matrix takes: none is small */
 static double small_with_blocks; /* size from which on it is looked at for blocks */
 #define MBI_CHOOSE_SMALL small_limit
+#define MBI_CHOOSE_KEPT 0.0 /* of L2: as of the large matrices that these stand for */
 #define MBI_CHOOSE_BLOCKS small_with_blocks
 #include "support/internal.h"
 #include "spmv/choose/choose.c"

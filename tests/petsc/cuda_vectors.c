@@ -1,6 +1,8 @@
-/* Products, preconditioners and solves of CUDA vectors, which stay on the GPU. A PETSc without
- * CUDA does as well: this program replaces the functions by which merbit asks PETSc where an
- * array is, and keeps copies of some vectors in the memory of the GPU that libcuda gives. */
+/* Products, preconditioners and solves of CUDA vectors, which stay on the GPU, and which PETSc
+ * makes for merbit's matrices. A PETSc without CUDA does as well, with a plugin built by
+ * -DPETSC_HAVE_CUDA: this program replaces the functions by which merbit asks PETSc where an
+ * array is and starts PETSc's GPU, and the vectors of type "cuda". It keeps copies of some
+ * vectors in the memory of the GPU that libcuda gives. */
 #include "solves.h"
 #include <dlfcn.h>
 
@@ -43,30 +45,38 @@ static PetscErrorCode open_gpu(void) {
   PetscFunctionReturn(0);
 }
 
-static PetscErrorCode free_array(void *array) {
+/* The array of a vector on the GPU. VecDuplicate passes it on to the duplicate, which must get
+ * one of its own. */
+typedef struct {
+  PetscObjectId owner;
+  unsigned long long array;
+} gpu_array;
+
+static PetscErrorCode free_array(void *pointer) {
   PetscFunctionBegin;
-  GPU(cuda.release(*(unsigned long long *)array));
-  TRY(PetscFree(array));
+  GPU(cuda.release(((gpu_array *)pointer)->array));
+  TRY(PetscFree(pointer));
   PetscFunctionReturn(0);
 }
 
 #if !PETSC_VERSION_LT(3, 23, 0)
-static PetscErrorCode free_array_at(void **array) {
-  return free_array(*array);
+static PetscErrorCode free_array_at(void **pointer) {
+  return free_array(*pointer);
 }
 #endif
 
 /* Makes a vector one that PETSc keeps on the GPU. */
 static PetscErrorCode move_to_gpu(Vec v) {
   PetscContainer container;
-  unsigned long long *array;
+  gpu_array *kept;
   PetscInt size;
   PetscFunctionBegin;
   TRY(VecGetLocalSize(v, &size));
-  TRY(PetscNew(&array));
-  GPU(cuda.allocate(array, (size_t)size * sizeof(PetscScalar)));
+  TRY(PetscNew(&kept));
+  TRY(PetscObjectGetId((PetscObject)v, &kept->owner));
+  GPU(cuda.allocate(&kept->array, (size_t)PetscMax(size, 1) * sizeof(PetscScalar)));
   TRY(PetscContainerCreate(PETSC_COMM_SELF, &container));
-  TRY(PetscContainerSetPointer(container, array));
+  TRY(PetscContainerSetPointer(container, kept));
 #if PETSC_VERSION_LT(3, 23, 0)
   TRY(PetscContainerSetUserDestroy(container, free_array));
 #else
@@ -77,62 +87,55 @@ static PetscErrorCode move_to_gpu(Vec v) {
   PetscFunctionReturn(0);
 }
 
-/* Returns the vector's array on the GPU and its bytes, or 0. */
-static PetscErrorCode array_of(Vec v, unsigned long long *array, size_t *bytes) {
+/* Makes a vector of type "cuda", in place of PETSc's. */
+static PetscErrorCode create_on_gpu(Vec v) {
+  PetscFunctionBegin;
+  TRY(VecSetType(v, VECSTANDARD));
+  TRY(move_to_gpu(v));
+  PetscFunctionReturn(0);
+}
+
+/* Returns the vector's array on the GPU and its bytes, or 0. A `caller` in PETSc, such as a
+ * scatter, gets none: a PETSc without CUDA takes arrays in host memory. */
+static PetscErrorCode array_of(Vec v, const void *caller, unsigned long long *array,
+                               size_t *bytes) {
   PetscContainer container;
-  unsigned long long *kept;
+  Dl_info place;
+  PetscObjectId id;
+  gpu_array *kept;
   PetscInt size;
   PetscFunctionBegin;
   *array = 0;
-  TRY(PetscObjectQuery((PetscObject)v, ON_GPU, (PetscObject *)&container));
   TRY(VecGetLocalSize(v, &size));
   *bytes = (size_t)size * sizeof(PetscScalar);
-  if (container) {
+  TRY(PetscObjectQuery((PetscObject)v, ON_GPU, (PetscObject *)&container));
+  if (container && !(dladdr(caller, &place) && strstr(place.dli_fname, "libpetsc"))) {
     TRY(PetscContainerGetPointer(container, (void **)&kept));
-    *array = *kept;
+    TRY(PetscObjectGetId((PetscObject)v, &id));
+    if (kept->owner != id) {
+      TRY(move_to_gpu(v));
+      TRY(PetscObjectQuery((PetscObject)v, ON_GPU, (PetscObject *)&container));
+      TRY(PetscContainerGetPointer(container, (void **)&kept));
+    }
+    *array = kept->array;
   }
   PetscFunctionReturn(0);
 }
 
-/* In place of PETSc's. */
-PetscErrorCode VecGetArrayReadAndMemType(Vec v, const PetscScalar **a, PetscMemType *type) {
+/* Opens the array to be read or written or both. Without `read` its old elements are lost. */
+static PetscErrorCode open_array(Vec v, const void *caller, PetscBool read, PetscBool written,
+                                 PetscScalar **a, PetscMemType *type) {
   unsigned long long array;
   size_t bytes;
   PetscFunctionBegin;
-  TRY(array_of(v, &array, &bytes));
-  TRY(VecGetArrayRead(v, a));
+  TRY(array_of(v, caller, &array, &bytes));
+  TRY(written ? VecGetArray(v, a) : VecGetArrayRead(v, (const PetscScalar **)a));
   if (array) {
     GPU(cuda.upload(array, *a, bytes));
-    TRY(VecRestoreArrayRead(v, a));
-    *a = (const PetscScalar *)(size_t)array;
-  }
-  if (type) {
-    *type = array ? PETSC_MEMTYPE_CUDA : PETSC_MEMTYPE_HOST;
-  }
-  PetscFunctionReturn(0);
-}
-
-PetscErrorCode VecRestoreArrayReadAndMemType(Vec v, const PetscScalar **a) {
-  unsigned long long array;
-  size_t bytes;
-  PetscFunctionBegin;
-  TRY(array_of(v, &array, &bytes));
-  if (!array) {
-    TRY(VecRestoreArrayRead(v, a));
-  }
-  *a = NULL;
-  PetscFunctionReturn(0);
-}
-
-PetscErrorCode VecGetArrayAndMemType(Vec v, PetscScalar **a, PetscMemType *type) {
-  unsigned long long array;
-  size_t bytes;
-  PetscFunctionBegin;
-  TRY(array_of(v, &array, &bytes));
-  TRY(VecGetArray(v, a));
-  if (array) {
-    GPU(cuda.upload(array, *a, bytes));
-    TRY(VecRestoreArray(v, a));
+    if (!read) {
+      GPU(cuda.fill(array, 0xff, bytes, NULL));
+    }
+    TRY(written ? VecRestoreArray(v, a) : VecRestoreArrayRead(v, (const PetscScalar **)a));
     *a = (PetscScalar *)(size_t)array;
   }
   if (type) {
@@ -141,36 +144,72 @@ PetscErrorCode VecGetArrayAndMemType(Vec v, PetscScalar **a, PetscMemType *type)
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode VecRestoreArrayAndMemType(Vec v, PetscScalar **a) {
+/* Gives the array back, after copying what was written. */
+static PetscErrorCode close_array(Vec v, const void *caller, PetscBool written,
+                                  PetscScalar **a) {
   unsigned long long array;
   size_t bytes;
   PetscFunctionBegin;
-  TRY(array_of(v, &array, &bytes));
-  if (array) {
+  TRY(array_of(v, caller, &array, &bytes));
+  if (array && written) {
     TRY(VecGetArray(v, a));
     GPU(cuda.download(*a, array, bytes));
     writes++;
   }
-  TRY(VecRestoreArray(v, a));
+  if (written) {
+    TRY(VecRestoreArray(v, a));
+  } else if (!array) {
+    TRY(VecRestoreArrayRead(v, (const PetscScalar **)a));
+  }
+  *a = NULL;
   PetscFunctionReturn(0);
 }
 
-/* Opens the array to be written; its old elements are lost. */
+/* In place of PETSc's. */
+#define CALLER __builtin_return_address(0)
+
+PetscErrorCode VecGetArrayReadAndMemType(Vec v, const PetscScalar **a, PetscMemType *type) {
+  return open_array(v, CALLER, PETSC_TRUE, PETSC_FALSE, (PetscScalar **)a, type);
+}
+
+PetscErrorCode VecRestoreArrayReadAndMemType(Vec v, const PetscScalar **a) {
+  return close_array(v, CALLER, PETSC_FALSE, (PetscScalar **)a);
+}
+
+PetscErrorCode VecGetArrayAndMemType(Vec v, PetscScalar **a, PetscMemType *type) {
+  return open_array(v, CALLER, PETSC_TRUE, PETSC_TRUE, a, type);
+}
+
+PetscErrorCode VecRestoreArrayAndMemType(Vec v, PetscScalar **a) {
+  return close_array(v, CALLER, PETSC_TRUE, a);
+}
+
 PetscErrorCode VecGetArrayWriteAndMemType(Vec v, PetscScalar **a, PetscMemType *type) {
-  unsigned long long array;
-  size_t bytes;
-  PetscFunctionBegin;
-  TRY(VecGetArrayAndMemType(v, a, type));
-  TRY(array_of(v, &array, &bytes));
-  if (array) {
-    GPU(cuda.fill(array, 0xff, bytes, NULL));
-  }
-  PetscFunctionReturn(0);
+  return open_array(v, CALLER, PETSC_FALSE, PETSC_TRUE, a, type);
 }
 
 PetscErrorCode VecRestoreArrayWriteAndMemType(Vec v, PetscScalar **a) {
-  return VecRestoreArrayAndMemType(v, a);
+  return close_array(v, CALLER, PETSC_TRUE, a);
 }
+
+#if !defined(PETSC_HAVE_CUDA)
+#if PETSC_VERSION_LT(3, 20, 0)
+void *PetscDefaultCudaStream; /* CUDA's default stream */
+#endif
+
+static int starts; /* of PETSc's GPU */
+
+/* In place of PETSc's, which has no CUDA. It fails with the option -no_gpu. */
+PetscErrorCode PetscDeviceInitialize(PetscDeviceType type) {
+  PetscBool no_gpu = PETSC_FALSE;
+  PetscFunctionBegin;
+  (void)type;
+  starts++;
+  TRY(PetscOptionsGetBool(NULL, NULL, "-no_gpu", &no_gpu, NULL));
+  PetscCheck(!no_gpu, PETSC_COMM_SELF, PETSC_ERR_GPU, "There is no GPU");
+  PetscFunctionReturn(0);
+}
+#endif
 
 /* ---- Products ------------------------------------------------------------------------------ */
 
@@ -280,6 +319,7 @@ static PetscErrorCode products(void) {
   PetscFunctionBegin;
   TRY(choose_kind(AIJMERBIT));
   TRY(make_matrix(230, 190, 17, 0, &A));
+  TRY(MatSetVecType(A, VECSTANDARD));
   TRY(multiply(A, PETSC_TRUE));
   TRY(multiply(A, PETSC_FALSE));
   TRY(set_entry(A, 40, 40, 3)); /* a new value */
@@ -291,30 +331,166 @@ static PetscErrorCode products(void) {
   PetscFunctionReturn(0);
 }
 
-/* The vector of the elements of other processes, which the assembly of a parallel matrix makes,
- * has the type of the matrix's vectors. */
-static PetscErrorCode halo(void) {
+/* ---- The vectors that PETSc makes for a matrix --------------------------------------------- */
+
+static PetscErrorCode expect_type(Mat A, VecType expected) {
   PetscBool same;
   VecType type;
-  Mat A, halo_block;
   PetscFunctionBegin;
-  TRY(MatCreate(PETSC_COMM_WORLD, &A));
-  TRY(MatSetSizes(A, 9, 9, 9, 9));
-  TRY(MatSetType(A, "mpiaijmerbit"));
-  TRY(MatMPIAIJSetPreallocation(A, 1, NULL, 1, NULL));
-  TRY(MatSetVecType(A, VECSEQ));
-  TRY(set_entry(A, 2, 3, 1));
-  TRY(MatMPIAIJGetSeqAIJ(A, NULL, &halo_block, NULL));
-  TRY(MatGetVecType(halo_block, &type));
-  TRY(PetscStrcmp(type, VECSEQ, &same));
-  PetscCheck(same, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The halo is of type %s", type);
+  TRY(MatGetVecType(A, &type));
+  TRY(PetscStrcmp(type, expected, &same));
+  PetscCheck(same, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The vectors are of type %s, not %s", type,
+             expected);
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode expect_block_types(Mat A, VecType expected) {
+  Mat blocks[2];
+  PetscFunctionBegin;
+  TRY(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], NULL));
+  TRY(expect_type(blocks[0], expected));
+  TRY(expect_type(blocks[1], expected));
+  PetscFunctionReturn(0);
+}
+
+/* Copies A and converts the copy to aij and back. `theirs` and `ours` are the types of vectors
+ * that are expected of aij and of our matrices. */
+static PetscErrorCode convert(Mat A, VecType theirs, VecType ours) {
+  Mat copy, other;
+  PetscFunctionBegin;
+  TRY(MatDuplicate(A, MAT_COPY_VALUES, &copy));
+  TRY(expect_type(copy, ours));
+  TRY(MatConvert(copy, MATAIJ, MAT_INITIAL_MATRIX, &other));
+  TRY(expect_type(other, theirs));
+  TRY(MatConvert(other, "aijmerbit", MAT_INPLACE_MATRIX, &other));
+  TRY(expect_type(other, ours));
+  TRY(MatDestroy(&other));
+  TRY(MatDestroy(&copy));
+  PetscFunctionReturn(0);
+}
+
+/* `ours` is the type of the vectors of our matrices. */
+static PetscErrorCode sequential_vectors(VecType ours) {
+  Mat A;
+  PetscFunctionBegin;
+  TRY(choose_kind(AIJMERBIT));
+  TRY(make_matrix(230, 190, 17, 0, &A));
+  TRY(expect_type(A, ours));
+  TRY(convert(A, VECSTANDARD, ours));
+  TRY(MatSetVecType(A, VECSEQ)); /* what the program chooses stays */
+  TRY(convert(A, VECSEQ, VECSEQ));
   TRY(MatDestroy(&A));
+  TRY(MatCreate(PETSC_COMM_SELF, &A));
+  TRY(MatSetVecType(A, VECSEQ));
+  TRY(MatSetType(A, "seqaijmerbit"));
+  TRY(expect_type(A, VECSEQ));
+  TRY(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* The assembly of a parallel matrix makes a vector of the elements of other processes. It has
+ * the type of the vectors of the block that multiplies it, which is that of the matrix. */
+static PetscErrorCode parallel_vectors(VecType ours) {
+  const VecType types[] = {NULL, VECSEQ};
+  Mat A;
+  int k;
+  PetscFunctionBegin;
+  for (k = 0; k < 2; k++) {
+    TRY(MatCreate(PETSC_COMM_WORLD, &A));
+    TRY(MatSetSizes(A, 9, 9, 9, 9));
+    TRY(MatSetType(A, "mpiaijmerbit"));
+    TRY(expect_type(A, ours));
+    TRY(MatMPIAIJSetPreallocation(A, 1, NULL, 1, NULL));
+    if (types[k]) {
+      TRY(MatSetVecType(A, types[k]));
+    }
+    TRY(set_entry(A, 2, 3, 1));
+    TRY(expect_block_types(A, types[k] ? types[k] : ours));
+    if (!types[k]) {
+      TRY(MatConvert(A, MATMPIAIJ, MAT_INPLACE_MATRIX, &A));
+      TRY(expect_type(A, VECSTANDARD));
+      TRY(expect_block_types(A, VECSTANDARD));
+      TRY(MatConvert(A, "mpiaijmerbit", MAT_INPLACE_MATRIX, &A)); /* too late for the halo's */
+      TRY(expect_type(A, VECSTANDARD));
+    }
+    TRY(MatDestroy(&A));
+  }
   PetscFunctionReturn(0);
 }
 
 /* ---- Preconditioners and solves -------------------------------------------------------------- */
 
+/* Products on several processes: by the block of own columns and by the other block. */
+static PetscErrorCode parallel_products(void) {
+  PetscReal error, norm;
+  Mat A, expected;
+  Vec x, y, z;
+  int k;
+  PetscFunctionBegin;
+  TRY(choose_kind(AIJMERBIT));
+  TRY(make_matrix(230, 230, 17, 0, &A));
+  TRY(choose_kind(AIJ));
+  TRY(make_matrix(230, 230, 17, 0, &expected));
+  for (k = 0; k < 2; k++) {
+    TRY(MatCreateVecs(A, &x, &y));
+    TRY(MatCreateVecs(expected, NULL, &z));
+    TRY(fill(x, 1));
+    TRY(k ? MatMultTranspose(A, x, y) : MatMult(A, x, y));
+    TRY(expect_writes(2));
+    TRY(k ? MatMultTranspose(expected, x, z) : MatMult(expected, x, z));
+    TRY(VecNorm(z, NORM_2, &norm));
+    TRY(VecAXPY(z, -1, y));
+    TRY(VecNorm(z, NORM_2, &error));
+    PetscCheck(error <= 16 * PETSC_MACHINE_EPSILON * norm, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+               "A product is wrong by %g of %g", (double)error, (double)norm);
+    TRY(VecDestroy(&x));
+    TRY(VecDestroy(&y));
+    TRY(VecDestroy(&z));
+  }
+  TRY(MatDestroy(&A));
+  TRY(MatDestroy(&expected));
+  PetscFunctionReturn(0);
+}
+
 #if !defined(PETSC_USE_COMPLEX)
+/* PETSc's BiCGSTAB with PETSc's Jacobi: each product is on the GPU. */
+static PetscErrorCode iterate(void) {
+  KSPConvergedReason reason;
+  PetscInt iterations;
+  PetscReal norm, residual;
+  Vec b, x, r;
+  KSP ksp;
+  Mat A;
+  PetscFunctionBegin;
+  TRY(choose_kind(AIJMERBIT));
+  TRY(make_matrix(230, 230, 17, 0, &A));
+  TRY(MatCreateVecs(A, &x, &b));
+  TRY(VecDuplicate(b, &r));
+  TRY(fill(b, 3));
+  TRY(PetscOptionsSetValue(NULL, "-b_ksp_type", "bcgs"));
+  TRY(PetscOptionsSetValue(NULL, "-b_pc_type", "jacobi"));
+  TRY(make_ksp(A, "b_", &ksp));
+  writes = 0;
+  TRY(KSPSolve(ksp, b, x));
+  TRY(KSPGetConvergedReason(ksp, &reason));
+  TRY(KSPGetIterationNumber(ksp, &iterations));
+  PetscCheck(reason > 0 && iterations > 2, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "The solve ended with %d", (int)reason);
+  TRY(expect_writes(2 * (int)iterations)); /* two products in an iteration */
+  TRY(MatResidual(A, b, x, r));
+  TRY(expect_writes(1));
+  TRY(VecNorm(b, NORM_2, &norm));
+  TRY(VecNorm(r, NORM_2, &residual));
+  PetscCheck(residual <= 1e-4 * norm, PETSC_COMM_SELF, PETSC_ERR_PLIB, "||b - A x|| is %g",
+             (double)residual);
+  TRY(KSPDestroy(&ksp));
+  TRY(VecDestroy(&b));
+  TRY(VecDestroy(&x));
+  TRY(VecDestroy(&r));
+  TRY(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
 /* Applies the PC of the KSP, or solves, with host vectors and with CUDA vectors, whose bits
  * must be equal. */
 static PetscErrorCode compare(KSP ksp, PetscBool solves) {
@@ -375,13 +551,34 @@ static PetscErrorCode solvers(void) {
 }
 #endif
 
+/* With the option -host, PETSc makes host vectors for merbit's matrices. With -starts N, merbit
+ * tries to start PETSc's GPU N times if PETSc has no CUDA. */
 int main(int argc, char **argv) {
+  PetscBool host = PETSC_FALSE, counted;
+  PetscMPIInt size;
+  PetscInt expected;
   TRY(PetscInitialize(&argc, &argv, NULL, NULL));
   TRY(open_gpu());
-  TRY(products());
-  TRY(halo());
+  TRY(VecRegister(VECCUDA, create_on_gpu));
+  TRY(PetscOptionsGetBool(NULL, NULL, "-host", &host, NULL));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size > 1) {
+    TRY(parallel_products());
+  } else {
+    TRY(sequential_vectors(host ? VECSTANDARD : VECCUDA));
+    TRY(parallel_vectors(host ? VECSTANDARD : VECCUDA));
+  }
+  if (size == 1 && !host) {
+    TRY(products());
 #if !defined(PETSC_USE_COMPLEX)
-  TRY(solvers());
+    TRY(iterate());
+    TRY(solvers());
+#endif
+  }
+  TRY(PetscOptionsGetInt(NULL, NULL, "-starts", &expected, &counted));
+#if !defined(PETSC_HAVE_CUDA)
+  PetscCheck(!counted || starts == expected, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "merbit started PETSc's GPU %d times", starts);
 #endif
   TRY(PetscPrintf(PETSC_COMM_WORLD, "CUDA vectors: passed\n"));
   return PetscFinalize();

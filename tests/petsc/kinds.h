@@ -9,7 +9,7 @@ typedef enum { AIJ, AIJMERBIT, BLOCKS_MERBIT, KINDS } kind;
 static const char *const kind_names[KINDS] = {"aij", "aijmerbit", "aij of seqaijmerbit"};
 
 /* Chooses the kind of matrices that PETSc makes from now on. */
-static PetscErrorCode choose_kind(kind k) {
+PETSC_UNUSED static PetscErrorCode choose_kind(kind k) {
   PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(NULL, "-mat_type", k == AIJMERBIT ? "aijmerbit" : "aij"));
   if (k == BLOCKS_MERBIT) {
@@ -61,7 +61,7 @@ PETSC_UNUSED static PetscErrorCode make_matrix(PetscInt rows, PetscInt cols, Pet
 }
 
 /* Fills x with numbers that depend on their index alone. */
-static PetscErrorCode fill(Vec x, PetscInt seed) {
+PETSC_UNUSED static PetscErrorCode fill(Vec x, PetscInt seed) {
   PetscInt begin, end, i;
   PetscFunctionBegin;
   PetscCall(VecGetOwnershipRange(x, &begin, &end));

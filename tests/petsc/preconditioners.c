@@ -1,59 +1,7 @@
 /* -pc_type merbit: iterations beside PETSc's own preconditioners and beside -ksp_type merbit,
- * new values and structures, block sizes, null spaces, what PCView prints, and the sentence of
- * each refusal. On several processes, local blocks. */
-#include "solves.h"
-
-static const char *const names[] = {"amg", "chebyshev", "fsai", "jacobi", "bjacobi"};
-enum { KINDS_OF_PC = sizeof names / sizeof *names };
-
-/* ---- Matrices ----------------------------------------------------------------------------- */
-
-/* Makes the 5-point stencil on n x n points, with `unknowns` coupled unknowns at each. Rows add
- * up to `shift`. */
-static PetscErrorCode make_grid(PetscInt n, PetscInt unknowns, PetscScalar shift, Mat *A) {
-  PetscInt begin, end, row, k, u;
-  PetscFunctionBegin;
-  TRY(MatCreate(PETSC_COMM_WORLD, A));
-  TRY(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, n * n * unknowns, n * n * unknowns));
-  TRY(MatSetBlockSize(*A, unknowns));
-  TRY(MatSetFromOptions(*A));
-  TRY(MatSetUp(*A));
-  TRY(MatGetOwnershipRange(*A, &begin, &end));
-  for (row = begin; row < end; row++) {
-    const PetscInt point = row / unknowns, x = point % n, y = point / n;
-    const PetscInt near[] = {x > 0 ? point - 1 : -1, x < n - 1 ? point + 1 : -1,
-                             y > 0 ? point - n : -1, y < n - 1 ? point + n : -1};
-    PetscScalar diagonal = shift;
-    for (k = 0; k < 4; k++) {
-      if (near[k] >= 0) {
-        diagonal += 1;
-        TRY(MatSetValue(*A, row, near[k] * unknowns + row % unknowns, -1, INSERT_VALUES));
-      }
-    }
-    for (u = 0; u < unknowns; u++) {
-      if (u != row % unknowns) {
-        diagonal += 0.5;
-        TRY(MatSetValue(*A, row, point * unknowns + u, -0.5, INSERT_VALUES));
-      }
-    }
-    TRY(MatSetValue(*A, row, row, diagonal, INSERT_VALUES));
-  }
-  TRY(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  TRY(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(0);
-}
-
-/* Makes a PC of merbit's kind for A. */
-static PetscErrorCode make_pc(Mat A, const char *kind, PC *pc) {
-  PetscFunctionBegin;
-  TRY(PetscOptionsSetValue(NULL, "-p_pc_merbit_type", kind));
-  TRY(PCCreate(PETSC_COMM_SELF, pc));
-  TRY(PCSetOptionsPrefix(*pc, "p_"));
-  TRY(PCSetType(*pc, "merbit"));
-  TRY(PCSetOperators(*pc, A, A));
-  TRY(PCSetFromOptions(*pc));
-  PetscFunctionReturn(0);
-}
+ * new values and structures, block sizes, what PCView prints, and the sentence of each refusal.
+ * On several processes, local blocks. */
+#include "grids.h"
 
 #if !defined(PETSC_USE_COMPLEX)
 /* ---- Comparisons -------------------------------------------------------------------------- */
@@ -97,26 +45,6 @@ static PetscErrorCode agree(Mat A, PC one, PC other) {
   TRY(VecDestroy(&r));
   TRY(VecDestroy(&y));
   TRY(VecDestroy(&z));
-  PetscFunctionReturn(0);
-}
-
-/* Checks whether `text` is in what PCView prints. */
-static PetscErrorCode shows(PC pc, const char *text, PetscBool there) {
-  char printed[4096];
-  PetscViewer viewer;
-  size_t length;
-  FILE *file;
-  PetscFunctionBegin;
-  TRY(PetscViewerASCIIOpen(PETSC_COMM_SELF, "view.txt", &viewer));
-  TRY(PCView(pc, viewer));
-  TRY(PetscViewerDestroy(&viewer));
-  file = fopen("view.txt", "r");
-  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "No view.txt");
-  length = fread(printed, 1, sizeof printed - 1, file);
-  (void)fclose(file);
-  printed[length] = '\0';
-  PetscCheck(!strstr(printed, text) == !there, PETSC_COMM_SELF, PETSC_ERR_PLIB,
-             "%s \"%s\" in %s", there ? "There is no" : "There is", text, printed);
   PetscFunctionReturn(0);
 }
 
@@ -359,94 +287,6 @@ static PetscErrorCode blocks(void) {
   PetscFunctionReturn(0);
 }
 
-/* Solves a singular system; x must have mean 0. */
-static PetscErrorCode solve_singular(Mat A, const char *ksp_type, const char *pc_type,
-                                     const char *kind) {
-  KSPConvergedReason reason;
-  PetscReal of_b, of_r;
-  PetscScalar sum;
-  Vec x, b, r;
-  KSP ksp;
-  PetscFunctionBegin;
-  TRY(PetscOptionsSetValue(NULL, "-k_ksp_type", ksp_type));
-  TRY(PetscOptionsSetValue(NULL, "-k_pc_type", pc_type));
-  TRY(PetscOptionsSetValue(NULL, "-k_pc_merbit_type", kind));
-  TRY(make_ksp(A, "k_", &ksp));
-  TRY(MatCreateVecs(A, &x, &b));
-  TRY(VecDuplicate(b, &r));
-  TRY(fill(x, 3));
-  TRY(MatMult(A, x, b));
-  TRY(VecSet(x, 0));
-  TRY(KSPSolve(ksp, b, x));
-  TRY(KSPGetConvergedReason(ksp, &reason));
-  TRY(MatMult(A, x, r));
-  TRY(VecAXPY(r, -1, b));
-  TRY(VecNorm(b, NORM_2, &of_b));
-  TRY(VecNorm(r, NORM_2, &of_r));
-  TRY(VecSum(x, &sum));
-  PetscCheck(reason > 0 && of_r <= 2e-9 * of_b && PetscAbsScalar(sum) < 1e-8, PETSC_COMM_SELF,
-             PETSC_ERR_PLIB, "%s, %s %s: %s, residual %g, sum %g", ksp_type, pc_type, kind,
-             KSPConvergedReasons[reason], (double)(of_r / of_b), (double)PetscAbsScalar(sum));
-  TRY(KSPDestroy(&ksp));
-  TRY(VecDestroy(&x));
-  TRY(VecDestroy(&b));
-  TRY(VecDestroy(&r));
-  PetscFunctionReturn(0);
-}
-
-static PetscErrorCode singular(void) {
-  MatNullSpace kernel;
-  PetscScalar mean;
-  PetscReal norm;
-  KSP ksp;
-  Mat A;
-  Vec v, b;
-  PC pc;
-  int k;
-  PetscFunctionBegin;
-  TRY(make_grid(20, 1, 0, &A));
-  TRY(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &kernel));
-  TRY(MatSetNullSpace(A, kernel));
-  TRY(MatNullSpaceDestroy(&kernel));
-  for (k = 0; k < KINDS_OF_PC; k++) {
-    TRY(make_pc(A, names[k], &pc));
-    TRY(PCSetUp(pc));
-    TRY(shows(pc, "without the mean", PETSC_TRUE));
-    TRY(PCDestroy(&pc));
-    TRY(solve_singular(A, "cg", "merbit", names[k]));
-    TRY(solve_singular(A, "merbit", "merbit", names[k]));
-  }
-  TRY(solve_singular(A, "merbit", "jacobi", "amg"));
-  TRY(PetscOptionsSetValue(NULL, "-k_pc_type", "none"));
-  TRY(make_ksp(A, "k_", &ksp));
-  TRY(MatCreateVecs(A, &v, NULL));
-  TRY(fill(v, 3));
-  TRY(VecDuplicate(v, &b)); /* which a solve that fails leaves locked */
-  FAILS_WITH(KSPSolve(ksp, b, b),
-             "removes the constant vector alone, and with a preconditioner");
-  TRY(VecDestroy(&b));
-  TRY(KSPDestroy(&ksp));
-  /* Another null space is PETSc's business. */
-  TRY(VecSum(v, &mean));
-  TRY(VecShift(v, -mean / 400));
-  TRY(VecNormalize(v, &norm));
-  TRY(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 1, &v, &kernel));
-  TRY(MatSetNullSpace(A, kernel));
-  TRY(MatNullSpaceDestroy(&kernel));
-  TRY(make_pc(A, "jacobi", &pc));
-  TRY(PCSetUp(pc));
-  TRY(shows(pc, "without the mean", PETSC_FALSE));
-  TRY(PCDestroy(&pc));
-  TRY(PetscOptionsSetValue(NULL, "-k_pc_type", "merbit"));
-  TRY(make_ksp(A, "k_", &ksp));
-  FAILS_WITH(KSPSolve(ksp, v, v),
-             "removes the constant vector alone, and with a preconditioner");
-  TRY(KSPDestroy(&ksp));
-  TRY(VecDestroy(&v));
-  TRY(MatDestroy(&A));
-  PetscFunctionReturn(0);
-}
-
 /* ---- Options and failures ----------------------------------------------------------------- */
 
 static PetscErrorCode options(void) {
@@ -594,7 +434,6 @@ int main(int argc, char **argv) {
     }
     TRY(other_ksp());
     TRY(blocks());
-    TRY(singular());
     TRY(options());
     TRY(failures());
   }

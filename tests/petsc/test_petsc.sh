@@ -51,7 +51,7 @@ refused() { # refused TEXT PROGRAM [OPTION...]: it fails, and says the text
   expect "$text"
 }
 
-for name in operations solvers preconditioners; do
+for name in operations solvers preconditioners null_spaces; do
   compile "$PETSC"
 done
 for processes in 1 2 3 4; do
@@ -66,15 +66,31 @@ echo "solvers: passed"
 for processes in 1 2 4; do
   run $processes ./preconditioners -dll_prepend "$library"
 done
+run 1 ./null_spaces -dll_prepend "$library"
 echo "preconditioners: passed"
 
-# Products, preconditioners and solves of CUDA vectors, which PETSc need not have.
+# CUDA vectors, which PETSc need not have: the plugin does as if it had.
 name=cuda_vectors
 compile "$PETSC"
+include="$(pkg-config --cflags-only-I "$PETSC") -I$root"
+cuda=$library
+has_cuda=$(echo '#include <petscconf.h>' | mpicc $include -E -dM - | grep -w PETSC_HAVE_CUDA) || has_cuda=""
+if [ -z "$has_cuda" ]; then
+  mpicc -std=c99 -D_GNU_SOURCE -O1 -fPIC -fvisibility=hidden $include -DPETSC_HAVE_CUDA=1 -c -o cuda.o "$here/vectors.c"
+  mkdir -p cuda
+  cuda=$build/cuda/libmerbit_petsc.so
+  mpicc -shared -o "$cuda" cuda.o aij.o ksp.o merbit_petsc.o pc.o product.o $(pkg-config --libs "$PETSC") -lm -ldl -pthread
+fi
 fake=""
 [ -z "$fakes" ] || fake="env LD_LIBRARY_PATH=$fakes MERBIT_NVRTC=$fakes/libnvrtc.so.13 MERBIT_CACHE_DIR=$build/cache FAKE_CUDA_STRICT=1"
 if [ -n "$fakes" ] || nvidia-smi >/dev/null 2>&1; then
-  run 1 $fake ./cuda_vectors -dll_prepend "$library" -merbit_deterministic
+  run 1 $fake ./cuda_vectors -dll_prepend "$cuda" -merbit_deterministic
+  run 3 $fake ./cuda_vectors -dll_prepend "$cuda" -merbit_deterministic
+  run 1 $fake ./cuda_vectors -dll_prepend "$cuda" -host -merbit_side cpu -starts 0
+  if [ -z "$has_cuda" ]; then
+    run 1 $fake ./cuda_vectors -dll_prepend "$library" -host
+    run 1 $fake ./cuda_vectors -dll_prepend "$cuda" -host -no_gpu -starts 1
+  fi
   echo "CUDA vectors: passed"
 else
   echo "CUDA vectors: skipped, there is no GPU"
@@ -110,7 +126,6 @@ mpicc -shared -fPIC -o version.so version.c
 preload=$build/version.so refused 'but this is PETSc 9.9' ./laplace -n 8 -dll_prepend "$library"
 
 # merbit's failures: without a plan PETSc multiplies; a product or an update that fails stops the program.
-include="$(pkg-config --cflags-only-I "$PETSC") -I$root"
 mpicc -std=c99 -O1 -fPIC -fvisibility=hidden $include -c -o faults.o "$root/tests/petsc/faults.c"
 mpicc -std=c99 -O1 -fPIC -fvisibility=hidden $include -Dmerbit_plan_create=fault_plan_create -Dmerbit_spmv=fault_spmv \
   -Dmerbit_plan_update_values=fault_update_values -c -o faulty.o "$here/product.c"

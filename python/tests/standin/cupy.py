@@ -51,15 +51,14 @@ CODES = {"i": 0, "u": 1, "f": 2, "c": 5}
 
 
 class ndarray:
-    def __init__(self, shape, dtype, strides, memory, address):
-        self.shape, self.dtype, self.strides, self.memory, self.address = (
-            shape,
-            numpy.dtype(dtype),
-            strides,
-            memory,
-            address,
-        )
-        self.ndim, self.size = len(shape), int(numpy.prod(shape))
+    def __init__(self, shape, dtype="float64", strides=None, memory=None, address=None):
+        """A new array unless memory is given, in C order unless strides are."""
+        model = numpy.lib.stride_tricks.as_strided(numpy.empty(shape, dtype), strides=strides)
+        self.shape, self.dtype, self.strides = model.shape, model.dtype, model.strides
+        self.memory = Memory(model.nbytes) if memory is None else memory
+        self.address = self.memory.address if address is None else address
+        self.data = types.SimpleNamespace(ptr=self.address, device_id=0)
+        self.ndim, self.size = model.ndim, model.size
 
     def __dlpack__(self, stream=None):
         assert stream == -1, "merbit asks for no synchronisation"
@@ -113,10 +112,7 @@ class ndarray:
 
 
 def empty(shape, dtype="float64", order="C"):
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    model = numpy.lib.stride_tricks.as_strided(numpy.empty(1, dtype), shape, numpy.empty(shape, dtype, order).strides)
-    memory = Memory(model.nbytes)
-    return ndarray(shape, dtype, model.strides, memory, memory.address)
+    return ndarray(shape, dtype, numpy.empty(shape, dtype, order).strides)
 
 
 def asarray(values):
@@ -188,6 +184,6 @@ class ExternalStream(Stream):
 
 cuda = types.SimpleNamespace(
     Device=Device, Stream=Stream, ExternalStream=ExternalStream,
-    get_current_stream=lambda: Stream.current[-1] if Stream.current else ExternalStream(0),
+    get_current_stream=lambda device=-1: Stream.current[-1] if Stream.current else ExternalStream(0),
     runtime=types.SimpleNamespace(getDevice=lambda: 0, getDeviceCount=lambda: 1),
 )  # fmt: skip

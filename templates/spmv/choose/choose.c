@@ -48,11 +48,11 @@ static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-/* Returns the number of products from which it pays to search a small matrix for full blocks:
- * the launches and allocations that build them take as long as so many products save by them.
- * (On an H200 0.4 ms, and 3 us per product in f32, a third of that in f64: both are times of
- * launches, so their ratio holds elsewhere.) */
-static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+/* Returns the number of products from which it pays to search a small matrix for full blocks,
+ * or to build slices: the launches and allocations that build them take as long as so many
+ * products save by them. (Blocks on an H200: 0.4 ms, and 3 us per product in f32, a third of
+ * that in f64: both are times of launches, so their ratio holds elsewhere.) */
+static int mbi_choose_form_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
@@ -80,6 +80,15 @@ static int mbi_choose_small_rows(const merbit_plan *plan) {
   return (mbi_rows_lone(plan) || plan->nonempty.slots / 7 <= plan->device.nnz / 4) &&
          (mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
                                    : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
+}
+
+/* Returns whether slices pay for a small matrix whose rows differ too much for lanes that share
+ * a warp: sorted, they need little padding. If SCAN has the whole matrix in flight at once,
+ * they gain nothing. (3M floats in rows of 1 to 47 on an H100: SLICED 9.5 us, ROWS 11.2, SCAN
+ * 12.3.) */
+static int mbi_choose_small_slices(const merbit_plan *plan) {
+  return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) &&
+         plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
 }
 
 /* Returns the method with the least forecast, of those whose form pays for itself. */
@@ -111,9 +120,13 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   }
   if (mbi_choose_small(plan)) {
     const int rows = mbi_choose_small_rows(plan);
+    const int slices = !rows && mbi_choose_small_slices(plan);
     (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
-                   rows ? "even" : "uneven", rows ? "scan" : "rows");
-    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+                   rows     ? "even"
+                   : slices ? "uneven, short"
+                            : "uneven",
+                   rows || slices ? "scan" : "rows");
+    return rows ? MERBIT_METHOD_ROWS : slices ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
   }
   if (!mbi_plan_plain(plan)) {
     const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
@@ -156,7 +169,7 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
 /* Returns whether a small matrix is searched for full blocks. */
 static int mbi_choose_small_blocks(const merbit_plan *plan) {
   return plan->device.nnz > 0 && mbi_choose_small(plan) &&
-         plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
+         plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
          mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 

@@ -22,12 +22,6 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
                                       MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
-/* The part of L2 for vectors and kept nonzeros. A line that is read from its far half takes a
- * place in either. (f64 on an H100, 3M nonzeros, us for kept sixteenths: three diagonals, 16 MB
- * of vectors, 3: 13.1, 6: 14.9, 10: 18.1, 16: 19.3; a web crawl, 5 MB, 20.8, 20.4, 21.5, 26.0.)
- */
-#define MBI_CHOOSE_KEPT 0.45
-
 /* Returns how many sixteenths of the columns and values products load so that L2 evicts them
  * first. The others, and the vectors, then stay there from one product to the next. The more
  * stay, the fewer numbers there are, so that programs are few. */
@@ -60,9 +54,14 @@ MBI_INTERNAL void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamb
   }
 }
 
+/* Returns the seconds per byte that is streamed past the caches. */
+MBI_INTERNAL double mbi_choose_past(const merbit_plan *plan) {
+  return 1.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
+}
+
 /* Returns the seconds per byte that is streamed. Bytes that stay in L2 take half as long. */
 MBI_NOINLINE MBI_INTERNAL double mbi_choose_stream(const merbit_plan *plan) {
-  return (16 + mbi_choose_passing(plan)) / 32.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
+  return (16 + mbi_choose_passing(plan)) / 32.0 * mbi_choose_past(plan);
 }
 
 /* Returns the bytes that are copied in the time of so many launches. */
@@ -154,7 +153,7 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   const double stream = mbi_choose_stream(plan);
   const double count = (double)plan->nonempty.count;
   mbi_traffic t;
-  double shared; /* sectors of y, if L2 does not hold it, of which two kernels write a part
+  double shared; /* sectors of y, if L2 does not keep it, of which two kernels write a part
                   * each: what is there is read for the other part */
   t.size = (double)mbi_type_size(plan->type);
   t.nnz = (double)plan->device.nnz;
@@ -165,9 +164,9 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   t.stream = t.nnz * (4.0 + t.values) * stream;
   t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, t.cols * t.size);
   shared = count < t.rows - count ? count : t.rows - count;
-  shared = t.rows * t.size <= plan->profile->l2_bytes ? 0
-           : shared < t.rows * t.size / 32            ? shared
-                                                      : t.rows * t.size / 32;
+  shared = t.rows * t.size <= MBI_CHOOSE_KEPT * plan->profile->l2_bytes ? 0
+           : shared < t.rows * t.size / 32                              ? shared
+                                                                        : t.rows * t.size / 32;
   t.lists = count < t.rows ? (4.0 * count + t.rows / 8.0) * stream : 0;
   t.shared = count < t.rows ? 64.0 * shared * stream : 0;
   return t;

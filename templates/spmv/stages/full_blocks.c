@@ -26,17 +26,20 @@ MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
 
 /* Returns the seconds of a product of full blocks. Tiles cut rows of blocks; a tile has at
  * least MBI_BSR_TILE_BYTES of each lane. The fix-up adds up the rows of a block one after the
- * other. (16 rows of 500,000 doubles in 16 x 16 blocks on an H100: 169 us, MERGE 41.) */
+ * other. (16 rows of 500,000 doubles in 16 x 16 blocks on an H100: 169 us, MERGE 41.) Bytes
+ * that stay in L2 take a quarter longer than others: too few loads of blocks are in flight.
+ * (H100, L2 of 50 MB: 3 x 3 blocks, 25 MB 11.1 us; 2 x 2, 50 MB 17.9 us; 100 MB and more as
+ * fast as a copy.) */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double high = plan->nonempty.block_rows;
-  double column;
+  const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 64.0;
+  double bytes;
   if (!mbi_choose_full(plan)) {
     return HUGE_VAL;
   }
-  column = 4.0 / (high * plan->nonempty.block_cols);
-  return mbi_choose_overlap(t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan),
-                            t.gathers) +
+  bytes = t.nnz * (4.0 / (high * plan->nonempty.block_cols) + t.values);
+  return mbi_choose_overlap(t.vectors + in_l2 * bytes * mbi_choose_past(plan), t.gathers) +
          high * mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size / high);
 }
 

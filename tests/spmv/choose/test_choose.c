@@ -18,6 +18,14 @@ static void small_matrices(void **state) {
   plan.nonempty.slots = 4375006;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
   plan.nonempty.slots = 4375007;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with uneven, short rows; runner-up scan");
+  plan.desc.expected_calls--; /* too few for slices */
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.desc.expected_calls++;
+  plan.nonempty.longest = 400; /* which one lane would walk */
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.nonempty.longest = 5;
+  plan.nonempty.sorted_slots = 4375007; /* sorting does not help */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
   plan.nonempty.slots = plan.device.nnz = (bytes - 4 * vectors) / 8;
   takes(&plan, MERBIT_METHOD_ROWS, "small");
@@ -150,6 +158,28 @@ static void few_rows_of_full_blocks(void **state) {
   plan.nonempty.block_rows = plan.nonempty.block_cols = 16;
   takes(&plan, MERBIT_METHOD_SCAN, ", bsr ");
   plan.nonempty.block_rows = 2;
+  takes(&plan, MERBIT_METHOD_BSR, ", bsr ");
+}
+
+/* 23,796 rows in blocks of 3 x 3, 35 MB, on an H100, whose L2 keeps 10 of 16 parts: blocks read
+ * fewer bytes, but profit less from L2 than lanes per row. */
+static void full_blocks_in_l2(void **state) {
+  const merbit_device_profile h100 = profile_of("H100");
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 23796, 2847852);
+  plan.profile = &h100;
+  plan.nonempty.longest = 222;
+  plan.nonempty.sectors = 0.1;
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 3;
+  plan.desc.expected_calls = 1000;
+  takes(&plan, MERBIT_METHOD_ROWS, ", bsr ");
+  square_of(&plan, MERBIT_F64, 237960, 28478520); /* ten times as many stay in memory */
+  plan.profile = &h100;
+  plan.nonempty.longest = 222;
+  plan.nonempty.sectors = 0.1;
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 3;
+  plan.desc.expected_calls = 1000;
   takes(&plan, MERBIT_METHOD_BSR, ", bsr ");
 }
 
@@ -480,6 +510,7 @@ int main(void) {
       cmocka_unit_test(bytes_of_launches),
       cmocka_unit_test(full_blocks),
       cmocka_unit_test(few_rows_of_full_blocks),
+      cmocka_unit_test(full_blocks_in_l2),
       cmocka_unit_test(which_profile),
       cmocka_unit_test(rows_that_sorting_makes_even),
       cmocka_unit_test(rows_that_fill_warps),

@@ -152,9 +152,13 @@ static void forecasts_without_gathers(void **state) {
   is_about("mostly empty rows", mbi_rows_cost(&plan),
            0.97 * streamed(vectors + offsets + 12 * 1e6) +
                (4e6 / 270336 * 3 + 2 / 8.0) * 0.5e-6);
-  plan.nonempty.count = 1000000; /* in as many sectors of y, which L2 holds, or does not */
+  plan.nonempty.count = 1000000; /* in as many sectors of y, which L2 keeps, or does not */
+  plan.device.rows = 3500000;
   is_about("y in L2", mbi_scan_cost(&plan),
-           1.08 * streamed(vectors + 4e6 + 4e6 / 8 + 12 * 1e6) + 3e-6);
+           1.08 * streamed(8 * 7.5e6 + 4e6 + 3.5e6 / 8 + 12 * 1e6) + 3e-6);
+  plan.device.rows = 3600000; /* 28.8 MB, of 0.45 of 62.9 */
+  is_about("y past its part of L2", mbi_scan_cost(&plan),
+           1.08 * streamed(8 * 7.6e6 + 4e6 + 3.6e6 / 8 + 12 * 1e6 + 3 * 64 * 0.9e6) + 3e-6);
   plan.device.rows = 16000000;
   is_about("y past L2", mbi_scan_cost(&plan),
            1.08 * streamed(8 * 20e6 + 4e6 + 16e6 / 8 + 12 * 1e6 + 3 * 64e6) + 3e-6);

@@ -76,16 +76,24 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
   }
 }
 
-// Prepares for the old y of the lane's row among the first 32 that end in the tile. Returns the
-// row if there are empty rows. Without them rows are contiguous, and those after the first 32
-// are prefetched.
-MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {
-  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;
-#if MBK_EMPTY_ROWS
-  return lane < count ? mbk_load(rows.row_id + rows.from + lane) : 0;
+// Prefetches the old y of the rows after the first 32 that end in the tile. Without empty rows
+// they are contiguous; with empty rows nothing is prefetched.
+MBK_DEVICE void mbk_scan_prefetch_old(const mbk_scan_rows &rows) {
+#if !MBK_EMPTY_ROWS
+  const mbk_u32 ahead = 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));
+  mbk_prefetch_if(ahead < rows.to - rows.from, rows.y + rows.from + ahead);
 #else
-  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));
-  mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);
+  (void)rows;
+#endif
+}
+
+// Returns the lane's row among the first 32 that end in the tile if it must be loaded, else 0.
+MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {
+#if MBK_EMPTY_ROWS
+  const mbk_u32 lane = mbk_lane();
+  return lane < rows.to - rows.from ? mbk_load(rows.row_id + rows.from + lane) : 0;
+#else
+  (void)rows;
   return 0;
 #endif
 }
@@ -109,7 +117,9 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
-  const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;
+  if (adds) {
+    mbk_scan_prefetch_old(rows);
+  }
   // Only some blocks wait here, so that matrix loads of other blocks overlap with gathers.
 #if MBK_STREAMING
   mbk_await();
@@ -128,6 +138,8 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_STREAMING
   mbk_await();
 #endif
+  // behind the matrix, whose loads would wait for that of tile_row
+  const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll

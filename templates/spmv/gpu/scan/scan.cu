@@ -90,7 +90,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
                       a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);
 #endif
-  mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
+  mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
 
 // Blocks per multiprocessor of the kernel that reads the old y. It needs more registers, and
@@ -113,5 +113,5 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
   mbk_table_take(a.table, alpha, MBK_THREADS);
   mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
                      a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
-  mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);
+  mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);
 }

@@ -159,9 +159,16 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
   return carry;
 }
 
+// Returns whether the lane's row is empty, of the rows whose bits are `word` of lane i.
+MBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {
+  return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);
+}
+
 // Writes the empty rows among the block's share of all rows. Blocks have equal shares, in their
 // order, so that most sectors of y are written by blocks that run at the same time. Every
-// thread of every block of a product calls it, at its end.
+// thread of every block of a product calls it, at its end. With `adds` a warp reads the old y
+// of all its words before it writes, so that it waits once. Without `adds`, beta must be zero.
+template <bool adds>
 MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
                               MBK_SCALAR alpha, MBK_SCALAR beta) {
 #if MBK_EMPTY_ROWS
@@ -175,10 +182,16 @@ MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 ro
     const mbk_u32 own = at + mbk_lane();
     const mbk_u32 word =
         mbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;
+    MBK_VECTOR old[MBK_FILL];
 #pragma unroll
     for (int i = 0; i < MBK_FILL; i++) {
-      if (!(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1)) {
-        MBK_COMMIT((mbk_u64)(at + i) * 32 + mbk_lane(), MBK_ZERO);
+      old[i] = adds && mbk_scan_empty(word, i) ? y[(mbk_u64)(at + i) * 32 + mbk_lane()]
+                                               : (MBK_VECTOR)0;
+    }
+#pragma unroll
+    for (int i = 0; i < MBK_FILL; i++) {
+      if (mbk_scan_empty(word, i)) {
+        y[(mbk_u64)(at + i) * 32 + mbk_lane()] = MBK_RESULT(MBK_ZERO, old[i]);
       }
     }
   }

@@ -163,7 +163,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,
                       a.y, a.nnz, a.tiles, factor, MBK_ABSENT,
                       (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
-  mbk_scan_fill(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
+  mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
 
 // Reading the old y takes registers, so fewer blocks are resident.
@@ -181,5 +181,5 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
   mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,
                      a.y, a.nnz, a.tiles, alpha, beta,
                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
-  mbk_scan_fill(a.row_bits, a.y, a.rows, alpha, beta);
+  mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);
 }
