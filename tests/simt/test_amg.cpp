@@ -515,6 +515,17 @@ static void nodes_have_several_rows(void **) {
   }
 }
 
+// Small graphs of nodes of 2 or 3 rows, with as many vectors or more.
+static void graphs_of_nodes_are_coarsened(void **) {
+  for (int i = 0; i < 48; i++) {
+    const int block = 2 + i % 2, vectors = block + i % 3 / 2;
+    const input of = graph("", 270 / block + 1 + i % 7, i % 4, 20, (uint64_t)i + 1);
+    const input in = blocked(name_of("graph of nodes", i), of, block, i % 4);
+    const std::vector<double> modes = vectors_of(in.n, block, vectors);
+    check(in, {block, vectors, modes.data()});
+  }
+}
+
 static void graphs_are_coarsened(void **) {
   for (int i = 0; i < 54; i++) {
     const int64_t n = 270 + 7 * i;
@@ -720,6 +731,7 @@ int main() {
       cmocka_unit_test(unfit_matrices_are_refused),
       cmocka_unit_test(graphs_are_coarsened),
       cmocka_unit_test(nodes_have_several_rows),
+      cmocka_unit_test(graphs_of_nodes_are_coarsened),
       cmocka_unit_test(a_hub_is_interpolated),
       cmocka_unit_test(nodes_between_are_joined),
   };
