@@ -62,7 +62,7 @@ static const double *mesh_expected(int lines) {
     assert_int_equal(merbit_context_create(&context_desc, &context, NULL), MERBIT_OK);
     assert_int_equal(merbit_preconditioner_create(context, &view, &desc, &p), MERBIT_OK);
     assert_int_equal(merbit_preconditioner_apply(p, m.r, z, NULL), MERBIT_OK);
-    DESTROY(merbit_preconditioner_destroy(p));
+    CANNOT_TELL(merbit_preconditioner_destroy(p));
     merbit_context_destroy(context);
   }
   return z;
@@ -114,7 +114,7 @@ static merbit_status multigrid_of(merbit_context *context, int there) {
                                           there ? merbit_buffer_pointer(fresh) : twice.values,
                                           there ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST));
   TRY(mesh_apply(p, !there, r, z, 2));
-  DESTROY(merbit_preconditioner_destroy(p));
+  CANNOT_TELL(merbit_preconditioner_destroy(p));
   merbit_buffer_destroy(r);
   merbit_buffer_destroy(z);
   merbit_buffer_destroy(fresh);

@@ -54,21 +54,26 @@ static void expect_product(const double *y, double alpha, double beta, double sc
   }
 }
 
-/* The next call, unless one has failed before. */
 static merbit_side wished; /* of a plan with host vectors: AUTO may fall back to the CPU */
 static int plan_made;      /* with them, in spite of what failed */
 
-/* A call that destroys an object. It waits for work on the GPU and cannot tell that this fails.
- */
-TEST_UNUSED static int in_destroy; /* the first call that failed was made there */
-#define DESTROY(call)                                                                          \
+/* A call that destroys or describes an object: it may wait for the GPU or read from it, and
+ * cannot tell that this fails. */
+TEST_UNUSED static int untold; /* the first call that failed was made there */
+#define CANNOT_TELL(call)                                                                      \
   do {                                                                                         \
     const int whole = cuda->calls.failed == 0;                                                 \
     call;                                                                                      \
-    in_destroy |= whole && cuda->calls.failed > 0;                                             \
+    untold |= whole && cuda->calls.failed > 0;                                                 \
   } while (0)
 
+/* The next call, unless one has failed before. */
 #define TRY(call) (status = status == MERBIT_OK ? (call) : status)
+
+TEST_UNUSED static void describe(const merbit_plan *plan) {
+  char line[1024];
+  CANNOT_TELL(assert_true(merbit_plan_describe(plan, line, sizeof line) > 40));
+}
 
 /* A buffer with contents. */
 static merbit_status put(merbit_context *context, const void *source, size_t bytes,
