@@ -52,13 +52,15 @@ static int in_context; /* the failing call was one of a context that was made al
 /* Calls whose failure need not be told: what they release is released, their answer is only
  * news, or there is another way. */
 static int harmless(const failure *f) {
-  static const char *const names[] = {"cuMemFree_v2",           "cuModuleUnload",
-                                      "cuCtxPopCurrent_v2",     "cuDevicePrimaryCtxRelease_v2",
-                                      "cuCtxPushCurrent_v2",    "cuPointerGetAttributes",
-                                      "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
-                                      "nvrtcDestroyProgram",    "cuStreamCreate",
-                                      "cuStreamDestroy_v2",     "cuGraphDestroy",
-                                      "cuGraphExecDestroy",     NULL};
+  static const char *const names[] = {
+      "cuMemFree_v2",           "cuModuleUnload",
+      "cuCtxPopCurrent_v2",     "cuDevicePrimaryCtxRelease_v2",
+      "cuCtxPushCurrent_v2",    "cuPointerGetAttributes",
+      "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
+      "nvrtcDestroyProgram",    "cuStreamCreate",
+      "cuStreamDestroy_v2",     "cuGraphDestroy",
+      "cuGraphExecDestroy",     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+      NULL};
   return one_of(f->calls->first, names) || in_context || untold ||
          (f->cache_dir[0] != '\0' && strcmp(f->calls->first, "cuModuleLoadData") == 0);
 }
