@@ -33571,6 +33571,14 @@ typedef struct mbi_amg_gpu {
 	int count;
 } mbi_amg_gpu;
 
+#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
+
+enum {
+	MBI_AMG_LARGEST, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN,
+	MBI_AMG_LUMPED };
+
+typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
+
 #endif
 
 static merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
@@ -33618,6 +33626,7 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 /* ==== >>solve/amg/multiply_cuda.c  multigrid: products and transposes on the GPU ==== */
 #define MBI_AMG_SHARED 49152
 #define MBI_AMG_TILE 2048
+#define MBI_AMG_BLOCKS 8192
 #define MBI_AMG_LONG ((uint64_t)1 << 28)
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
@@ -33660,6 +33669,32 @@ MBI_NOINLINE static merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel,
 		int64_t grid, int threads, size_t shared, const void *arguments) {
 	return mbi_device_launch(gpu->context, gpu->kernels[kernel], mbi_amg_kernel_names[kernel],
 			grid, threads, (unsigned)shared, NULL, arguments);
+}
+
+static int64_t mbi_amg_blocks(int64_t count) {
+	const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
+	return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
+}
+
+static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
+	uint32_t lanes = 1;
+	while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) { lanes *= 2; }
+	return lanes;
+}
+
+MBI_NOINLINE static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel,
+		int64_t threads, const void *arguments) {
+	return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
+}
+
+static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
+		mbi_devptr *address) {
+	return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
+}
+
+static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
+		mbi_devptr *address) {
+	return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
 }
 
 static merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts) {
@@ -33868,130 +33903,12 @@ static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
 	return mbi_transpose_enqueue(context, t);
 }
 
-/* ==== >>solve/amg/setup_cuda.c  multigrid: the set-up on the GPU ==== */
-#define MBI_AMG_BLOCKS 8192
+/* ==== >>solve/amg/aggregate_cuda.c  multigrid: strength and aggregates on the GPU ==== */
 #define MBI_AMG_PARTS 512
-
-static int64_t mbi_amg_blocks(int64_t count) {
-	const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
-	return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
-}
-
-static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
-	uint32_t lanes = 1;
-	while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) { lanes *= 2; }
-	return lanes;
-}
-
-MBI_NOINLINE static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
-		const void *arguments) {
-	return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
-}
-
-static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
-		mbi_devptr *address) {
-	return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
-}
-
-static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
-		mbi_devptr *address) {
-	return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
-}
-
-static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
-		int64_t count, mbi_devptr to, mbi_devptr rounded) {
-	mbk_amg_move_arguments arguments;
-	arguments.count = (uint64_t)count;
-	arguments.places = places;
-	arguments.from = from;
-	arguments.to = to;
-	arguments.rounded = rounded;
-	return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
-}
-
-static int mbi_amg_gpu_takes(const merbit_view *view) {
-	return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
-			view->rows < INT32_MAX;
-}
-
-static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
-		mbi_devptr *there, const void **array) {
-	if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) { return MERBIT_OK; }
-	if (*there == 0) { MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, there)); }
-	MBI_TRY(mbi_device_upload(gpu->context, *there, *array, bytes));
-	*array = mbi_device_pointer(*there);
-	return MERBIT_OK;
-}
-
-static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
-		int values_only, mbi_amg_there *to) {
-	const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
-	merbit_view there = *given;
-	const merbit_view *view = &there;
-	mbk_amg_copy_arguments arguments;
-	if (!values_only) {
-		MBI_TRY(mbi_amg_array(gpu, given,
-				((size_t)given->rows + 1) * mbi_index_bytes(given->offset_type),
-				&gpu->arrays[0], &there.row_ptr));
-		MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_index_bytes(given->index_type),
-				&gpu->arrays[1], &there.col_ind));
-	}
-	MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_type_size(mbi_view_type(given)),
-			&gpu->arrays[2], &there.values));
-	memset(&arguments, 0, sizeof arguments);
-	arguments.rows = (uint64_t)view->rows;
-	arguments.nnz = (uint64_t)view->nnz;
-	arguments.values = mbi_device_address(view->values);
-	arguments.wide_ptr = view->offset_type == MERBIT_INDEX_64;
-	arguments.wide_col = view->index_type == MERBIT_INDEX_64;
-	arguments.base = (uint32_t)view->base;
-	arguments.value_bytes = view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
-	if (!values_only) {
-		arguments.row_ptr = mbi_device_address(view->row_ptr);
-		arguments.col_ind = mbi_device_address(view->col_ind);
-		to->rows = view->rows;
-		to->cols = view->cols;
-		to->nnz = view->nnz;
-		to->row_ptr = arguments.row_ptr;
-		to->col_ind = arguments.col_ind;
-		if (arguments.wide_ptr || view->base != 0) {
-			MBI_TRY(mbi_amg_keep(gpu, view->rows + 1, sizeof(int32_t), &to->row_ptr));
-			arguments.row_ptr_to = to->row_ptr;
-		}
-		if (arguments.wide_col || view->base != 0) {
-			MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(int32_t), &to->col_ind));
-			arguments.col_ind_to = to->col_ind;
-		}
-		if (!same_type) { MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(double), &to->values)); }
-	}
-	if (same_type) { to->values = arguments.values; } else { arguments.values_to = to->values; }
-	if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
-		return MERBIT_OK;
-	}
-	return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
-}
-
-static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
-	mbi_amg_there unit;
-	memset(&unit, 0, sizeof unit);
-	unit.rows = unit.cols = gpu->given.cols;
-	if (columns) {
-		MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &unit, 0, a));
-		MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
-	}
-	return mbi_amg_product_values(gpu, &gpu->given, &unit, NULL, a);
-}
-
-#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
 
 static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
 	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
-
-enum {
-	MBI_AMG_LARGEST, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN,
-	MBI_AMG_LUMPED };
-typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
 
 static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
 		double theta, const mbi_amg_found *found) {
@@ -34180,6 +34097,91 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	MBI_TRY(mbi_amg_read(gpu, &facts));
 	level->aggregates = (int32_t)facts.total;
 	return MERBIT_OK;
+}
+
+/* ==== >>solve/amg/setup_cuda.c  multigrid: the set-up on the GPU ==== */
+static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
+		int64_t count, mbi_devptr to, mbi_devptr rounded) {
+	mbk_amg_move_arguments arguments;
+	arguments.count = (uint64_t)count;
+	arguments.places = places;
+	arguments.from = from;
+	arguments.to = to;
+	arguments.rounded = rounded;
+	return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
+}
+
+static int mbi_amg_gpu_takes(const merbit_view *view) {
+	return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
+			view->rows < INT32_MAX;
+}
+
+static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
+		mbi_devptr *there, const void **array) {
+	if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) { return MERBIT_OK; }
+	if (*there == 0) { MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, there)); }
+	MBI_TRY(mbi_device_upload(gpu->context, *there, *array, bytes));
+	*array = mbi_device_pointer(*there);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
+		int values_only, mbi_amg_there *to) {
+	const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
+	merbit_view there = *given;
+	const merbit_view *view = &there;
+	mbk_amg_copy_arguments arguments;
+	if (!values_only) {
+		MBI_TRY(mbi_amg_array(gpu, given,
+				((size_t)given->rows + 1) * mbi_index_bytes(given->offset_type),
+				&gpu->arrays[0], &there.row_ptr));
+		MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_index_bytes(given->index_type),
+				&gpu->arrays[1], &there.col_ind));
+	}
+	MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_type_size(mbi_view_type(given)),
+			&gpu->arrays[2], &there.values));
+	memset(&arguments, 0, sizeof arguments);
+	arguments.rows = (uint64_t)view->rows;
+	arguments.nnz = (uint64_t)view->nnz;
+	arguments.values = mbi_device_address(view->values);
+	arguments.wide_ptr = view->offset_type == MERBIT_INDEX_64;
+	arguments.wide_col = view->index_type == MERBIT_INDEX_64;
+	arguments.base = (uint32_t)view->base;
+	arguments.value_bytes = view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
+	if (!values_only) {
+		arguments.row_ptr = mbi_device_address(view->row_ptr);
+		arguments.col_ind = mbi_device_address(view->col_ind);
+		to->rows = view->rows;
+		to->cols = view->cols;
+		to->nnz = view->nnz;
+		to->row_ptr = arguments.row_ptr;
+		to->col_ind = arguments.col_ind;
+		if (arguments.wide_ptr || view->base != 0) {
+			MBI_TRY(mbi_amg_keep(gpu, view->rows + 1, sizeof(int32_t), &to->row_ptr));
+			arguments.row_ptr_to = to->row_ptr;
+		}
+		if (arguments.wide_col || view->base != 0) {
+			MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(int32_t), &to->col_ind));
+			arguments.col_ind_to = to->col_ind;
+		}
+		if (!same_type) { MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(double), &to->values)); }
+	}
+	if (same_type) { to->values = arguments.values; } else { arguments.values_to = to->values; }
+	if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
+		return MERBIT_OK;
+	}
+	return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
+}
+
+static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
+	mbi_amg_there unit;
+	memset(&unit, 0, sizeof unit);
+	unit.rows = unit.cols = gpu->given.cols;
+	if (columns) {
+		MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &unit, 0, a));
+		MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
+	}
+	return mbi_amg_product_values(gpu, &gpu->given, &unit, NULL, a);
 }
 
 static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {

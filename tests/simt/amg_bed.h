@@ -156,6 +156,8 @@ void mbi_amg_pool_release(merbit_context *, mbi_amg_pool *pool) {
 
 #include "solve/amg/multiply_cuda.c"
 
+#include "solve/amg/aggregate_cuda.c"
+
 #include "solve/amg/setup_cuda.c"
 #pragma GCC diagnostic pop
 }

@@ -6,8 +6,9 @@
 /* Products and transposes of sparse matrices in GPU memory. The kernels are in
  * solve/amg/multiply.cuh. All work is enqueued on the default stream. */
 
-#define MBI_AMG_SHARED 49152             /* bytes that a block may have on every GPU */
-#define MBI_AMG_TILE 2048                /* MBK_SCAN_TILE */
+#define MBI_AMG_SHARED 49152 /* bytes that a block may have on every GPU */
+#define MBI_AMG_TILE 2048    /* MBK_SCAN_TILE */
+#define MBI_AMG_BLOCKS 8192  /* the most thread blocks of a kernel that takes any grid */
 #define MBI_AMG_LONG ((uint64_t)1 << 28) /* bytes for rows that thread blocks take, about */
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
@@ -74,6 +75,36 @@ MBI_NOINLINE MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int ker
                                                        const void *arguments) {
   return mbi_device_launch(gpu->context, gpu->kernels[kernel], mbi_amg_kernel_names[kernel],
                            grid, threads, (unsigned)shared, NULL, arguments);
+}
+
+/* Returns the number of thread blocks for `count` threads. */
+MBI_INTERNAL int64_t mbi_amg_blocks(int64_t count) {
+  const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
+  return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
+}
+
+/* Returns the lanes for a row of `nnz` / `rows` entries, 1 to 32. */
+MBI_INTERNAL uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
+  uint32_t lanes = 1;
+  while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) {
+    lanes *= 2;
+  }
+  return lanes;
+}
+
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel,
+                                                    int64_t threads, const void *arguments) {
+  return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
+}
+
+MBI_INTERNAL merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                        mbi_devptr *address) {
+  return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
+}
+
+MBI_INTERNAL merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                          mbi_devptr *address) {
+  return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
 }
 
 /* Waits for the work, and copies what the kernels have reported. */
