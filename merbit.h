@@ -24102,9 +24102,9 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
 static merbit_status mbi_extracted_refill(merbit_plan *plan,
 		merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
 	mbi_device_csr *csr = &plan->device;
-	const mbi_devptr from = csr->values;
+	const mbi_devptr from = csr->values, own = csr->owns_values ? from : 0;
 	merbit_status status;
-	csr->bytes -= plan->extracted.csr.nnz * mbi_type_size(plan->type);
+	csr->bytes -= own != 0 ? plan->extracted.csr.nnz * mbi_type_size(plan->type) : 0;
 	status = put(plan, from);
 	if (status == MERBIT_OK) { status = mbi_bsr_fill(plan); }
 	if (csr->owns_values) {
@@ -24113,7 +24113,7 @@ static merbit_status mbi_extracted_refill(merbit_plan *plan,
 		csr->owns_values = 0;
 		csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
 	}
-	mbi_plan_release(plan, from);
+	mbi_plan_release(plan, own);
 	return status;
 }
 
@@ -26161,25 +26161,30 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr *values,
+static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr from, mbi_devptr *own,
 		mbi_values_search *search) {
 	mbi_device_csr *csr = &plan->device;
+	const uint64_t bytes = csr->nnz * mbi_type_size(plan->type);
 	int have = 0;
-	MBI_TRY(mbi_values_search_begin(plan, *values, search));
+	MBI_TRY(mbi_values_search_begin(plan, from, search));
 	MBI_TRY(mbi_values_have(plan, search, csr->form, &have));
 	if (have) {
 		MBI_TRY(mbi_values_store(plan, search, csr->form, csr->values, csr->table));
 		return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
 				: MERBIT_OK;
 	}
-	MBI_TRY(mbi_stored_remake(plan, *values));
-	*values = 0;
+	if (*own == 0) {
+		MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", own));
+		MBI_TRY(mbi_device_copy(plan->context, *own, from, (size_t)bytes));
+	}
+	MBI_TRY(mbi_stored_remake(plan, *own));
+	*own = 0;
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
+static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr from, mbi_devptr *own) {
 	mbi_values_search search;
-	const merbit_status status = mbi_stored_shorten(plan, values, &search);
+	const merbit_status status = mbi_stored_shorten(plan, from, own, &search);
 	mbi_values_search_end(plan, &search);
 	mbi_csr_programs_destroy(plan->context, &plan->nonempty.programs);
 	return status;
@@ -26206,22 +26211,35 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
 }
 
 static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *given,
-		size_t bytes, mbi_devptr *fresh) {
+		size_t bytes, mbi_devptr from, mbi_devptr *fresh) {
 	mbi_device_csr *csr = &plan->device;
-	MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
-			*fresh != 0 ? *fresh : csr->values));
+	const mbi_devptr before = csr->values;
+	merbit_status status = MERBIT_OK;
+	if (from == 0) {
+		MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
+				*fresh != 0 ? *fresh : csr->values));
+	}
 	if (csr->form != MBI_VALUES_GENERAL) {
-		MBI_TRY(mbi_stored_shorter(plan, fresh));
+		MBI_TRY(mbi_stored_shorter(plan, from != 0 ? from : *fresh, fresh));
 	} else {
 		if (*fresh != 0) {
 			csr->values = *fresh;
 			csr->owns_values = 1;
 			csr->bytes += bytes;
 			*fresh = 0;
-		}
-		MBI_TRY(plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK);
+		} else if (from != 0) { csr->values = from; }
+		status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
+		csr->values = from != 0 ? before : csr->values;
 	}
-	return mbi_device_synchronize(plan->context, NULL);
+	return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+static mbi_devptr mbi_stored_in_place(const merbit_plan *plan, const mbi_new_values *given) {
+	const mbi_device_csr *csr = &plan->device;
+	const mbi_devptr from = mbi_device_address(given->values);
+	return given->memory == MERBIT_MEMORY_DEVICE && plan->reorder.device_places == 0 &&
+			(csr->form != MBI_VALUES_GENERAL || csr->values == 0 ||
+			(csr->values == from && !csr->owns_values)) ? from : 0;
 }
 
 static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan, const mbi_new_values *given) {
@@ -26229,6 +26247,7 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan, const mbi_new
 	mbi_device_csr *csr = &plan->device;
 	const int shorter = csr->form != MBI_VALUES_GENERAL;
 	const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
+	const mbi_devptr from = mbi_stored_in_place(plan, given);
 	mbi_devptr fresh = 0;
 	merbit_status status;
 	if (given->memory == MERBIT_MEMORY_DEVICE) {
@@ -26239,10 +26258,10 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan, const mbi_new
 		}
 		MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
 	}
-	if (shorter || !csr->owns_values) {
+	if (from == 0 && (shorter || !csr->owns_values)) {
 		MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));
 	}
-	status = mbi_stored_put(plan, given, bytes, &fresh);
+	status = mbi_stored_put(plan, given, bytes, from, &fresh);
 	mbi_plan_release(plan, fresh);
 	return status;
 }
