@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "2add7b9899c412cc29e0d8ce0c63c684984366df77c5e2e1a582fe760ecd9672"
+#define MBI_KERNEL_HASH "eb86b59414d79db8f1e2e580461df690ae7cf3a6a31955d5b559c85064628a14"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5444,12 +5444,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
 "mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
 "const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
-"*b_val; const double *scale, *filtered; double omega; mbk_u32 lanes_a, lanes_b; mbk_u32 most, "
-"longest; const mbk_i32 *c_ptr, *c_col; double *c_val; double *sums; } "
-"mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 *counts; mbk_u64 "
-"count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } mbk_scan_arguments;\n\n"
-"#define MBK_MULTIPLY_THREADS 256\n#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\n"
-"struct mbk_multiply_lane {\nmbk_u32 lanes, group, lane, mask, pair;\n\n"
+"*b_val; const double *scale, *filtered; double omega; mbk_u32 high_b, high_c, wide; mbk_u32 "
+"lanes_a, lanes_b, lanes_c; mbk_u32 most, longest; const mbk_i32 *c_ptr, *c_col; double *c_val; "
+"double *sums; } mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 "
+"*counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } "
+"mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
+"#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\nstruct mbk_multiply_lane {\n"
+"mbk_u32 lanes, group, lane, mask, pair;\n\n"
 "MBK_MEMBER mbk_multiply_lane(mbk_u32 lanes_a, mbk_u32 lanes_b)\n"
 ": lanes(lanes_a * lanes_b), group(mbk_thread() / lanes), lane(mbk_thread() % lanes),\n"
 "mask(of(lanes)), pair(of(lanes_b)) {\n}\n\nstatic MBK_MEMBER mbk_u32 of(mbk_u32 count) {\n"
@@ -5459,8 +5460,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 sum = value;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u64 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
-"sums[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n*all = 0;\n"
-"for (mbk_u32 w = 0; w < MBK_MULTIPLY_THREADS / 32; w++) {\n",
+"sums[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n*all = 0;\n",
+"for (mbk_u32 w = 0; w < MBK_MULTIPLY_THREADS / 32; w++) {\n"
 "sum += w < mbk_thread() / 32 ? sums[w] : 0;\n*all += sums[w];\n}\nreturn sum - value;\n}\n\n\n\n"
 "#define MBK_SCAN_ITEMS 8\n#define MBK_SCAN_TILE (MBK_MULTIPLY_THREADS * MBK_SCAN_ITEMS)\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
@@ -5482,8 +5483,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.sums[i] = base + before;\n}\nbase += all;\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
 "mbk_scan_counts(MBK_GRID_CONSTANT mbk_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"const mbk_u64 first =\n"
-"(mbk_u64)mbk_block() * MBK_SCAN_TILE + (mbk_u64)mbk_thread() * MBK_SCAN_ITEMS;\n",
+"const mbk_u64 first =\n",
+"(mbk_u64)mbk_block() * MBK_SCAN_TILE + (mbk_u64)mbk_thread() * MBK_SCAN_ITEMS;\n"
 "mbk_u32 count[MBK_SCAN_ITEMS];\nmbk_u64 sum = 0, all = 0;\n#pragma unroll\n"
 "for (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {\n"
 "count[i] = first + i < a.count ? (mbk_u32)a.counts[first + i] : 0;\nsum += count[i];\n}\n"
@@ -5503,9 +5504,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + j) : j;\nif (column >= 0) {\n"
 "take((mbk_u32)column);\n}\n}\n}\nif (a.smooths && first == 0 && lane == 0 && own >= 0) {\n"
 "take((mbk_u32)own);\n}\n}\n\n\n\nstruct mbk_multiply_set {\nmbk_u32 *table, *list, *count;\n"
-"mbk_u32 slots, most;\n\nMBK_MEMBER void operator()(mbk_u32 column) const {\n"
+"mbk_u32 slots, most;\n\nMBK_MEMBER void operator()(mbk_u32 column) const {\n",
 "for (mbk_u32 slot = column * 0x9e3779b1u >> 7 & (slots - 1); mbk_peek(count) <= most;\n"
-"slot = (slot + 1) & (slots - 1)) {\nmbk_u32 seen = mbk_peek(table + slot);\n",
+"slot = (slot + 1) & (slots - 1)) {\nmbk_u32 seen = mbk_peek(table + slot);\n"
 "if (seen == MBK_MULTIPLY_EMPTY) {\n"
 "seen = mbk_atomic_swap_if(table + slot, MBK_MULTIPLY_EMPTY, column);\n"
 "if (seen == MBK_MULTIPLY_EMPTY) {\nconst mbk_u32 place = mbk_atomic_add(count, 1u);\n"
@@ -5527,9 +5528,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_multiply_set set = {own, own + a.slots, own + a.slots + a.slots / 2, a.slots,\n"
 "a.slots / 2};\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
 "for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
-"row += (mbk_u64)mbk_grid() * groups) {\n"
+"row += (mbk_u64)mbk_grid() * groups) {\n",
 "const mbk_u32 at = a.c_col != nullptr ? (mbk_u32)a.c_ptr[row] : 0;\n"
-"if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {\ncontinue;\n}\n",
+"if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {\ncontinue;\n}\n"
 "for (mbk_u32 s = me.lane; s < a.slots; s += me.lanes) {\nset.table[s] = MBK_MULTIPLY_EMPTY;\n}\n"
 "if (me.lane == 0) {\n*set.count = 0;\n}\nmbk_warp_sync(me.mask);\n"
 "mbk_multiply_visit(a, row, me.lane / a.lanes_b, a.lanes_a, me.lane % a.lanes_b, a.lanes_b,\n"
@@ -5551,10 +5552,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = mbk_block(); i < count; i += mbk_grid()) {\n"
 "const mbk_u64 row = (mbk_u64)a.long_rows[i];\n"
 "for (mbk_u64 w = mbk_thread(); w < a.words; w += MBK_MULTIPLY_THREADS) {\nmark.bits[w] = 0;\n}\n"
-"mbk_block_sync();\n"
+"mbk_block_sync();\n",
 "mbk_multiply_visit(a, row, mbk_thread() / 32, MBK_MULTIPLY_THREADS / 32, mbk_lane(), 32,\n"
 "mark);\nmbk_block_sync();\nmbk_u64 found = 0, all = 0;\n"
-"for (mbk_u64 w = first; w < last; w++) {\n",
+"for (mbk_u64 w = first; w < last; w++) {\n"
 "found += (mbk_u64)mbk_popcount(mbk_load_fresh(mark.bits + w));\n}\n"
 "const mbk_u64 before = mbk_multiply_before(found, (mbk_u64 *)shared, &all);\n"
 "if (a.c_col == nullptr && mbk_thread() == 0) {\na.c_ptr[row] = (mbk_i32)all;\n}\n"
@@ -5566,66 +5567,85 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {\n"
 "mbk_u32 low = 0;\nfor (mbk_u32 high = count - 1; low < high;) {\n"
 "const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n"
-"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n"
+"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_multiply_node(mbk_u32 row, mbk_u32 high) {\n"
+"return high > 1 ? row / high : row;\n}\n\n\n\n\ntemplate <bool BLOCKS>\n"
+"MBK_DEVICE void mbk_multiply_add_row(const mbk_multiply_values_arguments &a, mbk_u32 j,\n"
+"double value, mbk_u32 lane, mbk_u32 lanes,\n"
+"const mbk_i32 *columns, mbk_u32 count, double *sums) {\nconst bool one = a.b_ptr == nullptr;\n"
+"const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;\n"
+"const mbk_u32 share = BLOCKS ? a.lanes_c : 1;\nconst mbk_u32 node = mbk_multiply_node(j, high);\n"
+"const mbk_u32 begin = one ? node : (mbk_u32)mbk_load(a.b_ptr + node);\n"
+"const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + node + 1) - begin;\n",
+"const mbk_u64 first = (mbk_u64)begin * high + (j - node * high) * length;\n"
+"for (mbk_u32 l = lane / share; l < length; l += lanes / share) {\n"
+"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;\n"
+"if (column >= 0) {\ndouble *const to = sums + mbk_multiply_find(columns, count, column) * wide;\n"
+"for (mbk_u32 c = lane % share; c < wide; c += share) {\nto[c] +=\n"
+"a.b_col != nullptr ? value * mbk_load(a.b_val + (first + l) * wide + c) : value;\n}\n}\n}\n"
+"}\n\n\n\n\ntemplate <bool BLOCKS>\n"
 "MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,\n"
 "mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
 "mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\ndouble factor = 1;\n"
 "if (a.scale != nullptr) {\nfactor = -a.omega * mbk_load(a.scale + row);\nif (first == 0) {\n"
-"const double own = 1 + factor * mbk_load(a.filtered + row);\nconst mbk_u32 begin =\n"
-"a.b_ptr == nullptr ? (mbk_u32)row : (mbk_u32)mbk_load(a.b_ptr + row);\nconst mbk_u32 stop =\n"
-"a.b_ptr == nullptr ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + row + 1);\n"
-"for (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
-"sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + l))] +=\nown * mbk_load(a.b_val + l);\n"
-"}\nmbk_warp_sync(mask);\n}\n}\n",
+"mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)row, 1 + factor * mbk_load(a.filtered + row),\n"
+"lane, lanes, columns, count, sums);\nmbk_warp_sync(mask);\n}\n}\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
 "const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
-"const double value = factor * mbk_load(a.a_val + k);\nconst bool one = a.b_ptr == nullptr;\n"
-"const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));\n"
-"const mbk_u32 stop = one ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
-"for (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
-"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;\n"
-"if (column >= 0) {\nsums[mbk_multiply_find(columns, count, column)] +=\n"
-"a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;\n}\n}\n}\nmbk_warp_sync(mask);\n}\n"
-"}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
-"mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)j, factor * mbk_load(a.a_val + k), lane, lanes,\n"
+"columns, count, sums);\n}\nmbk_warp_sync(mask);\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
+"MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a) {\n"
 "MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
-"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most;\n"
+"const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;\n"
+"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;\n",
 "double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
 "mbk_i32 *const columns = (mbk_i32 *)(sums + kept);\n"
 "for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
-"row += (mbk_u64)mbk_grid() * groups) {\nconst mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;\n"
-"const mbk_u32 first = me.lane / a.lanes_b;\nif (count == 0 || count > a.most) {\ncontinue;\n}\n"
+"row += (mbk_u64)mbk_grid() * groups) {\n"
+"const mbk_u32 node = mbk_multiply_node((mbk_u32)row, high);\n"
+"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + node);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + node + 1) - at;\n"
+"const mbk_u32 first = me.lane / a.lanes_b, size = count * wide;\n"
+"const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;\n"
+"if (count == 0 || count > a.most) {\ncontinue;\n}\n"
 "for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ncolumns[i] = mbk_load(a.c_col + at + i);\n"
-"for (mbk_u32 part = 0; part < a.lanes_a; part++) {\nsums[part * count + i] = 0;\n}\n}\n"
+"}\nfor (mbk_u32 i = me.lane; i < a.lanes_a * size; i += me.lanes) {\nsums[i] = 0;\n}\n"
 "mbk_warp_sync(me.mask);\n"
-"mbk_multiply_add(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair, columns,\n",
-"count, sums + first * count);\nmbk_warp_sync(me.mask);\n"
-"for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ndouble sum = sums[i];\n"
-"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * count + i];\n}\n"
-"a.c_val[at + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
-"mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair,\n"
+"columns, count, sums + first * size);\nmbk_warp_sync(me.mask);\n"
+"for (mbk_u32 i = me.lane; i < size; i += me.lanes) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * size + i];\n}\n"
+"a.c_val[to + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"mbk_multiply_short_values<false>(a);\n}\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"mbk_multiply_short_values<true>(a);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n",
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
-"double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest;\n"
+"double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide;\n"
 "for (mbk_u64 first = (mbk_u64)mbk_block() * MBK_MULTIPLY_THREADS; first < a.rows;\n"
 "first += (mbk_u64)mbk_grid() * MBK_MULTIPLY_THREADS) {\n"
-"const mbk_u64 mine = first + mbk_thread();\nif (mbk_thread() == 0) {\n*found = 0;\n}\n"
-"mbk_block_sync();\nif (mine < a.rows &&\n"
-"(mbk_u32)(mbk_load(a.c_ptr + mine + 1) - mbk_load(a.c_ptr + mine)) > a.most) {\n"
+"const mbk_u64 mine = first + mbk_thread();\n"
+"const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);\nif (mbk_thread() == 0) {\n"
+"*found = 0;\n}\nmbk_block_sync();\nif (mine < a.rows &&\n"
+"(mbk_u32)(mbk_load(a.c_ptr + node + 1) - mbk_load(a.c_ptr + node)) > a.most) {\n"
 "found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();\n}\nmbk_block_sync();\n"
-"for (mbk_u32 f = 1; f <= *found; f++) {\nconst mbk_u64 row = first + found[f];\n"
-"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;\n"
-"for (mbk_u64 i = mbk_thread(); i < (mbk_u64)warps * count; i += MBK_MULTIPLY_THREADS) {\n"
-"sums[i] = 0;\n}\nmbk_block_sync();\n"
-"mbk_multiply_add(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at, count,\n"
-"sums + (mbk_u64)warp * count);\nmbk_block_sync();\n"
-"for (mbk_u32 i = mbk_thread(); i < count; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
-"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[(mbk_u64)part * count + i];\n}\n",
-"a.c_val[at + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
+"for (mbk_u32 f = 1; f <= *found; f++) {\nconst mbk_u32 row = (mbk_u32)first + found[f];\n"
+"const mbk_u32 of = mbk_multiply_node(row, a.high_c);\n"
+"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + of);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + of + 1) - at;\n"
+"const mbk_u64 size = (mbk_u64)count * a.wide;\n"
+"for (mbk_u64 i = mbk_thread(); i < warps * size; i += MBK_MULTIPLY_THREADS) {\nsums[i] = 0;\n}\n"
+"mbk_block_sync();\n"
+"mbk_multiply_add<true>(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at,\n"
+"count, sums + warp * size);\nmbk_block_sync();\ndouble *const to =\n"
+"a.c_val + ((mbk_u64)at * a.high_c + (row - of * a.high_c) * count) * a.wide;\n"
+"for (mbk_u64 i = mbk_thread(); i < size; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[part * size + i];\n}\nto[i] = sum;\n"
+"}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
 {"solve/amg/setup.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; mbk_u32 block; const mbk_i32 *row_ptr, "
@@ -5764,10 +5784,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (at.row < a.rows && at.lane == 0) {\nmbk_amg_filter(a, at.row, filtered);\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n",
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nconst bool one = a.row_ptr == nullptr;\n"
-"const mbk_u32 begin = at.row >= a.rows ? 0\n: one            ? (mbk_u32)at.row\n"
-": (mbk_u32)mbk_load(a.row_ptr + at.row);\nconst mbk_u32 end = at.row >= a.rows ? 0\n"
-": one            ? begin + 1\n: (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n"
+"const mbk_u32 end = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row + 1) : 0;\n"
 "const mbk_u32 length = (end - begin) * a.width;\n"
 "for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {\n"
 "const mbk_u32 base = begin * a.width * a.height + r * length;\nif (at.lane == 0) {\n"
@@ -5786,8 +5805,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return h ^ h >> 33;\n}\n\n\nMBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\n"
 "sum = mbk_amg_sum(sum, 32);\nmbk_block_sync();\nif (mbk_lane() == 0) {\n"
 "shared[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nsum = 0;\n"
-"for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n",
-"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
+"for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n"
+"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n",
 "for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
@@ -5810,8 +5829,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];\n"
 "a.w[at.row] = sum;\ndot += sum * a.v[at.row] * factor;\n}\n}\n"
 "dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
-"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
 "MBK_SHARED_MEMORY(shared);\n"
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
@@ -5834,8 +5853,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 i = (mbk_u64)node * a.block + r;\ntake(i, a.t + i * a.vectors);\n}\n}\n}\n}\n"
 "}\n\n\n"
 "MBK_DEVICE double mbk_amg_dot(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
-"mbk_u32 x, mbk_u32 y) {\ndouble sum = 0;\n",
-"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n"
+"mbk_u32 x, mbk_u32 y) {\ndouble sum = 0;\n"
+"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n",
 "return mbk_amg_sum(sum, at.lanes);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
 "const mbk_u32 vectors = a.vectors;\nMBK_AMG_ROWS(at, a.lanes, a.aggregates) {\n"
@@ -33438,7 +33457,8 @@ typedef struct mbk_multiply_values_arguments {
 	mbi_devptr b_ptr, b_col, b_val;
 	mbi_devptr scale, filtered;
 	double omega;
-	mbk_u32 lanes_a, lanes_b;
+	mbk_u32 high_b, high_c, wide;
+	mbk_u32 lanes_a, lanes_b, lanes_c;
 	mbk_u32 most, longest;
 	mbi_devptr c_ptr, c_col, c_val, sums;
 } mbk_multiply_values_arguments;
@@ -33535,6 +33555,7 @@ typedef struct mbi_amg_there {
 	int64_t rows, cols, nnz;
 	mbi_devptr row_ptr, col_ind, values;
 	uint32_t longest;
+	uint32_t high, wide;
 } mbi_amg_there;
 
 typedef struct mbi_amg_facts {
@@ -33552,16 +33573,17 @@ typedef struct mbi_amg_facts {
 
 enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
-	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE,
-	MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES, MBI_AMG_NORMS, MBI_AMG_LUMP, MBI_AMG_EXPAND,
-	MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY, MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS,
-	MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE,
-	MBI_AMG_KERNELS };
+	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_BLOCKS_PASS, MBI_AMG_LONG_VALUES,
+	MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES, MBI_AMG_NORMS,
+	MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
+	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN,
+	MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
 
 typedef struct mbi_amg_gpu_level {
 	int block, vectors;
 	mbi_amg_there a, p, r;
 	mbi_amg_there graph;
+	mbi_amg_there blocks;
 	mbi_amg_there ap;
 	mbi_devptr links;
 	mbi_devptr aggregate;
@@ -33650,11 +33672,12 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
-		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy",
-		"mbk_amg_move", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_nodes", "mbk_amg_norms",
-		"mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
-		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
-		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow", "mbk_amg_tentative", };
+		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_blocks",
+		"mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move", "mbk_amg_rows", "mbk_amg_links",
+		"mbk_amg_nodes", "mbk_amg_norms", "mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start",
+		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
+		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
+		"mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -33745,6 +33768,7 @@ static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
 
 typedef struct mbi_amg_lanes {
 	uint32_t a, b;
+	uint32_t c;
 	double products;
 } mbi_amg_lanes;
 
@@ -33752,7 +33776,8 @@ static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_ther
 	const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
 	const double of_b = b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
 	mbi_amg_lanes lanes;
-	lanes.b = mbi_amg_power(of_b, 1, 16);
+	lanes.c = b->wide > 0 && b->wide % 2 == 0 ? 2 : 1;
+	lanes.b = mbi_amg_power(of_b * lanes.c, lanes.c, 16);
 	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
 	lanes.products = of_a * of_b;
 	return lanes;
@@ -33843,7 +33868,8 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
 	const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
 	const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024);
-	const size_t entry = lanes.a * sizeof(double) + sizeof(int32_t);
+	const uint32_t wide = b->wide > 0 ? b->wide : 1;
+	const size_t entry = lanes.a * wide * sizeof(double) + sizeof(int32_t);
 	const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
 	mbk_multiply_values_arguments arguments;
 	size_t bytes;
@@ -33864,17 +33890,22 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	arguments.filtered = smooths != NULL ? smooths->filtered : 0;
 	arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
 			? MBI_AMG_OMEGA / smooths->lambda : 0;
+	arguments.high_b = b->high > 0 ? b->high : 1;
+	arguments.high_c = c->high > 0 ? c->high : 1;
+	arguments.wide = wide;
 	arguments.lanes_a = lanes.a;
 	arguments.lanes_b = lanes.b;
+	arguments.lanes_c = lanes.c;
 	arguments.longest = c->longest;
 	arguments.c_ptr = c->row_ptr;
 	arguments.c_col = c->col_ind;
 	arguments.c_val = c->values;
 	arguments.sums = 0;
-	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_VALUES_PASS, mbi_block_count(a->rows, groups), threads,
-			(size_t)groups * bytes, &arguments));
+	MBI_TRY(mbi_amg_launch(gpu, arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
+			: MBI_AMG_VALUES_PASS, mbi_block_count(a->rows, groups), threads, (size_t)groups * bytes,
+			&arguments));
 	if (c->longest > arguments.most) {
-		const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * sizeof(double);
+		const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * wide * sizeof(double);
 		const int64_t grid = mbi_amg_long_grid(gpu, sums);
 		MBI_TRY(
 				mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums, &arguments.sums));
@@ -34220,9 +34251,8 @@ static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level, const mbi_
 	return filtered;
 }
 
-static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
-		const mbi_amg_there *nodes, int height, int width, const mbi_amg_there *p, mbi_devptr *places,
-		mbi_amg_there *to) {
+static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes, int height,
+		int width, const mbi_amg_there *p, mbi_devptr *places, mbi_amg_there *to) {
 	mbk_amg_expand_arguments arguments;
 	*to = *nodes;
 	if (height * width == 1) { return MERBIT_OK; }
@@ -34231,10 +34261,8 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
 	to->nnz *= height * width;
 	to->longest *= (uint32_t)width;
 	MBI_TRY(mbi_amg_check_entries(gpu->context, (uint64_t)to->nnz));
-	MBI_TRY(mbi_amg_pool_take(gpu->context, pool, ((uint64_t)to->rows + 1) * sizeof(int32_t),
-			&to->row_ptr));
-	MBI_TRY(
-			mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), &to->col_ind));
+	MBI_TRY(mbi_amg_keep(gpu, to->rows + 1, sizeof(int32_t), &to->row_ptr));
+	MBI_TRY(mbi_amg_keep(gpu, to->nnz, sizeof(int32_t), &to->col_ind));
 	memset(&arguments, 0, sizeof arguments);
 	arguments.rows = (uint64_t)nodes->rows;
 	arguments.row_ptr = nodes->row_ptr;
@@ -34247,7 +34275,7 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
 	if (places != NULL) {
 		arguments.places = *places;
 		arguments.p_ptr = p->row_ptr;
-		MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), places));
+		MBI_TRY(mbi_amg_keep(gpu, to->nnz, sizeof(int32_t), places));
 		arguments.places_to = *places;
 	}
 	return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
@@ -34275,22 +34303,30 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, r->rows * arguments.lanes, &arguments);
 }
 
+static mbi_amg_there mbi_amg_blocks_of(const mbi_amg_gpu_level *level,
+		const mbi_amg_there *nodes, int high, mbi_devptr values) {
+	mbi_amg_there blocks = *nodes;
+	blocks.high = (uint32_t)high;
+	blocks.wide = (uint32_t)level->vectors;
+	blocks.values = values;
+	return blocks;
+}
+
 static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
-		const mbi_amg_there *coarse) {
+		const mbi_amg_gpu_level *next) {
+	const int block = level->block, k = level->vectors;
 	const mbi_amg_there nodes = mbi_amg_tentative_of(level);
+	const mbi_amg_there t = mbi_amg_blocks_of(level, &nodes, block, level->t);
+	const mbi_amg_there p = mbi_amg_blocks_of(level, &level->blocks, block, level->p.values);
+	const mbi_amg_there coarse = mbi_amg_blocks_of(level, &next->graph, k, next->a.values);
 	const mbi_amg_there a =
-			mbi_amg_filtered(level, &level->a, level->block > 1 ? level->lumped : level->links);
-	mbi_amg_there t, ap;
-	MBI_TRY(
-			mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL, &t));
-	t.values = level->t;
-	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
+			mbi_amg_filtered(level, &level->a, block > 1 ? level->lumped : level->links);
+	mbi_amg_there ap = mbi_amg_blocks_of(level, &level->ap, block, 0);
+	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz * block * k, sizeof(double), &ap.values));
+	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &p));
 	MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
-	MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &level->ap, level->block, level->vectors, NULL,
-			NULL, &ap));
-	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
-	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
-	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
+	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &p, NULL, &ap));
+	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, &coarse);
 }
 
 static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -34319,24 +34355,24 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		mbi_amg_gpu_level *next) {
 	const int block = level->block, k = level->vectors;
-	mbi_amg_there p, r;
-	memset(&p, 0, sizeof p);
+	mbi_amg_there *const p = &level->blocks;
+	mbi_amg_there r;
 	memset(&r, 0, sizeof r);
-	MBI_TRY(mbi_amg_prolong(gpu, level, &p));
-	MBI_TRY(mbi_amg_turn(gpu, &p, &r, &level->places));
-	MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &p, block, k, NULL, NULL, &level->p));
-	MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &r, k, block, &p, &level->places, &level->r));
+	MBI_TRY(mbi_amg_prolong(gpu, level, p));
+	MBI_TRY(mbi_amg_turn(gpu, p, &r, &level->places));
+	MBI_TRY(mbi_amg_expand(gpu, p, block, k, NULL, NULL, &level->p));
+	MBI_TRY(mbi_amg_expand(gpu, &r, k, block, p, &level->places, &level->r));
 	MBI_TRY(mbi_amg_keep(gpu, level->a.rows * k, sizeof(double), &level->t));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
 	MBI_TRY(mbi_amg_keep(gpu, (int64_t)level->aggregates * k * k, sizeof(double), &next->modes));
 	MBI_TRY(mbi_amg_tentative_there(gpu, level, &r, next->modes));
-	MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, &p, 0, &level->ap));
+	MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, p, 0, &level->ap));
 	MBI_TRY(mbi_amg_product_columns(gpu, &r, &level->ap, 0, &next->graph));
-	MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &next->graph, k, k, NULL, NULL, &next->a));
+	MBI_TRY(mbi_amg_expand(gpu, &next->graph, k, k, NULL, NULL, &next->a));
 	MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
 	next->block = next->vectors = k;
-	return mbi_amg_galerkin_values(gpu, level, &next->a);
+	return mbi_amg_galerkin_values(gpu, level, next);
 }
 
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
@@ -34418,7 +34454,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
 			MBI_TRY(mbi_amg_look_last(gpu, level, &found));
-			MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
+			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}
 	}
 	return mbi_amg_finish(gpu);

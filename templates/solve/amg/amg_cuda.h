@@ -27,7 +27,8 @@ typedef struct mbi_amg_pool {
 typedef struct mbi_amg_there {
   int64_t rows, cols, nnz;
   mbi_devptr row_ptr, col_ind, values;
-  uint32_t longest; /* entries of the longest row */
+  uint32_t longest;    /* entries of the longest row */
+  uint32_t high, wide; /* of the blocks that are its entries, for values; 0: 1 */
 } mbi_amg_there;
 
 /* Numbers that the kernels report to the host. */
@@ -51,6 +52,7 @@ enum {
   MBI_AMG_COLUMNS_PASS,
   MBI_AMG_LONG_COLUMNS,
   MBI_AMG_VALUES_PASS,
+  MBI_AMG_BLOCKS_PASS,
   MBI_AMG_LONG_VALUES,
   MBI_AMG_COPY,
   MBI_AMG_MOVE,
@@ -78,8 +80,9 @@ typedef struct mbi_amg_gpu_level {
   int block, vectors; /* rows of a node, near-null-space vectors */
   mbi_amg_there a, p, r;
   mbi_amg_there
-      graph;        /* the blocks of A, with their norms in scratch memory; A if block is 1 */
-  mbi_amg_there ap; /* the structure of A P, of nodes */
+      graph; /* the blocks of A, with their norms in scratch memory; A if block is 1 */
+  mbi_amg_there blocks; /* the structure of P, of nodes */
+  mbi_amg_there ap;     /* that of A P */
   mbi_devptr
       links; /* per entry of `graph`: its column, or the complement unless A_F keeps it */
   mbi_devptr aggregate; /* per node */

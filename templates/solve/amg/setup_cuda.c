@@ -135,11 +135,10 @@ static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level, const mbi_
 }
 
 /* Enqueues the structure of a matrix whose entries are blocks of `height` x `width` at the
- * entries of `nodes`; taken from `pool`. `places` NULL, or those of the blocks in `p`, to which
- * `to` is the transpose: replaces them by those of the entries. */
-static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
-                                    const mbi_amg_there *nodes, int height, int width,
-                                    const mbi_amg_there *p, mbi_devptr *places,
+ * entries of `nodes`. `places` NULL, or those of the blocks in `p`, to which `to` is the
+ * transpose: replaces them by those of the entries. */
+static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes, int height,
+                                    int width, const mbi_amg_there *p, mbi_devptr *places,
                                     mbi_amg_there *to) {
   mbk_amg_expand_arguments arguments;
   *to = *nodes;
@@ -151,10 +150,8 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
   to->nnz *= height * width;
   to->longest *= (uint32_t)width;
   MBI_TRY(mbi_amg_check_entries(gpu->context, (uint64_t)to->nnz));
-  MBI_TRY(mbi_amg_pool_take(gpu->context, pool, ((uint64_t)to->rows + 1) * sizeof(int32_t),
-                            &to->row_ptr));
-  MBI_TRY(
-      mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), &to->col_ind));
+  MBI_TRY(mbi_amg_keep(gpu, to->rows + 1, sizeof(int32_t), &to->row_ptr));
+  MBI_TRY(mbi_amg_keep(gpu, to->nnz, sizeof(int32_t), &to->col_ind));
   memset(&arguments, 0, sizeof arguments);
   arguments.rows = (uint64_t)nodes->rows;
   arguments.row_ptr = nodes->row_ptr;
@@ -167,7 +164,7 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
   if (places != NULL) {
     arguments.places = *places;
     arguments.p_ptr = p->row_ptr;
-    MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), places));
+    MBI_TRY(mbi_amg_keep(gpu, to->nnz, sizeof(int32_t), places));
     arguments.places_to = *places;
   }
   return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
@@ -197,23 +194,34 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, r->rows * arguments.lanes, &arguments);
 }
 
+/* Returns the matrix with `values` whose blocks are the entries of `nodes`: `high` rows of a
+ * level's vectors. */
+static mbi_amg_there mbi_amg_blocks_of(const mbi_amg_gpu_level *level,
+                                       const mbi_amg_there *nodes, int high,
+                                       mbi_devptr values) {
+  mbi_amg_there blocks = *nodes;
+  blocks.high = (uint32_t)high;
+  blocks.wide = (uint32_t)level->vectors;
+  blocks.values = values;
+  return blocks;
+}
+
 /* Enqueues the values of P and R, and of the next level's matrix. */
 static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
-                                             const mbi_amg_there *coarse) {
+                                             const mbi_amg_gpu_level *next) {
+  const int block = level->block, k = level->vectors;
   const mbi_amg_there nodes = mbi_amg_tentative_of(level);
+  const mbi_amg_there t = mbi_amg_blocks_of(level, &nodes, block, level->t);
+  const mbi_amg_there p = mbi_amg_blocks_of(level, &level->blocks, block, level->p.values);
+  const mbi_amg_there coarse = mbi_amg_blocks_of(level, &next->graph, k, next->a.values);
   const mbi_amg_there a =
-      mbi_amg_filtered(level, &level->a, level->block > 1 ? level->lumped : level->links);
-  mbi_amg_there t, ap;
-  MBI_TRY(
-      mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL, &t));
-  t.values = level->t;
-  MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
+      mbi_amg_filtered(level, &level->a, block > 1 ? level->lumped : level->links);
+  mbi_amg_there ap = mbi_amg_blocks_of(level, &level->ap, block, 0);
+  MBI_TRY(mbi_amg_borrow(gpu, ap.nnz * block * k, sizeof(double), &ap.values));
+  MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &p));
   MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
-  MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &level->ap, level->block, level->vectors, NULL,
-                         NULL, &ap));
-  MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
-  MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
-  return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
+  MBI_TRY(mbi_amg_product_values(gpu, &level->a, &p, NULL, &ap));
+  return mbi_amg_product_values(gpu, &level->r, &ap, NULL, &coarse);
 }
 
 /* Sets the blocks of P: those of T if A P would fill up, as mbi_amg_smooth decides. */
@@ -248,24 +256,24 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                       mbi_amg_gpu_level *next) {
   const int block = level->block, k = level->vectors;
-  mbi_amg_there p, r; /* their blocks */
-  memset(&p, 0, sizeof p);
+  mbi_amg_there *const p = &level->blocks;
+  mbi_amg_there r; /* its blocks */
   memset(&r, 0, sizeof r);
-  MBI_TRY(mbi_amg_prolong(gpu, level, &p));
-  MBI_TRY(mbi_amg_turn(gpu, &p, &r, &level->places));
-  MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &p, block, k, NULL, NULL, &level->p));
-  MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &r, k, block, &p, &level->places, &level->r));
+  MBI_TRY(mbi_amg_prolong(gpu, level, p));
+  MBI_TRY(mbi_amg_turn(gpu, p, &r, &level->places));
+  MBI_TRY(mbi_amg_expand(gpu, p, block, k, NULL, NULL, &level->p));
+  MBI_TRY(mbi_amg_expand(gpu, &r, k, block, p, &level->places, &level->r));
   MBI_TRY(mbi_amg_keep(gpu, level->a.rows * k, sizeof(double), &level->t));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
   MBI_TRY(mbi_amg_keep(gpu, (int64_t)level->aggregates * k * k, sizeof(double), &next->modes));
   MBI_TRY(mbi_amg_tentative_there(gpu, level, &r, next->modes));
-  MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, &p, 0, &level->ap));
+  MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, p, 0, &level->ap));
   MBI_TRY(mbi_amg_product_columns(gpu, &r, &level->ap, 0, &next->graph));
-  MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &next->graph, k, k, NULL, NULL, &next->a));
+  MBI_TRY(mbi_amg_expand(gpu, &next->graph, k, k, NULL, NULL, &next->a));
   MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
   next->block = next->vectors = k;
-  return mbi_amg_galerkin_values(gpu, level, &next->a);
+  return mbi_amg_galerkin_values(gpu, level, next);
 }
 
 /* Makes levels[1], levels[2], ... from levels[0], which has `a` and `modes`. */
@@ -362,7 +370,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
       MBI_TRY(mbi_amg_look_last(gpu, level, &found));
-      MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
+      MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
     }
   }
   return mbi_amg_finish(gpu);
