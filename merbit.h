@@ -10956,6 +10956,7 @@ typedef struct mbi_bsr {
 	const uint64_t *masks;
 	int mask_words;
 	int64_t entries;
+	int ascends;
 	void *memory;
 } mbi_bsr;
 enum { MBI_MASKS_NONE, MBI_MASKS_ASIDE, MBI_MASKS_READ };
@@ -10963,6 +10964,7 @@ typedef struct mbi_blocking {
 	const merbit_view *csr;
 	mbi_bsr *bsr;
 	int tasks;
+	int full;
 	int64_t blocks[MBI_MAX_THREADS];
 	int64_t inside[MBI_MAX_THREADS];
 } mbi_blocking;
@@ -13403,6 +13405,26 @@ static void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t 
 	} else { ((int64_t *)(uintptr_t)to->row_ptr)[row] = offset; }
 }
 
+static void mbi_blocking_full(const mbi_blocking *b, int64_t from, int64_t count, int64_t block) {
+	const merbit_view *to = &b->bsr->view;
+	const int64_t size = (int64_t)mbi_type_size(to->value_type);
+	const int64_t row = size * mbi_block_row_stride(to), next = size * mbi_block_column_stride(to);
+	const int64_t bytes = size * to->block_rows * to->block_cols;
+	const char *values = (const char *)b->csr->values + from * size;
+	int64_t e;
+	int r, c;
+	for (r = 0; r < to->block_rows; r++) {
+		char *at = (char *)(uintptr_t)to->values + block * bytes + r * row;
+		for (e = 0; e < count; e++, at += bytes) {
+			for (c = 0; c < to->block_cols; c++, values += size) {
+				if (size == sizeof(double)) {
+					memcpy(at + c * next, values, sizeof(double));
+				} else { memcpy(at + c * next, values, sizeof(float)); }
+			}
+		}
+	}
+}
+
 static void mbi_blocking_fill_task(void *argument, int task) {
 	const mbi_blocking *b = (const mbi_blocking *)argument;
 	const merbit_view *to = &b->bsr->view;
@@ -13410,6 +13432,12 @@ static void mbi_blocking_fill_task(void *argument, int task) {
 	int64_t row = mbi_blocking_row(b, task), block = b->blocks[task];
 	const int64_t last = mbi_blocking_row(b, task + 1);
 	mbi_strip s;
+	for (; b->full && row < last; row++) {
+		const int64_t from = mbi_row_start(b->csr, row * to->block_rows);
+		const int64_t count = mbi_row_start(to, row + 1) - mbi_row_start(to, row);
+		mbi_blocking_full(b, from, count, block);
+		block += count;
+	}
 	for (; row < last; row++) {
 		uint32_t least;
 		mbi_blocking_put_offset(to, row, block);
@@ -13473,6 +13501,7 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 	mbi_blocks_describe(csr, shape, bsr);
 	b.csr = csr;
 	b.bsr = bsr;
+	b.full = 0;
 	full = mbi_blocking_count(context, &b) == csr->nnz;
 	to->offset_type = to->nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
 	bsr->mask_words =
@@ -13480,6 +13509,27 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 	MBI_TRY(mbi_blocks_allocate(context, bsr, csr->values != NULL || !full));
 	mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
 	mbi_blocking_put_offset(to, mbi_block_count(to->rows, to->block_rows), to->nnz);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
+		mbi_bsr *bsr) {
+	const merbit_view *to = &bsr->view;
+	merbit_matrix *made = NULL;
+	merbit_view csr = *host;
+	mbi_blocking b;
+	int task;
+	csr.value_type = mbi_view_type(host);
+	if (!bsr->ascends) { MBI_TRY(mbi_blocks_source(context, host, &csr, &made)); }
+	b.csr = &csr;
+	b.bsr = bsr;
+	b.full = to->nnz * to->block_rows * to->block_cols == csr.nnz;
+	b.tasks = mbi_share_tasks(context, csr.nnz);
+	for (task = 0; task < b.tasks; task++) {
+		b.blocks[task] = mbi_row_start(to, mbi_blocking_row(&b, task));
+	}
+	mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+	merbit_matrix_destroy(made);
 	return MERBIT_OK;
 }
 
@@ -13626,6 +13676,7 @@ static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_vie
 	MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
 	mbi_shape_find(context, &csr, masks, &shape);
 	status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
+	bsr->ascends = made == NULL;
 	merbit_matrix_destroy(made);
 	return status;
 }
@@ -13644,20 +13695,6 @@ static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *
 	for (i = 0; i < view->nnz; i++) { narrow[i] = (int32_t)((const int64_t *)view->col_ind)[i]; }
 	bsr->view.col_ind = narrow;
 	bsr->view.index_type = MERBIT_INDEX_32;
-	return MERBIT_OK;
-}
-
-static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
-		mbi_bsr *bsr) {
-	merbit_matrix *made;
-	merbit_view csr;
-	mbi_blocking b;
-	MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
-	b.csr = &csr;
-	b.bsr = bsr;
-	(void)mbi_blocking_count(context, &b);
-	mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
-	merbit_matrix_destroy(made);
 	return MERBIT_OK;
 }
 
@@ -33061,26 +33098,46 @@ typedef struct mbi_smooth {
 	double factor;
 } mbi_smooth;
 
+static void mbi_smooth_add(double value, const double *from, int count, double *to) {
+	int c = 0;
+	for (; c + 1 < count; c += 2) {
+		const double s = to[c] + value * from[c], t = to[c + 1] + value * from[c + 1];
+		to[c] = s;
+		to[c + 1] = t;
+	}
+	if (c < count) { to[c] += value * from[c]; }
+}
+
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_ind,
 		double *values, int64_t count, double *sums) {
 	const mbi_amg_level *level = s->level;
 	const mbi_amg_csr *a = &level->a;
 	const unsigned char *kept = mbi_amg_kept(level, row);
 	const int block = level->block, vectors = level->vectors;
-	const int64_t node = row / block, first = node * block, begin = a->row_ptr[row];
+	const int64_t begin = a->row_ptr[row];
+	const int32_t node = (int32_t)(row / block);
 	const double *t = level->t;
 	double diagonal = 0, *own = sums + (int64_t)level->aggregate[node] * vectors;
+	int32_t other = -1, first = 0;
 	int64_t k, c;
 	for (k = begin; k < a->row_ptr[row + 1]; k++) {
-		int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
+		int64_t column = a->col_ind[k];
+		int32_t to;
+		if (other < 0 || column - first >= block) {
+			other = block == 1 ? a->col_ind[k] : a->col_ind[k] / block;
+			first = other * block;
+		}
+		to = other;
 		if (!(kept[(k - begin) / 8] >> (k - begin) % 8 & 1)) {
-			column = first + (column - other * block);
-			other = node;
+			column += (int64_t)node * block - first;
+			to = node;
 		}
 		diagonal += column == row ? a->values[k] : 0;
-		if (level->aggregate[other] >= 0) {
-			double *to = sums + (int64_t)level->aggregate[other] * vectors;
-			for (c = 0; c < vectors; c++) { to[c] += a->values[k] * t[column * vectors + c]; }
+		if (vectors == 1 && level->aggregate[to] >= 0) {
+			sums[level->aggregate[to]] += a->values[k] * t[column];
+		} else if (level->aggregate[to] >= 0) {
+			mbi_smooth_add(a->values[k], t + column * vectors, vectors,
+					sums + (int64_t)level->aggregate[to] * vectors);
 		}
 	}
 	if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
@@ -33239,25 +33296,59 @@ typedef struct mbi_product {
 	mbi_amg_build build;
 	const mbi_amg_csr *a, *b;
 	int group;
+	int run;
 	int last;
 } mbi_product;
 
+static void mbi_product_row(const mbi_product *m, int64_t row, double *sums) {
+	const mbi_amg_csr *a = m->a, *b = m->b;
+	const int group = m->group, step = m->last ? 1 : group;
+	const int64_t end = a->row_ptr[row + 1];
+	int64_t k = a->row_ptr[row], j;
+	int i;
+	while (k < end) {
+		const int32_t first = a->col_ind[k];
+		const int64_t begin = b->row_ptr[first], next = b->row_ptr[first + 1] - begin;
+		const int32_t *column = b->col_ind + (m->last ? begin / group : begin);
+		const double *const v = a->values + k;
+		const int three = k + 2 < end && a->col_ind[k + 2] == first + 2 && first % m->run + 2 < m->run;
+		const double v0 = v[0], v1 = three ? v[1] : 0, v2 = three ? v[2] : 0;
+		for (j = begin; j < begin + next; j += group, column += step) {
+			const double *from = b->values + j;
+			double *to = sums + *column;
+			for (i = 0; three && i + 1 < group; i += 2, to += 2, from += 2) {
+				const double s = to[0] + v0 * from[0] + v1 * from[next] + v2 * from[2 * next];
+				const double t = to[1] + v0 * from[1] + v1 * from[next + 1] + v2 * from[2 * next + 1];
+				to[0] = s;
+				to[1] = t;
+			}
+			for (; !three && i + 1 < group; i += 2, to += 2, from += 2) {
+				const double s = to[0] + v0 * from[0], t = to[1] + v0 * from[1];
+				to[0] = s;
+				to[1] = t;
+			}
+			if (i < group) {
+				to[0] += v0 * from[0];
+				if (three) { to[0] = to[0] + v1 * from[next] + v2 * from[2 * next]; }
+			}
+		}
+		k += three ? 3 : 1;
+	}
+}
+
 static void mbi_product_values(const mbi_product *m, int task, int group, double *sums) {
 	const mbi_amg_csr *a = m->a, *b = m->b, *c = m->build.to;
-	const int step = m->last ? 1 : group;
 	const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
 	int64_t row = mbi_amg_share(a, m->build.tasks, task), k, j;
 	const int32_t *column;
 	int i;
 	memset(sums, 0, (size_t)b->cols * sizeof *sums);
 	for (; row < last; row++) {
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+		if (group > 1) { mbi_product_row(m, row, sums); }
+		for (k = a->row_ptr[row]; group == 1 && k < a->row_ptr[row + 1]; k++) {
 			const int32_t begin = b->row_ptr[a->col_ind[k]], end = b->row_ptr[a->col_ind[k] + 1];
 			const double value = a->values[k];
-			column = b->col_ind + (m->last ? begin / group : begin);
-			for (j = begin; j < end; j += group, column += step) {
-				for (i = 0; i < group; i++) { sums[*column + i] += value * b->values[j + i]; }
-			}
+			for (j = begin; j < end; j++) { sums[b->col_ind[j]] += value * b->values[j]; }
 		}
 		column = c->col_ind + (m->last ? c->row_ptr[row] : c->row_ptr[row] / group);
 		for (k = c->row_ptr[row]; k < c->row_ptr[row + 1]; k += group) {
@@ -33340,10 +33431,24 @@ static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	} else { mbi_product_append(m, task, m->group, marks); }
 }
 
+static int mbi_product_alike(const mbi_amg_csr *ap, int block, int group) {
+	int64_t row;
+	for (row = 1; row < ap->rows; row++) {
+		const int32_t begin = ap->row_ptr[row], length = begin - ap->row_ptr[row - 1];
+		if (row % block != 0 && (ap->row_ptr[row + 1] - begin != length ||
+				memcmp(ap->col_ind + begin / group, ap->col_ind + (begin - length) / group,
+				(size_t)(length / group) * sizeof *ap->col_ind) != 0)) {
+			return 1;
+		}
+	}
+	return block;
+}
+
 static merbit_status mbi_amg_product(merbit_context *context, const mbi_amg_csr *a,
-		const mbi_amg_csr *b, int group, int last, int64_t hint, mbi_amg_csr *c) {
+		const mbi_amg_csr *b, int group, int run, int last, int64_t hint, mbi_amg_csr *c) {
 	mbi_product m;
 	memset(&m, 0, sizeof m);
+	m.run = run;
 	m.a = a;
 	m.b = b;
 	m.group = group;
@@ -33364,10 +33469,12 @@ static merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *le
 		mbi_amg_csr *coarse) {
 	mbi_amg_csr *ap = &level->ap;
 	const int64_t nnz = level->a.nnz;
-	merbit_status status = mbi_amg_product(context, &level->a, &level->p, level->vectors, 0,
-			(nnz + nnz / 4) * level->vectors, ap);
+	const int block = level->block, k = level->vectors;
+	merbit_status status =
+			mbi_amg_product(context, &level->a, &level->p, k, block, 0, (nnz + nnz / 4) * k, ap);
 	if (status == MERBIT_OK) {
-		status = mbi_amg_product(context, &level->r, ap, level->vectors, 1, nnz / 2, coarse);
+		status = mbi_amg_product(context, &level->r, ap, k,
+				block > 1 ? mbi_product_alike(ap, block, k) : 1, 1, nnz / 2, coarse);
 	}
 	mbi_release(context, ap->values);
 	ap->values = NULL;
