@@ -34812,7 +34812,7 @@ MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double) MBI_CYCLE_ROWS(mbi_cycle_rows_f32, fl
 #undef MBI_CYCLE_ROWS
 
 static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
-		int swept, int unchecked, merbit_plan **plan) {
+		int swept, int unchecked, int general, merbit_plan **plan) {
 	merbit_plan_desc desc;
 	merbit_epilogue epilogue;
 	memset(&desc, 0, sizeof desc);
@@ -34820,6 +34820,7 @@ static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view 
 	desc.side = p->side;
 	desc.deterministic = p->desc.deterministic;
 	desc.unchecked = unchecked;
+	desc.changing_values = general;
 	if (swept) {
 		epilogue.result = MBI_CYCLE_EPILOGUE;
 		epilogue.vectors = epilogue.scalars = 3;
@@ -34930,16 +34931,17 @@ static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
 	int l;
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_grid *g = &amg->grids[l];
+		const int general = amg->gpu != NULL ? amg->gpu->levels[l].empty == 0 : !amg->levels[l].plain;
 		if (l + 1 == amg->count && amg->dense.rows > 0) {
 			merbit_plan_destroy(g->plans[0]);
 			g->plans[0] = NULL;
-			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, &g->plans[0]));
+			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[0]));
 		} else if (g->plans[0] == NULL) {
-			MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, &g->plans[0]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, l > 0, &g->plans[0]));
 		}
 		if (l + 1 < amg->count) {
-			MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, &g->plans[1]));
-			MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, &g->plans[2]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, general, &g->plans[1]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, general, &g->plans[2]));
 		}
 	}
 	MBI_TRY(mbi_precondition_enter(p));
@@ -35167,7 +35169,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
 	char reason[384];
 	merbit_status status;
 	amg->grids[0].views[0] = p->view;
-	MBI_TRY(mbi_cycle_plan(p, a, 1, 0, &amg->grids[0].plans[0]));
+	MBI_TRY(mbi_cycle_plan(p, a, 1, 0, 0, &amg->grids[0].plans[0]));
 	MBI_TRY(mbi_amg_check_near(p, &amg->levels[0]));
 	amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
 	if (amg->gpu == NULL) {
