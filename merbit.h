@@ -3655,7 +3655,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "2add7b9899c412cc29e0d8ce0c63c684984366df77c5e2e1a582fe760ecd9672"
+#define MBI_KERNEL_HASH "fd5a4f742998bb09b89232ccb34891f2b807c44487eb58c2b684b61eb93774cc"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9740,15 +9740,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,\n"
 "const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],\n"
 "const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],\nT *to) {\n"
-"const int parts = sizeof(T) / sizeof(mbk_u32), items = MBK_TRANSPOSE_ITEMS / parts;\n"
+"const int parts = sizeof(T) / sizeof(mbk_u32);\n"
 "const mbk_u32 span = MBK_TRANSPOSE_TILE / parts;\n#pragma unroll\n"
 "for (int part = 0; part < parts; part++) {\nmbk_block_sync();\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\nif (rank[i] - part * span < span) {\n"
 "stage[rank[i] - part * span] = own[i];\n}\n}\nmbk_block_sync();\n#pragma unroll 4\n"
 "for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;\n"
 "at += MBK_TRANSPOSE_THREADS) {\n"
-"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n",
-"MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
+"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n",
 "mbk_u32 mask, int in, mbk_u32 *found,\nmbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
 "const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
 "for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {\nfound[d] = 0;\n}\n"
@@ -9771,8 +9771,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
 "mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
 "mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\nmbk_u32 *const found = stage;\n"
-"mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n",
-"const mbk_u64 first = mbk_block() * a.chunk;\n"
+"mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
+"const mbk_u64 first = mbk_block() * a.chunk;\n",
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
 "const bool counts_digit = mbk_thread() <= a.mask;\nMBK_PLACE start =\n"
 "mbk_transpose_before<MBK_PLACE>(counts_digit ? a.totals[mbk_thread()] : 0, sums);\n"
