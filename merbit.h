@@ -1707,6 +1707,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #endif
 #ifdef __linux__
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
 
@@ -2101,6 +2102,18 @@ static int mbi_processors(void) {
 }
 
 static mbi_process mbi_process_id(void) { return getpid(); }
+
+static void mbi_memory_huge(void *memory, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+	const uintptr_t size = (uintptr_t)2 << 20;
+	const uintptr_t start = ((uintptr_t)memory + size - 1) / size * size;
+	const uintptr_t end = ((uintptr_t)memory + bytes) / size * size;
+	if (start < end) { (void)madvise((void *)start, end - start, MADV_HUGEPAGE); }
+#else
+	(void)memory;
+	(void)bytes;
+#endif
+}
 
 static void mbi_mutex_create(mbi_mutex *mutex) { (void)pthread_mutex_init(mutex, NULL); }
 
@@ -2631,6 +2644,11 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 static mbi_process mbi_process_id(void) { return (mbi_process)GetCurrentProcessId(); }
 
+static void mbi_memory_huge(void *memory, size_t bytes) {
+	(void)memory;
+	(void)bytes;
+}
+
 static int mbi_windows_error(void) {
 	switch (GetLastError()) {
 	case ERROR_FILE_NOT_FOUND:
@@ -3149,9 +3167,13 @@ MBI_DEFAULTS(context) MBI_DEFAULTS(bsr) MBI_DEFAULTS(read) MBI_DEFAULTS(plan)
 MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEFAULTS(eigen)
 
 /* ==== >>core/memory.c  allocator hooks, sizes ==== */
+#define MBI_MEMORY_HUGE ((size_t)4 << 20)
+
 static void *mbi_default_allocate(void *user, size_t bytes) {
+	void *memory = malloc(bytes);
 	(void)user;
-	return malloc(bytes);
+	if (memory != NULL && bytes >= MBI_MEMORY_HUGE) { mbi_memory_huge(memory, bytes); }
+	return memory;
 }
 
 static void mbi_default_release(void *user, void *memory) {
@@ -3633,7 +3655,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "eb86b59414d79db8f1e2e580461df690ae7cf3a6a31955d5b559c85064628a14"
+#define MBI_KERNEL_HASH "8c265af78f835514c1e61e72ab79f50415ce45b9f095e6e9bf8f2fa54eb1e453"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9737,15 +9759,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,\n"
 "const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],\n"
 "const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],\nT *to) {\n"
-"const int parts = sizeof(T) / sizeof(mbk_u32), items = MBK_TRANSPOSE_ITEMS / parts;\n"
+"const int parts = sizeof(T) / sizeof(mbk_u32);\n"
 "const mbk_u32 span = MBK_TRANSPOSE_TILE / parts;\n#pragma unroll\n"
 "for (int part = 0; part < parts; part++) {\nmbk_block_sync();\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\nif (rank[i] - part * span < span) {\n"
 "stage[rank[i] - part * span] = own[i];\n}\n}\nmbk_block_sync();\n#pragma unroll 4\n"
 "for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;\n"
 "at += MBK_TRANSPOSE_THREADS) {\n"
-"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n",
-"MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
+"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n",
 "mbk_u32 mask, int in, mbk_u32 *found,\nmbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
 "const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
 "for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {\nfound[d] = 0;\n}\n"
@@ -9768,8 +9790,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
 "mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
 "mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\nmbk_u32 *const found = stage;\n"
-"mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n",
-"const mbk_u64 first = mbk_block() * a.chunk;\n"
+"mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
+"const mbk_u64 first = mbk_block() * a.chunk;\n",
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
 "const bool counts_digit = mbk_thread() <= a.mask;\nMBK_PLACE start =\n"
 "mbk_transpose_before<MBK_PLACE>(counts_digit ? a.totals[mbk_thread()] : 0, sums);\n"
@@ -15885,6 +15907,7 @@ typedef struct mbi_sorted_share {
 	int64_t row, last;
 	int64_t carry, carry_end;
 	int64_t window, windows, run, runs;
+	int64_t most;
 } mbi_sorted_share;
 
 typedef struct mbi_sorted {
@@ -16242,6 +16265,7 @@ enum {
 typedef struct mbi_plan_making {
 	int dual;
 	const char *after;
+	int in_place;
 	uint64_t arena_bytes;
 	mbi_arena *arena;
 	int dots;
@@ -17710,7 +17734,8 @@ static const mbi_cpu_method mbi_semiring_method = {
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ==== */
 typedef struct mbi_sorted_build {
 	merbit_plan *plan;
-	int *differ;
+	int64_t most;
+	char *room;
 } mbi_sorted_build;
 
 static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
@@ -17761,35 +17786,28 @@ static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row)
 	return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
+static int mbi_sorted_equal(const merbit_plan *plan) {
 	const size_t size = mbi_type_size(plan->type);
-	const char *first = (const char *)plan->values;
-	int64_t k;
-	for (k = share->head; first != NULL && k < share->carry_end; k++) {
-		if (memcmp(first, first + (size_t)k * size, size) != 0) { return 1; }
-	}
-	return 0;
+	const char *values = (const char *)plan->values;
+	return values == NULL || plan->csr.nnz < 2 ||
+			memcmp(values, values + size, ((size_t)plan->csr.nnz - 1) * size) == 0;
 }
 
 static void mbi_sorted_measure(void *argument, int task) {
-	const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
-	const merbit_plan *plan = build->plan;
+	const merbit_plan *plan = ((const mbi_sorted_build *)argument)->plan;
 	mbi_sorted_share *share = plan->sorted.shares + task;
-	int64_t counts[MBI_SORTED_LONG + 1], row;
+	int64_t counts[MBI_SORTED_LONG + 1], row, last;
 	int length;
-	share->runs = 0;
-	for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW) {
-		mbi_sorted_count(&plan->csr, row, mbi_sorted_window_end(share, row), counts);
+	share->runs = share->most = 0;
+	for (row = share->row; row < share->last; row = last) {
+		int64_t entries;
+		last = mbi_sorted_window_end(share, row);
+		mbi_sorted_count(&plan->csr, row, last, counts);
 		for (length = 0; length < MBI_SORTED_LONG; length++) { share->runs += counts[length] > 0; }
 		share->runs += counts[MBI_SORTED_LONG];
+		entries = mbi_row_start(&plan->csr, last) - mbi_row_start(&plan->csr, row);
+		share->most = entries > share->most ? entries : share->most;
 	}
-	build->differ[task] = mbi_sorted_differ(plan, share);
-}
-
-static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
-		int32_t *target) {
-	const int32_t *col_ind = (const int32_t *)csr->col_ind;
-	for (; begin < end; begin++) { *target++ = col_ind[begin] - csr->base; }
 }
 
 static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
@@ -17798,33 +17816,23 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
 	const mbi_sorted *sorted = &plan->sorted;
 	uint16_t *id = sorted->row_id + window->row;
 	mbi_sorted_run *run = sorted->runs + window->run;
-	int64_t counts[MBI_SORTED_LONG + 1], places[MBI_SORTED_LONG + 1], row, place = 0, entry;
+	int64_t counts[MBI_SORTED_LONG + 1], places[MBI_SORTED_LONG + 1], row, place = 0;
 	int length;
 	mbi_sorted_count(csr, window->row, last, counts);
 	for (length = 0; length <= MBI_SORTED_LONG; length++) {
 		places[length] = place;
 		place += counts[length];
-	}
-	for (row = window->row; row < last; row++) {
-		const int64_t start = mbi_row_start(csr, row);
-		id[places[mbi_sorted_bucket(mbi_row_start(csr, row + 1) - start)]++] =
-				(uint16_t)(row - window->row);
-	}
-	for (length = 0; length < MBI_SORTED_LONG; length++) {
-		if (counts[length] > 0) {
+		if (length < MBI_SORTED_LONG && counts[length] > 0) {
 			run->length = length;
 			run->count = counts[length];
 			run++;
 		}
 	}
-	entry = window->entry;
-	for (row = 0; row < last - window->row; row++) {
-		const int64_t start = mbi_row_start(csr, window->row + id[row]);
-		const int64_t end = mbi_row_start(csr, window->row + id[row] + 1);
-		mbi_sorted_columns(csr, start, end, sorted->col_ind + entry);
-		entry += end - start;
-		if (end - start >= MBI_SORTED_LONG) {
-			run->length = end - start;
+	for (row = window->row; row < last; row++) {
+		const int64_t entries = mbi_row_start(csr, row + 1) - mbi_row_start(csr, row);
+		id[places[mbi_sorted_bucket(entries)]++] = (uint16_t)(row - window->row);
+		if (entries >= MBI_SORTED_LONG) {
+			run->length = entries;
 			run->count = 1;
 			run++;
 		}
@@ -17832,31 +17840,45 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
 	return run - (sorted->runs + window->run);
 }
 
+static void mbi_sorted_move(const mbi_sorted_build *build, int task, const void *array,
+		size_t size, void *target) {
+	const merbit_view *csr = &build->plan->csr;
+	const mbi_sorted *sorted = &build->plan->sorted;
+	const mbi_sorted_share *share = sorted->shares + task;
+	const char *from = (const char *)array;
+	char *to = (char *)target;
+	int64_t window, i, next;
+	if (build->room == NULL) {
+		memcpy(to + (size_t)share->head * size, from + (size_t)share->head * size,
+				(size_t)(share->head_end - share->head) * size);
+		memcpy(to + (size_t)share->carry * size, from + (size_t)share->carry * size,
+				(size_t)(share->carry_end - share->carry) * size);
+	}
+	for (window = share->window; window < share->window + share->windows; window++) {
+		const mbi_sorted_window *w = sorted->windows + window;
+		const uint16_t *id = sorted->row_id + w->row;
+		const int64_t rows = mbi_sorted_window_end(share, w->row) - w->row;
+		const char *source = from + (size_t)w->entry * size;
+		char *at = to + (size_t)w->entry * size;
+		if (build->room != NULL) {
+			source = (const char *)memcpy(build->room + (size_t)(task * build->most) * size, source,
+					(size_t)(mbi_row_start(csr, w->row + rows) - w->entry) * size);
+		}
+		for (i = next = 0; i < rows; i = next) {
+			const int64_t start = mbi_row_start(csr, w->row + id[i]);
+			size_t bytes;
+			do { next++; } while (next < rows && id[next] == id[next - 1] + 1);
+			bytes = (size_t)(mbi_row_start(csr, w->row + id[next - 1] + 1) - start) * size;
+			memcpy(at, source + (size_t)(start - w->entry) * size, bytes);
+			at += bytes;
+		}
+	}
+}
+
 static void mbi_sorted_values(void *argument, int task) {
 	const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
 	const merbit_plan *plan = build->plan;
-	const mbi_sorted *sorted = &plan->sorted;
-	const mbi_sorted_share *share = sorted->shares + task;
-	const size_t size = mbi_type_size(plan->type);
-	const char *from = (const char *)plan->values;
-	char *to = (char *)sorted->values;
-	int64_t window, i;
-	memcpy(to + (size_t)share->head * size, from + (size_t)share->head * size,
-			(size_t)(share->head_end - share->head) * size);
-	for (window = share->window; window < share->window + share->windows; window++) {
-		const mbi_sorted_window *w = sorted->windows + window;
-		const int64_t last = mbi_sorted_window_end(share, w->row);
-		char *next = to + (size_t)w->entry * size;
-		for (i = w->row; i < last; i++) {
-			const int64_t row = w->row + sorted->row_id[i];
-			const int64_t start = mbi_row_start(&plan->csr, row);
-			const size_t bytes = (size_t)(mbi_row_start(&plan->csr, row + 1) - start) * size;
-			memcpy(next, from + (size_t)start * size, bytes);
-			next += bytes;
-		}
-	}
-	memcpy(to + (size_t)share->carry * size, from + (size_t)share->carry * size,
-			(size_t)(share->carry_end - share->carry) * size);
+	mbi_sorted_move(build, task, plan->values, mbi_type_size(plan->type), plan->sorted.values);
 }
 
 static void mbi_sorted_fill(void *argument, int task) {
@@ -17865,9 +17887,8 @@ static void mbi_sorted_fill(void *argument, int task) {
 	const merbit_view *csr = &plan->csr;
 	const mbi_sorted *sorted = &plan->sorted;
 	const mbi_sorted_share *share = sorted->shares + task;
-	int64_t row, run = share->run;
+	int64_t row, run = share->run, k;
 	mbi_sorted_window *window = sorted->windows + share->window;
-	mbi_sorted_columns(csr, share->head, share->head_end, sorted->col_ind + share->head);
 	for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW, window++) {
 		window->row = row;
 		window->entry = mbi_row_start(csr, row);
@@ -17875,7 +17896,12 @@ static void mbi_sorted_fill(void *argument, int task) {
 		window->runs = mbi_sorted_window_fill(plan, window, mbi_sorted_window_end(share, row));
 		run += window->runs;
 	}
-	mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
+	if (csr->nnz > 0) {
+		mbi_sorted_move(build, task, csr->col_ind, sizeof *sorted->col_ind, sorted->col_ind);
+	}
+	for (k = share->head; csr->base != 0 && k < share->carry_end; k++) {
+		sorted->col_ind[k] -= csr->base;
+	}
 	if (task == plan->tasks - 1) {
 		memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
 	}
@@ -17888,8 +17914,10 @@ static void mbi_sorted_destroy(merbit_plan *plan) {
 	mbi_release(plan->context, sorted->windows);
 	mbi_release(plan->context, sorted->runs);
 	mbi_release(plan->context, sorted->row_id);
-	mbi_release(plan->context, sorted->col_ind);
-	mbi_release(plan->context, sorted->values);
+	if (!plan->making.in_place) {
+		mbi_release(plan->context, sorted->col_ind);
+		mbi_release(plan->context, sorted->values);
+	}
 	memset(sorted, 0, sizeof *sorted);
 }
 
@@ -17900,11 +17928,16 @@ static double mbi_sorted_first(const merbit_plan *plan) {
 }
 
 static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
+	if (plan->making.in_place) {
+		plan->sorted.values = (void *)(uintptr_t)plan->csr.values;
+		return MERBIT_OK;
+	}
 	return mbi_allocate_array(plan->context, plan->csr.nnz, mbi_type_size(plan->type),
 			"the values of sorted rows", &plan->sorted.values);
 }
 
-static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
+static merbit_status mbi_sorted_allocate(mbi_sorted_build *build) {
+	merbit_plan *plan = build->plan;
 	merbit_context *context = plan->context;
 	mbi_sorted *sorted = &plan->sorted;
 	int64_t windows = 0, runs = 0;
@@ -17915,6 +17948,8 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
 		sorted->shares[task].run = runs;
 		windows += sorted->shares[task].windows;
 		runs += sorted->shares[task].runs;
+		build->most =
+				sorted->shares[task].most > build->most ? sorted->shares[task].most : build->most;
 	}
 	MBI_TRY(mbi_allocate_array(context, windows, sizeof *sorted->windows,
 			"the windows of sorted rows", &memory));
@@ -17925,47 +17960,48 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
 	MBI_TRY(mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
 			"the numbers of sorted rows", &memory));
 	sorted->row_id = (uint16_t *)memory;
-	MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
-			sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
-	sorted->col_ind = (int32_t *)memory;
-	return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
+	if (plan->making.in_place) {
+		sorted->col_ind = (int32_t *)(uintptr_t)plan->csr.col_ind;
+		MBI_TRY(mbi_allocate_array(context, plan->tasks * build->most, mbi_type_size(plan->type),
+				"windows of rows", &memory));
+		build->room = (char *)memory;
+	} else {
+		MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+				sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
+		sorted->col_ind = (int32_t *)memory;
+	}
+	return (plan->desc.changing_values && plan->values != NULL) || !mbi_sorted_equal(plan)
+			? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
 static merbit_status mbi_sorted_create(merbit_plan *plan) {
 	merbit_context *context = plan->context;
 	mbi_sorted *sorted = &plan->sorted;
-	const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
-	mbi_sorted_build build;
+	mbi_sorted_build build = {plan, 0, NULL};
+	merbit_status status;
 	void *memory;
-	int task, differ = plan->desc.changing_values && plan->values != NULL;
-	MBI_TRY(mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares + sizeof *build.differ,
+	MBI_TRY(mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares,
 			"the parts of sorted rows", &memory));
 	sorted->shares = (mbi_sorted_share *)memory;
-	build.differ = (int *)(void *)(sorted->shares + plan->tasks);
-	build.plan = plan;
 	mbi_sorted_cut(plan);
 	mbi_parallel(context, plan->tasks, mbi_sorted_measure, &build);
-	for (task = 0; task < plan->tasks; task++) { differ |= build.differ[task]; }
 	sorted->value = mbi_sorted_first(plan);
-	sorted->far_x = x_bytes > MBI_SORTED_FAR;
-	MBI_TRY(mbi_sorted_allocate(plan, differ));
-	mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
-	return MERBIT_OK;
+	sorted->far_x = mbi_x_is_far(plan);
+	status = mbi_sorted_allocate(&build);
+	if (status == MERBIT_OK) { mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build); }
+	mbi_release(context, build.room);
+	return status;
 }
 
 static merbit_status mbi_sorted_update(merbit_plan *plan) {
-	mbi_sorted_build build;
-	int task, differ = plan->sorted.values != NULL;
-	for (task = 0; task < plan->tasks && !differ; task++) {
-		differ = mbi_sorted_differ(plan, plan->sorted.shares + task);
+	mbi_sorted_build build = {plan, 0, NULL};
+	if (plan->sorted.values == NULL) {
+		if (mbi_sorted_equal(plan)) {
+			plan->sorted.value = mbi_sorted_first(plan);
+			return MERBIT_OK;
+		}
+		MBI_TRY(mbi_sorted_allocate_values(plan));
 	}
-	build.plan = plan;
-	build.differ = NULL;
-	if (!differ) {
-		plan->sorted.value = mbi_sorted_first(plan);
-		return MERBIT_OK;
-	}
-	if (plan->sorted.values == NULL) { MBI_TRY(mbi_sorted_allocate_values(plan)); }
 	mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
 	return MERBIT_OK;
 }
@@ -18189,8 +18225,7 @@ static void mbi_sorted_bound(const merbit_plan *plan, mbi_bound *bound) {
 	const uint64_t rows = (uint64_t)plan->csr.rows, nnz = (uint64_t)plan->csr.nnz;
 	const uint64_t tasks = (uint64_t)plan->tasks, windows = rows / MBI_SORTED_WINDOW + tasks;
 	const uint64_t lengths = MBI_SORTED_LONG * windows + nnz / MBI_SORTED_LONG;
-	bound->kept += tasks * (sizeof(mbi_sorted_share) + sizeof(int)) +
-			windows * sizeof(mbi_sorted_window) +
+	bound->kept += tasks * sizeof(mbi_sorted_share) + windows * sizeof(mbi_sorted_window) +
 			(lengths < rows ? lengths : rows) * sizeof(mbi_sorted_run) +
 			rows * sizeof(uint16_t) + (nnz + MBI_SORTED_PADDING) * sizeof(int32_t) +
 			nnz * mbi_type_size(plan->type);
@@ -26036,16 +26071,6 @@ static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values 
 #define MBI_CHOOSE_SORTING 12.0
 #define MBI_CHOOSE_TINY 4096
 
-static int mbi_choose_equal(const merbit_plan *plan) {
-	const size_t size = mbi_type_size(plan->type);
-	const char *values = (const char *)plan->values;
-	int64_t k;
-	for (k = 1; values != NULL && k < plan->csr.nnz; k++) {
-		if (memcmp(values, values + (size_t)k * size, size) != 0) { return 0; }
-	}
-	return 1;
-}
-
 static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
 	int64_t k;
 	for (k = 0; k < count; k++) {
@@ -26113,7 +26138,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
 	mbi_cpu_sample sample;
 	double merge, least, second = HUGE_VAL;
 	size_t i;
-	sample.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
+	sample.equal = !plan->desc.changing_values && mbi_sorted_equal(plan);
 	sample.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
 			!mbi_plan_reorders(plan) ? mbi_choose_block(plan) : 1;
 	least = merge = best->cpu->cost(plan, &sample);

@@ -1380,7 +1380,7 @@ MERBIT_API merbit_status merbit_dist_renumber(merbit_context *context, int64_t v
 
 /* ---- Create ------------------------------------------------------------------------------ */
 
-/* Allocates an array of set-up's in host memory. */
+/* Allocates an array of set-up's in host memory, of zeros. */
 static merbit_status mbi_dist_host(merbit_dist *d, int64_t count, size_t size, const char *what,
                                    void **array) {
   MBI_TRY(mbi_allocate_array(d->context, count, size, what, array));
@@ -1465,7 +1465,8 @@ static merbit_status mbi_dist_csr_allocate(merbit_dist *d, int64_t rows, int64_t
   m->offset_type = nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   MBI_TRY(mbi_dist_host(d, rows + 1, nnz > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t),
                         "row offsets", &m->row_ptr));
-  MBI_TRY(mbi_allocate_array(d->context, nnz, sizeof *m->col_ind, "columns", &array));
+  MBI_TRY(mbi_allocate_array(d->context, nnz + MBI_SORTED_PADDING, sizeof *m->col_ind,
+                             "columns", &array));
   m->col_ind = (int32_t *)array;
   return d->pattern ? MERBIT_OK
                     : mbi_allocate_array(d->context, nnz, d->element, "values", &m->values);
@@ -1638,10 +1639,11 @@ static void mbi_dist_count_owners(const merbit_dist *d, const mbi_dist_columns *
   }
 }
 
-/* Makes a plan of one of the two matrices. */
+/* Makes a plan of one of the two matrices, which may reorder the matrix in place on the CPU. */
 static merbit_status mbi_dist_plan(merbit_dist *d, const merbit_plan_desc *desc,
                                    const mbi_dist_csr *m, merbit_plan **plan) {
   merbit_plan_desc changed = *desc;
+  mbi_plan_making making;
   merbit_view view =
       merbit_csr(m->rows, m->cols, m->nnz, NULL, m->col_ind, (const double *)m->values);
   view.row_ptr = m->row_ptr;
@@ -1651,7 +1653,9 @@ static merbit_status mbi_dist_plan(merbit_dist *d, const merbit_plan_desc *desc,
   changed.vector_memory = mbi_dist_on_gpu(d) ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   changed.unchecked = 1;
   changed.changing_values |= d->whole_rows; /* no form whose rounding depends on other rows */
-  return merbit_plan_create(d->context, &view, &changed, plan);
+  memset(&making, 0, sizeof making);
+  making.in_place = !desc->numa; /* one thread has written all pages */
+  return mbi_plan_create(d->context, &view, &changed, &making, plan);
 }
 
 /* Copies numbers of elements to where the operator computes. */
@@ -1920,9 +1924,10 @@ static merbit_status mbi_dist_look(merbit_dist *d, const merbit_view *rows, mbi_
   d->is_halo = (uint64_t *)array;
   MBI_TRY(mbi_dist_host(d, words, sizeof *d->is_diagonal, "marks of entries", &array));
   d->is_diagonal = (uint64_t *)array;
-  MBI_TRY(mbi_dist_host(d, counts.diagonal, sizeof *d->diagonal_row, "rows", &array));
+  MBI_TRY(
+      mbi_allocate_array(d->context, counts.diagonal, sizeof *d->diagonal_row, "rows", &array));
   d->diagonal_row = (int32_t *)array;
-  MBI_TRY(mbi_dist_host(d, n, d->element, "the diagonal", &d->diagonal));
+  MBI_TRY(mbi_allocate_array(d->context, n, d->element, "the diagonal", &d->diagonal));
   MBI_TRY(mbi_dist_host(d, counts.boundary_rows, sizeof *s->boundary_at, "rows", &array));
   s->boundary_at = (int32_t *)array;
   if (d->whole_rows) {
@@ -2170,9 +2175,10 @@ static merbit_status mbi_dist_update(merbit_dist *d, const void *values) {
                     d->pattern ? "the operator is a pattern, which has no values"
                                : "`values` is NULL");
   }
-  status = mbi_dist_host(d, d->info.own_nnz, d->element, "new values", &own);
+  status = mbi_allocate_array(d->context, d->info.own_nnz, d->element, "new values", &own);
   if (status == MERBIT_OK) {
-    status = mbi_dist_host(d, d->info.halo_nnz, d->element, "new values", &boundary);
+    status =
+        mbi_allocate_array(d->context, d->info.halo_nnz, d->element, "new values", &boundary);
   }
   if (status == MERBIT_OK) {
     mbi_dist_take_values(d, values, own, boundary);

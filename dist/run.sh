@@ -63,6 +63,6 @@ fi
 echo "== tests"
 cd "$root"
 cmake --preset release >"$build/cmake.txt" || { cat "$build/cmake.txt"; exit 1; }
-cmake --build build/release --target test_dist_errors test_dist_product test_dist_solve test_gpu_dist test_gpu_dist_nccl \
+cmake --build build/release --target test_dist_errors test_dist_failures test_dist_product test_dist_solve test_gpu_dist test_gpu_dist_nccl \
   >"$build/make.txt" 2>&1 || { cat "$build/make.txt"; exit 1; }
-ctest --test-dir build/release -R '^(dist_(errors|product|solve|mpi)|gpu_dist|gpu_dist_nccl)$' --output-on-failure
+ctest --test-dir build/release -R '^(dist_(errors|failures|product|solve|mpi)|gpu_dist|gpu_dist_nccl)$' --output-on-failure

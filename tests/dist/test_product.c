@@ -1,6 +1,6 @@
 /* Distributed products: every generated square matrix, 1 to 4 ranks, both types, held to the
  * bound of one process; new values; whole_rows with the same bits for any number of ranks;
- * dots; the info and the forecast. */
+ * dots; the info and the forecast; columns beyond 2^31. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -117,6 +117,95 @@ static void parts_of_a_partition_become_contiguous(void **state) {
   merbit_context_destroy(context);
 }
 
+/* The other rank of two, played: it has 2^40 rows and needs nothing; x there is the number of
+ * the row modulo 1000. */
+typedef struct giant {
+  int calls;
+  int64_t wanted[8];
+  int count; /* of those */
+  const merbit_message *receives;
+} giant;
+
+#define GIANT_ROWS ((int64_t)1 << 40)
+
+static int giant_counts(void *user, const int64_t *to, int64_t *from) {
+  giant *g = (giant *)user;
+  g->calls++;
+  from[0] = to[0];
+  from[1] = g->calls == 4 ? GIANT_ROWS : g->calls == 6 ? 0 : to[1];
+  return 0;
+}
+
+static int giant_start(void *user, const merbit_message *sends, int send_count,
+                       const merbit_message *receives, int receive_count, void *stream) {
+  giant *g = (giant *)user;
+  (void)stream;
+  if (send_count == 1) { /* set-up: the list of columns */
+    g->count = (int)(sends[0].bytes / sizeof g->wanted[0]);
+    memcpy(g->wanted, sends[0].data, sends[0].bytes);
+  }
+  g->receives = receive_count == 1 ? receives : NULL;
+  return 0;
+}
+
+static int giant_finish(void *user, void *stream) {
+  const giant *g = (const giant *)user;
+  int i;
+  (void)stream;
+  for (i = 0; g->receives != NULL && i < g->count; i++) {
+    ((double *)g->receives[0].data)[i] = (double)(g->wanted[i] % 1000);
+  }
+  return 0;
+}
+
+static void columns_exceed_an_int(void **state) {
+  const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
+  /* Far apart: a sorted list. Close together, beyond 2^31: a bitmap. */
+  const int64_t columns[2][6] = {{2, GIANT_ROWS + 2, 5000000000, 1, GIANT_ROWS + 2, 70},
+                                 {2, 5000000100, 5000000000, 1, 5000000100, 5000000063}};
+  const int32_t row_ptr[] = {0, 2, 2, 6};
+  const double values[] = {1, 2, 3, 4, 5, 6}, x[] = {10, 20, 30};
+  int which;
+  (void)state;
+  for (which = 0; which < 2; which++) {
+    giant g;
+    merbit_exchange exchange;
+    merbit_context *context;
+    merbit_dist *dist;
+    merbit_dist_info info;
+    merbit_view view;
+    const int64_t *c = columns[which];
+    double y[3] = {-1, -1, -1};
+    memset(&g, 0, sizeof g);
+    memset(&exchange, 0, sizeof exchange);
+    memset(&view, 0, sizeof view);
+    exchange.ranks = 2;
+    exchange.counts = giant_counts;
+    exchange.start = giant_start;
+    exchange.finish = giant_finish;
+    exchange.user = &g;
+    view.rows = 3;
+    view.cols = GIANT_ROWS + 3;
+    view.nnz = 6;
+    view.index_type = MERBIT_INDEX_64;
+    view.row_ptr = row_ptr;
+    view.col_ind = columns[which];
+    view.values = values;
+    assert_int_equal(merbit_context_create(&cpu, &context, NULL), MERBIT_OK);
+    assert_int_equal(merbit_dist_create(context, &exchange, &view, NULL, &dist), MERBIT_OK);
+    assert_int_equal(merbit_dist_get_info(dist, &info), MERBIT_OK);
+    assert_true(info.global_rows == GIANT_ROWS + 3 && info.halo == 3 && g.count == 3);
+    assert_int_equal(merbit_dist_spmv(dist, NULL, x, NULL, y, NULL), MERBIT_OK);
+    assert_true(y[0] == 30 + 2 * (double)(c[1] % 1000) && y[1] == 0);
+    assert_true(y[2] == 3 * (double)(c[2] % 1000) + 4 * 20 + 5 * (double)(c[4] % 1000) +
+                            6 * (double)(c[5] % 1000));
+    assert_int_equal(merbit_dist_forecast(context, &view, 0, &info), MERBIT_OK);
+    assert_true(info.halo == 3 && info.boundary_rows == 2 && info.halo_nnz == 4);
+    merbit_dist_destroy(dist);
+    merbit_context_destroy(context);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_meet_the_bound),
@@ -124,6 +213,7 @@ int main(void) {
       cmocka_unit_test(vectors_of_several_tasks),
       cmocka_unit_test(whole_rows_have_the_same_bits),
       cmocka_unit_test(parts_of_a_partition_become_contiguous),
+      cmocka_unit_test(columns_exceed_an_int),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ done
 pkg-config --exists "$PETSC" || { echo "skipped: pkg-config finds no $PETSC (Debian: apt-get install petsc-dev)"; exit 77; }
 
 make -s -C "$here"
+cc -D_GNU_SOURCE -shared -fPIC -o "$build/yield.so" "$root/tests/support/yield.c"
 cd "$build"
 library=$build/libmerbit_petsc.so
 system=$(pkg-config --cflags-only-I "$PETSC" | sed 's/-I/-isystem /g')
@@ -30,7 +31,7 @@ compile() { # compile pkg-config's module...: of $name. Programs may replace fun
 run() { # run PROCESSES PROGRAM [OPTION...]: its output is in log.txt, and shown if it fails
   processes=$1
   shift
-  mpirun -n "$processes" "$@" >log.txt 2>&1 || {
+  mpirun -n "$processes" env LD_PRELOAD="$build/yield.so" "$@" >log.txt 2>&1 || {
     cat log.txt
     echo "failed: mpirun -n $processes $*"
     exit 1

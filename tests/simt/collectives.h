@@ -167,7 +167,7 @@ SIMT_PLAIN SIMT_FUNCTION simt_word simt_collective(const simt_operation &mine, i
     warp.rendezvous[i] = warp.rendezvous[--warp.open];
     simt_complete(me / 32 * 32, mine);
   }
-  simt_next(false);
+  simt_next();
   return thread.out;
 }
 
@@ -192,7 +192,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_block_sync(simt_site site) {
       simt_release(t);
     }
   }
-  simt_next(false);
+  simt_next();
 }
 
 // Until another block has stored a word whose lower half is `wanted`.
@@ -210,7 +210,7 @@ SIMT_FUNCTION void simt_wait_mark(const unsigned long long *word, uint32_t wante
     thread.word = word;
     thread.wanted = wanted;
     simt.waiting++;
-    simt_next(false);
+    simt_next();
   }
 }
 #endif // SIMT_COLLECTIVES_H

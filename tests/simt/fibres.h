@@ -24,40 +24,51 @@ __asm__(".text\n"
         ".size simt_swap,.-simt_swap\n");
 #endif
 
-// On arrival in a context: `fake_stack` as it was left, null the first time.
-SIMT_PLAIN SIMT_FUNCTION void simt_arrive(void *fake_stack) {
+// Between main and a block AddressSanitizer is told which stack follows. To it the threads of a
+// block have one stack: to tell it of each switch would take longer than the kernels do. That
+// needs detect_stack_use_after_return=0.
+SIMT_PLAIN SIMT_FUNCTION void simt_depart(const simt_context *from, const simt_context *to) {
 #ifdef SIMT_ASAN
-  const void *stack;
-  size_t bytes;
-  __sanitizer_finish_switch_fiber(fake_stack, &stack, &bytes);
-  if (simt.main.stack == nullptr) { // the first switch of a launch leaves main
-    simt.main.stack = stack;
-    simt.main.stack_bytes = bytes;
+  simt.crosses = from == &simt.main || to == &simt.main;
+  if (from == &simt.main) {
+    __sanitizer_start_switch_fiber(&simt.fake_stack, simt.stacks,
+                                   simt.stack_count * (size_t)(SIMT_STACK + SIMT_GUARD));
+  } else if (simt.crosses) {
+    __sanitizer_start_switch_fiber(nullptr, simt.main_stack, simt.main_bytes);
   }
 #else
-  (void)fake_stack;
+  (void)from;
+  (void)to;
 #endif
 }
 
-SIMT_PLAIN SIMT_FUNCTION void simt_switch(simt_context *from, simt_context *to, bool for_good) {
-  simt.report.switches++;
+SIMT_PLAIN SIMT_FUNCTION void simt_arrive(const simt_context *here) {
 #ifdef SIMT_ASAN
-  __sanitizer_start_switch_fiber(for_good ? nullptr : &from->fake_stack, to->stack,
-                                 to->stack_bytes);
+  if (simt.crosses && here == &simt.main) {
+    __sanitizer_finish_switch_fiber(simt.fake_stack, nullptr, nullptr);
+  } else if (simt.crosses) {
+    __sanitizer_finish_switch_fiber(nullptr, &simt.main_stack, &simt.main_bytes);
+  }
+  simt.crosses = false;
 #else
-  (void)for_good;
+  (void)here;
 #endif
+}
+
+SIMT_PLAIN SIMT_FUNCTION void simt_switch(simt_context *from, simt_context *to) {
+  simt.report.switches++;
+  simt_depart(from, to);
 #ifdef SIMT_FAST
   simt_swap(&from->stack_pointer, to->stack_pointer);
 #else
   swapcontext(&from->ucontext, &to->ucontext);
 #endif
-  simt_arrive(from->fake_stack);
+  simt_arrive(from);
 }
 
 // Leave the launch for good.
 [[noreturn]] SIMT_FUNCTION void simt_leave() {
-  simt_switch(&simt.threads[simt.current].context, &simt.main, true);
+  simt_switch(&simt.threads[simt.current].context, &simt.main);
   abort(); // nobody comes back here
 }
 
@@ -100,19 +111,19 @@ SIMT_PLAIN SIMT_FUNCTION unsigned simt_pick() {
 
 // Go on with a random runnable thread, perhaps with this one; where there is none because of
 // other blocks, with those.
-SIMT_PLAIN SIMT_FUNCTION void simt_next(bool for_good) {
+SIMT_PLAIN SIMT_FUNCTION void simt_next() {
   const unsigned from = simt.current;
   if (simt.runnable_count == 0) {
     if (simt.waiting == 0) {
       simt_deadlock();
     }
-    simt_switch(&simt.threads[from].context, &simt.main, for_good); // the block is put aside
+    simt_switch(&simt.threads[from].context, &simt.main); // the block is put aside
     return;
   }
   const unsigned to = simt_pick();
   if (to != from) {
     simt.current = to;
-    simt_switch(&simt.threads[from].context, &simt.threads[to].context, for_good);
+    simt_switch(&simt.threads[from].context, &simt.threads[to].context);
   }
 }
 
@@ -154,8 +165,8 @@ SIMT_PLAIN SIMT_FUNCTION void simt_exit() {
               simt_name(t).text, simt_describe(simt.threads[t].operation).text);
   }
   if (simt.exited == simt.block_threads) {
-    simt_switch(&simt.threads[me].context, &simt.main, true);
+    simt_switch(&simt.threads[me].context, &simt.main);
   }
-  simt_next(true);
+  simt_next();
 }
 #endif // SIMT_FIBRES_H

@@ -21,7 +21,7 @@ struct simt_error : std::runtime_error {
 // ---- Stacks, shared memory ------------------------------------------------------------------
 
 inline void simt_entry() {
-  simt_arrive(nullptr);
+  simt_arrive(&simt.threads[simt.current].context);
   (*(const std::function<void()> *)simt.body)();
   simt_exit();
 }
@@ -32,9 +32,6 @@ SIMT_PLAIN inline void simt_prepare(unsigned t) {
   const size_t bytes = SIMT_STACK - t * SIMT_COLOUR % (SIMT_STACK / 4);
   simt_thread &thread = simt.threads[t];
   thread.operation = {SIMT_RUNS, 0, 0, 0, {"", 0}};
-  thread.context.fake_stack = nullptr;
-  thread.context.stack = stack;
-  thread.context.stack_bytes = bytes;
 #ifdef SIMT_ASAN
   // Frames that a thread leaves behind when it exits. All of 1024 stacks is too much for each
   // block: after an error, which leaves more, they are released.
@@ -130,7 +127,7 @@ inline void simt_begin_block() {
     simt_push(t);
   }
   simt.current = simt_pick();
-  simt_switch(&simt.main, &simt.threads[simt.current].context, false);
+  simt_switch(&simt.main, &simt.threads[simt.current].context);
 }
 
 inline bool simt_reached(const simt_thread &thread) {
@@ -147,7 +144,7 @@ inline void simt_resume_block() {
     }
   }
   simt.current = simt_pick();
-  simt_switch(&simt.main, &simt.threads[simt.current].context, false);
+  simt_switch(&simt.main, &simt.threads[simt.current].context);
 }
 
 inline void simt_end_block() {
@@ -302,7 +299,6 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   simt.block_threads = block;
   simt.shared_bytes = shared_bytes;
   simt.random = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
-  simt.main.stack = nullptr;
   simt.error[0] = 0;
   simt.report = {};
   std::vector<unsigned> order(grid);

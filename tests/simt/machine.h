@@ -63,9 +63,6 @@ struct simt_context {
 #else
   ucontext_t ucontext;
 #endif
-  void *fake_stack;  // AddressSanitizer's
-  const void *stack; // lowest address
-  size_t stack_bytes;
 };
 
 struct simt_word { // what a lane gives or takes
@@ -139,6 +136,10 @@ struct simt_machine : simt_block {
   const void *body = nullptr; // a std::function<void()>; null between launches
   uint64_t random = 0;
   simt_context main = {};
+  bool crosses = false;             // the switch that is being made, between main and a block
+  const void *main_stack = nullptr; // lowest address
+  size_t main_bytes = 0;
+  void *fake_stack = nullptr; // of main, AddressSanitizer's
   char error[4096] = "";
   simt_report report = {};
 };

@@ -61,7 +61,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_shared_check() {
 SIMT_PLAIN SIMT_FUNCTION void simt_hesitate() {
   if (simt_random() % 8 == 0) {
     simt_push(simt.current);
-    simt_next(false);
+    simt_next();
   }
 }
 

@@ -17,18 +17,6 @@
 
 /* ---- Inspection of the matrix: ends at the first entry that decides ---------------------- */
 
-static int mbi_choose_equal(const merbit_plan *plan) {
-  const size_t size = mbi_type_size(plan->type);
-  const char *values = (const char *)plan->values;
-  int64_t k;
-  for (k = 1; values != NULL && k < plan->csr.nnz; k++) {
-    if (memcmp(values, values + (size_t)k * size, size) != 0) {
-      return 0;
-    }
-  }
-  return 1;
-}
-
 /* Returns whether a row's columns consist of adjacent blocks of `block` columns. */
 static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
@@ -111,7 +99,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   mbi_cpu_sample sample;
   double merge, least, second = HUGE_VAL;
   size_t i;
-  sample.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
+  sample.equal = !plan->desc.changing_values && mbi_sorted_equal(plan);
   sample.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
                          !mbi_plan_reorders(plan)
                      ? mbi_choose_block(plan)

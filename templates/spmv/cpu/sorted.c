@@ -11,11 +11,13 @@
  * spmv/cpu/merge.c; a row that several tasks share is not moved.
  *
  * The plan holds copies of the columns, and of the values unless they are all equal. Each task
- * writes its own part first, so that the pages lie on the node where it runs. */
+ * writes its own part first, so that the pages lie on the node where it runs. With
+ * plan->making.in_place there are no copies: rows move within the arrays of the view. */
 
 typedef struct mbi_sorted_build {
   merbit_plan *plan;
-  int *differ; /* per task: 1 if one of its values differs from the first of all */
+  int64_t most; /* entries of the largest window */
+  char *room;   /* in place: memory for a window of each task; otherwise NULL */
 } mbi_sorted_build;
 
 static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
@@ -69,81 +71,58 @@ static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row)
   return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-/* Returns 1 if one of the task's values differs in its bits from the first of all. */
-static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
+/* Returns whether all values have the same bits: each those of the next. */
+MBI_INTERNAL int mbi_sorted_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
-  const char *first = (const char *)plan->values;
-  int64_t k;
-  for (k = share->head; first != NULL && k < share->carry_end; k++) {
-    if (memcmp(first, first + (size_t)k * size, size) != 0) {
-      return 1;
-    }
-  }
-  return 0;
+  const char *values = (const char *)plan->values;
+  return values == NULL || plan->csr.nnz < 2 ||
+         memcmp(values, values + size, ((size_t)plan->csr.nnz - 1) * size) == 0;
 }
 
-/* First pass of a task: counts its runs and compares its values. */
+/* First pass of a task: counts its runs, and the entries of its largest window. */
 static void mbi_sorted_measure(void *argument, int task) {
-  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
-  const merbit_plan *plan = build->plan;
+  const merbit_plan *plan = ((const mbi_sorted_build *)argument)->plan;
   mbi_sorted_share *share = plan->sorted.shares + task;
-  int64_t counts[MBI_SORTED_LONG + 1], row;
+  int64_t counts[MBI_SORTED_LONG + 1], row, last;
   int length;
-  share->runs = 0;
-  for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW) {
-    mbi_sorted_count(&plan->csr, row, mbi_sorted_window_end(share, row), counts);
+  share->runs = share->most = 0;
+  for (row = share->row; row < share->last; row = last) {
+    int64_t entries;
+    last = mbi_sorted_window_end(share, row);
+    mbi_sorted_count(&plan->csr, row, last, counts);
     for (length = 0; length < MBI_SORTED_LONG; length++) {
       share->runs += counts[length] > 0;
     }
     share->runs += counts[MBI_SORTED_LONG];
-  }
-  build->differ[task] = mbi_sorted_differ(plan, share);
-}
-
-/* Copies columns [begin, end) of the CSR to `target`, with base 0. */
-static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
-                               int32_t *target) {
-  const int32_t *col_ind = (const int32_t *)csr->col_ind;
-  for (; begin < end; begin++) {
-    *target++ = col_ind[begin] - csr->base;
+    entries = mbi_row_start(&plan->csr, last) - mbi_row_start(&plan->csr, row);
+    share->most = entries > share->most ? entries : share->most;
   }
 }
 
-/* Fills a window: the order of its rows, its runs, and its columns in that order. Returns the
- * number of runs. */
+/* Fills a window: the order of its rows, and its runs. Returns the number of runs. */
 static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
                                       int64_t last) {
   const merbit_view *csr = &plan->csr;
   const mbi_sorted *sorted = &plan->sorted;
   uint16_t *id = sorted->row_id + window->row;
   mbi_sorted_run *run = sorted->runs + window->run;
-  int64_t counts[MBI_SORTED_LONG + 1], places[MBI_SORTED_LONG + 1], row, place = 0, entry;
+  int64_t counts[MBI_SORTED_LONG + 1], places[MBI_SORTED_LONG + 1], row, place = 0;
   int length;
   mbi_sorted_count(csr, window->row, last, counts);
   for (length = 0; length <= MBI_SORTED_LONG; length++) {
     places[length] = place;
     place += counts[length];
-  }
-  for (row = window->row; row < last; row++) {
-    const int64_t start = mbi_row_start(csr, row);
-    id[places[mbi_sorted_bucket(mbi_row_start(csr, row + 1) - start)]++] =
-        (uint16_t)(row - window->row);
-  }
-  for (length = 0; length < MBI_SORTED_LONG; length++) {
-    if (counts[length] > 0) {
+    if (length < MBI_SORTED_LONG && counts[length] > 0) {
       run->length = length;
       run->count = counts[length];
       run++;
     }
   }
-  entry = window->entry;
-  for (row = 0; row < last - window->row; row++) {
-    const int64_t start = mbi_row_start(csr, window->row + id[row]);
-    const int64_t end = mbi_row_start(csr, window->row + id[row] + 1);
-    mbi_sorted_columns(csr, start, end, sorted->col_ind + entry);
-    entry += end - start;
-    if (end - start >= MBI_SORTED_LONG) {
-      run->length = end - start;
+  for (row = window->row; row < last; row++) {
+    const int64_t entries = mbi_row_start(csr, row + 1) - mbi_row_start(csr, row);
+    id[places[mbi_sorted_bucket(entries)]++] = (uint16_t)(row - window->row);
+    if (entries >= MBI_SORTED_LONG) {
+      run->length = entries;
       run->count = 1;
       run++;
     }
@@ -151,32 +130,50 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
   return run - (sorted->runs + window->run);
 }
 
-/* Copies the values of a task in the order of its columns. */
+/* Moves the elements of a task, `size` bytes for each entry, from the order of the CSR to that
+ * of the windows' rows. In place, each window is read from a copy. */
+static void mbi_sorted_move(const mbi_sorted_build *build, int task, const void *array,
+                            size_t size, void *target) {
+  const merbit_view *csr = &build->plan->csr;
+  const mbi_sorted *sorted = &build->plan->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  const char *from = (const char *)array;
+  char *to = (char *)target;
+  int64_t window, i, next;
+  if (build->room == NULL) {
+    memcpy(to + (size_t)share->head * size, from + (size_t)share->head * size,
+           (size_t)(share->head_end - share->head) * size);
+    memcpy(to + (size_t)share->carry * size, from + (size_t)share->carry * size,
+           (size_t)(share->carry_end - share->carry) * size);
+  }
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    const uint16_t *id = sorted->row_id + w->row;
+    const int64_t rows = mbi_sorted_window_end(share, w->row) - w->row;
+    const char *source = from + (size_t)w->entry * size;
+    char *at = to + (size_t)w->entry * size;
+    if (build->room != NULL) {
+      source =
+          (const char *)memcpy(build->room + (size_t)(task * build->most) * size, source,
+                               (size_t)(mbi_row_start(csr, w->row + rows) - w->entry) * size);
+    }
+    for (i = next = 0; i < rows; i = next) { /* neighbours move together */
+      const int64_t start = mbi_row_start(csr, w->row + id[i]);
+      size_t bytes;
+      do {
+        next++;
+      } while (next < rows && id[next] == id[next - 1] + 1);
+      bytes = (size_t)(mbi_row_start(csr, w->row + id[next - 1] + 1) - start) * size;
+      memcpy(at, source + (size_t)(start - w->entry) * size, bytes);
+      at += bytes;
+    }
+  }
+}
+
 static void mbi_sorted_values(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
-  const mbi_sorted *sorted = &plan->sorted;
-  const mbi_sorted_share *share = sorted->shares + task;
-  const size_t size = mbi_type_size(plan->type);
-  const char *from = (const char *)plan->values;
-  char *to = (char *)sorted->values;
-  int64_t window, i;
-  memcpy(to + (size_t)share->head * size, from + (size_t)share->head * size,
-         (size_t)(share->head_end - share->head) * size);
-  for (window = share->window; window < share->window + share->windows; window++) {
-    const mbi_sorted_window *w = sorted->windows + window;
-    const int64_t last = mbi_sorted_window_end(share, w->row);
-    char *next = to + (size_t)w->entry * size;
-    for (i = w->row; i < last; i++) {
-      const int64_t row = w->row + sorted->row_id[i];
-      const int64_t start = mbi_row_start(&plan->csr, row);
-      const size_t bytes = (size_t)(mbi_row_start(&plan->csr, row + 1) - start) * size;
-      memcpy(next, from + (size_t)start * size, bytes);
-      next += bytes;
-    }
-  }
-  memcpy(to + (size_t)share->carry * size, from + (size_t)share->carry * size,
-         (size_t)(share->carry_end - share->carry) * size);
+  mbi_sorted_move(build, task, plan->values, mbi_type_size(plan->type), plan->sorted.values);
 }
 
 /* Second pass of a task: fills its windows, columns and values. */
@@ -186,9 +183,8 @@ static void mbi_sorted_fill(void *argument, int task) {
   const merbit_view *csr = &plan->csr;
   const mbi_sorted *sorted = &plan->sorted;
   const mbi_sorted_share *share = sorted->shares + task;
-  int64_t row, run = share->run;
+  int64_t row, run = share->run, k;
   mbi_sorted_window *window = sorted->windows + share->window;
-  mbi_sorted_columns(csr, share->head, share->head_end, sorted->col_ind + share->head);
   for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW, window++) {
     window->row = row;
     window->entry = mbi_row_start(csr, row);
@@ -196,7 +192,12 @@ static void mbi_sorted_fill(void *argument, int task) {
     window->runs = mbi_sorted_window_fill(plan, window, mbi_sorted_window_end(share, row));
     run += window->runs;
   }
-  mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
+  if (csr->nnz > 0) { /* otherwise col_ind may be NULL */
+    mbi_sorted_move(build, task, csr->col_ind, sizeof *sorted->col_ind, sorted->col_ind);
+  }
+  for (k = share->head; csr->base != 0 && k < share->carry_end; k++) {
+    sorted->col_ind[k] -= csr->base;
+  }
   if (task == plan->tasks - 1) { /* the padding that the prefetch reads */
     memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
   }
@@ -211,8 +212,10 @@ MBI_INTERNAL void mbi_sorted_destroy(merbit_plan *plan) {
   mbi_release(plan->context, sorted->windows);
   mbi_release(plan->context, sorted->runs);
   mbi_release(plan->context, sorted->row_id);
-  mbi_release(plan->context, sorted->col_ind);
-  mbi_release(plan->context, sorted->values);
+  if (!plan->making.in_place) {
+    mbi_release(plan->context, sorted->col_ind);
+    mbi_release(plan->context, sorted->values);
+  }
   memset(sorted, 0, sizeof *sorted);
 }
 
@@ -224,12 +227,17 @@ static double mbi_sorted_first(const merbit_plan *plan) {
 }
 
 static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
+  if (plan->making.in_place) {
+    plan->sorted.values = (void *)(uintptr_t)plan->csr.values;
+    return MERBIT_OK;
+  }
   return mbi_allocate_array(plan->context, plan->csr.nnz, mbi_type_size(plan->type),
                             "the values of sorted rows", &plan->sorted.values);
 }
 
 /* Allocates the arrays whose sizes are known after the first pass. */
-static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
+static merbit_status mbi_sorted_allocate(mbi_sorted_build *build) {
+  merbit_plan *plan = build->plan;
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   int64_t windows = 0, runs = 0;
@@ -240,6 +248,8 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
     sorted->shares[task].run = runs;
     windows += sorted->shares[task].windows;
     runs += sorted->shares[task].runs;
+    build->most =
+        sorted->shares[task].most > build->most ? sorted->shares[task].most : build->most;
   }
   MBI_TRY(mbi_allocate_array(context, windows, sizeof *sorted->windows,
                              "the windows of sorted rows", &memory));
@@ -250,10 +260,19 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   MBI_TRY(mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
                              "the numbers of sorted rows", &memory));
   sorted->row_id = (uint16_t *)memory;
-  MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
-                             sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
-  sorted->col_ind = (int32_t *)memory;
-  return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
+  if (plan->making.in_place) {
+    sorted->col_ind = (int32_t *)(uintptr_t)plan->csr.col_ind;
+    MBI_TRY(mbi_allocate_array(context, plan->tasks * build->most, mbi_type_size(plan->type),
+                               "windows of rows", &memory));
+    build->room = (char *)memory;
+  } else {
+    MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+                               sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
+    sorted->col_ind = (int32_t *)memory;
+  }
+  return (plan->desc.changing_values && plan->values != NULL) || !mbi_sorted_equal(plan)
+             ? mbi_sorted_allocate_values(plan)
+             : MERBIT_OK;
 }
 
 /* Builds plan->sorted from plan->csr and plan->values. On failure the caller runs
@@ -261,43 +280,33 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
 MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
-  const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
-  mbi_sorted_build build;
+  mbi_sorted_build build = {plan, 0, NULL};
+  merbit_status status;
   void *memory;
-  int task, differ = plan->desc.changing_values && plan->values != NULL;
-  MBI_TRY(mbi_allocate_array(context, plan->tasks,
-                             sizeof *sorted->shares + sizeof *build.differ,
+  MBI_TRY(mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares,
                              "the parts of sorted rows", &memory));
   sorted->shares = (mbi_sorted_share *)memory;
-  build.differ = (int *)(void *)(sorted->shares + plan->tasks);
-  build.plan = plan;
   mbi_sorted_cut(plan);
   mbi_parallel(context, plan->tasks, mbi_sorted_measure, &build);
-  for (task = 0; task < plan->tasks; task++) {
-    differ |= build.differ[task];
-  }
   sorted->value = mbi_sorted_first(plan);
-  sorted->far_x = x_bytes > MBI_SORTED_FAR;
-  MBI_TRY(mbi_sorted_allocate(plan, differ));
-  mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
-  return MERBIT_OK;
+  sorted->far_x = mbi_x_is_far(plan);
+  status = mbi_sorted_allocate(&build);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
+  }
+  mbi_release(context, build.room);
+  return status;
 }
 
 /* Takes new plan->values. If they are not all equal, allocates an array for them, which the
  * plan keeps. */
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
-  mbi_sorted_build build;
-  int task, differ = plan->sorted.values != NULL;
-  for (task = 0; task < plan->tasks && !differ; task++) {
-    differ = mbi_sorted_differ(plan, plan->sorted.shares + task);
-  }
-  build.plan = plan;
-  build.differ = NULL;
-  if (!differ) {
-    plan->sorted.value = mbi_sorted_first(plan);
-    return MERBIT_OK;
-  }
+  mbi_sorted_build build = {plan, 0, NULL};
   if (plan->sorted.values == NULL) {
+    if (mbi_sorted_equal(plan)) {
+      plan->sorted.value = mbi_sorted_first(plan);
+      return MERBIT_OK;
+    }
     MBI_TRY(mbi_sorted_allocate_values(plan));
   }
   mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);

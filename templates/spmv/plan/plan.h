@@ -7,6 +7,9 @@
 typedef struct mbi_plan_making {
   int dual;          /* 1: dual-buffer commit */
   const char *after; /* mbi_epilogue.after; NULL: none */
+  int in_place;      /* CPU, 1: SORTED may reorder col_ind and values, in the view's own arrays,
+                      * which outlive the plan. col_ind has base 0 and MBI_SORTED_PADDING more
+                      * elements. */
   /* CUDA: */
   uint64_t arena_bytes; /* bytes that the maker asks for after the memory of products; such a
                          * plan lives as long as one call, and keeps the memory in which a

@@ -1,6 +1,6 @@
 /* Sorted rows on the CPU: any number of threads within the componentwise bound, in every form
- * of the values; the same bits from any pool; new values; failing allocations; what AUTO takes.
- */
+ * of the values; the same bits from any pool; new values; failing allocations; rows moved in the
+ * arrays of the view; what AUTO takes. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -266,6 +266,75 @@ static void failing_allocations(void **state) {
   }
 }
 
+/* Makes a plan that reorders the arrays of its view. Fails each allocation in turn: AUTO takes
+ * MERGE, which needs the arrays as they were. Then takes new values. */
+static void reorders_in_place(void **state) {
+  const double one = 1, zero = 0;
+  mbi_plan_making making;
+  test_matrix m;
+  double *x, *y, *fresh;
+  int turn;
+  int64_t k;
+  (void)state;
+  memset(&making, 0, sizeof making);
+  making.in_place = 1;
+  make_ragged(&m);
+  x = (double *)test_allocate(m.cols, sizeof *x);
+  y = (double *)test_allocate(2 * m.rows, sizeof *y);
+  fresh = (double *)test_allocate(m.nnz, sizeof *fresh);
+  for (k = 0; k < m.cols; k++) { /* integers: sums are exact in any order */
+    x[k] = (double)(k % 13);
+  }
+  for (k = 0; k < m.nnz; k++) {
+    fresh[k] = (double)(k % 11) - 5;
+  }
+  for (turn = 0; turn < 4; turn++) {
+    merbit_method method = MERBIT_METHOD_AUTO;
+    int done = 0, update;
+    long call;
+    for (k = 0; k < m.nnz; k++) {
+      m.values[k] = turn % 2 == 0 ? 3 : (double)(k / 2 % 7);
+    }
+    for (call = 1; !done; call++) {
+      cpu_memory memory;
+      merbit_context *context = cpu_open(&memory, turn < 2 ? 1 : 3);
+      int32_t *columns = (int32_t *)test_allocate(m.nnz + MBI_SORTED_PADDING, sizeof *columns);
+      double *values = (double *)test_allocate(m.nnz, sizeof *values);
+      merbit_view view = merbit_csr(m.rows, m.cols, m.nnz, NULL, columns, values);
+      merbit_view same = merbit_csr(m.rows, m.cols, m.nnz, NULL, m.col_ind, m.values);
+      merbit_plan *plan = NULL;
+      merbit_status status;
+      view.offset_type = same.offset_type = MERBIT_INDEX_64;
+      view.row_ptr = same.row_ptr = m.row_ptr;
+      memcpy(columns, m.col_ind, (size_t)m.nnz * sizeof *columns);
+      memcpy(values, m.values, (size_t)m.nnz * sizeof *values);
+      memory.made = 0;
+      memory.fail_at = call;
+      status = mbi_plan_create(context, &view, NULL, &making, &plan);
+      done = memory.made < call;
+      memory.fail_at = 0;
+      assert_int_equal(status, plan != NULL ? MERBIT_OK : MERBIT_OUT_OF_MEMORY);
+      for (update = 0; plan != NULL && update < 2; update++) {
+        method = plan->method;
+        assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
+        mbi_reference_multiply(&same, update ? fresh : m.values, &one, x, &zero, y + m.rows);
+        assert_memory_equal(y, y + m.rows, (size_t)m.rows * sizeof *y);
+        assert_int_equal(merbit_plan_update_values(plan, fresh, MERBIT_MEMORY_HOST), MERBIT_OK);
+      }
+      merbit_plan_destroy(plan);
+      merbit_context_destroy(context);
+      assert_int_equal(memory.live, 0);
+      free(columns);
+      free(values);
+    }
+    assert_int_equal(method, MERBIT_METHOD_SORTED);
+  }
+  free(x);
+  free(y);
+  free(fresh);
+  test_matrix_free(&m);
+}
+
 static merbit_method taken(merbit_context *context, const merbit_view *view, int calls,
                            const char *why) {
   merbit_plan_desc desc;
@@ -416,6 +485,7 @@ int main(void) {
       cmocka_unit_test(new_values),
       cmocka_unit_test(changing_values_are_general),
       cmocka_unit_test(failing_allocations),
+      cmocka_unit_test(reorders_in_place),
       cmocka_unit_test(what_auto_takes),
       cmocka_unit_test(auto_takes_full_blocks),
       cmocka_unit_test(auto_leaves_long_rows),
