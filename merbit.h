@@ -3655,7 +3655,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "8c265af78f835514c1e61e72ab79f50415ce45b9f095e6e9bf8f2fa54eb1e453"
+#define MBI_KERNEL_HASH "c07a09194043962d212b2ba88321af933972e5593fd0e68bbf7c2cee2ee955af"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5609,16 +5609,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,\n"
 "mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
 "mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\ndouble factor = 1;\n"
-"if (a.scale != nullptr) {\nfactor = -a.omega * mbk_load(a.scale + row);\nif (first == 0) {\n"
-"mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)row, 1 + factor * mbk_load(a.filtered + row),\n"
-"lane, lanes, columns, count, sums);\nmbk_warp_sync(mask);\n}\n}\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
-"const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
-"mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)j, factor * mbk_load(a.a_val + k), lane, lanes,\n"
-"columns, count, sums);\n}\nmbk_warp_sync(mask);\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
-"MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a) {\n"
-"MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\n"
+"const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;\n"
+"bool own = a.scale != nullptr && first == 0;\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; own || k < end;) {\n"
+"const mbk_i32 j = own ? (mbk_i32)row : mbk_load(a.a_col + k);\nif (j >= 0) {\n"
+"const double value =\n"
+"own ? 1 + factor * mbk_load(a.filtered + row) : factor * mbk_load(a.a_val + k);\n"
+"mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)j, value, lane, lanes, columns, count, sums);\n}\n"
+"mbk_warp_sync(mask);\nk += own ? 0 : step;\nown = false;\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
+"MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,\n"
+"unsigned char *shared) {\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
 "const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;\n"
 "const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;\n",
 "double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
@@ -5641,10 +5642,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.c_val[to + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
-"mbk_multiply_short_values<false>(a);\n}\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<false>(a, shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
-"mbk_multiply_short_values<true>(a);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
-"mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n",
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<true>(a, shared);\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n",
+"mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
 "double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide;\n"

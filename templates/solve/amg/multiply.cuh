@@ -356,30 +356,26 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64
                                  mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,
                                  double *sums) {
   const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);
-  double factor = 1;
-  if (a.scale != nullptr) {
-    factor = -a.omega * mbk_load(a.scale + row);
-    if (first == 0) {
-      mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)row, 1 + factor * mbk_load(a.filtered + row),
-                                   lane, lanes, columns, count, sums);
-      mbk_warp_sync(mask);
-    }
-  }
-  for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {
-    const mbk_i32 j = mbk_load(a.a_col + k);
+  const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;
+  bool own = a.scale != nullptr && first == 0; // the row of B that is added as it is
+  for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; own || k < end;) {
+    const mbk_i32 j = own ? (mbk_i32)row : mbk_load(a.a_col + k);
     if (j >= 0) {
-      mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)j, factor * mbk_load(a.a_val + k), lane, lanes,
-                                   columns, count, sums);
+      const double value =
+          own ? 1 + factor * mbk_load(a.filtered + row) : factor * mbk_load(a.a_val + k);
+      mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)j, value, lane, lanes, columns, count, sums);
     }
     mbk_warp_sync(mask);
+    k += own ? 0 : step;
+    own = false;
   }
 }
 
 // Writes the values of the rows of C of up to `most` entries. Launch: as mbk_multiply_columns.
 // Shared, for each group: double[lanes_a * most * wide], mbk_i32[most]; `most` is even.
 template <bool BLOCKS>
-MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a) {
-  MBK_SHARED_MEMORY(shared);
+MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,
+                                          unsigned char *shared) {
   const mbk_multiply_lane me(a.lanes_a, a.lanes_b);
   const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;
   const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;
@@ -418,18 +414,20 @@ MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a
 
 MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
-  mbk_multiply_short_values<false>(a);
+  MBK_SHARED_MEMORY(shared);
+  mbk_multiply_short_values<false>(a, shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
-  mbk_multiply_short_values<true>(a);
+  MBK_SHARED_MEMORY(shared);
+  mbk_multiply_short_values<true>(a, shared);
 }
 
 // Writes the values of the rows of C of more than `most` entries. Each warp of a block has sums
 // of its own for a row, `longest` times `wide` of them in `sums`. Launch: any grid of
 // MBK_MULTIPLY_THREADS threads. Shared: mbk_u32[1 + MBK_MULTIPLY_THREADS].
-MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
