@@ -1707,7 +1707,6 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #endif
 #ifdef __linux__
 #include <link.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
 
@@ -2102,18 +2101,6 @@ static int mbi_processors(void) {
 }
 
 static mbi_process mbi_process_id(void) { return getpid(); }
-
-static void mbi_memory_huge(void *memory, size_t bytes) {
-#ifdef MADV_HUGEPAGE
-	const uintptr_t size = (uintptr_t)2 << 20;
-	const uintptr_t start = ((uintptr_t)memory + size - 1) / size * size;
-	const uintptr_t end = ((uintptr_t)memory + bytes) / size * size;
-	if (start < end) { (void)madvise((void *)start, end - start, MADV_HUGEPAGE); }
-#else
-	(void)memory;
-	(void)bytes;
-#endif
-}
 
 static void mbi_mutex_create(mbi_mutex *mutex) { (void)pthread_mutex_init(mutex, NULL); }
 
@@ -2644,11 +2631,6 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 static mbi_process mbi_process_id(void) { return (mbi_process)GetCurrentProcessId(); }
 
-static void mbi_memory_huge(void *memory, size_t bytes) {
-	(void)memory;
-	(void)bytes;
-}
-
 static int mbi_windows_error(void) {
 	switch (GetLastError()) {
 	case ERROR_FILE_NOT_FOUND:
@@ -3167,13 +3149,9 @@ MBI_DEFAULTS(context) MBI_DEFAULTS(bsr) MBI_DEFAULTS(read) MBI_DEFAULTS(plan)
 MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEFAULTS(eigen)
 
 /* ==== >>core/memory.c  allocator hooks, sizes ==== */
-#define MBI_MEMORY_HUGE ((size_t)4 << 20)
-
 static void *mbi_default_allocate(void *user, size_t bytes) {
-	void *memory = malloc(bytes);
 	(void)user;
-	if (memory != NULL && bytes >= MBI_MEMORY_HUGE) { mbi_memory_huge(memory, bytes); }
-	return memory;
+	return malloc(bytes);
 }
 
 static void mbi_default_release(void *user, void *memory) {
