@@ -261,7 +261,7 @@ MUTATIONS = [
     ("mbi_recorded_make", "driver->stream_create(&solver->gpu.stream, MBI_STREAM_NON_BLOCKING)",
      "driver->stream_create(&solver->gpu.stream, 0)", "another thread's work spoils what is recorded", "fake_gpu_solver"),
     ("mbi_recorded_make", "status = status == MERBIT_OK ? end : status;", "",
-     "records on when its stream's end found the device dead", "fake_failures"),
+     "records on when its stream's end found the device dead", "fake_path"),
     ("mbi_recorded_create", "solver->gpu.tried = 1;", "", "every batch is recorded", "fake_path"),
     ("mbi_recorded_loops", "(mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));", "0;",
      "the first batch of a loop is short", "fake_path"),
