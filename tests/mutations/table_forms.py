@@ -84,7 +84,7 @@ MUTATIONS = [
     ("mbi_many_narrow", "mbi_type_size(plan->type) <= 32;", "mbi_type_size(plan->type) <= 64;",
      "wide rows of X go by rows of the matrix", "spmv_gpu_many_sizes"),
     ("mbi_many_size_shared", "mbi_many_misses_cache(plan) ? 6144", "0 ? 6144", "where gathers go far little is staged at once",
-     "jit_kernels"),
+     "spmv_gpu_many_sizes"),
     ("mbk_many_run", "walk.count + more > MBK_HELD)", "walk.count > MBK_HELD)",
      "more rows are held than there is room for", MANY),
     ("mbk_many_flush", "walk.count = walk.count > 0 ? 1 : 0;", "walk.count = 0;",

@@ -21,7 +21,6 @@ MUTATIONS = [
      "solve_amg_smooth"),
     ("mbi_smooth_dense", "products > (double)", "products < (double)", "P = T on grids, but not where A P fills up",
      "solve_amg_smooth"),
-    ("mbi_lambda_lanczos", "step == 0 || ", "", "the length of Lanczos's first vector ends it", "solve_amg_lambda"),
     ("mbi_lambda_multiply", "- e->beta * e->u[row]", "", "Lanczos's recurrence has two terms", "solve_amg_lambda"),
     ("mbi_amg_given", "p->around != NULL ? p->around : a", "a", "the levels of an f32 cycle are made of rounded values",
      "solve_amg"),
