@@ -1707,6 +1707,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #endif
 #ifdef __linux__
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
 
@@ -2101,6 +2102,18 @@ static int mbi_processors(void) {
 }
 
 static mbi_process mbi_process_id(void) { return getpid(); }
+
+static void mbi_memory_huge(void *memory, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+	const uintptr_t size = (uintptr_t)2 << 20;
+	const uintptr_t start = ((uintptr_t)memory + size - 1) / size * size;
+	const uintptr_t end = ((uintptr_t)memory + bytes) / size * size;
+	if (start < end) { (void)madvise((void *)start, end - start, MADV_HUGEPAGE); }
+#else
+	(void)memory;
+	(void)bytes;
+#endif
+}
 
 static void mbi_mutex_create(mbi_mutex *mutex) { (void)pthread_mutex_init(mutex, NULL); }
 
@@ -2631,6 +2644,11 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 static mbi_process mbi_process_id(void) { return (mbi_process)GetCurrentProcessId(); }
 
+static void mbi_memory_huge(void *memory, size_t bytes) {
+	(void)memory;
+	(void)bytes;
+}
+
 static int mbi_windows_error(void) {
 	switch (GetLastError()) {
 	case ERROR_FILE_NOT_FOUND:
@@ -3149,9 +3167,13 @@ MBI_DEFAULTS(context) MBI_DEFAULTS(bsr) MBI_DEFAULTS(read) MBI_DEFAULTS(plan)
 MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEFAULTS(eigen)
 
 /* ==== >>core/memory.c  allocator hooks, sizes ==== */
+#define MBI_MEMORY_HUGE ((size_t)4 << 20)
+
 static void *mbi_default_allocate(void *user, size_t bytes) {
+	void *memory = malloc(bytes);
 	(void)user;
-	return malloc(bytes);
+	if (memory != NULL && bytes >= MBI_MEMORY_HUGE) { mbi_memory_huge(memory, bytes); }
+	return memory;
 }
 
 static void mbi_default_release(void *user, void *memory) {
@@ -3633,7 +3655,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "2add7b9899c412cc29e0d8ce0c63c684984366df77c5e2e1a582fe760ecd9672"
+#define MBI_KERNEL_HASH "c07a09194043962d212b2ba88321af933972e5593fd0e68bbf7c2cee2ee955af"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5444,12 +5466,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
 "mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
 "const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
-"*b_val; const double *scale, *filtered; double omega; mbk_u32 lanes_a, lanes_b; mbk_u32 most, "
-"longest; const mbk_i32 *c_ptr, *c_col; double *c_val; double *sums; } "
-"mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 *counts; mbk_u64 "
-"count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } mbk_scan_arguments;\n\n"
-"#define MBK_MULTIPLY_THREADS 256\n#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\n"
-"struct mbk_multiply_lane {\nmbk_u32 lanes, group, lane, mask, pair;\n\n"
+"*b_val; const double *scale, *filtered; double omega; mbk_u32 high_b, high_c, wide; mbk_u32 "
+"lanes_a, lanes_b, lanes_c; mbk_u32 most, longest; const mbk_i32 *c_ptr, *c_col; double *c_val; "
+"double *sums; } mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 "
+"*counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } "
+"mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
+"#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\nstruct mbk_multiply_lane {\n"
+"mbk_u32 lanes, group, lane, mask, pair;\n\n"
 "MBK_MEMBER mbk_multiply_lane(mbk_u32 lanes_a, mbk_u32 lanes_b)\n"
 ": lanes(lanes_a * lanes_b), group(mbk_thread() / lanes), lane(mbk_thread() % lanes),\n"
 "mask(of(lanes)), pair(of(lanes_b)) {\n}\n\nstatic MBK_MEMBER mbk_u32 of(mbk_u32 count) {\n"
@@ -5459,8 +5482,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 sum = value;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u64 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
-"sums[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n*all = 0;\n"
-"for (mbk_u32 w = 0; w < MBK_MULTIPLY_THREADS / 32; w++) {\n",
+"sums[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n*all = 0;\n",
+"for (mbk_u32 w = 0; w < MBK_MULTIPLY_THREADS / 32; w++) {\n"
 "sum += w < mbk_thread() / 32 ? sums[w] : 0;\n*all += sums[w];\n}\nreturn sum - value;\n}\n\n\n\n"
 "#define MBK_SCAN_ITEMS 8\n#define MBK_SCAN_TILE (MBK_MULTIPLY_THREADS * MBK_SCAN_ITEMS)\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
@@ -5482,8 +5505,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.sums[i] = base + before;\n}\nbase += all;\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
 "mbk_scan_counts(MBK_GRID_CONSTANT mbk_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"const mbk_u64 first =\n"
-"(mbk_u64)mbk_block() * MBK_SCAN_TILE + (mbk_u64)mbk_thread() * MBK_SCAN_ITEMS;\n",
+"const mbk_u64 first =\n",
+"(mbk_u64)mbk_block() * MBK_SCAN_TILE + (mbk_u64)mbk_thread() * MBK_SCAN_ITEMS;\n"
 "mbk_u32 count[MBK_SCAN_ITEMS];\nmbk_u64 sum = 0, all = 0;\n#pragma unroll\n"
 "for (mbk_u32 i = 0; i < MBK_SCAN_ITEMS; i++) {\n"
 "count[i] = first + i < a.count ? (mbk_u32)a.counts[first + i] : 0;\nsum += count[i];\n}\n"
@@ -5503,9 +5526,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + j) : j;\nif (column >= 0) {\n"
 "take((mbk_u32)column);\n}\n}\n}\nif (a.smooths && first == 0 && lane == 0 && own >= 0) {\n"
 "take((mbk_u32)own);\n}\n}\n\n\n\nstruct mbk_multiply_set {\nmbk_u32 *table, *list, *count;\n"
-"mbk_u32 slots, most;\n\nMBK_MEMBER void operator()(mbk_u32 column) const {\n"
+"mbk_u32 slots, most;\n\nMBK_MEMBER void operator()(mbk_u32 column) const {\n",
 "for (mbk_u32 slot = column * 0x9e3779b1u >> 7 & (slots - 1); mbk_peek(count) <= most;\n"
-"slot = (slot + 1) & (slots - 1)) {\nmbk_u32 seen = mbk_peek(table + slot);\n",
+"slot = (slot + 1) & (slots - 1)) {\nmbk_u32 seen = mbk_peek(table + slot);\n"
 "if (seen == MBK_MULTIPLY_EMPTY) {\n"
 "seen = mbk_atomic_swap_if(table + slot, MBK_MULTIPLY_EMPTY, column);\n"
 "if (seen == MBK_MULTIPLY_EMPTY) {\nconst mbk_u32 place = mbk_atomic_add(count, 1u);\n"
@@ -5527,9 +5550,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_multiply_set set = {own, own + a.slots, own + a.slots + a.slots / 2, a.slots,\n"
 "a.slots / 2};\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
 "for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
-"row += (mbk_u64)mbk_grid() * groups) {\n"
+"row += (mbk_u64)mbk_grid() * groups) {\n",
 "const mbk_u32 at = a.c_col != nullptr ? (mbk_u32)a.c_ptr[row] : 0;\n"
-"if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {\ncontinue;\n}\n",
+"if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {\ncontinue;\n}\n"
 "for (mbk_u32 s = me.lane; s < a.slots; s += me.lanes) {\nset.table[s] = MBK_MULTIPLY_EMPTY;\n}\n"
 "if (me.lane == 0) {\n*set.count = 0;\n}\nmbk_warp_sync(me.mask);\n"
 "mbk_multiply_visit(a, row, me.lane / a.lanes_b, a.lanes_a, me.lane % a.lanes_b, a.lanes_b,\n"
@@ -5551,10 +5574,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = mbk_block(); i < count; i += mbk_grid()) {\n"
 "const mbk_u64 row = (mbk_u64)a.long_rows[i];\n"
 "for (mbk_u64 w = mbk_thread(); w < a.words; w += MBK_MULTIPLY_THREADS) {\nmark.bits[w] = 0;\n}\n"
-"mbk_block_sync();\n"
+"mbk_block_sync();\n",
 "mbk_multiply_visit(a, row, mbk_thread() / 32, MBK_MULTIPLY_THREADS / 32, mbk_lane(), 32,\n"
 "mark);\nmbk_block_sync();\nmbk_u64 found = 0, all = 0;\n"
-"for (mbk_u64 w = first; w < last; w++) {\n",
+"for (mbk_u64 w = first; w < last; w++) {\n"
 "found += (mbk_u64)mbk_popcount(mbk_load_fresh(mark.bits + w));\n}\n"
 "const mbk_u64 before = mbk_multiply_before(found, (mbk_u64 *)shared, &all);\n"
 "if (a.c_col == nullptr && mbk_thread() == 0) {\na.c_ptr[row] = (mbk_i32)all;\n}\n"
@@ -5566,66 +5589,88 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {\n"
 "mbk_u32 low = 0;\nfor (mbk_u32 high = count - 1; low < high;) {\n"
 "const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n"
-"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n"
+"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_multiply_node(mbk_u32 row, mbk_u32 high) {\n"
+"return high > 1 ? row / high : row;\n}\n\n\n\n\ntemplate <bool BLOCKS>\n"
+"MBK_DEVICE void mbk_multiply_add_row(const mbk_multiply_values_arguments &a, mbk_u32 j,\n"
+"double value, mbk_u32 lane, mbk_u32 lanes,\n"
+"const mbk_i32 *columns, mbk_u32 count, double *sums) {\nconst bool one = a.b_ptr == nullptr;\n"
+"const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;\n"
+"const mbk_u32 share = BLOCKS ? a.lanes_c : 1;\nconst mbk_u32 node = mbk_multiply_node(j, high);\n"
+"const mbk_u32 begin = one ? node : (mbk_u32)mbk_load(a.b_ptr + node);\n"
+"const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + node + 1) - begin;\n",
+"const mbk_u64 first = (mbk_u64)begin * high + (j - node * high) * length;\n"
+"for (mbk_u32 l = lane / share; l < length; l += lanes / share) {\n"
+"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;\n"
+"if (column >= 0) {\ndouble *const to = sums + mbk_multiply_find(columns, count, column) * wide;\n"
+"for (mbk_u32 c = lane % share; c < wide; c += share) {\nto[c] +=\n"
+"a.b_col != nullptr ? value * mbk_load(a.b_val + (first + l) * wide + c) : value;\n}\n}\n}\n"
+"}\n\n\n\n\ntemplate <bool BLOCKS>\n"
 "MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,\n"
 "mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
 "mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\ndouble factor = 1;\n"
-"if (a.scale != nullptr) {\nfactor = -a.omega * mbk_load(a.scale + row);\nif (first == 0) {\n"
-"const double own = 1 + factor * mbk_load(a.filtered + row);\nconst mbk_u32 begin =\n"
-"a.b_ptr == nullptr ? (mbk_u32)row : (mbk_u32)mbk_load(a.b_ptr + row);\nconst mbk_u32 stop =\n"
-"a.b_ptr == nullptr ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + row + 1);\n"
-"for (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
-"sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + l))] +=\nown * mbk_load(a.b_val + l);\n"
-"}\nmbk_warp_sync(mask);\n}\n}\n",
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
-"const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
-"const double value = factor * mbk_load(a.a_val + k);\nconst bool one = a.b_ptr == nullptr;\n"
-"const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));\n"
-"const mbk_u32 stop = one ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
-"for (mbk_u32 l = begin + lane; l < stop; l += lanes) {\n"
-"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;\n"
-"if (column >= 0) {\nsums[mbk_multiply_find(columns, count, column)] +=\n"
-"a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;\n}\n}\n}\nmbk_warp_sync(mask);\n}\n"
-"}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
-"mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
-"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most;\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\n"
+"const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;\n"
+"bool own = a.scale != nullptr && first == 0;\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; own || k < end;) {\n"
+"const mbk_i32 j = own ? (mbk_i32)row : mbk_load(a.a_col + k);\nif (j >= 0) {\n"
+"const double value =\n"
+"own ? 1 + factor * mbk_load(a.filtered + row) : factor * mbk_load(a.a_val + k);\n"
+"mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)j, value, lane, lanes, columns, count, sums);\n}\n"
+"mbk_warp_sync(mask);\nk += own ? 0 : step;\nown = false;\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
+"MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,\n"
+"unsigned char *shared) {\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
+"const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;\n"
+"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;\n",
 "double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
 "mbk_i32 *const columns = (mbk_i32 *)(sums + kept);\n"
 "for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
-"row += (mbk_u64)mbk_grid() * groups) {\nconst mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;\n"
-"const mbk_u32 first = me.lane / a.lanes_b;\nif (count == 0 || count > a.most) {\ncontinue;\n}\n"
+"row += (mbk_u64)mbk_grid() * groups) {\n"
+"const mbk_u32 node = mbk_multiply_node((mbk_u32)row, high);\n"
+"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + node);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + node + 1) - at;\n"
+"const mbk_u32 first = me.lane / a.lanes_b, size = count * wide;\n"
+"const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;\n"
+"if (count == 0 || count > a.most) {\ncontinue;\n}\n"
 "for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ncolumns[i] = mbk_load(a.c_col + at + i);\n"
-"for (mbk_u32 part = 0; part < a.lanes_a; part++) {\nsums[part * count + i] = 0;\n}\n}\n"
+"}\nfor (mbk_u32 i = me.lane; i < a.lanes_a * size; i += me.lanes) {\nsums[i] = 0;\n}\n"
 "mbk_warp_sync(me.mask);\n"
-"mbk_multiply_add(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair, columns,\n",
-"count, sums + first * count);\nmbk_warp_sync(me.mask);\n"
-"for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ndouble sum = sums[i];\n"
-"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * count + i];\n}\n"
-"a.c_val[at + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair,\n"
+"columns, count, sums + first * size);\nmbk_warp_sync(me.mask);\n"
+"for (mbk_u32 i = me.lane; i < size; i += me.lanes) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * size + i];\n}\n"
+"a.c_val[to + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<false>(a, shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<true>(a, shared);\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n",
 "mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
-"double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest;\n"
+"double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide;\n"
 "for (mbk_u64 first = (mbk_u64)mbk_block() * MBK_MULTIPLY_THREADS; first < a.rows;\n"
 "first += (mbk_u64)mbk_grid() * MBK_MULTIPLY_THREADS) {\n"
-"const mbk_u64 mine = first + mbk_thread();\nif (mbk_thread() == 0) {\n*found = 0;\n}\n"
-"mbk_block_sync();\nif (mine < a.rows &&\n"
-"(mbk_u32)(mbk_load(a.c_ptr + mine + 1) - mbk_load(a.c_ptr + mine)) > a.most) {\n"
+"const mbk_u64 mine = first + mbk_thread();\n"
+"const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);\nif (mbk_thread() == 0) {\n"
+"*found = 0;\n}\nmbk_block_sync();\nif (mine < a.rows &&\n"
+"(mbk_u32)(mbk_load(a.c_ptr + node + 1) - mbk_load(a.c_ptr + node)) > a.most) {\n"
 "found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();\n}\nmbk_block_sync();\n"
-"for (mbk_u32 f = 1; f <= *found; f++) {\nconst mbk_u64 row = first + found[f];\n"
-"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;\n"
-"for (mbk_u64 i = mbk_thread(); i < (mbk_u64)warps * count; i += MBK_MULTIPLY_THREADS) {\n"
-"sums[i] = 0;\n}\nmbk_block_sync();\n"
-"mbk_multiply_add(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at, count,\n"
-"sums + (mbk_u64)warp * count);\nmbk_block_sync();\n"
-"for (mbk_u32 i = mbk_thread(); i < count; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
-"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[(mbk_u64)part * count + i];\n}\n",
-"a.c_val[at + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
+"for (mbk_u32 f = 1; f <= *found; f++) {\nconst mbk_u32 row = (mbk_u32)first + found[f];\n"
+"const mbk_u32 of = mbk_multiply_node(row, a.high_c);\n"
+"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + of);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + of + 1) - at;\n"
+"const mbk_u64 size = (mbk_u64)count * a.wide;\n"
+"for (mbk_u64 i = mbk_thread(); i < warps * size; i += MBK_MULTIPLY_THREADS) {\nsums[i] = 0;\n}\n"
+"mbk_block_sync();\n"
+"mbk_multiply_add<true>(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at,\n"
+"count, sums + warp * size);\nmbk_block_sync();\ndouble *const to =\n"
+"a.c_val + ((mbk_u64)at * a.high_c + (row - of * a.high_c) * count) * a.wide;\n"
+"for (mbk_u64 i = mbk_thread(); i < size; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[part * size + i];\n}\nto[i] = sum;\n"
+"}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
 {"solve/amg/setup.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; mbk_u32 block; const mbk_i32 *row_ptr, "
@@ -5764,10 +5809,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (at.row < a.rows && at.lane == 0) {\nmbk_amg_filter(a, at.row, filtered);\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n",
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nconst bool one = a.row_ptr == nullptr;\n"
-"const mbk_u32 begin = at.row >= a.rows ? 0\n: one            ? (mbk_u32)at.row\n"
-": (mbk_u32)mbk_load(a.row_ptr + at.row);\nconst mbk_u32 end = at.row >= a.rows ? 0\n"
-": one            ? begin + 1\n: (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n"
+"const mbk_u32 end = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row + 1) : 0;\n"
 "const mbk_u32 length = (end - begin) * a.width;\n"
 "for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {\n"
 "const mbk_u32 base = begin * a.width * a.height + r * length;\nif (at.lane == 0) {\n"
@@ -5786,8 +5830,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return h ^ h >> 33;\n}\n\n\nMBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\n"
 "sum = mbk_amg_sum(sum, 32);\nmbk_block_sync();\nif (mbk_lane() == 0) {\n"
 "shared[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nsum = 0;\n"
-"for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n",
-"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
+"for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n"
+"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n",
 "for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
@@ -5810,8 +5854,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];\n"
 "a.w[at.row] = sum;\ndot += sum * a.v[at.row] * factor;\n}\n}\n"
 "dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
-"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
 "MBK_SHARED_MEMORY(shared);\n"
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
@@ -5834,8 +5878,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 i = (mbk_u64)node * a.block + r;\ntake(i, a.t + i * a.vectors);\n}\n}\n}\n}\n"
 "}\n\n\n"
 "MBK_DEVICE double mbk_amg_dot(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
-"mbk_u32 x, mbk_u32 y) {\ndouble sum = 0;\n",
-"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n"
+"mbk_u32 x, mbk_u32 y) {\ndouble sum = 0;\n"
+"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n",
 "return mbk_amg_sum(sum, at.lanes);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
 "const mbk_u32 vectors = a.vectors;\nMBK_AMG_ROWS(at, a.lanes, a.aggregates) {\n"
@@ -9718,15 +9762,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,\n"
 "const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],\n"
 "const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],\nT *to) {\n"
-"const int parts = sizeof(T) / sizeof(mbk_u32), items = MBK_TRANSPOSE_ITEMS / parts;\n"
+"const int parts = sizeof(T) / sizeof(mbk_u32);\n"
 "const mbk_u32 span = MBK_TRANSPOSE_TILE / parts;\n#pragma unroll\n"
 "for (int part = 0; part < parts; part++) {\nmbk_block_sync();\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\nif (rank[i] - part * span < span) {\n"
 "stage[rank[i] - part * span] = own[i];\n}\n}\nmbk_block_sync();\n#pragma unroll 4\n"
 "for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;\n"
 "at += MBK_TRANSPOSE_THREADS) {\n"
-"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n",
-"MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
+"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n",
 "mbk_u32 mask, int in, mbk_u32 *found,\nmbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
 "const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
 "for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {\nfound[d] = 0;\n}\n"
@@ -9749,8 +9793,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
 "mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
 "mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\nmbk_u32 *const found = stage;\n"
-"mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n",
-"const mbk_u64 first = mbk_block() * a.chunk;\n"
+"mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
+"const mbk_u64 first = mbk_block() * a.chunk;\n",
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
 "const bool counts_digit = mbk_thread() <= a.mask;\nMBK_PLACE start =\n"
 "mbk_transpose_before<MBK_PLACE>(counts_digit ? a.totals[mbk_thread()] : 0, sums);\n"
@@ -10937,6 +10981,7 @@ typedef struct mbi_bsr {
 	const uint64_t *masks;
 	int mask_words;
 	int64_t entries;
+	int ascends;
 	void *memory;
 } mbi_bsr;
 enum { MBI_MASKS_NONE, MBI_MASKS_ASIDE, MBI_MASKS_READ };
@@ -10944,6 +10989,7 @@ typedef struct mbi_blocking {
 	const merbit_view *csr;
 	mbi_bsr *bsr;
 	int tasks;
+	int full;
 	int64_t blocks[MBI_MAX_THREADS];
 	int64_t inside[MBI_MAX_THREADS];
 } mbi_blocking;
@@ -13384,6 +13430,26 @@ static void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t 
 	} else { ((int64_t *)(uintptr_t)to->row_ptr)[row] = offset; }
 }
 
+static void mbi_blocking_full(const mbi_blocking *b, int64_t from, int64_t count, int64_t block) {
+	const merbit_view *to = &b->bsr->view;
+	const int64_t size = (int64_t)mbi_type_size(to->value_type);
+	const int64_t row = size * mbi_block_row_stride(to), next = size * mbi_block_column_stride(to);
+	const int64_t bytes = size * to->block_rows * to->block_cols;
+	const char *values = (const char *)b->csr->values + from * size;
+	int64_t e;
+	int r, c;
+	for (r = 0; r < to->block_rows; r++) {
+		char *at = (char *)(uintptr_t)to->values + block * bytes + r * row;
+		for (e = 0; e < count; e++, at += bytes) {
+			for (c = 0; c < to->block_cols; c++, values += size) {
+				if (size == sizeof(double)) {
+					memcpy(at + c * next, values, sizeof(double));
+				} else { memcpy(at + c * next, values, sizeof(float)); }
+			}
+		}
+	}
+}
+
 static void mbi_blocking_fill_task(void *argument, int task) {
 	const mbi_blocking *b = (const mbi_blocking *)argument;
 	const merbit_view *to = &b->bsr->view;
@@ -13391,6 +13457,12 @@ static void mbi_blocking_fill_task(void *argument, int task) {
 	int64_t row = mbi_blocking_row(b, task), block = b->blocks[task];
 	const int64_t last = mbi_blocking_row(b, task + 1);
 	mbi_strip s;
+	for (; b->full && row < last; row++) {
+		const int64_t from = mbi_row_start(b->csr, row * to->block_rows);
+		const int64_t count = mbi_row_start(to, row + 1) - mbi_row_start(to, row);
+		mbi_blocking_full(b, from, count, block);
+		block += count;
+	}
 	for (; row < last; row++) {
 		uint32_t least;
 		mbi_blocking_put_offset(to, row, block);
@@ -13454,6 +13526,7 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 	mbi_blocks_describe(csr, shape, bsr);
 	b.csr = csr;
 	b.bsr = bsr;
+	b.full = 0;
 	full = mbi_blocking_count(context, &b) == csr->nnz;
 	to->offset_type = to->nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
 	bsr->mask_words =
@@ -13461,6 +13534,27 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 	MBI_TRY(mbi_blocks_allocate(context, bsr, csr->values != NULL || !full));
 	mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
 	mbi_blocking_put_offset(to, mbi_block_count(to->rows, to->block_rows), to->nnz);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
+		mbi_bsr *bsr) {
+	const merbit_view *to = &bsr->view;
+	merbit_matrix *made = NULL;
+	merbit_view csr = *host;
+	mbi_blocking b;
+	int task;
+	csr.value_type = mbi_view_type(host);
+	if (!bsr->ascends) { MBI_TRY(mbi_blocks_source(context, host, &csr, &made)); }
+	b.csr = &csr;
+	b.bsr = bsr;
+	b.full = to->nnz * to->block_rows * to->block_cols == csr.nnz;
+	b.tasks = mbi_share_tasks(context, csr.nnz);
+	for (task = 0; task < b.tasks; task++) {
+		b.blocks[task] = mbi_row_start(to, mbi_blocking_row(&b, task));
+	}
+	mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+	merbit_matrix_destroy(made);
 	return MERBIT_OK;
 }
 
@@ -13607,6 +13701,7 @@ static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_vie
 	MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
 	mbi_shape_find(context, &csr, masks, &shape);
 	status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
+	bsr->ascends = made == NULL;
 	merbit_matrix_destroy(made);
 	return status;
 }
@@ -13625,20 +13720,6 @@ static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *
 	for (i = 0; i < view->nnz; i++) { narrow[i] = (int32_t)((const int64_t *)view->col_ind)[i]; }
 	bsr->view.col_ind = narrow;
 	bsr->view.index_type = MERBIT_INDEX_32;
-	return MERBIT_OK;
-}
-
-static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
-		mbi_bsr *bsr) {
-	merbit_matrix *made;
-	merbit_view csr;
-	mbi_blocking b;
-	MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
-	b.csr = &csr;
-	b.bsr = bsr;
-	(void)mbi_blocking_count(context, &b);
-	mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
-	merbit_matrix_destroy(made);
 	return MERBIT_OK;
 }
 
@@ -24115,9 +24196,9 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
 static merbit_status mbi_extracted_refill(merbit_plan *plan,
 		merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
 	mbi_device_csr *csr = &plan->device;
-	const mbi_devptr from = csr->values;
+	const mbi_devptr from = csr->values, own = csr->owns_values ? from : 0;
 	merbit_status status;
-	csr->bytes -= plan->extracted.csr.nnz * mbi_type_size(plan->type);
+	csr->bytes -= own != 0 ? plan->extracted.csr.nnz * mbi_type_size(plan->type) : 0;
 	status = put(plan, from);
 	if (status == MERBIT_OK) { status = mbi_bsr_fill(plan); }
 	if (csr->owns_values) {
@@ -24126,7 +24207,7 @@ static merbit_status mbi_extracted_refill(merbit_plan *plan,
 		csr->owns_values = 0;
 		csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
 	}
-	mbi_plan_release(plan, from);
+	mbi_plan_release(plan, own);
 	return status;
 }
 
@@ -26164,25 +26245,30 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr *values,
+static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr from, mbi_devptr *own,
 		mbi_values_search *search) {
 	mbi_device_csr *csr = &plan->device;
+	const uint64_t bytes = csr->nnz * mbi_type_size(plan->type);
 	int have = 0;
-	MBI_TRY(mbi_values_search_begin(plan, *values, search));
+	MBI_TRY(mbi_values_search_begin(plan, from, search));
 	MBI_TRY(mbi_values_have(plan, search, csr->form, &have));
 	if (have) {
 		MBI_TRY(mbi_values_store(plan, search, csr->form, csr->values, csr->table));
 		return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
 				: MERBIT_OK;
 	}
-	MBI_TRY(mbi_stored_remake(plan, *values));
-	*values = 0;
+	if (*own == 0) {
+		MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", own));
+		MBI_TRY(mbi_device_copy(plan->context, *own, from, (size_t)bytes));
+	}
+	MBI_TRY(mbi_stored_remake(plan, *own));
+	*own = 0;
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
+static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr from, mbi_devptr *own) {
 	mbi_values_search search;
-	const merbit_status status = mbi_stored_shorten(plan, values, &search);
+	const merbit_status status = mbi_stored_shorten(plan, from, own, &search);
 	mbi_values_search_end(plan, &search);
 	mbi_csr_programs_destroy(plan->context, &plan->nonempty.programs);
 	return status;
@@ -26209,22 +26295,35 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
 }
 
 static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *given,
-		size_t bytes, mbi_devptr *fresh) {
+		size_t bytes, mbi_devptr from, mbi_devptr *fresh) {
 	mbi_device_csr *csr = &plan->device;
-	MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
-			*fresh != 0 ? *fresh : csr->values));
+	const mbi_devptr before = csr->values;
+	merbit_status status = MERBIT_OK;
+	if (from == 0) {
+		MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
+				*fresh != 0 ? *fresh : csr->values));
+	}
 	if (csr->form != MBI_VALUES_GENERAL) {
-		MBI_TRY(mbi_stored_shorter(plan, fresh));
+		MBI_TRY(mbi_stored_shorter(plan, from != 0 ? from : *fresh, fresh));
 	} else {
 		if (*fresh != 0) {
 			csr->values = *fresh;
 			csr->owns_values = 1;
 			csr->bytes += bytes;
 			*fresh = 0;
-		}
-		MBI_TRY(plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK);
+		} else if (from != 0) { csr->values = from; }
+		status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
+		csr->values = from != 0 ? before : csr->values;
 	}
-	return mbi_device_synchronize(plan->context, NULL);
+	return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+static mbi_devptr mbi_stored_in_place(const merbit_plan *plan, const mbi_new_values *given) {
+	const mbi_device_csr *csr = &plan->device;
+	const mbi_devptr from = mbi_device_address(given->values);
+	return given->memory == MERBIT_MEMORY_DEVICE && plan->reorder.device_places == 0 &&
+			(csr->form != MBI_VALUES_GENERAL || csr->values == 0 ||
+			(csr->values == from && !csr->owns_values)) ? from : 0;
 }
 
 static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan, const mbi_new_values *given) {
@@ -26232,6 +26331,7 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan, const mbi_new
 	mbi_device_csr *csr = &plan->device;
 	const int shorter = csr->form != MBI_VALUES_GENERAL;
 	const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
+	const mbi_devptr from = mbi_stored_in_place(plan, given);
 	mbi_devptr fresh = 0;
 	merbit_status status;
 	if (given->memory == MERBIT_MEMORY_DEVICE) {
@@ -26242,10 +26342,10 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan, const mbi_new
 		}
 		MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
 	}
-	if (shorter || !csr->owns_values) {
+	if (from == 0 && (shorter || !csr->owns_values)) {
 		MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));
 	}
-	status = mbi_stored_put(plan, given, bytes, &fresh);
+	status = mbi_stored_put(plan, given, bytes, from, &fresh);
 	mbi_plan_release(plan, fresh);
 	return status;
 }
@@ -33026,26 +33126,46 @@ typedef struct mbi_smooth {
 	double factor;
 } mbi_smooth;
 
+static void mbi_smooth_add(double value, const double *from, int count, double *to) {
+	int c = 0;
+	for (; c + 1 < count; c += 2) {
+		const double s = to[c] + value * from[c], t = to[c + 1] + value * from[c + 1];
+		to[c] = s;
+		to[c + 1] = t;
+	}
+	if (c < count) { to[c] += value * from[c]; }
+}
+
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_ind,
 		double *values, int64_t count, double *sums) {
 	const mbi_amg_level *level = s->level;
 	const mbi_amg_csr *a = &level->a;
 	const unsigned char *kept = mbi_amg_kept(level, row);
 	const int block = level->block, vectors = level->vectors;
-	const int64_t node = row / block, first = node * block, begin = a->row_ptr[row];
+	const int64_t begin = a->row_ptr[row];
+	const int32_t node = (int32_t)(row / block);
 	const double *t = level->t;
 	double diagonal = 0, *own = sums + (int64_t)level->aggregate[node] * vectors;
+	int32_t other = -1, first = 0;
 	int64_t k, c;
 	for (k = begin; k < a->row_ptr[row + 1]; k++) {
-		int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
+		int64_t column = a->col_ind[k];
+		int32_t to;
+		if (other < 0 || column - first >= block) {
+			other = block == 1 ? a->col_ind[k] : a->col_ind[k] / block;
+			first = other * block;
+		}
+		to = other;
 		if (!(kept[(k - begin) / 8] >> (k - begin) % 8 & 1)) {
-			column = first + (column - other * block);
-			other = node;
+			column += (int64_t)node * block - first;
+			to = node;
 		}
 		diagonal += column == row ? a->values[k] : 0;
-		if (level->aggregate[other] >= 0) {
-			double *to = sums + (int64_t)level->aggregate[other] * vectors;
-			for (c = 0; c < vectors; c++) { to[c] += a->values[k] * t[column * vectors + c]; }
+		if (vectors == 1 && level->aggregate[to] >= 0) {
+			sums[level->aggregate[to]] += a->values[k] * t[column];
+		} else if (level->aggregate[to] >= 0) {
+			mbi_smooth_add(a->values[k], t + column * vectors, vectors,
+					sums + (int64_t)level->aggregate[to] * vectors);
 		}
 	}
 	if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
@@ -33204,25 +33324,59 @@ typedef struct mbi_product {
 	mbi_amg_build build;
 	const mbi_amg_csr *a, *b;
 	int group;
+	int run;
 	int last;
 } mbi_product;
 
+static void mbi_product_row(const mbi_product *m, int64_t row, double *sums) {
+	const mbi_amg_csr *a = m->a, *b = m->b;
+	const int group = m->group, step = m->last ? 1 : group;
+	const int64_t end = a->row_ptr[row + 1];
+	int64_t k = a->row_ptr[row], j;
+	int i;
+	while (k < end) {
+		const int32_t first = a->col_ind[k];
+		const int64_t begin = b->row_ptr[first], next = b->row_ptr[first + 1] - begin;
+		const int32_t *column = b->col_ind + (m->last ? begin / group : begin);
+		const double *const v = a->values + k;
+		const int three = k + 2 < end && a->col_ind[k + 2] == first + 2 && first % m->run + 2 < m->run;
+		const double v0 = v[0], v1 = three ? v[1] : 0, v2 = three ? v[2] : 0;
+		for (j = begin; j < begin + next; j += group, column += step) {
+			const double *from = b->values + j;
+			double *to = sums + *column;
+			for (i = 0; three && i + 1 < group; i += 2, to += 2, from += 2) {
+				const double s = to[0] + v0 * from[0] + v1 * from[next] + v2 * from[2 * next];
+				const double t = to[1] + v0 * from[1] + v1 * from[next + 1] + v2 * from[2 * next + 1];
+				to[0] = s;
+				to[1] = t;
+			}
+			for (; !three && i + 1 < group; i += 2, to += 2, from += 2) {
+				const double s = to[0] + v0 * from[0], t = to[1] + v0 * from[1];
+				to[0] = s;
+				to[1] = t;
+			}
+			if (i < group) {
+				to[0] += v0 * from[0];
+				if (three) { to[0] = to[0] + v1 * from[next] + v2 * from[2 * next]; }
+			}
+		}
+		k += three ? 3 : 1;
+	}
+}
+
 static void mbi_product_values(const mbi_product *m, int task, int group, double *sums) {
 	const mbi_amg_csr *a = m->a, *b = m->b, *c = m->build.to;
-	const int step = m->last ? 1 : group;
 	const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
 	int64_t row = mbi_amg_share(a, m->build.tasks, task), k, j;
 	const int32_t *column;
 	int i;
 	memset(sums, 0, (size_t)b->cols * sizeof *sums);
 	for (; row < last; row++) {
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+		if (group > 1) { mbi_product_row(m, row, sums); }
+		for (k = a->row_ptr[row]; group == 1 && k < a->row_ptr[row + 1]; k++) {
 			const int32_t begin = b->row_ptr[a->col_ind[k]], end = b->row_ptr[a->col_ind[k] + 1];
 			const double value = a->values[k];
-			column = b->col_ind + (m->last ? begin / group : begin);
-			for (j = begin; j < end; j += group, column += step) {
-				for (i = 0; i < group; i++) { sums[*column + i] += value * b->values[j + i]; }
-			}
+			for (j = begin; j < end; j++) { sums[b->col_ind[j]] += value * b->values[j]; }
 		}
 		column = c->col_ind + (m->last ? c->row_ptr[row] : c->row_ptr[row] / group);
 		for (k = c->row_ptr[row]; k < c->row_ptr[row + 1]; k += group) {
@@ -33305,10 +33459,24 @@ static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	} else { mbi_product_append(m, task, m->group, marks); }
 }
 
+static int mbi_product_alike(const mbi_amg_csr *ap, int block, int group) {
+	int64_t row;
+	for (row = 1; row < ap->rows; row++) {
+		const int32_t begin = ap->row_ptr[row], length = begin - ap->row_ptr[row - 1];
+		if (row % block != 0 && (ap->row_ptr[row + 1] - begin != length ||
+				memcmp(ap->col_ind + begin / group, ap->col_ind + (begin - length) / group,
+				(size_t)(length / group) * sizeof *ap->col_ind) != 0)) {
+			return 1;
+		}
+	}
+	return block;
+}
+
 static merbit_status mbi_amg_product(merbit_context *context, const mbi_amg_csr *a,
-		const mbi_amg_csr *b, int group, int last, int64_t hint, mbi_amg_csr *c) {
+		const mbi_amg_csr *b, int group, int run, int last, int64_t hint, mbi_amg_csr *c) {
 	mbi_product m;
 	memset(&m, 0, sizeof m);
+	m.run = run;
 	m.a = a;
 	m.b = b;
 	m.group = group;
@@ -33329,10 +33497,12 @@ static merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *le
 		mbi_amg_csr *coarse) {
 	mbi_amg_csr *ap = &level->ap;
 	const int64_t nnz = level->a.nnz;
-	merbit_status status = mbi_amg_product(context, &level->a, &level->p, level->vectors, 0,
-			(nnz + nnz / 4) * level->vectors, ap);
+	const int block = level->block, k = level->vectors;
+	merbit_status status =
+			mbi_amg_product(context, &level->a, &level->p, k, block, 0, (nnz + nnz / 4) * k, ap);
 	if (status == MERBIT_OK) {
-		status = mbi_amg_product(context, &level->r, ap, level->vectors, 1, nnz / 2, coarse);
+		status = mbi_amg_product(context, &level->r, ap, k,
+				block > 1 ? mbi_product_alike(ap, block, k) : 1, 1, nnz / 2, coarse);
 	}
 	mbi_release(context, ap->values);
 	ap->values = NULL;
@@ -33422,7 +33592,8 @@ typedef struct mbk_multiply_values_arguments {
 	mbi_devptr b_ptr, b_col, b_val;
 	mbi_devptr scale, filtered;
 	double omega;
-	mbk_u32 lanes_a, lanes_b;
+	mbk_u32 high_b, high_c, wide;
+	mbk_u32 lanes_a, lanes_b, lanes_c;
 	mbk_u32 most, longest;
 	mbi_devptr c_ptr, c_col, c_val, sums;
 } mbk_multiply_values_arguments;
@@ -33519,6 +33690,7 @@ typedef struct mbi_amg_there {
 	int64_t rows, cols, nnz;
 	mbi_devptr row_ptr, col_ind, values;
 	uint32_t longest;
+	uint32_t high, wide;
 } mbi_amg_there;
 
 typedef struct mbi_amg_facts {
@@ -33536,16 +33708,17 @@ typedef struct mbi_amg_facts {
 
 enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
-	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE,
-	MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES, MBI_AMG_NORMS, MBI_AMG_LUMP, MBI_AMG_EXPAND,
-	MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY, MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS,
-	MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE,
-	MBI_AMG_KERNELS };
+	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_BLOCKS_PASS, MBI_AMG_LONG_VALUES,
+	MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES, MBI_AMG_NORMS,
+	MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
+	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN,
+	MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
 
 typedef struct mbi_amg_gpu_level {
 	int block, vectors;
 	mbi_amg_there a, p, r;
 	mbi_amg_there graph;
+	mbi_amg_there blocks;
 	mbi_amg_there ap;
 	mbi_devptr links;
 	mbi_devptr aggregate;
@@ -33573,6 +33746,14 @@ typedef struct mbi_amg_gpu {
 	mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
 	int count;
 } mbi_amg_gpu;
+
+#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
+
+enum {
+	MBI_AMG_LARGEST, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN,
+	MBI_AMG_LUMPED };
+
+typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
 
 #endif
 
@@ -33621,15 +33802,17 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 /* ==== >>solve/amg/multiply_cuda.c  multigrid: products and transposes on the GPU ==== */
 #define MBI_AMG_SHARED 49152
 #define MBI_AMG_TILE 2048
+#define MBI_AMG_BLOCKS 8192
 #define MBI_AMG_LONG ((uint64_t)1 << 28)
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
-		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_long_values", "mbk_amg_copy",
-		"mbk_amg_move", "mbk_amg_rows", "mbk_amg_links", "mbk_amg_nodes", "mbk_amg_norms",
-		"mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
-		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
-		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow", "mbk_amg_tentative", };
+		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_blocks",
+		"mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move", "mbk_amg_rows", "mbk_amg_links",
+		"mbk_amg_nodes", "mbk_amg_norms", "mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start",
+		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
+		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
+		"mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -33665,6 +33848,32 @@ MBI_NOINLINE static merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel,
 			grid, threads, (unsigned)shared, NULL, arguments);
 }
 
+static int64_t mbi_amg_blocks(int64_t count) {
+	const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
+	return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
+}
+
+static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
+	uint32_t lanes = 1;
+	while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) { lanes *= 2; }
+	return lanes;
+}
+
+MBI_NOINLINE static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel,
+		int64_t threads, const void *arguments) {
+	return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
+}
+
+static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
+		mbi_devptr *address) {
+	return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
+}
+
+static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
+		mbi_devptr *address) {
+	return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
+}
+
 static merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts) {
 	return mbi_device_download(gpu->context, facts, gpu->facts, sizeof *facts);
 }
@@ -33694,6 +33903,7 @@ static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
 
 typedef struct mbi_amg_lanes {
 	uint32_t a, b;
+	uint32_t c;
 	double products;
 } mbi_amg_lanes;
 
@@ -33701,7 +33911,8 @@ static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_ther
 	const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
 	const double of_b = b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
 	mbi_amg_lanes lanes;
-	lanes.b = mbi_amg_power(of_b, 1, 16);
+	lanes.c = b->wide > 0 && b->wide % 2 == 0 ? 2 : 1;
+	lanes.b = mbi_amg_power(of_b * lanes.c, lanes.c, 16);
 	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
 	lanes.products = of_a * of_b;
 	return lanes;
@@ -33792,7 +34003,8 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
 	const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
 	const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024);
-	const size_t entry = lanes.a * sizeof(double) + sizeof(int32_t);
+	const uint32_t wide = b->wide > 0 ? b->wide : 1;
+	const size_t entry = lanes.a * wide * sizeof(double) + sizeof(int32_t);
 	const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
 	mbk_multiply_values_arguments arguments;
 	size_t bytes;
@@ -33813,17 +34025,22 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	arguments.filtered = smooths != NULL ? smooths->filtered : 0;
 	arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
 			? MBI_AMG_OMEGA / smooths->lambda : 0;
+	arguments.high_b = b->high > 0 ? b->high : 1;
+	arguments.high_c = c->high > 0 ? c->high : 1;
+	arguments.wide = wide;
 	arguments.lanes_a = lanes.a;
 	arguments.lanes_b = lanes.b;
+	arguments.lanes_c = lanes.c;
 	arguments.longest = c->longest;
 	arguments.c_ptr = c->row_ptr;
 	arguments.c_col = c->col_ind;
 	arguments.c_val = c->values;
 	arguments.sums = 0;
-	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_VALUES_PASS, mbi_block_count(a->rows, groups), threads,
-			(size_t)groups * bytes, &arguments));
+	MBI_TRY(mbi_amg_launch(gpu, arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
+			: MBI_AMG_VALUES_PASS, mbi_block_count(a->rows, groups), threads, (size_t)groups * bytes,
+			&arguments));
 	if (c->longest > arguments.most) {
-		const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * sizeof(double);
+		const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * wide * sizeof(double);
 		const int64_t grid = mbi_amg_long_grid(gpu, sums);
 		MBI_TRY(
 				mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums, &arguments.sums));
@@ -33871,130 +34088,12 @@ static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
 	return mbi_transpose_enqueue(context, t);
 }
 
-/* ==== >>solve/amg/setup_cuda.c  multigrid: the set-up on the GPU ==== */
-#define MBI_AMG_BLOCKS 8192
+/* ==== >>solve/amg/aggregate_cuda.c  multigrid: strength and aggregates on the GPU ==== */
 #define MBI_AMG_PARTS 512
-
-static int64_t mbi_amg_blocks(int64_t count) {
-	const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
-	return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
-}
-
-static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
-	uint32_t lanes = 1;
-	while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) { lanes *= 2; }
-	return lanes;
-}
-
-MBI_NOINLINE static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
-		const void *arguments) {
-	return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
-}
-
-static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
-		mbi_devptr *address) {
-	return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
-}
-
-static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
-		mbi_devptr *address) {
-	return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
-}
-
-static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
-		int64_t count, mbi_devptr to, mbi_devptr rounded) {
-	mbk_amg_move_arguments arguments;
-	arguments.count = (uint64_t)count;
-	arguments.places = places;
-	arguments.from = from;
-	arguments.to = to;
-	arguments.rounded = rounded;
-	return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
-}
-
-static int mbi_amg_gpu_takes(const merbit_view *view) {
-	return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
-			view->rows < INT32_MAX;
-}
-
-static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
-		mbi_devptr *there, const void **array) {
-	if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) { return MERBIT_OK; }
-	if (*there == 0) { MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, there)); }
-	MBI_TRY(mbi_device_upload(gpu->context, *there, *array, bytes));
-	*array = mbi_device_pointer(*there);
-	return MERBIT_OK;
-}
-
-static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
-		int values_only, mbi_amg_there *to) {
-	const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
-	merbit_view there = *given;
-	const merbit_view *view = &there;
-	mbk_amg_copy_arguments arguments;
-	if (!values_only) {
-		MBI_TRY(mbi_amg_array(gpu, given,
-				((size_t)given->rows + 1) * mbi_index_bytes(given->offset_type),
-				&gpu->arrays[0], &there.row_ptr));
-		MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_index_bytes(given->index_type),
-				&gpu->arrays[1], &there.col_ind));
-	}
-	MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_type_size(mbi_view_type(given)),
-			&gpu->arrays[2], &there.values));
-	memset(&arguments, 0, sizeof arguments);
-	arguments.rows = (uint64_t)view->rows;
-	arguments.nnz = (uint64_t)view->nnz;
-	arguments.values = mbi_device_address(view->values);
-	arguments.wide_ptr = view->offset_type == MERBIT_INDEX_64;
-	arguments.wide_col = view->index_type == MERBIT_INDEX_64;
-	arguments.base = (uint32_t)view->base;
-	arguments.value_bytes = view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
-	if (!values_only) {
-		arguments.row_ptr = mbi_device_address(view->row_ptr);
-		arguments.col_ind = mbi_device_address(view->col_ind);
-		to->rows = view->rows;
-		to->cols = view->cols;
-		to->nnz = view->nnz;
-		to->row_ptr = arguments.row_ptr;
-		to->col_ind = arguments.col_ind;
-		if (arguments.wide_ptr || view->base != 0) {
-			MBI_TRY(mbi_amg_keep(gpu, view->rows + 1, sizeof(int32_t), &to->row_ptr));
-			arguments.row_ptr_to = to->row_ptr;
-		}
-		if (arguments.wide_col || view->base != 0) {
-			MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(int32_t), &to->col_ind));
-			arguments.col_ind_to = to->col_ind;
-		}
-		if (!same_type) { MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(double), &to->values)); }
-	}
-	if (same_type) { to->values = arguments.values; } else { arguments.values_to = to->values; }
-	if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
-		return MERBIT_OK;
-	}
-	return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
-}
-
-static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
-	mbi_amg_there unit;
-	memset(&unit, 0, sizeof unit);
-	unit.rows = unit.cols = gpu->given.cols;
-	if (columns) {
-		MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &unit, 0, a));
-		MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
-	}
-	return mbi_amg_product_values(gpu, &gpu->given, &unit, NULL, a);
-}
-
-#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
 
 static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
 	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
-
-enum {
-	MBI_AMG_LARGEST, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN,
-	MBI_AMG_LUMPED };
-typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
 
 static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
 		double theta, const mbi_amg_found *found) {
@@ -34185,6 +34284,91 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	return MERBIT_OK;
 }
 
+/* ==== >>solve/amg/setup_cuda.c  multigrid: the set-up on the GPU ==== */
+static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
+		int64_t count, mbi_devptr to, mbi_devptr rounded) {
+	mbk_amg_move_arguments arguments;
+	arguments.count = (uint64_t)count;
+	arguments.places = places;
+	arguments.from = from;
+	arguments.to = to;
+	arguments.rounded = rounded;
+	return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
+}
+
+static int mbi_amg_gpu_takes(const merbit_view *view) {
+	return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
+			view->rows < INT32_MAX;
+}
+
+static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
+		mbi_devptr *there, const void **array) {
+	if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) { return MERBIT_OK; }
+	if (*there == 0) { MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, there)); }
+	MBI_TRY(mbi_device_upload(gpu->context, *there, *array, bytes));
+	*array = mbi_device_pointer(*there);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
+		int values_only, mbi_amg_there *to) {
+	const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
+	merbit_view there = *given;
+	const merbit_view *view = &there;
+	mbk_amg_copy_arguments arguments;
+	if (!values_only) {
+		MBI_TRY(mbi_amg_array(gpu, given,
+				((size_t)given->rows + 1) * mbi_index_bytes(given->offset_type),
+				&gpu->arrays[0], &there.row_ptr));
+		MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_index_bytes(given->index_type),
+				&gpu->arrays[1], &there.col_ind));
+	}
+	MBI_TRY(mbi_amg_array(gpu, given, (size_t)given->nnz * mbi_type_size(mbi_view_type(given)),
+			&gpu->arrays[2], &there.values));
+	memset(&arguments, 0, sizeof arguments);
+	arguments.rows = (uint64_t)view->rows;
+	arguments.nnz = (uint64_t)view->nnz;
+	arguments.values = mbi_device_address(view->values);
+	arguments.wide_ptr = view->offset_type == MERBIT_INDEX_64;
+	arguments.wide_col = view->index_type == MERBIT_INDEX_64;
+	arguments.base = (uint32_t)view->base;
+	arguments.value_bytes = view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
+	if (!values_only) {
+		arguments.row_ptr = mbi_device_address(view->row_ptr);
+		arguments.col_ind = mbi_device_address(view->col_ind);
+		to->rows = view->rows;
+		to->cols = view->cols;
+		to->nnz = view->nnz;
+		to->row_ptr = arguments.row_ptr;
+		to->col_ind = arguments.col_ind;
+		if (arguments.wide_ptr || view->base != 0) {
+			MBI_TRY(mbi_amg_keep(gpu, view->rows + 1, sizeof(int32_t), &to->row_ptr));
+			arguments.row_ptr_to = to->row_ptr;
+		}
+		if (arguments.wide_col || view->base != 0) {
+			MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(int32_t), &to->col_ind));
+			arguments.col_ind_to = to->col_ind;
+		}
+		if (!same_type) { MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(double), &to->values)); }
+	}
+	if (same_type) { to->values = arguments.values; } else { arguments.values_to = to->values; }
+	if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
+		return MERBIT_OK;
+	}
+	return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
+}
+
+static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
+	mbi_amg_there unit;
+	memset(&unit, 0, sizeof unit);
+	unit.rows = unit.cols = gpu->given.cols;
+	if (columns) {
+		MBI_TRY(mbi_amg_product_columns(gpu, &gpu->given, &unit, 0, a));
+		MBI_TRY(mbi_amg_keep(gpu, a->nnz, sizeof(double), &a->values));
+	}
+	return mbi_amg_product_values(gpu, &gpu->given, &unit, NULL, a);
+}
+
 static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
 	mbi_amg_there t;
 	memset(&t, 0, sizeof t);
@@ -34202,9 +34386,8 @@ static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level, const mbi_
 	return filtered;
 }
 
-static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
-		const mbi_amg_there *nodes, int height, int width, const mbi_amg_there *p, mbi_devptr *places,
-		mbi_amg_there *to) {
+static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes, int height,
+		int width, const mbi_amg_there *p, mbi_devptr *places, mbi_amg_there *to) {
 	mbk_amg_expand_arguments arguments;
 	*to = *nodes;
 	if (height * width == 1) { return MERBIT_OK; }
@@ -34213,10 +34396,8 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
 	to->nnz *= height * width;
 	to->longest *= (uint32_t)width;
 	MBI_TRY(mbi_amg_check_entries(gpu->context, (uint64_t)to->nnz));
-	MBI_TRY(mbi_amg_pool_take(gpu->context, pool, ((uint64_t)to->rows + 1) * sizeof(int32_t),
-			&to->row_ptr));
-	MBI_TRY(
-			mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), &to->col_ind));
+	MBI_TRY(mbi_amg_keep(gpu, to->rows + 1, sizeof(int32_t), &to->row_ptr));
+	MBI_TRY(mbi_amg_keep(gpu, to->nnz, sizeof(int32_t), &to->col_ind));
 	memset(&arguments, 0, sizeof arguments);
 	arguments.rows = (uint64_t)nodes->rows;
 	arguments.row_ptr = nodes->row_ptr;
@@ -34229,7 +34410,7 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
 	if (places != NULL) {
 		arguments.places = *places;
 		arguments.p_ptr = p->row_ptr;
-		MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), places));
+		MBI_TRY(mbi_amg_keep(gpu, to->nnz, sizeof(int32_t), places));
 		arguments.places_to = *places;
 	}
 	return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
@@ -34257,22 +34438,30 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, r->rows * arguments.lanes, &arguments);
 }
 
+static mbi_amg_there mbi_amg_blocks_of(const mbi_amg_gpu_level *level,
+		const mbi_amg_there *nodes, int high, mbi_devptr values) {
+	mbi_amg_there blocks = *nodes;
+	blocks.high = (uint32_t)high;
+	blocks.wide = (uint32_t)level->vectors;
+	blocks.values = values;
+	return blocks;
+}
+
 static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
-		const mbi_amg_there *coarse) {
+		const mbi_amg_gpu_level *next) {
+	const int block = level->block, k = level->vectors;
 	const mbi_amg_there nodes = mbi_amg_tentative_of(level);
+	const mbi_amg_there t = mbi_amg_blocks_of(level, &nodes, block, level->t);
+	const mbi_amg_there p = mbi_amg_blocks_of(level, &level->blocks, block, level->p.values);
+	const mbi_amg_there coarse = mbi_amg_blocks_of(level, &next->graph, k, next->a.values);
 	const mbi_amg_there a =
-			mbi_amg_filtered(level, &level->a, level->block > 1 ? level->lumped : level->links);
-	mbi_amg_there t, ap;
-	MBI_TRY(
-			mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL, &t));
-	t.values = level->t;
-	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
+			mbi_amg_filtered(level, &level->a, block > 1 ? level->lumped : level->links);
+	mbi_amg_there ap = mbi_amg_blocks_of(level, &level->ap, block, 0);
+	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz * block * k, sizeof(double), &ap.values));
+	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &p));
 	MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
-	MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &level->ap, level->block, level->vectors, NULL,
-			NULL, &ap));
-	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
-	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
-	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
+	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &p, NULL, &ap));
+	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, &coarse);
 }
 
 static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -34301,24 +34490,24 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		mbi_amg_gpu_level *next) {
 	const int block = level->block, k = level->vectors;
-	mbi_amg_there p, r;
-	memset(&p, 0, sizeof p);
+	mbi_amg_there *const p = &level->blocks;
+	mbi_amg_there r;
 	memset(&r, 0, sizeof r);
-	MBI_TRY(mbi_amg_prolong(gpu, level, &p));
-	MBI_TRY(mbi_amg_turn(gpu, &p, &r, &level->places));
-	MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &p, block, k, NULL, NULL, &level->p));
-	MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &r, k, block, &p, &level->places, &level->r));
+	MBI_TRY(mbi_amg_prolong(gpu, level, p));
+	MBI_TRY(mbi_amg_turn(gpu, p, &r, &level->places));
+	MBI_TRY(mbi_amg_expand(gpu, p, block, k, NULL, NULL, &level->p));
+	MBI_TRY(mbi_amg_expand(gpu, &r, k, block, p, &level->places, &level->r));
 	MBI_TRY(mbi_amg_keep(gpu, level->a.rows * k, sizeof(double), &level->t));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
 	MBI_TRY(mbi_amg_keep(gpu, (int64_t)level->aggregates * k * k, sizeof(double), &next->modes));
 	MBI_TRY(mbi_amg_tentative_there(gpu, level, &r, next->modes));
-	MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, &p, 0, &level->ap));
+	MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, p, 0, &level->ap));
 	MBI_TRY(mbi_amg_product_columns(gpu, &r, &level->ap, 0, &next->graph));
-	MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &next->graph, k, k, NULL, NULL, &next->a));
+	MBI_TRY(mbi_amg_expand(gpu, &next->graph, k, k, NULL, NULL, &next->a));
 	MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
 	next->block = next->vectors = k;
-	return mbi_amg_galerkin_values(gpu, level, &next->a);
+	return mbi_amg_galerkin_values(gpu, level, next);
 }
 
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
@@ -34400,7 +34589,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
 			MBI_TRY(mbi_amg_look_last(gpu, level, &found));
-			MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
+			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}
 	}
 	return mbi_amg_finish(gpu);
@@ -34651,7 +34840,7 @@ MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double) MBI_CYCLE_ROWS(mbi_cycle_rows_f32, fl
 #undef MBI_CYCLE_ROWS
 
 static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
-		int swept, int unchecked, merbit_plan **plan) {
+		int swept, int unchecked, int general, merbit_plan **plan) {
 	merbit_plan_desc desc;
 	merbit_epilogue epilogue;
 	memset(&desc, 0, sizeof desc);
@@ -34659,6 +34848,7 @@ static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view 
 	desc.side = p->side;
 	desc.deterministic = p->desc.deterministic;
 	desc.unchecked = unchecked;
+	desc.changing_values = general;
 	if (swept) {
 		epilogue.result = MBI_CYCLE_EPILOGUE;
 		epilogue.vectors = epilogue.scalars = 3;
@@ -34769,16 +34959,17 @@ static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
 	int l;
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_grid *g = &amg->grids[l];
+		const int general = amg->gpu != NULL ? amg->gpu->levels[l].empty == 0 : !amg->levels[l].plain;
 		if (l + 1 == amg->count && amg->dense.rows > 0) {
 			merbit_plan_destroy(g->plans[0]);
 			g->plans[0] = NULL;
-			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, &g->plans[0]));
+			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[0]));
 		} else if (g->plans[0] == NULL) {
-			MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, &g->plans[0]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, l > 0, &g->plans[0]));
 		}
 		if (l + 1 < amg->count) {
-			MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, &g->plans[1]));
-			MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, &g->plans[2]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, general, &g->plans[1]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, general, &g->plans[2]));
 		}
 	}
 	MBI_TRY(mbi_precondition_enter(p));
@@ -35006,7 +35197,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
 	char reason[384];
 	merbit_status status;
 	amg->grids[0].views[0] = p->view;
-	MBI_TRY(mbi_cycle_plan(p, a, 1, 0, &amg->grids[0].plans[0]));
+	MBI_TRY(mbi_cycle_plan(p, a, 1, 0, 0, &amg->grids[0].plans[0]));
 	MBI_TRY(mbi_amg_check_near(p, &amg->levels[0]));
 	amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
 	if (amg->gpu == NULL) {

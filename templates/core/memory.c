@@ -2,9 +2,15 @@
 
 /* Heap memory through the user's allocator. */
 
+#define MBI_MEMORY_HUGE ((size_t)4 << 20) /* bytes of an array that may have huge pages */
+
 MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes) {
+  void *memory = malloc(bytes);
   (void)user;
-  return malloc(bytes);
+  if (memory != NULL && bytes >= MBI_MEMORY_HUGE) {
+    mbi_memory_huge(memory, bytes);
+  }
+  return memory;
 }
 
 MBI_INTERNAL void mbi_default_release(void *user, void *memory) {

@@ -177,6 +177,7 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
   mbi_shape_find(context, &csr, masks, &shape);
   status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
+  bsr->ascends = made == NULL;
   merbit_matrix_destroy(made);
   return status;
 }
@@ -200,22 +201,6 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
   }
   bsr->view.col_ind = narrow;
   bsr->view.index_type = MERBIT_INDEX_32;
-  return MERBIT_OK;
-}
-
-/* Writes new values into bsr's blocks. `host` is the view from which they were made, with new
- * values. */
-MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
-                                          mbi_bsr *bsr) {
-  merbit_matrix *made;
-  merbit_view csr;
-  mbi_blocking b;
-  MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
-  b.csr = &csr;
-  b.bsr = bsr;
-  (void)mbi_blocking_count(context, &b);
-  mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
-  merbit_matrix_destroy(made);
   return MERBIT_OK;
 }
 

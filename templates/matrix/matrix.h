@@ -56,6 +56,7 @@ typedef struct mbi_bsr {
                           * entry; NULL: all values inside the matrix are entries */
   int mask_words;        /* 0 without masks */
   int64_t entries;       /* of the matrix */
+  int ascends;           /* 1: made of a CSR whose rows ascend strictly */
   void *memory;          /* an allocation that holds all arrays except the user's */
 } mbi_bsr;
 /* How blocks store values that are no entries: as zeros; as zeros, with masks that say so; or
@@ -65,6 +66,7 @@ typedef struct mbi_blocking {
   const merbit_view *csr;
   mbi_bsr *bsr;
   int tasks;
+  int full; /* 1: blocks of no holes, whose structure is there: their values alone are set */
   int64_t blocks[MBI_MAX_THREADS]; /* per task; before the second pass: its first block */
   int64_t inside[MBI_MAX_THREADS]; /* per task: values inside the matrix */
 } mbi_blocking;
@@ -210,6 +212,8 @@ MBI_INTERNAL int64_t mbi_blocks_count(const merbit_view *csr, int height, int wi
 MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b);
 MBI_INTERNAL void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t offset);
 MBI_INTERNAL void mbi_blocking_fill_task(void *argument, int task);
+MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
+                                          mbi_bsr *bsr);
 MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr,
                                                int valued);
 MBI_INTERNAL void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_desc *shape,
@@ -231,8 +235,6 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
                                              const merbit_bsr_desc *desc, int masks,
                                              mbi_bsr *bsr);
 MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
-                                          mbi_bsr *bsr);
-MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
                                           mbi_bsr *bsr);
 /* matrix/convert.c */
 MBI_INTERNAL void mbi_build_describe(mbi_build *build, merbit_context *context,

@@ -1,5 +1,5 @@
 /* The two doors to the heap: sizes that cannot be, memory that is not there, the user's
- * pointer. */
+ * pointer, huge pages. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -90,12 +90,54 @@ static void default_allocator(void **state) {
   merbit_context_destroy(context);
 }
 
+#ifdef __linux__
+static struct {
+  uintptr_t start;
+  size_t bytes;
+  int advice, calls;
+} advised;
+
+/* In the place of the system's: a kernel without huge pages. */
+int madvise(void *start, size_t bytes, int advice) {
+  advised.start = (uintptr_t)start;
+  advised.bytes = bytes;
+  advised.advice = advice;
+  advised.calls++;
+  return -1;
+}
+
+static void huge_pages_are_asked_for(void **state) {
+  const uintptr_t huge = (uintptr_t)2 << 20;
+  merbit_context *context = cpu_open(NULL, 1);
+  void *small = mbi_allocate(context, huge);
+  char *large;
+  (void)state;
+  assert_int_equal(advised.calls, 0);
+  large = (char *)mbi_allocate(context, 4 * huge + 100);
+  assert_non_null(large);
+  assert_int_equal(advised.calls, 1);
+  assert_int_equal(advised.advice, MADV_HUGEPAGE);
+  assert_int_equal(advised.start % huge, 0);
+  assert_int_equal(advised.bytes % huge, 0);
+  assert_in_range(advised.bytes, 3 * huge, 4 * huge);
+  assert_true(advised.start >= (uintptr_t)large - MBI_MEMORY_HEAD);
+  assert_true(advised.start + advised.bytes <= (uintptr_t)large + 4 * huge + 100);
+  memset(large, 7, 4 * huge + 100);
+  mbi_release(context, large);
+  mbi_release(context, small);
+  merbit_context_destroy(context);
+}
+#endif
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes),
       cmocka_unit_test(sizes_that_cannot_be),
       cmocka_unit_test(no_memory),
       cmocka_unit_test(default_allocator),
+#ifdef __linux__
+      cmocka_unit_test(huge_pages_are_asked_for),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

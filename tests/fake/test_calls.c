@@ -125,10 +125,10 @@ static void plans_that_are_done(void **state) {
 }
 
 /* New values have arrived on return, for products on any stream: the host waits for their copy,
- * and for the kernel that fills the slices from it. */
+ * unless they are in the borrowed array, and for the kernel that fills the slices from it. */
 static void updates_that_are_done(void **state) {
   static double values[2 * N];
-  merbit_buffer *buffer, *numbers;
+  merbit_buffer *buffer, *numbers, *others;
   merbit_context *context;
   merbit_plan_desc desc;
   merbit_plan *plan;
@@ -143,26 +143,117 @@ static void updates_that_are_done(void **state) {
   view = put(context, &buffer);
   assert_int_equal(merbit_buffer_create(context, sizeof values, &numbers), MERBIT_OK);
   assert_int_equal(merbit_buffer_upload(numbers, 0, values, sizeof values), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, sizeof values, &others), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(others, 0, values, sizeof values), MERBIT_OK);
   view.values = merbit_buffer_pointer(numbers);
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
-  for (update = 0; update < 2; update++) {
+  for (update = 0; update < 3; update++) {
     cuda->calls.made = 0;
     cuda->calls.only = "cuStreamSynchronize";
-    assert_int_equal(merbit_plan_update_values(plan, view.values, MERBIT_MEMORY_DEVICE),
+    assert_int_equal(merbit_plan_update_values(
+                         plan, update == 0 ? view.values : merbit_buffer_pointer(others),
+                         MERBIT_MEMORY_DEVICE),
                      MERBIT_OK);
-    assert_int_equal(cuda->calls.made, 2);
+    assert_int_equal(cuda->calls.made, update == 0 ? 1 : 2);
   }
   merbit_plan_destroy(plan);
+  merbit_buffer_destroy(others);
   merbit_buffer_destroy(numbers);
   merbit_buffer_destroy(buffer);
   merbit_context_destroy(context);
   fake_expect_clean();
 }
 
+/* The rows' sums are those of `values`. */
+static void expect_sums(merbit_context *context, merbit_plan *plan, const double *values) {
+  double x[N], y[N];
+  merbit_buffer *xs, *ys;
+  int i;
+  for (i = 0; i < N; i++) {
+    x[i] = 1;
+  }
+  assert_int_equal(merbit_buffer_create(context, sizeof x, &xs), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, sizeof y, &ys), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(xs, 0, x, sizeof x), MERBIT_OK);
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(xs), NULL,
+                               merbit_buffer_pointer(ys), NULL),
+                   MERBIT_OK);
+  assert_int_equal(merbit_buffer_download(ys, 0, y, sizeof y), MERBIT_OK);
+  for (i = 0; i < N; i++) {
+    assert_true(y[i] == values[2 * i] + values[2 * i + 1]);
+  }
+  merbit_buffer_destroy(xs);
+  merbit_buffer_destroy(ys);
+}
+
+/* Updates by the values in `numbers`, and counts the allocations. */
+static void expect_update(merbit_context *context, merbit_plan *plan, merbit_buffer *numbers,
+                          const double *values, long allocations, long more) {
+  const long before = cuda->bytes;
+  assert_int_equal(merbit_buffer_upload(numbers, 0, values, 2 * N * sizeof *values), MERBIT_OK);
+  cuda->calls.made = 0;
+  cuda->calls.only = "cuMemAlloc_v2";
+  assert_int_equal(
+      merbit_plan_update_values(plan, merbit_buffer_pointer(numbers), MERBIT_MEMORY_DEVICE),
+      MERBIT_OK);
+  assert_int_equal(cuda->calls.made, allocations);
+  assert_int_equal(cuda->bytes - before, more);
+  expect_sums(context, plan, values);
+}
+
+/* New values that were written over the borrowed ones are not copied, nor are any if the plan
+ * has a form of its own: then an update allocates what converts them alone. The first update
+ * from another array of a plan that reads a borrowed one allocates one. */
+static void updates_in_place(void **state) {
+  static const merbit_method methods[] = {MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
+                                          MERBIT_METHOD_BSR, MERBIT_METHOD_SLICED};
+  merbit_buffer *buffer, *numbers[2];
+  merbit_context *context;
+  double values[2][2 * N];
+  size_t m;
+  int i;
+  (void)state;
+  for (m = 0; m < sizeof methods / sizeof *methods; m++) {
+    const int blocks = methods[m] == MERBIT_METHOD_BSR, shorter = m == 3;
+    merbit_plan_desc desc;
+    merbit_plan *plan;
+    merbit_view view;
+    fake_reset();
+    context = fake_context(NULL);
+    view = put(context, &buffer);
+    memset(&desc, 0, sizeof desc);
+    desc.method = methods[m];
+    desc.changing_values = !shorter;
+    for (i = 0; i < 2 * N; i++) { /* floats are the shorter form */
+      values[0][i] = i * i * 0.0078125 + (shorter ? 1 : 0x1p-40);
+      values[1][i] = i * 3 + (shorter ? 1 : 0x1p-40);
+    }
+    for (i = 0; i < 2; i++) {
+      assert_int_equal(merbit_buffer_create(context, sizeof values[0], &numbers[i]), MERBIT_OK);
+    }
+    assert_int_equal(merbit_buffer_upload(numbers[0], 0, values[0], sizeof values[0]),
+                     MERBIT_OK);
+    view.values = merbit_buffer_pointer(numbers[0]);
+    assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(plan->device.form != MBI_VALUES_GENERAL, shorter);
+    expect_update(context, plan, numbers[0], values[1], blocks || shorter, 0);
+    expect_update(context, plan, numbers[1], values[0], 1,
+                  blocks || shorter ? 0 : (long)sizeof values[0]);
+    expect_update(context, plan, numbers[1], values[1], blocks || shorter, 0);
+    expect_update(context, plan, numbers[0], values[0], blocks || shorter, 0);
+    merbit_plan_destroy(plan);
+    merbit_buffer_destroy(numbers[0]);
+    merbit_buffer_destroy(numbers[1]);
+    merbit_buffer_destroy(buffer);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(calls),
-                                     cmocka_unit_test(plans_that_are_done),
-                                     cmocka_unit_test(updates_that_are_done)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(calls), cmocka_unit_test(plans_that_are_done),
+      cmocka_unit_test(updates_that_are_done), cmocka_unit_test(updates_in_place)};
   fake_open("new");
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

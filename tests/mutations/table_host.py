@@ -213,6 +213,7 @@ MUTATIONS = [
     ("mbi_matrix_memory", "mbi_memory_bytes(matrix) +", "", "a matrix's record is not counted", "sweep_pairs"),
     ("mbi_memory_bytes", "(const char *)memory - MBI_MEMORY_HEAD", "(const char *)memory",
      "the size is read from the memory itself", "sweep_pairs"),
+    ("mbi_memory_huge", "+ size - 1) / size", ") / size", "huge pages are asked for before the array", "core_memory"),
     ("mbi_allocate", "bytes + MBI_MEMORY_HEAD", "bytes + 8", "the last bytes lie beyond the allocation", "core_memory"),
     ("mbi_buffer_check", "offset > buffer->bytes || bytes > buffer->bytes - offset", "offset + bytes > buffer->bytes",
      "a large offset wraps around the check", "jit_buffer"),

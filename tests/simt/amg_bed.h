@@ -27,6 +27,7 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_kernels::mbk_multiply_columns),
     SIMT_KERNEL(amg_kernels::mbk_multiply_long_columns),
     SIMT_KERNEL(amg_kernels::mbk_multiply_values),
+    SIMT_KERNEL(amg_kernels::mbk_multiply_blocks),
     SIMT_KERNEL(amg_kernels::mbk_multiply_long_values),
     SIMT_KERNEL(amg_kernels::mbk_amg_copy),
     SIMT_KERNEL(amg_kernels::mbk_amg_move),
@@ -155,6 +156,8 @@ void mbi_amg_pool_release(merbit_context *, mbi_amg_pool *pool) {
 #include "spmv/stages/transpose_sort.c"
 
 #include "solve/amg/multiply_cuda.c"
+
+#include "solve/amg/aggregate_cuda.c"
 
 #include "solve/amg/setup_cuda.c"
 #pragma GCC diagnostic pop

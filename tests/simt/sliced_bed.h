@@ -103,7 +103,7 @@ template <class V> void sliced_check_order(const sliced_bed<V> &b) {
     }
     for (uint64_t i = 0; i < 32; i++) {
       const std::vector<uint64_t> &list = b.lists[slice];
-      const uint64_t page = i < list.size() ? list[i] : SLICED_NO_PAGE;
+      const uint64_t page = i < list.size() ? list[i] : (uint64_t)SLICED_NO_PAGE;
       const uint64_t made = b.pages.template as<uint16_t>()[slice * 32 + i];
       if (made != page) {
         fail_msg("%s on %s: slice %llu: page %llu is %llu, not %llu", b.f.name, b.m.name,

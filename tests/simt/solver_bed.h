@@ -7,6 +7,7 @@
 #include "support/matrices.h"
 
 #if !defined MERBIT_IMPLEMENTATION && !defined SIMT_PLAIN_STEPS_H // which have it
+#undef MBS_FUNCTION // a header's, or a kernel's
 #define MBS_FUNCTION [[maybe_unused]] static
 #include "solve/core/state.cuh"
 #undef MBS_FUNCTION
@@ -40,7 +41,7 @@ struct bed {
     return v;
   }
   unsigned threads() const { // of a block
-    return n < THREADS ? ((unsigned)n + 31) / 32 * 32 : THREADS;
+    return n < THREADS ? ((unsigned)n + 31) / 32 * 32 : (unsigned)THREADS;
   }
   void fill(uint64_t seed) {
     for (const auto &array : arrays) {

@@ -42,6 +42,7 @@
 #endif
 #ifdef __linux__
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
 
@@ -107,6 +108,7 @@ MBI_INTERNAL int64_t mbi_now(void);
 MBI_INTERNAL const char *mbi_environment(const char *name);
 MBI_INTERNAL int mbi_processors(void);
 MBI_INTERNAL mbi_process mbi_process_id(void);
+MBI_INTERNAL void mbi_memory_huge(void *memory, size_t bytes);
 MBI_INTERNAL void mbi_mutex_create(mbi_mutex *mutex);
 MBI_INTERNAL void mbi_mutex_destroy(mbi_mutex *mutex);
 MBI_INTERNAL void mbi_mutex_lock(mbi_mutex *mutex);

@@ -44,6 +44,22 @@ MBI_INTERNAL mbi_process mbi_process_id(void) {
   return getpid();
 }
 
+/* Asks for huge pages in a large array, for fewer page faults and TLB misses. Linux gives them by
+ * default only to programs that ask. */
+MBI_INTERNAL void mbi_memory_huge(void *memory, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  const uintptr_t size = (uintptr_t)2 << 20; /* a multiple of every page size */
+  const uintptr_t start = ((uintptr_t)memory + size - 1) / size * size;
+  const uintptr_t end = ((uintptr_t)memory + bytes) / size * size;
+  if (start < end) {
+    (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+  }
+#else
+  (void)memory;
+  (void)bytes;
+#endif
+}
+
 /* ---- Threads ----------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_mutex_create(mbi_mutex *mutex) {

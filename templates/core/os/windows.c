@@ -64,6 +64,12 @@ MBI_INTERNAL mbi_process mbi_process_id(void) {
   return (mbi_process)GetCurrentProcessId();
 }
 
+/* Windows gives huge pages only to programs with a privilege. */
+MBI_INTERNAL void mbi_memory_huge(void *memory, size_t bytes) {
+  (void)memory;
+  (void)bytes;
+}
+
 /* ---- Errors and paths ---------------------------------------------------------------------- */
 
 /* Returns the errno that fits GetLastError best. */

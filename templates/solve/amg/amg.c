@@ -210,7 +210,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
   char reason[384];
   merbit_status status;
   amg->grids[0].views[0] = p->view;
-  MBI_TRY(mbi_cycle_plan(p, a, 1, 0, &amg->grids[0].plans[0]));
+  MBI_TRY(mbi_cycle_plan(p, a, 1, 0, 0, &amg->grids[0].plans[0]));
   MBI_TRY(mbi_amg_check_near(p, &amg->levels[0]));
   amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
   if (amg->gpu == NULL) {

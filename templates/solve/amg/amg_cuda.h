@@ -27,7 +27,8 @@ typedef struct mbi_amg_pool {
 typedef struct mbi_amg_there {
   int64_t rows, cols, nnz;
   mbi_devptr row_ptr, col_ind, values;
-  uint32_t longest; /* entries of the longest row */
+  uint32_t longest;    /* entries of the longest row */
+  uint32_t high, wide; /* of the blocks that are its entries, for values; 0: 1 */
 } mbi_amg_there;
 
 /* Numbers that the kernels report to the host. */
@@ -51,6 +52,7 @@ enum {
   MBI_AMG_COLUMNS_PASS,
   MBI_AMG_LONG_COLUMNS,
   MBI_AMG_VALUES_PASS,
+  MBI_AMG_BLOCKS_PASS,
   MBI_AMG_LONG_VALUES,
   MBI_AMG_COPY,
   MBI_AMG_MOVE,
@@ -78,8 +80,9 @@ typedef struct mbi_amg_gpu_level {
   int block, vectors; /* rows of a node, near-null-space vectors */
   mbi_amg_there a, p, r;
   mbi_amg_there
-      graph;        /* the blocks of A, with their norms in scratch memory; A if block is 1 */
-  mbi_amg_there ap; /* the structure of A P, of nodes */
+      graph; /* the blocks of A, with their norms in scratch memory; A if block is 1 */
+  mbi_amg_there blocks; /* the structure of P, of nodes */
+  mbi_amg_there ap;     /* that of A P */
   mbi_devptr
       links; /* per entry of `graph`: its column, or the complement unless A_F keeps it */
   mbi_devptr aggregate; /* per node */
@@ -111,6 +114,26 @@ typedef struct mbi_amg_gpu {
   int count; /* of levels */
 } mbi_amg_gpu;
 
+/* Returns the address of a number that the kernels report. */
+#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
+
+/* Passes over A or its blocks. They find the inverse diagonal, a bound of lambda and the
+ * largest entries; the norms of blocks and the largest ones; the strong entries; those that A_F
+ * keeps, with its diagonal unless there are blocks; or this diagonal alone, without blocks or
+ * with. */
+enum {
+  MBI_AMG_LARGEST,
+  MBI_AMG_LARGEST_BLOCKS,
+  MBI_AMG_STRONG,
+  MBI_AMG_KEPT,
+  MBI_AMG_KNOWN,
+  MBI_AMG_LUMPED
+};
+
+typedef struct mbi_amg_found { /* per node, in scratch memory */
+  mbi_devptr most, strongest, state;
+} mbi_amg_found;
+
 #ifdef MBI_SEPARATE
 /* solve/amg/pool_cuda.c */
 MBI_INTERNAL merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
@@ -121,6 +144,14 @@ MBI_INTERNAL void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *po
 MBI_INTERNAL merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu);
 MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int kernel, int64_t grid,
                                           int threads, size_t shared, const void *arguments);
+MBI_INTERNAL int64_t mbi_amg_blocks(int64_t count);
+MBI_INTERNAL uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz);
+MBI_INTERNAL merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
+                                       const void *arguments);
+MBI_INTERNAL merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                        mbi_devptr *address);
+MBI_INTERNAL merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                          mbi_devptr *address);
 MBI_INTERNAL merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts);
 MBI_INTERNAL merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int64_t count);
 MBI_INTERNAL merbit_status mbi_amg_check_entries(merbit_context *context, uint64_t entries);
@@ -133,6 +164,18 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
                                                   const mbi_amg_there *c);
 MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
                                         mbi_amg_there *r, mbi_devptr *places);
+/* solve/amg/aggregate_cuda.c */
+MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+                                        double theta, const mbi_amg_found *found);
+MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                              mbi_amg_found *found);
+MBI_INTERNAL merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                             const mbi_amg_found *found);
+MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                                  const mbi_amg_found *found);
+MBI_INTERNAL merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level);
+MBI_INTERNAL merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                                   const mbi_amg_found *found);
 /* solve/amg/setup_cuda.c */
 MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,

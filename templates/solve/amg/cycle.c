@@ -47,9 +47,10 @@ MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
 /* ---- Making ------------------------------------------------------------------------------ */
 
 /* Makes a plan of a matrix of the cycle; `swept`: with the epilogue; `unchecked`: the arrays
- * are known to be valid. */
+ * are known to be valid; `general`: no shorter form is expected to have its values. */
 MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
-                                          int swept, int unchecked, merbit_plan **plan) {
+                                          int swept, int unchecked, int general,
+                                          merbit_plan **plan) {
   merbit_plan_desc desc;
   merbit_epilogue epilogue;
   memset(&desc, 0, sizeof desc);
@@ -57,6 +58,7 @@ MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit
   desc.side = p->side;
   desc.deterministic = p->desc.deterministic;
   desc.unchecked = unchecked;
+  desc.changing_values = general;
   if (swept) {
     epilogue.result = MBI_CYCLE_EPILOGUE;
     epilogue.vectors = epilogue.scalars = 3;
@@ -187,16 +189,18 @@ MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *a
   int l;
   for (l = 0; l < amg->count; l++) {
     mbi_amg_grid *g = &amg->grids[l];
+    const int general = amg->gpu != NULL ? amg->gpu->levels[l].empty == 0
+                                         : !amg->levels[l].plain; /* of P and R: P is not T */
     if (l + 1 == amg->count && amg->dense.rows > 0) {
       merbit_plan_destroy(g->plans[0]); /* of A, from the set-up on the GPU */
       g->plans[0] = NULL;
-      MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, &g->plans[0]));
+      MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[0]));
     } else if (g->plans[0] == NULL) {
-      MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, &g->plans[0]));
+      MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, l > 0, &g->plans[0]));
     }
     if (l + 1 < amg->count) {
-      MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, &g->plans[1]));
-      MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, &g->plans[2]));
+      MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, general, &g->plans[1]));
+      MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, general, &g->plans[2]));
     }
   }
   MBI_TRY(mbi_precondition_enter(p));

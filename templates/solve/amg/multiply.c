@@ -11,28 +11,70 @@ typedef struct mbi_product {
   mbi_amg_build build;
   const mbi_amg_csr *a, *b;
   int group; /* columns */
+  int run;   /* so many rows of B from each multiple of it have the same columns */
   int last;  /* 0: A P, whose B has all columns; 1: R (A P) */
 } mbi_product;
+
+/* Adds a row of A B to `sums`. Three rows of B with the same columns are added at a time, so
+ * that a sum is loaded and stored once for all of them, and two sums at a time, of which
+ * compilers make vectors. */
+static void mbi_product_row(const mbi_product *m, int64_t row, double *sums) {
+  const mbi_amg_csr *a = m->a, *b = m->b;
+  const int group = m->group, step = m->last ? 1 : group;
+  const int64_t end = a->row_ptr[row + 1];
+  int64_t k = a->row_ptr[row], j;
+  int i;
+  while (k < end) {
+    const int32_t first = a->col_ind[k];
+    const int64_t begin = b->row_ptr[first], next = b->row_ptr[first + 1] - begin;
+    const int32_t *column = b->col_ind + (m->last ? begin / group : begin);
+    const double *const v = a->values + k;
+    const int three =
+        k + 2 < end && a->col_ind[k + 2] == first + 2 && first % m->run + 2 < m->run;
+    const double v0 = v[0], v1 = three ? v[1] : 0, v2 = three ? v[2] : 0;
+    for (j = begin; j < begin + next; j += group, column += step) {
+      const double *from = b->values + j;
+      double *to = sums + *column;
+      for (i = 0; three && i + 1 < group; i += 2, to += 2, from += 2) {
+        const double s = to[0] + v0 * from[0] + v1 * from[next] + v2 * from[2 * next];
+        const double t = to[1] + v0 * from[1] + v1 * from[next + 1] + v2 * from[2 * next + 1];
+        to[0] = s;
+        to[1] = t;
+      }
+      for (; !three && i + 1 < group; i += 2, to += 2, from += 2) {
+        const double s = to[0] + v0 * from[0], t = to[1] + v0 * from[1];
+        to[0] = s;
+        to[1] = t;
+      }
+      if (i < group) {
+        to[0] += v0 * from[0];
+        if (three) {
+          to[0] = to[0] + v1 * from[next] + v2 * from[2 * next];
+        }
+      }
+    }
+    k += three ? 3 : 1;
+  }
+}
 
 /* Sets the values of a task's rows, whose columns are known. `sums` has an element for each
  * column. */
 static void mbi_product_values(const mbi_product *m, int task, int group, double *sums) {
   const mbi_amg_csr *a = m->a, *b = m->b, *c = m->build.to;
-  const int step = m->last ? 1 : group; /* from group to group in the columns of B */
   const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
   int64_t row = mbi_amg_share(a, m->build.tasks, task), k, j;
   const int32_t *column;
   int i;
   memset(sums, 0, (size_t)b->cols * sizeof *sums);
   for (; row < last; row++) {
-    for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+    if (group > 1) {
+      mbi_product_row(m, row, sums);
+    }
+    for (k = a->row_ptr[row]; group == 1 && k < a->row_ptr[row + 1]; k++) {
       const int32_t begin = b->row_ptr[a->col_ind[k]], end = b->row_ptr[a->col_ind[k] + 1];
       const double value = a->values[k];
-      column = b->col_ind + (m->last ? begin / group : begin);
-      for (j = begin; j < end; j += group, column += step) {
-        for (i = 0; i < group; i++) {
-          sums[*column + i] += value * b->values[j + i];
-        }
+      for (j = begin; j < end; j++) {
+        sums[b->col_ind[j]] += value * b->values[j];
       }
     }
     column = c->col_ind + (m->last ? c->row_ptr[row] : c->row_ptr[row] / group);
@@ -127,13 +169,29 @@ static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
   }
 }
 
+/* Returns `block` if all rows of each node have the same columns in A P, else 1. */
+static int mbi_product_alike(const mbi_amg_csr *ap, int block, int group) {
+  int64_t row;
+  for (row = 1; row < ap->rows; row++) {
+    const int32_t begin = ap->row_ptr[row], length = begin - ap->row_ptr[row - 1];
+    if (row % block != 0 &&
+        (ap->row_ptr[row + 1] - begin != length ||
+         memcmp(ap->col_ind + begin / group, ap->col_ind + (begin - length) / group,
+                (size_t)(length / group) * sizeof *ap->col_ind) != 0)) {
+      return 1;
+    }
+  }
+  return block;
+}
+
 /* Sets *c = A B, or its values alone if it has the structure. `hint` is the expected number of
  * entries. */
 static merbit_status mbi_amg_product(merbit_context *context, const mbi_amg_csr *a,
-                                     const mbi_amg_csr *b, int group, int last, int64_t hint,
-                                     mbi_amg_csr *c) {
+                                     const mbi_amg_csr *b, int group, int run, int last,
+                                     int64_t hint, mbi_amg_csr *c) {
   mbi_product m;
   memset(&m, 0, sizeof m);
+  m.run = run;
   m.a = a;
   m.b = b;
   m.group = group;
@@ -154,10 +212,13 @@ MBI_INTERNAL merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_lev
                                             mbi_amg_csr *coarse) {
   mbi_amg_csr *ap = &level->ap;
   const int64_t nnz = level->a.nnz;
-  merbit_status status = mbi_amg_product(context, &level->a, &level->p, level->vectors, 0,
-                                         (nnz + nnz / 4) * level->vectors, ap);
+  const int block = level->block, k = level->vectors;
+  merbit_status status =
+      mbi_amg_product(context, &level->a, &level->p, k, block, 0, (nnz + nnz / 4) * k, ap);
   if (status == MERBIT_OK) {
-    status = mbi_amg_product(context, &level->r, ap, level->vectors, 1, nnz / 2, coarse);
+    status =
+        mbi_amg_product(context, &level->r, ap, k,
+                        block > 1 ? mbi_product_alike(ap, block, k) : 1, 1, nnz / 2, coarse);
   }
   mbi_release(context, ap->values);
   ap->values = NULL;

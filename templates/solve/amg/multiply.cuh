@@ -316,125 +316,157 @@ MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_
   return low;
 }
 
-// Adds to `sums`, one for each of the `count` columns of a row of C, what the entries `first`,
-// `first` + `step` and so on of A's row give, in this order. The lanes of `mask` take an entry
-// of A together, and each of them other entries of B's row: no two add to the same sum.
+// Returns the row of blocks, of `high` rows each, that has a row.
+MBK_DEVICE mbk_u32 mbk_multiply_node(mbk_u32 row, mbk_u32 high) {
+  return high > 1 ? row / high : row;
+}
+
+// Adds `value` times row j of B to `sums`, `wide` for each of the `count` columns of a row of
+// C. Takes the share of `lane` of `lanes`. Without BLOCKS, which takes registers, all entries
+// are single.
+template <bool BLOCKS>
+MBK_DEVICE void mbk_multiply_add_row(const mbk_multiply_values_arguments &a, mbk_u32 j,
+                                     double value, mbk_u32 lane, mbk_u32 lanes,
+                                     const mbk_i32 *columns, mbk_u32 count, double *sums) {
+  const bool one = a.b_ptr == nullptr; // entry in the row of B, at most
+  const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;
+  const mbk_u32 share = BLOCKS ? a.lanes_c : 1; // lanes of a block
+  const mbk_u32 node = mbk_multiply_node(j, high);
+  const mbk_u32 begin = one ? node : (mbk_u32)mbk_load(a.b_ptr + node);
+  const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + node + 1) - begin;
+  const mbk_u64 first = (mbk_u64)begin * high + (j - node * high) * length;
+  for (mbk_u32 l = lane / share; l < length; l += lanes / share) {
+    const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;
+    if (column >= 0) {
+      double *const to = sums + mbk_multiply_find(columns, count, column) * wide;
+      for (mbk_u32 c = lane % share; c < wide; c += share) {
+        to[c] +=
+            a.b_col != nullptr ? value * mbk_load(a.b_val + (first + l) * wide + c) : value;
+      }
+    }
+  }
+}
+
+// Adds to `sums` what the entries `first`, `first` + `step` and so on of A's row give, in this
+// order. The lanes of `mask` take an entry of A together, and each of them other entries of B's
+// row: no two add to the same sum.
+template <bool BLOCKS>
 MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,
                                  mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,
                                  mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,
                                  double *sums) {
   const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);
-  double factor = 1;
-  if (a.scale != nullptr) {
-    factor = -a.omega * mbk_load(a.scale + row);
-    if (first == 0) {
-      const double own = 1 + factor * mbk_load(a.filtered + row);
-      const mbk_u32 begin =
-          a.b_ptr == nullptr ? (mbk_u32)row : (mbk_u32)mbk_load(a.b_ptr + row);
-      const mbk_u32 stop =
-          a.b_ptr == nullptr ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + row + 1);
-      for (mbk_u32 l = begin + lane; l < stop; l += lanes) {
-        sums[mbk_multiply_find(columns, count, mbk_load(a.b_col + l))] +=
-            own * mbk_load(a.b_val + l);
-      }
-      mbk_warp_sync(mask);
-    }
-  }
-  for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {
-    const mbk_i32 j = mbk_load(a.a_col + k);
+  const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;
+  bool own = a.scale != nullptr && first == 0; // the row of B that is added as it is
+  for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; own || k < end;) {
+    const mbk_i32 j = own ? (mbk_i32)row : mbk_load(a.a_col + k);
     if (j >= 0) {
-      const double value = factor * mbk_load(a.a_val + k);
-      const bool one = a.b_ptr == nullptr; // entry in the row of B, at most
-      const mbk_u32 begin = (mbk_u32)(one ? j : mbk_load(a.b_ptr + j));
-      const mbk_u32 stop = one ? begin + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);
-      for (mbk_u32 l = begin + lane; l < stop; l += lanes) {
-        const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;
-        if (column >= 0) {
-          sums[mbk_multiply_find(columns, count, column)] +=
-              a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;
-        }
-      }
+      const double value =
+          own ? 1 + factor * mbk_load(a.filtered + row) : factor * mbk_load(a.a_val + k);
+      mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)j, value, lane, lanes, columns, count, sums);
     }
     mbk_warp_sync(mask);
+    k += own ? 0 : step;
+    own = false;
   }
 }
 
 // Writes the values of the rows of C of up to `most` entries. Launch: as mbk_multiply_columns.
-// Shared, for each group: double[lanes_a * most], mbk_i32[most]; `most` is even.
-MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
-    mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
-  MBK_SHARED_MEMORY(shared);
+// Shared, for each group: double[lanes_a * most * wide], mbk_i32[most]; `most` is even.
+template <bool BLOCKS>
+MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,
+                                          unsigned char *shared) {
   const mbk_multiply_lane me(a.lanes_a, a.lanes_b);
-  const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most;
+  const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;
+  const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;
   double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));
   mbk_i32 *const columns = (mbk_i32 *)(sums + kept);
   for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;
        row += (mbk_u64)mbk_grid() * groups) {
-    const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);
-    const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;
-    const mbk_u32 first = me.lane / a.lanes_b;
+    const mbk_u32 node = mbk_multiply_node((mbk_u32)row, high);
+    const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + node);
+    const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + node + 1) - at;
+    const mbk_u32 first = me.lane / a.lanes_b, size = count * wide;
+    const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;
     if (count == 0 || count > a.most) {
       continue;
     }
     for (mbk_u32 i = me.lane; i < count; i += me.lanes) {
       columns[i] = mbk_load(a.c_col + at + i);
-      for (mbk_u32 part = 0; part < a.lanes_a; part++) {
-        sums[part * count + i] = 0;
-      }
+    }
+    for (mbk_u32 i = me.lane; i < a.lanes_a * size; i += me.lanes) {
+      sums[i] = 0;
     }
     mbk_warp_sync(me.mask);
-    mbk_multiply_add(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair, columns,
-                     count, sums + first * count);
+    mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair,
+                             columns, count, sums + first * size);
     mbk_warp_sync(me.mask);
-    for (mbk_u32 i = me.lane; i < count; i += me.lanes) {
+    for (mbk_u32 i = me.lane; i < size; i += me.lanes) {
       double sum = sums[i];
       for (mbk_u32 part = 1; part < a.lanes_a; part++) {
-        sum += sums[part * count + i];
+        sum += sums[part * size + i];
       }
-      a.c_val[at + i] = sum;
+      a.c_val[to + i] = sum;
     }
     mbk_warp_sync(me.mask);
   }
 }
 
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
+    mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_multiply_short_values<false>(a, shared);
+}
+
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
+    mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_multiply_short_values<true>(a, shared);
+}
+
 // Writes the values of the rows of C of more than `most` entries. Each warp of a block has sums
-// of its own for a row, `longest` of them in `sums`. Launch: any grid of MBK_MULTIPLY_THREADS
-// threads. Shared: mbk_u32[1 + MBK_MULTIPLY_THREADS].
-MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
+// of its own for a row, `longest` times `wide` of them in `sums`. Launch: any grid of
+// MBK_MULTIPLY_THREADS threads. Shared: mbk_u32[1 + MBK_MULTIPLY_THREADS].
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
   const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;
-  double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest;
+  double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide;
   for (mbk_u64 first = (mbk_u64)mbk_block() * MBK_MULTIPLY_THREADS; first < a.rows;
        first += (mbk_u64)mbk_grid() * MBK_MULTIPLY_THREADS) {
     const mbk_u64 mine = first + mbk_thread();
+    const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);
     if (mbk_thread() == 0) {
       *found = 0;
     }
     mbk_block_sync();
     if (mine < a.rows &&
-        (mbk_u32)(mbk_load(a.c_ptr + mine + 1) - mbk_load(a.c_ptr + mine)) > a.most) {
+        (mbk_u32)(mbk_load(a.c_ptr + node + 1) - mbk_load(a.c_ptr + node)) > a.most) {
       found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();
     }
     mbk_block_sync();
     for (mbk_u32 f = 1; f <= *found; f++) {
-      const mbk_u64 row = first + found[f];
-      const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + row);
-      const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + row + 1) - at;
-      for (mbk_u64 i = mbk_thread(); i < (mbk_u64)warps * count; i += MBK_MULTIPLY_THREADS) {
+      const mbk_u32 row = (mbk_u32)first + found[f];
+      const mbk_u32 of = mbk_multiply_node(row, a.high_c);
+      const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + of);
+      const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + of + 1) - at;
+      const mbk_u64 size = (mbk_u64)count * a.wide;
+      for (mbk_u64 i = mbk_thread(); i < warps * size; i += MBK_MULTIPLY_THREADS) {
         sums[i] = 0;
       }
       mbk_block_sync();
-      mbk_multiply_add(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at, count,
-                       sums + (mbk_u64)warp * count);
+      mbk_multiply_add<true>(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at,
+                             count, sums + warp * size);
       mbk_block_sync();
-      for (mbk_u32 i = mbk_thread(); i < count; i += MBK_MULTIPLY_THREADS) {
+      double *const to =
+          a.c_val + ((mbk_u64)at * a.high_c + (row - of * a.high_c) * count) * a.wide;
+      for (mbk_u64 i = mbk_thread(); i < size; i += MBK_MULTIPLY_THREADS) {
         double sum = sums[i];
         for (mbk_u32 part = 1; part < warps; part++) {
-          sum += sums[(mbk_u64)part * count + i];
+          sum += sums[part * size + i];
         }
-        a.c_val[at + i] = sum;
+        to[i] = sum;
       }
       mbk_block_sync();
     }

@@ -6,8 +6,9 @@
 /* Products and transposes of sparse matrices in GPU memory. The kernels are in
  * solve/amg/multiply.cuh. All work is enqueued on the default stream. */
 
-#define MBI_AMG_SHARED 49152             /* bytes that a block may have on every GPU */
-#define MBI_AMG_TILE 2048                /* MBK_SCAN_TILE */
+#define MBI_AMG_SHARED 49152 /* bytes that a block may have on every GPU */
+#define MBI_AMG_TILE 2048    /* MBK_SCAN_TILE */
+#define MBI_AMG_BLOCKS 8192  /* the most thread blocks of a kernel that takes any grid */
 #define MBI_AMG_LONG ((uint64_t)1 << 28) /* bytes for rows that thread blocks take, about */
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
@@ -17,6 +18,7 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_multiply_columns",
     "mbk_multiply_long_columns",
     "mbk_multiply_values",
+    "mbk_multiply_blocks",
     "mbk_multiply_long_values",
     "mbk_amg_copy",
     "mbk_amg_move",
@@ -76,6 +78,36 @@ MBI_NOINLINE MBI_INTERNAL merbit_status mbi_amg_launch(mbi_amg_gpu *gpu, int ker
                            grid, threads, (unsigned)shared, NULL, arguments);
 }
 
+/* Returns the number of thread blocks for `count` threads. */
+MBI_INTERNAL int64_t mbi_amg_blocks(int64_t count) {
+  const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
+  return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
+}
+
+/* Returns the lanes for a row of `nnz` / `rows` entries, 1 to 32. */
+MBI_INTERNAL uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
+  uint32_t lanes = 1;
+  while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) {
+    lanes *= 2;
+  }
+  return lanes;
+}
+
+MBI_NOINLINE MBI_INTERNAL merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel,
+                                                    int64_t threads, const void *arguments) {
+  return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
+}
+
+MBI_INTERNAL merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                        mbi_devptr *address) {
+  return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
+}
+
+MBI_INTERNAL merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
+                                          mbi_devptr *address) {
+  return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
+}
+
 /* Waits for the work, and copies what the kernels have reported. */
 MBI_INTERNAL merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts) {
   return mbi_device_download(gpu->context, facts, gpu->facts, sizeof *facts);
@@ -114,6 +146,7 @@ static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
 /* How groups of lanes take the rows of a product. */
 typedef struct mbi_amg_lanes {
   uint32_t a, b;   /* entries of A's row, and of each row of B, at a time */
+  uint32_t c;      /* of the latter, lanes that share a block's columns */
   double products; /* per row of C, about */
 } mbi_amg_lanes;
 
@@ -122,7 +155,8 @@ static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_ther
   const double of_b =
       b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
   mbi_amg_lanes lanes;
-  lanes.b = mbi_amg_power(of_b, 1, 16);
+  lanes.c = b->wide > 0 && b->wide % 2 == 0 ? 2 : 1;
+  lanes.b = mbi_amg_power(of_b * lanes.c, lanes.c, 16);
   lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
   lanes.products = of_a * of_b;
   return lanes;
@@ -227,8 +261,8 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
   return mbi_amg_columns(gpu, &arguments, &lanes, facts.long_rows > 0 ? grid_long : 0);
 }
 
-/* Enqueues the pass that writes c->values. With `smooths`, the level of A, B is T, C is P, and
- * A is A_F without its diagonal. */
+/* Enqueues the pass that writes c->values. The entries of B and C may be blocks. With
+ * `smooths`, the level of A, B is T, C is P, and A is A_F without its diagonal. */
 MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
                                                   const mbi_amg_there *b,
                                                   const mbi_amg_gpu_level *smooths,
@@ -236,7 +270,8 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
   const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
   const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024); /* longer rows are rare */
-  const size_t entry = lanes.a * sizeof(double) + sizeof(int32_t);
+  const uint32_t wide = b->wide > 0 ? b->wide : 1;
+  const size_t entry = lanes.a * wide * sizeof(double) + sizeof(int32_t);
   const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
   mbk_multiply_values_arguments arguments;
   size_t bytes;
@@ -258,17 +293,24 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
                         ? MBI_AMG_OMEGA / smooths->lambda
                         : 0;
+  arguments.high_b = b->high > 0 ? b->high : 1;
+  arguments.high_c = c->high > 0 ? c->high : 1;
+  arguments.wide = wide;
   arguments.lanes_a = lanes.a;
   arguments.lanes_b = lanes.b;
+  arguments.lanes_c = lanes.c;
   arguments.longest = c->longest;
   arguments.c_ptr = c->row_ptr;
   arguments.c_col = c->col_ind;
   arguments.c_val = c->values;
   arguments.sums = 0;
-  MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_VALUES_PASS, mbi_block_count(a->rows, groups), threads,
-                         (size_t)groups * bytes, &arguments));
+  MBI_TRY(mbi_amg_launch(gpu,
+                         arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
+                                                                        : MBI_AMG_VALUES_PASS,
+                         mbi_block_count(a->rows, groups), threads, (size_t)groups * bytes,
+                         &arguments));
   if (c->longest > arguments.most) {
-    const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * sizeof(double);
+    const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * wide * sizeof(double);
     const int64_t grid = mbi_amg_long_grid(gpu, sums);
     MBI_TRY(
         mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums, &arguments.sums));

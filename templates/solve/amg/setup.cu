@@ -304,19 +304,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 }
 
 // Writes the structure of a matrix whose entries are blocks of `height` rows and `width`
-// columns: row_ptr and col_ind have the places of the blocks, or without row_ptr one for each
-// row. Negative columns remain so. With `places`, those of the blocks of a transpose in P,
-// writes places_to, those of the entries; p_ptr are the offsets of P's blocks.
+// columns: row_ptr and col_ind have the places of the blocks. With `places`, those of the
+// blocks of a transpose in P, writes places_to, those of the entries; p_ptr are the offsets of
+// P's blocks.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
-    const bool one = a.row_ptr == nullptr;
-    const mbk_u32 begin = at.row >= a.rows ? 0
-                          : one            ? (mbk_u32)at.row
-                                           : (mbk_u32)mbk_load(a.row_ptr + at.row);
-    const mbk_u32 end = at.row >= a.rows ? 0
-                        : one            ? begin + 1
-                                         : (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+    const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;
+    const mbk_u32 end = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row + 1) : 0;
     const mbk_u32 length = (end - begin) * a.width;
     for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {
       const mbk_u32 base = begin * a.width * a.height + r * length;

@@ -6,39 +6,6 @@
 /* The levels of algebraic multigrid on the GPU, each made from the last. The kernels are in
  * solve/amg/setup.cu. */
 
-#define MBI_AMG_BLOCKS 8192 /* the most thread blocks of a kernel that takes any grid */
-#define MBI_AMG_PARTS 512   /* the most thread blocks whose sums are added up */
-
-/* Returns the number of thread blocks for `count` threads. */
-static int64_t mbi_amg_blocks(int64_t count) {
-  const int64_t blocks = mbi_block_count(count, MBI_AMG_THREADS);
-  return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
-}
-
-/* Returns the lanes for a row of `nnz` / `rows` entries, 1 to 32. */
-static uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
-  uint32_t lanes = 1;
-  while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) {
-    lanes *= 2;
-  }
-  return lanes;
-}
-
-MBI_NOINLINE static merbit_status mbi_amg_run(mbi_amg_gpu *gpu, int kernel, int64_t threads,
-                                              const void *arguments) {
-  return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(threads), MBI_AMG_THREADS, 0, arguments);
-}
-
-static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
-                                  mbi_devptr *address) {
-  return mbi_amg_pool_take(gpu->context, &gpu->keep, (uint64_t)count * size, address);
-}
-
-static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
-                                    mbi_devptr *address) {
-  return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
-}
-
 /* Enqueues a copy of `count` numbers to `to`, or rounded to `rounded`: those of `from`, in
  * their order or from `places`. */
 static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
@@ -145,233 +112,6 @@ static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_th
   return mbi_amg_product_values(gpu, &gpu->given, &unit, NULL, a);
 }
 
-/* ---- Strength and aggregates ------------------------------------------------------------- */
-
-/* Returns the address of a number that the kernels report. */
-#define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
-
-static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
-  return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
-}
-
-/* Passes over A or its blocks. They find the inverse diagonal, a bound of lambda and the
- * largest entries; the norms of blocks and the largest ones; the strong entries; those that A_F
- * keeps, with its diagonal unless there are blocks; or this diagonal alone, without blocks or
- * with. */
-enum {
-  MBI_AMG_LARGEST,
-  MBI_AMG_LARGEST_BLOCKS,
-  MBI_AMG_STRONG,
-  MBI_AMG_KEPT,
-  MBI_AMG_KNOWN,
-  MBI_AMG_LUMPED
-};
-typedef struct mbi_amg_found { /* per node, in scratch memory */
-  mbi_devptr most, strongest, state;
-} mbi_amg_found;
-
-/* Enqueues a pass. `theta`: for MBI_AMG_STRONG. */
-static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
-                                  double theta, const mbi_amg_found *found) {
-  static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_NORMS, MBI_AMG_LINKS,
-                                MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
-  const int blocks = level->block > 1,
-            of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
-  const int64_t rows =
-      of_links || pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.rows : level->a.rows;
-  const mbi_amg_there *a = of_links ? &level->graph : &level->a;
-  mbk_amg_strength_arguments arguments;
-  arguments.rows = (uint64_t)rows;
-  arguments.block = (uint32_t)level->block;
-  arguments.row_ptr = a->row_ptr;
-  arguments.col_ind = a->col_ind;
-  arguments.values = a->values;
-  arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS ? mbi_amg_row_lanes(rows, level->graph.nnz)
-                                                   : mbi_amg_row_lanes(rows, a->nnz);
-  arguments.known = pass == MBI_AMG_KNOWN;
-  arguments.both = pass == MBI_AMG_STRONG;
-  arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
-  arguments.most = blocks && pass == MBI_AMG_LARGEST ? 0 : found->most;
-  arguments.strongest = found->strongest;
-  arguments.links = level->links;
-  arguments.node_ptr = level->graph.row_ptr;
-  arguments.node_col = level->graph.col_ind;
-  arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
-  arguments.lumped = pass == MBI_AMG_LUMPED ? level->lumped : 0;
-  arguments.state = found->state;
-  arguments.inverse = blocks && of_links ? 0 : level->inverse;
-  arguments.filtered = level->filtered;
-  arguments.scale = level->scale;
-  arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
-  arguments.bound = mbi_amg_bound(gpu, level);
-  arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
-  arguments.missing = MBI_AMG_FACT(gpu, missing);
-  arguments.wild = MBI_AMG_FACT(gpu, wild);
-  return mbi_amg_run(gpu, kernels[pass], rows * arguments.lanes, &arguments);
-}
-
-/* Takes scratch memory for a level and enqueues the first pass over its matrix. */
-static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                        mbi_amg_found *found) {
-  const int64_t rows = level->a.rows, nodes = rows / level->block;
-  mbi_amg_pool_reset(&gpu->scratch);
-  MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(double), &found->most));
-  MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
-  MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
-  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
-  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
-  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
-}
-
-/* Enqueues the pass that finds the diagonal of A_F, and A_F itself if there are blocks. */
-static merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                       const mbi_amg_found *found) {
-  if (level->block == 1) {
-    return mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, found);
-  }
-  MBI_TRY(mbi_amg_borrow(gpu, level->a.nnz, sizeof(int32_t), &level->lumped));
-  return mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, found);
-}
-
-/* Sets level->graph and enqueues the pass over blocks. Waits if the level is the first. */
-static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                            const mbi_amg_found *found) {
-  if (level->block == 1) {
-    level->graph = level->a;
-    return MERBIT_OK;
-  }
-  if (level == gpu->levels) { /* the product of the nodes' rows and the nodes of columns */
-    mbi_amg_there rows = level->a, nodes;
-    mbk_amg_strength_arguments arguments;
-    memset(&nodes, 0, sizeof nodes);
-    memset(&arguments, 0, sizeof arguments);
-    rows.rows = nodes.cols = level->a.rows / level->block;
-    MBI_TRY(mbi_amg_borrow(gpu, rows.rows + 1, sizeof(int32_t), &rows.row_ptr));
-    MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(int32_t), &nodes.col_ind));
-    arguments.rows = (uint64_t)level->a.rows;
-    arguments.block = (uint32_t)level->block;
-    arguments.row_ptr = level->a.row_ptr;
-    arguments.node_ptr = rows.row_ptr;
-    arguments.node_col = nodes.col_ind;
-    MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NODES, level->a.rows + 1, &arguments));
-    MBI_TRY(mbi_amg_product_columns(gpu, &rows, &nodes, 0, &level->graph));
-  }
-  MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
-  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
-}
-
-/* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */
-static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
-  const mbi_amg_there *a = &level->a;
-  const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
-  mbk_amg_lanczos_arguments arguments;
-  mbi_devptr *const vectors[] = {&arguments.v, &arguments.u, &arguments.w, &arguments.dots,
-                                 &arguments.squares};
-  mbi_devptr swap;
-  int64_t grid;
-  int i;
-  arguments.rows = (uint64_t)a->rows;
-  arguments.row_ptr = a->row_ptr;
-  arguments.col_ind = a->col_ind;
-  arguments.values = a->values;
-  arguments.inverse = level->inverse;
-  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-  arguments.alpha = MBI_AMG_FACT(gpu, alpha);
-  arguments.beta = MBI_AMG_FACT(gpu, beta);
-  grid = mbi_amg_blocks(a->rows * arguments.lanes);
-  grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
-  for (i = 0; i < 5; i++) {
-    MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
-  }
-  MBI_TRY(
-      mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));
-  for (i = 0; i < MBI_LAMBDA_STEPS; i++) {
-    arguments.step = (uint32_t)i;
-    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_MULTIPLY, grid, MBI_AMG_THREADS, shared,
-                           &arguments));
-    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_SUBTRACT, grid, MBI_AMG_THREADS, shared,
-                           &arguments));
-    swap = arguments.v;
-    arguments.v = arguments.w;
-    arguments.w = swap;
-  }
-  return MERBIT_OK;
-}
-
-/* Sets level->lambda as mbi_amg_diagonal does, from the bound that the GPU computes. Waits. */
-static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
-  mbi_amg_facts facts;
-  int steps = 0;
-  MBI_TRY(mbi_amg_read(gpu, &facts));
-  level->lambda = facts.bound[level - gpu->levels];
-  if (level == gpu->levels && facts.missing != 0) {
-    return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
-  }
-  if (facts.wild != 0) {
-    return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts.wild, level->a.rows);
-  }
-  if (level->lambda > MBI_LAMBDA_DOMINANT) {
-    MBI_TRY(mbi_amg_lanczos(gpu, level));
-    MBI_TRY(mbi_amg_read(gpu, &facts));
-    while (steps < MBI_LAMBDA_STEPS && (steps == 0 || facts.beta[steps] > MBI_LAMBDA_LEAST)) {
-      steps++;
-    }
-    level->lambda =
-        fmin(level->lambda, MBI_LAMBDA_SAFETY *
-                                mbi_amg_largest(facts.alpha, facts.beta, steps, level->lambda));
-  }
-  return MERBIT_OK;
-}
-
-/* Runs rounds until all nodes are decided. Waits. */
-static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
-  const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
-  mbi_amg_facts facts;
-  int i;
-  arguments->first = 1;
-  arguments->round = 0;
-  arguments->open = MBI_AMG_FACT(gpu, open);
-  do {
-    for (i = 0; i < MBI_AMG_ROUNDS; i++, arguments->first = 0) {
-      arguments->round++;
-      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NEAR_KEYS, threads, arguments));
-      MBI_TRY(mbi_device_zero(gpu->context, arguments->open, sizeof facts.open, NULL));
-      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_DECIDE, threads, arguments));
-    }
-    MBI_TRY(mbi_amg_read(gpu, &facts));
-  } while (facts.open > 0);
-  return MERBIT_OK;
-}
-
-/* Sets level->aggregate and level->aggregates. Waits. */
-static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                             const mbi_amg_found *found) {
-  const mbi_amg_there *a = &level->graph;
-  mbk_amg_aggregate_arguments arguments;
-  mbi_amg_facts facts;
-  arguments.rows = (uint64_t)a->rows;
-  arguments.row_ptr = a->row_ptr;
-  arguments.links = level->links;
-  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-  arguments.state = found->state;
-  arguments.strongest = found->strongest;
-  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.around));
-  MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
-  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.joined));
-  MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
-  arguments.aggregate = level->aggregate;
-  MBI_TRY(
-      mbi_device_zero(gpu->context, arguments.counts, (size_t)a->rows * sizeof(int32_t), NULL));
-  MBI_TRY(mbi_amg_rounds(gpu, &arguments));
-  MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
-  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
-  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
-  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_FOLLOW, a->rows, &arguments));
-  MBI_TRY(mbi_amg_read(gpu, &facts));
-  level->aggregates = (int32_t)facts.total;
-  return MERBIT_OK;
-}
-
 /* ---- Levels ------------------------------------------------------------------------------ */
 
 /* Returns the blocks of T, one for each node. */
@@ -395,11 +135,10 @@ static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level, const mbi_
 }
 
 /* Enqueues the structure of a matrix whose entries are blocks of `height` x `width` at the
- * entries of `nodes`; taken from `pool`. `places` NULL, or those of the blocks in `p`, to which
- * `to` is the transpose: replaces them by those of the entries. */
-static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
-                                    const mbi_amg_there *nodes, int height, int width,
-                                    const mbi_amg_there *p, mbi_devptr *places,
+ * entries of `nodes`. `places` NULL, or those of the blocks in `p`, to which `to` is the
+ * transpose: replaces them by those of the entries. */
+static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes, int height,
+                                    int width, const mbi_amg_there *p, mbi_devptr *places,
                                     mbi_amg_there *to) {
   mbk_amg_expand_arguments arguments;
   *to = *nodes;
@@ -411,10 +150,8 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
   to->nnz *= height * width;
   to->longest *= (uint32_t)width;
   MBI_TRY(mbi_amg_check_entries(gpu->context, (uint64_t)to->nnz));
-  MBI_TRY(mbi_amg_pool_take(gpu->context, pool, ((uint64_t)to->rows + 1) * sizeof(int32_t),
-                            &to->row_ptr));
-  MBI_TRY(
-      mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), &to->col_ind));
+  MBI_TRY(mbi_amg_keep(gpu, to->rows + 1, sizeof(int32_t), &to->row_ptr));
+  MBI_TRY(mbi_amg_keep(gpu, to->nnz, sizeof(int32_t), &to->col_ind));
   memset(&arguments, 0, sizeof arguments);
   arguments.rows = (uint64_t)nodes->rows;
   arguments.row_ptr = nodes->row_ptr;
@@ -427,7 +164,7 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, mbi_amg_pool *pool,
   if (places != NULL) {
     arguments.places = *places;
     arguments.p_ptr = p->row_ptr;
-    MBI_TRY(mbi_amg_pool_take(gpu->context, pool, (uint64_t)to->nnz * sizeof(int32_t), places));
+    MBI_TRY(mbi_amg_keep(gpu, to->nnz, sizeof(int32_t), places));
     arguments.places_to = *places;
   }
   return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
@@ -457,23 +194,34 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, r->rows * arguments.lanes, &arguments);
 }
 
+/* Returns the matrix with `values` whose blocks are the entries of `nodes`: `high` rows of a
+ * level's vectors. */
+static mbi_amg_there mbi_amg_blocks_of(const mbi_amg_gpu_level *level,
+                                       const mbi_amg_there *nodes, int high,
+                                       mbi_devptr values) {
+  mbi_amg_there blocks = *nodes;
+  blocks.high = (uint32_t)high;
+  blocks.wide = (uint32_t)level->vectors;
+  blocks.values = values;
+  return blocks;
+}
+
 /* Enqueues the values of P and R, and of the next level's matrix. */
 static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
-                                             const mbi_amg_there *coarse) {
+                                             const mbi_amg_gpu_level *next) {
+  const int block = level->block, k = level->vectors;
   const mbi_amg_there nodes = mbi_amg_tentative_of(level);
+  const mbi_amg_there t = mbi_amg_blocks_of(level, &nodes, block, level->t);
+  const mbi_amg_there p = mbi_amg_blocks_of(level, &level->blocks, block, level->p.values);
+  const mbi_amg_there coarse = mbi_amg_blocks_of(level, &next->graph, k, next->a.values);
   const mbi_amg_there a =
-      mbi_amg_filtered(level, &level->a, level->block > 1 ? level->lumped : level->links);
-  mbi_amg_there t, ap;
-  MBI_TRY(
-      mbi_amg_expand(gpu, &gpu->scratch, &nodes, level->block, level->vectors, NULL, NULL, &t));
-  t.values = level->t;
-  MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &level->p));
+      mbi_amg_filtered(level, &level->a, block > 1 ? level->lumped : level->links);
+  mbi_amg_there ap = mbi_amg_blocks_of(level, &level->ap, block, 0);
+  MBI_TRY(mbi_amg_borrow(gpu, ap.nnz * block * k, sizeof(double), &ap.values));
+  MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &p));
   MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
-  MBI_TRY(mbi_amg_expand(gpu, &gpu->scratch, &level->ap, level->block, level->vectors, NULL,
-                         NULL, &ap));
-  MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
-  MBI_TRY(mbi_amg_product_values(gpu, &level->a, &level->p, NULL, &ap));
-  return mbi_amg_product_values(gpu, &level->r, &ap, NULL, coarse);
+  MBI_TRY(mbi_amg_product_values(gpu, &level->a, &p, NULL, &ap));
+  return mbi_amg_product_values(gpu, &level->r, &ap, NULL, &coarse);
 }
 
 /* Sets the blocks of P: those of T if A P would fill up, as mbi_amg_smooth decides. */
@@ -508,24 +256,24 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                       mbi_amg_gpu_level *next) {
   const int block = level->block, k = level->vectors;
-  mbi_amg_there p, r; /* their blocks */
-  memset(&p, 0, sizeof p);
+  mbi_amg_there *const p = &level->blocks;
+  mbi_amg_there r; /* its blocks */
   memset(&r, 0, sizeof r);
-  MBI_TRY(mbi_amg_prolong(gpu, level, &p));
-  MBI_TRY(mbi_amg_turn(gpu, &p, &r, &level->places));
-  MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &p, block, k, NULL, NULL, &level->p));
-  MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &r, k, block, &p, &level->places, &level->r));
+  MBI_TRY(mbi_amg_prolong(gpu, level, p));
+  MBI_TRY(mbi_amg_turn(gpu, p, &r, &level->places));
+  MBI_TRY(mbi_amg_expand(gpu, p, block, k, NULL, NULL, &level->p));
+  MBI_TRY(mbi_amg_expand(gpu, &r, k, block, p, &level->places, &level->r));
   MBI_TRY(mbi_amg_keep(gpu, level->a.rows * k, sizeof(double), &level->t));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
   MBI_TRY(mbi_amg_keep(gpu, (int64_t)level->aggregates * k * k, sizeof(double), &next->modes));
   MBI_TRY(mbi_amg_tentative_there(gpu, level, &r, next->modes));
-  MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, &p, 0, &level->ap));
+  MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, p, 0, &level->ap));
   MBI_TRY(mbi_amg_product_columns(gpu, &r, &level->ap, 0, &next->graph));
-  MBI_TRY(mbi_amg_expand(gpu, &gpu->keep, &next->graph, k, k, NULL, NULL, &next->a));
+  MBI_TRY(mbi_amg_expand(gpu, &next->graph, k, k, NULL, NULL, &next->a));
   MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
   next->block = next->vectors = k;
-  return mbi_amg_galerkin_values(gpu, level, &next->a);
+  return mbi_amg_galerkin_values(gpu, level, next);
 }
 
 /* Makes levels[1], levels[2], ... from levels[0], which has `a` and `modes`. */
@@ -622,7 +370,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
       MBI_TRY(mbi_amg_look_last(gpu, level, &found));
-      MBI_TRY(mbi_amg_galerkin_values(gpu, level, &gpu->levels[l + 1].a));
+      MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
     }
   }
   return mbi_amg_finish(gpu);

@@ -11,6 +11,20 @@ typedef struct mbi_smooth {
   double factor;
 } mbi_smooth;
 
+/* Adds `value` times `from` to `to`; both have `count` elements. Two are taken at a time, of
+ * which compilers make vectors. */
+static void mbi_smooth_add(double value, const double *from, int count, double *to) {
+  int c = 0;
+  for (; c + 1 < count; c += 2) {
+    const double s = to[c] + value * from[c], t = to[c + 1] + value * from[c + 1];
+    to[c] = s;
+    to[c + 1] = t;
+  }
+  if (c < count) {
+    to[c] += value * from[c];
+  }
+}
+
 /* Sets the `count` values of P in A's row, whose columns are `col_ind`. sums[column] is
  * scratch: 0 before and after. */
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_ind,
@@ -19,22 +33,30 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_
   const mbi_amg_csr *a = &level->a;
   const unsigned char *kept = mbi_amg_kept(level, row);
   const int block = level->block, vectors = level->vectors;
-  const int64_t node = row / block, first = node * block, begin = a->row_ptr[row];
+  const int64_t begin = a->row_ptr[row];
+  const int32_t node = (int32_t)(row / block);
   const double *t = level->t;
   double diagonal = 0, *own = sums + (int64_t)level->aggregate[node] * vectors;
+  int32_t other = -1, first = 0; /* the node of a column, and its first row */
   int64_t k, c;
   for (k = begin; k < a->row_ptr[row + 1]; k++) {
-    int64_t column = a->col_ind[k], other = block == 1 ? column : column / block;
+    int64_t column = a->col_ind[k];
+    int32_t to;
+    if (other < 0 || column - first >= block) {
+      other = block == 1 ? a->col_ind[k] : a->col_ind[k] / block;
+      first = other * block;
+    }
+    to = other;
     if (!(kept[(k - begin) / 8] >> (k - begin) % 8 & 1)) {
-      column = first + (column - other * block); /* weak: it counts as one of the own block */
-      other = node;
+      column += (int64_t)node * block - first; /* weak: it counts as one of the own block */
+      to = node;
     }
     diagonal += column == row ? a->values[k] : 0;
-    if (level->aggregate[other] >= 0) {
-      double *to = sums + (int64_t)level->aggregate[other] * vectors;
-      for (c = 0; c < vectors; c++) {
-        to[c] += a->values[k] * t[column * vectors + c];
-      }
+    if (vectors == 1 && level->aggregate[to] >= 0) {
+      sums[level->aggregate[to]] += a->values[k] * t[column];
+    } else if (level->aggregate[to] >= 0) {
+      mbi_smooth_add(a->values[k], t + column * vectors, vectors,
+                     sums + (int64_t)level->aggregate[to] * vectors);
     }
   }
   if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {

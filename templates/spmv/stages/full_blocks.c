@@ -136,9 +136,9 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                                 merbit_status (*put)(merbit_plan *plan,
                                                                      mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
-  const mbi_devptr from = csr->values;
+  const mbi_devptr from = csr->values, own = csr->owns_values ? from : 0;
   merbit_status status;
-  csr->bytes -= plan->extracted.csr.nnz * mbi_type_size(plan->type);
+  csr->bytes -= own != 0 ? plan->extracted.csr.nnz * mbi_type_size(plan->type) : 0;
   status = put(plan, from);
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
@@ -150,7 +150,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
     csr->owns_values = 0;
     csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
   }
-  mbi_plan_release(plan, from);
+  mbi_plan_release(plan, own);
   return status;
 }
 

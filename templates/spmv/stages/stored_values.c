@@ -49,29 +49,33 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   return MERBIT_OK;
 }
 
-/* Stores the values at *values in the plan's form, or remakes the plan's form from them if they
- * do not have it; the plan then owns them, and *values becomes 0. */
-static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr *values,
+/* Stores the values at `from` in the plan's form, or remakes the plan's form from them if they
+ * do not have it. *own is 0, or `from` if the plan may take this array: then it becomes 0. */
+static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr from, mbi_devptr *own,
                                         mbi_values_search *search) {
   mbi_device_csr *csr = &plan->device;
+  const uint64_t bytes = csr->nnz * mbi_type_size(plan->type);
   int have = 0;
-  MBI_TRY(mbi_values_search_begin(plan, *values, search));
+  MBI_TRY(mbi_values_search_begin(plan, from, search));
   MBI_TRY(mbi_values_have(plan, search, csr->form, &have));
   if (have) {
     MBI_TRY(mbi_values_store(plan, search, csr->form, csr->values, csr->table));
     return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
                                                                     : MERBIT_OK;
   }
-  MBI_TRY(mbi_stored_remake(plan, *values));
-  *values = 0;
+  if (*own == 0) {
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", own));
+    MBI_TRY(mbi_device_copy(plan->context, *own, from, (size_t)bytes));
+  }
+  MBI_TRY(mbi_stored_remake(plan, *own));
+  *own = 0;
   return MERBIT_OK;
 }
 
-/* Stores new values in the plan's shorter form. If they do not fit it, the plan takes over the
- * general values at *values, and *values becomes 0. */
-static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
+/* Stores new values in the plan's shorter form, as mbi_stored_shorten does. */
+static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr from, mbi_devptr *own) {
   mbi_values_search search;
-  const merbit_status status = mbi_stored_shorten(plan, values, &search);
+  const merbit_status status = mbi_stored_shorten(plan, from, own, &search);
   mbi_values_search_end(plan, &search);
   mbi_csr_programs_destroy(plan->context, &plan->nonempty.programs);
   return status;
@@ -100,35 +104,58 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* Moves new values to *fresh, or to the plan's own array if that is 0, and to the method's
- * form. If the plan takes *fresh, it becomes 0. */
+/* Takes new values to the method's form. They are at `from`, and nothing is copied there, if
+ * the method takes them from any array or products read this one already; otherwise `from` is
+ * 0, and they are moved to *fresh, or to the plan's own array if that is 0. If the plan takes
+ * *fresh, it becomes 0. */
 static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *given,
-                                    size_t bytes, mbi_devptr *fresh) {
+                                    size_t bytes, mbi_devptr from, mbi_devptr *fresh) {
   mbi_device_csr *csr = &plan->device;
-  MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
-                          *fresh != 0 ? *fresh : csr->values));
+  const mbi_devptr before = csr->values;
+  merbit_status status = MERBIT_OK;
+  if (from == 0) {
+    MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
+                            *fresh != 0 ? *fresh : csr->values));
+  }
   if (csr->form != MBI_VALUES_GENERAL) {
-    MBI_TRY(mbi_stored_shorter(plan, fresh));
+    MBI_TRY(mbi_stored_shorter(plan, from != 0 ? from : *fresh, fresh));
   } else {
     if (*fresh != 0) {
       csr->values = *fresh;
       csr->owns_values = 1;
       csr->bytes += bytes;
       *fresh = 0;
+    } else if (from != 0) {
+      csr->values = from;
     }
-    MBI_TRY(plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK);
+    status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
+    csr->values = from != 0 ? before : csr->values;
   }
-  return mbi_device_synchronize(plan->context, NULL);
+  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+/* Returns the array of new values if they need not be copied; or 0. If the plan has a shorter
+ * form, or no array of its own because the method copies all values, they are read where they
+ * are. A borrowed array that products read may have been written again. */
+static mbi_devptr mbi_stored_in_place(const merbit_plan *plan, const mbi_new_values *given) {
+  const mbi_device_csr *csr = &plan->device;
+  const mbi_devptr from = mbi_device_address(given->values);
+  return given->memory == MERBIT_MEMORY_DEVICE && plan->reorder.device_places == 0 &&
+                 (csr->form != MBI_VALUES_GENERAL || csr->values == 0 ||
+                  (csr->values == from && !csr->owns_values))
+             ? from
+             : 0;
 }
 
 /* Stores new values for a plan on CUDA: in an array that the plan owns, which replaces a
- * borrowed one, or in a shorter form. The CUDA context must be current. */
+ * borrowed one unless this has them, or in a shorter form. The CUDA context must be current. */
 static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
                                                 const mbi_new_values *given) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const int shorter = csr->form != MBI_VALUES_GENERAL;
   const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
+  const mbi_devptr from = mbi_stored_in_place(plan, given);
   mbi_devptr fresh = 0;
   merbit_status status;
   if (given->memory == MERBIT_MEMORY_DEVICE) {
@@ -141,10 +168,10 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
     }
     MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
   }
-  if (shorter || !csr->owns_values) {
+  if (from == 0 && (shorter || !csr->owns_values)) {
     MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));
   }
-  status = mbi_stored_put(plan, given, bytes, &fresh);
+  status = mbi_stored_put(plan, given, bytes, from, &fresh);
   mbi_plan_release(plan, fresh);
   return status;
 }

@@ -179,7 +179,7 @@ MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 c
                                      const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],
                                      const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],
                                      T *to) {
-  const int parts = sizeof(T) / sizeof(mbk_u32), items = MBK_TRANSPOSE_ITEMS / parts;
+  const int parts = sizeof(T) / sizeof(mbk_u32);
   const mbk_u32 span = MBK_TRANSPOSE_TILE / parts;
 #pragma unroll
   for (int part = 0; part < parts; part++) {

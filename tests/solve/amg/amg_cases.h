@@ -378,7 +378,7 @@ static void test_update(void **state) {
   const bed_grid g = {20, 1, 1, 1, 10, 0, 1};
   int which;
   (void)state;
-  for (which = 0; which < 3; which++) {
+  for (which = 0; which < 4; which++) {
     const int single = which == 1, block = which < 2 ? 1 : 3;
     mbi_amg_csr nodes = bed_laplacian(context, &g);
     mbi_amg_csr a = block > 1 ? bed_blocks(context, &nodes) : bed_laplacian(context, &g);
@@ -386,9 +386,17 @@ static void test_update(void **state) {
     merbit_preconditioner_desc desc = amg_desc();
     merbit_preconditioner *old, *fresh;
     double *v = (double *)malloc((size_t)a.rows * 4 * sizeof *v);
+    double *near = (double *)malloc((size_t)a.rows * 6 * sizeof *near);
     int64_t i, n = a.rows;
     desc.single = single;
     desc.block_size = block;
+    for (i = 0; i < 6 * n; i++) { /* six vectors: the constants and random ones */
+      near[i] = i < 3 * n ? i % 3 == i / n : bed_random((uint64_t)i) - 0.5;
+    }
+    if (which == 3) {
+      desc.near_nullspace = near;
+      desc.near_nullspace_count = 6;
+    }
     for (i = 0; i < n; i++) {
       v[i] = bed_random((uint64_t)i) - 0.5;
     }
@@ -416,6 +424,7 @@ static void test_update(void **state) {
     mbi_amg_csr_release(context, &nodes);
     mbi_amg_csr_release(context, &a);
     mbi_amg_csr_release(context, &b);
+    free(near);
     free(v);
   }
 }

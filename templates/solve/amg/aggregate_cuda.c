@@ -1,0 +1,214 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "solve/amg/amg_cuda.h"
+
+/* Multigrid on the GPU: strength, inverse diagonal, largest eigenvalue and aggregates. The
+ * kernels are in solve/amg/setup.cu and aggregate.cuh. */
+
+#define MBI_AMG_PARTS 512 /* the most thread blocks whose sums are added up */
+
+static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+  return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
+}
+
+/* Enqueues a pass. `theta`: for MBI_AMG_STRONG. */
+MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+                                        double theta, const mbi_amg_found *found) {
+  static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_NORMS, MBI_AMG_LINKS,
+                                MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
+  const int blocks = level->block > 1,
+            of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
+  const int64_t rows =
+      of_links || pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.rows : level->a.rows;
+  const mbi_amg_there *a = of_links ? &level->graph : &level->a;
+  mbk_amg_strength_arguments arguments;
+  arguments.rows = (uint64_t)rows;
+  arguments.block = (uint32_t)level->block;
+  arguments.row_ptr = a->row_ptr;
+  arguments.col_ind = a->col_ind;
+  arguments.values = a->values;
+  arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS ? mbi_amg_row_lanes(rows, level->graph.nnz)
+                                                   : mbi_amg_row_lanes(rows, a->nnz);
+  arguments.known = pass == MBI_AMG_KNOWN;
+  arguments.both = pass == MBI_AMG_STRONG;
+  arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
+  arguments.most = blocks && pass == MBI_AMG_LARGEST ? 0 : found->most;
+  arguments.strongest = found->strongest;
+  arguments.links = level->links;
+  arguments.node_ptr = level->graph.row_ptr;
+  arguments.node_col = level->graph.col_ind;
+  arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
+  arguments.lumped = pass == MBI_AMG_LUMPED ? level->lumped : 0;
+  arguments.state = found->state;
+  arguments.inverse = blocks && of_links ? 0 : level->inverse;
+  arguments.filtered = level->filtered;
+  arguments.scale = level->scale;
+  arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
+  arguments.bound = mbi_amg_bound(gpu, level);
+  arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
+  arguments.missing = MBI_AMG_FACT(gpu, missing);
+  arguments.wild = MBI_AMG_FACT(gpu, wild);
+  return mbi_amg_run(gpu, kernels[pass], rows * arguments.lanes, &arguments);
+}
+
+/* Takes scratch memory for a level and enqueues the first pass over its matrix. */
+MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                              mbi_amg_found *found) {
+  const int64_t rows = level->a.rows, nodes = rows / level->block;
+  mbi_amg_pool_reset(&gpu->scratch);
+  MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(double), &found->most));
+  MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
+  MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
+  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
+  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
+  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
+}
+
+/* Enqueues the pass that finds the diagonal of A_F, and A_F itself if there are blocks. */
+MBI_INTERNAL merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                             const mbi_amg_found *found) {
+  if (level->block == 1) {
+    return mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, found);
+  }
+  MBI_TRY(mbi_amg_borrow(gpu, level->a.nnz, sizeof(int32_t), &level->lumped));
+  return mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, found);
+}
+
+/* Sets level->graph and enqueues the pass over blocks. Waits if the level is the first. */
+MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                                  const mbi_amg_found *found) {
+  if (level->block == 1) {
+    level->graph = level->a;
+    return MERBIT_OK;
+  }
+  if (level == gpu->levels) { /* the product of the nodes' rows and the nodes of columns */
+    mbi_amg_there rows = level->a, nodes;
+    mbk_amg_strength_arguments arguments;
+    memset(&nodes, 0, sizeof nodes);
+    memset(&arguments, 0, sizeof arguments);
+    rows.rows = nodes.cols = level->a.rows / level->block;
+    MBI_TRY(mbi_amg_borrow(gpu, rows.rows + 1, sizeof(int32_t), &rows.row_ptr));
+    MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(int32_t), &nodes.col_ind));
+    arguments.rows = (uint64_t)level->a.rows;
+    arguments.block = (uint32_t)level->block;
+    arguments.row_ptr = level->a.row_ptr;
+    arguments.node_ptr = rows.row_ptr;
+    arguments.node_col = nodes.col_ind;
+    MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NODES, level->a.rows + 1, &arguments));
+    MBI_TRY(mbi_amg_product_columns(gpu, &rows, &nodes, 0, &level->graph));
+  }
+  MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
+  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
+}
+
+/* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */
+static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
+  const mbi_amg_there *a = &level->a;
+  const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
+  mbk_amg_lanczos_arguments arguments;
+  mbi_devptr *const vectors[] = {&arguments.v, &arguments.u, &arguments.w, &arguments.dots,
+                                 &arguments.squares};
+  mbi_devptr swap;
+  int64_t grid;
+  int i;
+  arguments.rows = (uint64_t)a->rows;
+  arguments.row_ptr = a->row_ptr;
+  arguments.col_ind = a->col_ind;
+  arguments.values = a->values;
+  arguments.inverse = level->inverse;
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.alpha = MBI_AMG_FACT(gpu, alpha);
+  arguments.beta = MBI_AMG_FACT(gpu, beta);
+  grid = mbi_amg_blocks(a->rows * arguments.lanes);
+  grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
+  for (i = 0; i < 5; i++) {
+    MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
+  }
+  MBI_TRY(
+      mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));
+  for (i = 0; i < MBI_LAMBDA_STEPS; i++) {
+    arguments.step = (uint32_t)i;
+    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_MULTIPLY, grid, MBI_AMG_THREADS, shared,
+                           &arguments));
+    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_SUBTRACT, grid, MBI_AMG_THREADS, shared,
+                           &arguments));
+    swap = arguments.v;
+    arguments.v = arguments.w;
+    arguments.w = swap;
+  }
+  return MERBIT_OK;
+}
+
+/* Sets level->lambda as mbi_amg_diagonal does, from the bound that the GPU computes. Waits. */
+MBI_INTERNAL merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
+  mbi_amg_facts facts;
+  int steps = 0;
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  level->lambda = facts.bound[level - gpu->levels];
+  if (level == gpu->levels && facts.missing != 0) {
+    return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
+  }
+  if (facts.wild != 0) {
+    return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts.wild, level->a.rows);
+  }
+  if (level->lambda > MBI_LAMBDA_DOMINANT) {
+    MBI_TRY(mbi_amg_lanczos(gpu, level));
+    MBI_TRY(mbi_amg_read(gpu, &facts));
+    while (steps < MBI_LAMBDA_STEPS && (steps == 0 || facts.beta[steps] > MBI_LAMBDA_LEAST)) {
+      steps++;
+    }
+    level->lambda =
+        fmin(level->lambda, MBI_LAMBDA_SAFETY *
+                                mbi_amg_largest(facts.alpha, facts.beta, steps, level->lambda));
+  }
+  return MERBIT_OK;
+}
+
+/* Runs rounds until all nodes are decided. Waits. */
+static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
+  const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
+  mbi_amg_facts facts;
+  int i;
+  arguments->first = 1;
+  arguments->round = 0;
+  arguments->open = MBI_AMG_FACT(gpu, open);
+  do {
+    for (i = 0; i < MBI_AMG_ROUNDS; i++, arguments->first = 0) {
+      arguments->round++;
+      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NEAR_KEYS, threads, arguments));
+      MBI_TRY(mbi_device_zero(gpu->context, arguments->open, sizeof facts.open, NULL));
+      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_DECIDE, threads, arguments));
+    }
+    MBI_TRY(mbi_amg_read(gpu, &facts));
+  } while (facts.open > 0);
+  return MERBIT_OK;
+}
+
+/* Sets level->aggregate and level->aggregates. Waits. */
+MBI_INTERNAL merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                                   const mbi_amg_found *found) {
+  const mbi_amg_there *a = &level->graph;
+  mbk_amg_aggregate_arguments arguments;
+  mbi_amg_facts facts;
+  arguments.rows = (uint64_t)a->rows;
+  arguments.row_ptr = a->row_ptr;
+  arguments.links = level->links;
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.state = found->state;
+  arguments.strongest = found->strongest;
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.around));
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &arguments.counts));
+  MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(int32_t), &arguments.joined));
+  MBI_TRY(mbi_amg_keep(gpu, a->rows, sizeof(int32_t), &level->aggregate));
+  arguments.aggregate = level->aggregate;
+  MBI_TRY(
+      mbi_device_zero(gpu->context, arguments.counts, (size_t)a->rows * sizeof(int32_t), NULL));
+  MBI_TRY(mbi_amg_rounds(gpu, &arguments));
+  MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_FOLLOW, a->rows, &arguments));
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  level->aggregates = (int32_t)facts.total;
+  return MERBIT_OK;
+}
