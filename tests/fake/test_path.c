@@ -47,6 +47,7 @@ static void every_scenario(void **state) {
                                                            binned_products,
                                                            merge_products,
                                                            one_product,
+                                                           many_products,
                                                            hubs_products,
                                                            cb_products,
                                                            cb_parts,
@@ -297,6 +298,133 @@ static void columns_are_counted_for_hubs(void **state) {
   }
 }
 
+/* Lists of non-empty rows: where rows start lies apart if that is large, and goes when the plan
+ * is made. What fails gives back what it has. */
+static void lists_of_rows(void **state) {
+  static const char *const failing[] = {NULL, "cuMemAlloc_v2", "cuLaunchKernel"};
+  const merbit_view view =
+      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
+  int apart, way;
+  (void)state;
+  for (apart = 0; apart < 2; apart++) {
+    for (way = 0; way < 3; way++) {
+      merbit_context *context;
+      merbit_plan_desc desc;
+      merbit_plan *plan = NULL;
+      long blocks;
+      fake_reset();
+      context = fake_context(NULL);
+      memset(&desc, 0, sizeof desc);
+      desc.method = MERBIT_METHOD_MERGE; /* which needs no lists */
+      assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+      assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+      assert_int_equal(mbi_nonempty_need(plan), MERBIT_OK);
+      assert_in_range(plan->nonempty.count, 1, ROWS - 1);
+      if (apart) {
+        plan->nonempty.count = 5000000; /* as if there were so many */
+      }
+      blocks = cuda->blocks;
+      cuda->calls.only = failing[way];
+      cuda->calls.code = way == 1 ? 2 : 1;
+      cuda->calls.made = 0;
+      cuda->calls.fail_at = way == 0 ? 0 : way == 1 ? 1 + apart : 1; /* the last array */
+      assert_int_equal(mbi_nonempty_compact(plan), way == 0   ? MERBIT_OK
+                                                   : way == 1 ? MERBIT_DEVICE_OUT_OF_MEMORY
+                                                              : MERBIT_DEVICE_ERROR);
+      assert_int_equal(cuda->calls.failed, way != 0);
+      assert_int_equal(cuda->blocks - blocks, way == 0 ? 1 + apart : 0);
+      mbi_nonempty_finish(plan, &plan->nonempty);
+      assert_int_equal(cuda->blocks - blocks, way == 0);
+      mbi_device_leave(context);
+      merbit_plan_destroy(plan);
+      merbit_context_destroy(context);
+      fake_expect_clean();
+    }
+  }
+}
+
+/* Methods are measured for the products of CG, too, whose kernels take a flag that stops them
+ * instead of alpha and beta. */
+static void solver_measures(void **state) {
+  int32_t row_ptr[SIDE + 1], col_ind[SIDE * SIDE];
+  double values[SIDE * SIDE], b[SIDE], x[SIDE];
+  const merbit_view view = merbit_csr(SIDE, SIDE, SIDE * SIDE, row_ptr, col_ind, values);
+  merbit_solver_desc desc = merbit_solver_defaults();
+  merbit_context *context;
+  merbit_solver *solver;
+  int i;
+  (void)state;
+  for (i = 0; i < SIDE * SIDE; i++) {
+    row_ptr[i / SIDE] = i - i % SIDE;
+    col_ind[i] = i % SIDE;
+    values[i] = i / SIDE == i % SIDE ? SIDE : 1;
+    b[i / SIDE] = 2 * SIDE - 1;
+  }
+  row_ptr[SIDE] = SIDE * SIDE;
+  desc.method = MERBIT_SOLVER_CG;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.expected_solves = 10;
+  fake_reset();
+  context = fake_context(NULL);
+  forget_latencies(context);
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_true(solver->plan->stops);
+  if (strncmp(solver->plan->why, "measured ", 9) != 0) {
+    fail_msg("not measured: %s", solver->plan->why);
+  }
+  assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, NULL), MERBIT_OK);
+  for (i = 0; i < SIDE; i++) {
+    assert_true(fabs(x[i] - 1) <= 1e-6);
+  }
+  merbit_solver_destroy(solver);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
+/* Every call of the driver by which a solver's iterations are recorded finds the GPU dead: it
+ * is told, and the driver is not asked again. */
+static void solver_dies_recording(void **state) {
+  static const char *const calls[] = {"cuStreamCreate",
+                                      "cuGraphCreate",
+                                      "cuGraphConditionalHandleCreate",
+                                      "cuGraphAddNode_v2",
+                                      "cuStreamBeginCaptureToGraph",
+                                      "cuStreamEndCapture",
+                                      "cuStreamDestroy_v2",
+                                      "cuGraphInstantiateWithFlags",
+                                      "cuGraphDestroy"};
+  size_t i;
+  (void)state;
+  wished = MERBIT_SIDE_CUDA;
+  for (i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    chain c;
+    const merbit_view view = chain_make(&c);
+    merbit_context *context;
+    merbit_solver *solver;
+    merbit_status status;
+    double x[SOLVED];
+    fake_reset();
+    context = fake_context(NULL);
+    assert_int_equal(chain_create(context, &view, MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_NONE,
+                                  MERBIT_MEMORY_HOST, &solver),
+                     MERBIT_OK);
+    cuda->calls.only = calls[i];
+    cuda->calls.code = 719;
+    cuda->calls.made = 0;
+    cuda->calls.fail_at = 1;
+    status = chain_solve(solver, &c, 1, 0, x);
+    if (status != MERBIT_DEVICE_LOST || cuda->calls.failed != 1 || cuda->after_death != 0) {
+      fail_msg("%s failed %ld times: %s; %ld calls of a dead GPU", calls[i], cuda->calls.failed,
+               merbit_status_name(status), cuda->after_death);
+    }
+    merbit_solver_destroy(solver);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+  wished = MERBIT_SIDE_AUTO;
+}
+
 /* A product allocates nothing and waits for nothing: it enters, launches once or, where rows
  * cross blocks, twice, and leaves; where values are those of columns, x is multiplied by them
  * first. */
@@ -453,6 +581,9 @@ int main(void) {
       cmocka_unit_test(slices_give_way),
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(columns_are_counted_for_hubs),
+      cmocka_unit_test(lists_of_rows),
+      cmocka_unit_test(solver_measures),
+      cmocka_unit_test(solver_dies_recording),
       cmocka_unit_test(calls_of_a_product),
       cmocka_unit_test(no_look_at_the_matrix),
       cmocka_unit_test(expressions_alone),

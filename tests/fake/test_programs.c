@@ -169,6 +169,27 @@ static void calls_fail(void **state) {
   print_message("%d of %ld runs failed\n", errors, at - 1);
 }
 
+/* The driver refuses the first of the compiled parts, or a later one: none is loaded. */
+static void loading_fails(void **state) {
+  int at, i;
+  (void)state;
+  for (at = 1; at <= 2 + 2 * MBI_PARTS; at++) {
+    bed b;
+    open_bed(&b, 1, "");
+    cuda->calls.only = "cuModuleLoadData";
+    cuda->calls.made = 0;
+    cuda->calls.code = 200;
+    cuda->calls.fail_at = at;
+    assert_int_equal(mbi_programs_create(b.context, b.wishes, WISHES, &b.times),
+                     MERBIT_DEVICE_ERROR);
+    cpu_expect(b.context, MERBIT_DEVICE_ERROR, "cuModuleLoadData");
+    for (i = 0; i < WISHES; i++) {
+      assert_null(b.programs[i].parts[0].module);
+    }
+    close_bed(&b);
+  }
+}
+
 /* A plan that finds its method's programs loaded, but not its epilogue's, has waited for NVRTC
  * nevertheless; a third one has not. */
 static void a_plan_counts_all(void **state) {
@@ -208,6 +229,7 @@ int main(void) {
       cmocka_unit_test(parts),
       cmocka_unit_test(one_is_refused),
       cmocka_unit_test(calls_fail),
+      cmocka_unit_test(loading_fails),
       cmocka_unit_test(a_plan_counts_all),
   };
   fake_open("new");

@@ -63,7 +63,7 @@ static void every_size_meets_the_bound(void **state) {
   for (kind = 0; kind < TYPED_KINDS; kind++) {
     for (s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
       typed_form f;
-      if (gpu_stride() > 1 && (s != (size_t)kind % 4 || kind % 3 == 1)) {
+      if (gpu_stride() > 1 && (s != (size_t)kind % 4 || kind == TYPED_KINDS - 1)) {
         continue;
       }
       memset(&f, 0, sizeof f);

@@ -227,8 +227,6 @@ MUTATIONS = [
     ("mbi_hubs_cost", "t.nnz >= 4.0 * t.rows &&", "", "hubs are taken where rows are short", CHOOSE),
     ("mbi_choose_cost", "cuda == NULL || cuda->trusted == NULL || cuda->trusted(plan)", "1",
      "slices of uneven rows are taken", CHOOSE),
-    ("mbi_method_cost", "(row->cuda->forms & (form | MBI_FORMS_UNPAID(form))) != 0", "1",
-     "MERGE is taken for values that it cannot read", CHOOSE),
     ("mbi_method_cost", "form | MBI_FORMS_UNPAID(form)", "form", "SCAN is refused values that it reads slowly", CHOOSE),
     ("mbi_choose_by_cost", "cost < best && mbi_choose_pays", "mbi_choose_pays", "hubs are taken where bins are faster",
      CHOOSE),

@@ -39,6 +39,29 @@ static void test_callback(void **state) {
   linear_free(&windy);
 }
 
+static int apply_huge(void *user, const void *r, void *z, int64_t n, void *stream) {
+  int64_t i;
+  (void)user;
+  (void)stream;
+  for (i = 0; i < n; i++) {
+    ((double *)z)[i] = 1e200 * ((const double *)r)[i];
+  }
+  return 0;
+}
+
+/* p'Ap overflows, although p and A p do not: alpha would be 0, and x stay where it is. */
+static void test_infinite_curvature(void **state) {
+  static const dense d = {2, {1, 0, 0, 2}, {1, 2}};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  double x[2];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_CALLBACK;
+  desc.apply = apply_huge;
+  s = solve_dense(&d, &desc, x);
+  expect_stop(&s, MERBIT_STOP_NOT_FINITE, "a number overflowed or was not finite");
+}
+
 typedef struct other_each_time { /* a diagonal that is not the same twice: GMRES bears that */
   const linear *l;
   int calls;
@@ -294,6 +317,7 @@ int main(void) {
       GMRES_CASES,
       EIGEN_CASES,
       cmocka_unit_test(test_callback),
+      cmocka_unit_test(test_infinite_curvature),
       cmocka_unit_test(test_flexible_callback),
       cmocka_unit_test(test_allocation),
       cmocka_unit_test(test_refusals),

@@ -70,9 +70,10 @@ static void small_blocks(void **state) {
       context->device.shared_bytes_per_block = 0;
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
       assert_int_equal(mbi_many_of(&plan)->threads, vectors * (type % 2 == 0 ? 4 : 8) > 32 ? 128
-                                          : far && type % 2 == 0                 ? 512
-                                                                                 : 256);
-      most = mbi_many_of(&plan)->shared > (unsigned)most ? (int)mbi_many_of(&plan)->shared : most;
+                                                    : far && type % 2 == 0                 ? 512
+                                                                           : 256);
+      most =
+          mbi_many_of(&plan)->shared > (unsigned)most ? (int)mbi_many_of(&plan)->shared : most;
       context->device.shared_bytes_per_block = 49152;
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
       assert_in_range(mbi_many_of(&plan)->shared, 1, 49152);
@@ -83,6 +84,27 @@ static void small_blocks(void **state) {
   }
   context->device.shared_bytes_per_block = 0;
   assert_true(most > 49152); /* else nothing was tried */
+}
+
+/* In f32 a warp stages more of a run where gathers go far. */
+static void staged_columns(void **state) {
+  merbit_plan plan;
+  int far;
+  (void)state;
+  for (far = 0; far < 2; far++) {
+    test_plan_clear(&plan);
+    plan.context = context;
+    plan.profile = &context->device.estimate;
+    plan.type = MERBIT_F32;
+    plan.device.nnz = plan.device.rows = 1000000;
+    plan.device.cols = far ? 1 << 28 : 1000;
+    plan.device.values = 256;
+    plan.nonempty.slots = UINT64_MAX;
+    plan.desc.vectors = 8;
+    plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
+    assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_many_of(&plan)->piece, far ? 32 : 16); /* 16 runs of 8 bytes */
+  }
 }
 
 /* The product needs the first-level cache, which has what the blocks of a
@@ -171,11 +193,9 @@ static void sizes_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(shapes),
-      cmocka_unit_test(small_blocks),
-      cmocka_unit_test(room_for_the_cache),
-      cmocka_unit_test(rows_or_runs),
-      cmocka_unit_test(sizes_refused),
+      cmocka_unit_test(shapes),         cmocka_unit_test(small_blocks),
+      cmocka_unit_test(staged_columns), cmocka_unit_test(room_for_the_cache),
+      cmocka_unit_test(rows_or_runs),   cmocka_unit_test(sizes_refused),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

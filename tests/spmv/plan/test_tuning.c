@@ -105,12 +105,14 @@ static void sigma_and_omega(void **state) {
   plan.desc.method = MERBIT_METHOD_AUTO; /* the dual commit */
   assert_int_equal(mbi_tuning_take(&plan), MERBIT_OK);
   mbi_method_take(&plan, MERBIT_METHOD_SCAN);
+  plan.desc.omega = 0;
   assert_int_equal(mbi_tuning_take(&plan), MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT,
              "plan_desc.sigma is 7, which MERBIT_METHOD_MERBIT alone takes, but "
              "plan_desc.method is MERBIT_METHOD_SCAN; use plan_desc.tuning with its names: "
              "steps, whole");
   plan.desc.sigma = 0;
+  plan.desc.omega = 16;
   mbi_method_take(&plan, MERBIT_METHOD_AUTO);
   assert_int_equal(mbi_tuning_take(&plan), MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT,
