@@ -21,15 +21,9 @@ static const double values[] = {1, 2, 3, 4, 5, 6};
 static const double x[] = {1, 10, 100, 1000};
 static const double product[] = {2001, 0, 435, 600};
 
-/* One plan and one product in a context of its own: whether the program came from the cache. It
- * is the only one: ROWS has one part, and values that will change are not inspected. */
-static int multiply(int threads) {
-  merbit_context *context = fake_context(directory);
+static merbit_status make(merbit_context *context, int threads, merbit_plan **plan) {
   merbit_view view;
   merbit_plan_desc desc;
-  merbit_plan_info info;
-  merbit_plan *plan;
-  double y[] = {-1, -1, -1, -1};
   memset(&view, 0, sizeof view);
   view.rows = view.cols = 4;
   view.nnz = 6;
@@ -41,7 +35,17 @@ static int multiply(int threads) {
   desc.changing_values = 1;
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.block_threads = threads;
-  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  return merbit_plan_create(context, &view, &desc, plan);
+}
+
+/* One plan and one product in a context of its own: whether the program came from the cache. It
+ * is the only one: ROWS has one part, and values that will change are not inspected. */
+static int multiply(int threads) {
+  merbit_context *context = fake_context(directory);
+  merbit_plan_info info;
+  merbit_plan *plan;
+  double y[] = {-1, -1, -1, -1};
+  assert_int_equal(make(context, threads, &plan), MERBIT_OK);
   assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
   assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
   assert_memory_equal(y, product, sizeof y);
@@ -160,11 +164,32 @@ static void another_machine(void **state) {
   assert_int_equal(multiply(64), 1);
 }
 
+/* The device dies while it loads a cached program: that is no reason to compile it anew. */
+static void dead_device(void **state) {
+  merbit_context *context;
+  merbit_plan *plan;
+  (void)state;
+  assert_int_equal(multiply(64), 0);
+  context = fake_context(directory);
+  cuda->calls.only = "cuModuleLoadData";
+  cuda->calls.made = 0;
+  cuda->calls.code = 719;
+  cuda->calls.fail_at = 1;
+  assert_int_equal(make(context, 64, &plan), MERBIT_DEVICE_LOST);
+  assert_int_equal(nvrtc->compiled, 1);
+  assert_int_equal(cuda->after_death, 0);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+  fake_reset();
+  assert_int_equal(multiply(64), 1); /* its entry stays */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(damaged, begin, end),
       cmocka_unit_test_setup_teardown(swapped, begin, end),
       cmocka_unit_test_setup_teardown(another_machine, begin, end),
+      cmocka_unit_test_setup_teardown(dead_device, begin, end),
   };
   fake_open("new");
   return cmocka_run_group_tests(tests, NULL, NULL);

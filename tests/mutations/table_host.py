@@ -257,7 +257,7 @@ MUTATIONS = [
     ("mbi_key_create", "fields[count++] = version;", "", "a new NVRTC gets the cubins of the old one",
      "fake_nvrtc|jit_cache_program|fake_cache"),
     ("mbi_unit_load_cached", "result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_fatal(result)",
-     "result == MBI_CUDA_OUT_OF_MEMORY", "a dead device is asked to load again", FAKE),
+     "result == MBI_CUDA_OUT_OF_MEMORY", "a dead device is asked to load again", "fake_cache"),
     ("mbi_unit_compile_task", "mbi_error_clear(unit->context, unit->failure.message, sizeof unit->failure.message);", "",
      "a failure of another thread has no sentence", "fake_programs"),
     ("mbi_units_compile", "if (failure->status != MERBIT_OK) {", "if (0) {", "a program without a part", "fake_programs"),
