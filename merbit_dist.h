@@ -1455,6 +1455,18 @@ static merbit_status mbi_dist_meet(merbit_dist *d, const merbit_view *rows) {
   return MERBIT_OK;
 }
 
+/* Allocates an array that products read, and writes to each of its pages. The arrays are filled
+ * side by side, but the memory of each lies together so, which products need. */
+static merbit_status mbi_dist_together(merbit_dist *d, int64_t count, size_t size,
+                                       const char *what, void **array) {
+  size_t at;
+  MBI_TRY(mbi_allocate_array(d->context, count, size, what, array));
+  for (at = 0; at < (size_t)count * size; at += 4096) {
+    ((volatile char *)*array)[at] = 0;
+  }
+  return MERBIT_OK;
+}
+
 /* Allocates the arrays of one of the two matrices. */
 static merbit_status mbi_dist_csr_allocate(merbit_dist *d, int64_t rows, int64_t cols,
                                            int64_t nnz, mbi_dist_csr *m) {
@@ -1465,11 +1477,11 @@ static merbit_status mbi_dist_csr_allocate(merbit_dist *d, int64_t rows, int64_t
   m->offset_type = nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   MBI_TRY(mbi_dist_host(d, rows + 1, nnz > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t),
                         "row offsets", &m->row_ptr));
-  MBI_TRY(mbi_allocate_array(d->context, nnz + MBI_SORTED_PADDING, sizeof *m->col_ind,
-                             "columns", &array));
+  MBI_TRY(
+      mbi_dist_together(d, nnz + MBI_SORTED_PADDING, sizeof *m->col_ind, "columns", &array));
   m->col_ind = (int32_t *)array;
   return d->pattern ? MERBIT_OK
-                    : mbi_allocate_array(d->context, nnz, d->element, "values", &m->values);
+                    : mbi_dist_together(d, nnz, d->element, "values", &m->values);
 }
 
 static void mbi_dist_csr_release(merbit_dist *d, mbi_dist_csr *m) {
