@@ -103,6 +103,9 @@ static int gives_way(const failure *f) {
   if (went_without) { /* a solver's or PageRank's iterations are launched, not recorded */
     return 1;
   }
+  if (f->scenario == many_products && expected(f) == MERBIT_NO_COMPILER) {
+    return 1; /* a method that cannot be compiled is not measured */
+  }
   return f->scenario != merbit_products && f->calls == &cuda->calls && f->code == 2;
 }
 
