@@ -49,18 +49,24 @@ static void clean_rank(void) {
   CHECK(cuda->dead != 0 || (cuda->blocks == 0 && cuda->streams == 0));
 }
 
-/* Runs `body` on all ranks and expects each to end well, or as planned. */
-static void run_ranks(int ranks, rank_body body, const void *argument) {
-  pid_t children[4];
+/* Clean fakes before ranks are forked. Returns the number of their communicator. */
+static merbit_nccl_id fresh_id(void) {
   merbit_context *context;
   merbit_nccl_id id;
-  int rank, end;
   fake_reset();
   fake_nccl_clean();
   context = fake_context(NULL);
   assert_int_equal(merbit_exchange_nccl_id(context, NULL, &id), MERBIT_OK);
   merbit_context_destroy(context);
   (void)fflush(NULL);
+  return id;
+}
+
+/* Runs `body` on all ranks and expects each to end well, or as planned. */
+static void run_ranks(int ranks, rank_body body, const void *argument) {
+  pid_t children[4];
+  const merbit_nccl_id id = fresh_id();
+  int rank, end;
   for (rank = 0; rank < ranks; rank++) {
     children[rank] = fork();
     assert_true(children[rank] >= 0);
@@ -188,16 +194,14 @@ static void stream_free(merbit_context *context, void *stream) {
 
 /* Opens the fakes, before ranks are forked. */
 static void nccl_open(void) {
-  void *library, *symbol;
+  void *library;
   fake_nccl_getter get;
   fake_open("new");
   (void)snprintf(nccl_path, sizeof nccl_path, "%s/new/libnccl.so.2", FAKE_FOLDER);
   (void)setenv("MERBIT_NCCL", nccl_path, 1);
   library = dlopen(nccl_path, RTLD_NOW | RTLD_LOCAL);
-  symbol = fake_symbol(library, "fake_nccl_reset");
-  memcpy(&fake_nccl_clean, &symbol, sizeof symbol);
-  symbol = fake_symbol(library, "fake_nccl_state");
-  memcpy(&get, &symbol, sizeof symbol);
+  fake_symbol(library, "fake_nccl_reset", &fake_nccl_clean);
+  fake_symbol(library, "fake_nccl_state", &get);
   nccl = get();
 }
 

@@ -54,8 +54,9 @@ static void expect_product(const double *y, double alpha, double beta, double sc
   }
 }
 
-static merbit_side wished; /* of a plan with host vectors: AUTO may fall back to the CPU */
-static int plan_made;      /* with them, in spite of what failed */
+/* The side of a plan with host vectors: AUTO may fall back to the CPU. */
+TEST_UNUSED static merbit_side wished;
+TEST_UNUSED static int plan_made; /* with them, in spite of what failed */
 
 /* A call that destroys or describes an object: it may wait for the GPU or read from it, and
  * cannot tell that this fails. */

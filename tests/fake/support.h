@@ -10,13 +10,14 @@ static fake_nvrtc *nvrtc;
 static void (*fake_cuda_clean)(void), (*fake_nvrtc_clean)(void);
 static cpu_memory host;
 
-static void *fake_symbol(void *library, const char *name) {
+/* Sets *function to the library's function of this name. */
+static void fake_symbol(void *library, const char *name, void *function) {
   void *symbol = library != NULL ? dlsym(library, name) : NULL;
   if (symbol == NULL) {
     (void)fprintf(stderr, "the fakes cannot be opened: %s\n", dlerror());
     exit(1);
   }
-  return symbol;
+  memcpy(function, &symbol, sizeof symbol);
 }
 
 /* Both libraries as they were at the start. */
@@ -30,29 +31,25 @@ TEST_UNUSED static void fake_reset(void) {
  * "new", "old" or "plain". */
 TEST_UNUSED static void fake_open_cuda(const char *kind) {
   char path[600];
-  void *library, *symbol;
+  void *library;
   fake_cuda_getter get;
   (void)snprintf(path, sizeof path, "%s/%s/libcuda.so.1", FAKE_FOLDER, kind);
   library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  symbol = fake_symbol(library, "fake_cuda_reset");
-  memcpy(&fake_cuda_clean, &symbol, sizeof symbol);
-  symbol = fake_symbol(library, "fake_cuda_state");
-  memcpy(&get, &symbol, sizeof symbol);
+  fake_symbol(library, "fake_cuda_reset", &fake_cuda_clean);
+  fake_symbol(library, "fake_cuda_state", &get);
   cuda = get();
 }
 
 /* Opens both libraries; NVRTC is named in the environment. */
 TEST_UNUSED static void fake_open(const char *kind) {
   char path[600];
-  void *library, *symbol;
+  void *library;
   fake_nvrtc_getter get;
   fake_open_cuda(kind);
   (void)snprintf(path, sizeof path, "%s/%s/libnvrtc.so.13", FAKE_FOLDER, kind);
   library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  symbol = fake_symbol(library, "fake_nvrtc_reset");
-  memcpy(&fake_nvrtc_clean, &symbol, sizeof symbol);
-  symbol = fake_symbol(library, "fake_nvrtc_state");
-  memcpy(&get, &symbol, sizeof symbol);
+  fake_symbol(library, "fake_nvrtc_reset", &fake_nvrtc_clean);
+  fake_symbol(library, "fake_nvrtc_state", &get);
   nvrtc = get();
   (void)setenv("MERBIT_NVRTC", path, 1);
   fake_reset();

@@ -147,16 +147,8 @@ static void each_driver_call_may_fail(void **state) {
   int end = PLAIN_END;
   (void)state;
   for (fail_at = 1; end == PLAIN_END; fail_at++) {
-    merbit_context *context;
-    merbit_nccl_id id;
-    pid_t child;
-    fake_reset();
-    fake_nccl_clean();
-    context = fake_context(NULL);
-    assert_int_equal(merbit_exchange_nccl_id(context, NULL, &id), MERBIT_OK);
-    merbit_context_destroy(context);
-    (void)fflush(NULL);
-    child = fork();
+    const merbit_nccl_id id = fresh_id();
+    const pid_t child = fork();
     if (child == 0) {
       (void)alarm(DEADLINE);
       fake_reset();

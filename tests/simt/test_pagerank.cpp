@@ -30,6 +30,7 @@ namespace f64 {
 #undef MBK_ROW_PTR
 } // namespace f64
 #undef MBS_FUNCTION
+#undef MBS_CALLED
 namespace behind {
 #include "solve/pagerank/after.cuh"
 MBK_KERNEL mbk_decide(mbi_solve_memory *m) { // as the last thread of an epilogue
