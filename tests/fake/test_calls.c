@@ -250,10 +250,52 @@ static void updates_in_place(void **state) {
   }
 }
 
+/* A plan of the user's blocks from host memory has its own form alone: it reads new values in GPU
+ * memory where they are, wherever the last ones were. */
+static void blocks_in_place(void **state) {
+  int32_t block_ptr[N / 2 + 1], block_col[N / 2];
+  double values[2][2 * N];
+  const merbit_view view = merbit_bsr(N, N, N / 2, 2, 2, block_ptr, block_col, values[0]);
+  merbit_buffer *numbers[2];
+  merbit_context *context;
+  merbit_plan_desc desc;
+  merbit_plan *plan;
+  int i;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  for (i = 0; i <= N / 2; i++) {
+    block_ptr[i] = i;
+  }
+  for (i = 0; i < N / 2; i++) {
+    block_col[i] = i;
+  }
+  for (i = 0; i < 2 * N; i++) {
+    values[0][i] = i * 0.1;
+    values[1][i] = i * 0.3;
+  }
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_BSR;
+  desc.changing_values = 1;
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  for (i = 0; i < 2; i++) {
+    assert_int_equal(merbit_buffer_create(context, sizeof values[0], &numbers[i]), MERBIT_OK);
+  }
+  for (i = 0; i < 4; i++) {
+    expect_update(context, plan, numbers[i / 2], values[i % 2], 0, 0);
+  }
+  merbit_plan_destroy(plan);
+  merbit_buffer_destroy(numbers[0]);
+  merbit_buffer_destroy(numbers[1]);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(calls), cmocka_unit_test(plans_that_are_done),
-      cmocka_unit_test(updates_that_are_done), cmocka_unit_test(updates_in_place)};
+      cmocka_unit_test(updates_that_are_done), cmocka_unit_test(updates_in_place),
+      cmocka_unit_test(blocks_in_place)};
   fake_open("new");
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

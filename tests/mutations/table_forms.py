@@ -182,6 +182,8 @@ MUTATIONS = [
      "shorter values leak when general ones come", "fake_path"),
     ("mbi_stored_put", "csr->bytes += bytes;", "", "a plan does not tell of values that became its own",
      "fake_path|fake_gpu_corners"),
+    ("mbi_stored_put", "csr->values = from != 0 ? before : csr->values;", "", "a plan of blocks keeps the user's array in mind",
+     "fake_calls"),
     ("mbi_stored_put", "status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status", "status",
      "new values are given back before the GPU has them", "fake_path|fake_calls"),
     ("merbit_plan_update_values", "view->values == NULL", "plan->csr.values == NULL",
