@@ -17767,7 +17767,7 @@ static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row)
 	return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-static int mbi_sorted_equal(const merbit_plan *plan) {
+static int mbi_cpu_values_equal(const merbit_plan *plan) {
 	const size_t size = mbi_type_size(plan->type);
 	const char *values = (const char *)plan->values;
 	return values == NULL || plan->csr.nnz < 2 ||
@@ -17951,7 +17951,7 @@ static merbit_status mbi_sorted_allocate(mbi_sorted_build *build) {
 				sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
 		sorted->col_ind = (int32_t *)memory;
 	}
-	return (plan->desc.changing_values && plan->values != NULL) || !mbi_sorted_equal(plan)
+	return (plan->desc.changing_values && plan->values != NULL) || !mbi_cpu_values_equal(plan)
 			? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
@@ -17977,7 +17977,7 @@ static merbit_status mbi_sorted_create(merbit_plan *plan) {
 static merbit_status mbi_sorted_update(merbit_plan *plan) {
 	mbi_sorted_build build = {plan, 0, NULL};
 	if (plan->sorted.values == NULL) {
-		if (mbi_sorted_equal(plan)) {
+		if (mbi_cpu_values_equal(plan)) {
 			plan->sorted.value = mbi_sorted_first(plan);
 			return MERBIT_OK;
 		}
@@ -26119,7 +26119,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
 	mbi_cpu_sample sample;
 	double merge, least, second = HUGE_VAL;
 	size_t i;
-	sample.equal = !plan->desc.changing_values && mbi_sorted_equal(plan);
+	sample.equal = !plan->desc.changing_values && mbi_cpu_values_equal(plan);
 	sample.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
 			!mbi_plan_reorders(plan) ? mbi_choose_block(plan) : 1;
 	least = merge = best->cpu->cost(plan, &sample);

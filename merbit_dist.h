@@ -1455,10 +1455,10 @@ static merbit_status mbi_dist_meet(merbit_dist *d, const merbit_view *rows) {
   return MERBIT_OK;
 }
 
-/* Allocates an array that products read, and writes to each of its pages. The arrays are filled
- * side by side, but the memory of each lies together so, which products need. */
-static merbit_status mbi_dist_together(merbit_dist *d, int64_t count, size_t size,
-                                       const char *what, void **array) {
+/* Allocates an array and writes to each of its pages: later, where the arrays are filled side by
+ * side, their pages would mix in memory, and products that read them would be slower. */
+static merbit_status mbi_dist_allocate_paged(merbit_dist *d, int64_t count, size_t size,
+                                             const char *what, void **array) {
   size_t at;
   MBI_TRY(mbi_allocate_array(d->context, count, size, what, array));
   for (at = 0; at < (size_t)count * size; at += 4096) {
@@ -1477,11 +1477,11 @@ static merbit_status mbi_dist_csr_allocate(merbit_dist *d, int64_t rows, int64_t
   m->offset_type = nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   MBI_TRY(mbi_dist_host(d, rows + 1, nnz > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t),
                         "row offsets", &m->row_ptr));
-  MBI_TRY(
-      mbi_dist_together(d, nnz + MBI_SORTED_PADDING, sizeof *m->col_ind, "columns", &array));
+  MBI_TRY(mbi_dist_allocate_paged(d, nnz + MBI_SORTED_PADDING, sizeof *m->col_ind, "columns",
+                                  &array));
   m->col_ind = (int32_t *)array;
   return d->pattern ? MERBIT_OK
-                    : mbi_dist_together(d, nnz, d->element, "values", &m->values);
+                    : mbi_dist_allocate_paged(d, nnz, d->element, "values", &m->values);
 }
 
 static void mbi_dist_csr_release(merbit_dist *d, mbi_dist_csr *m) {

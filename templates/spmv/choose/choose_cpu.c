@@ -99,7 +99,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   mbi_cpu_sample sample;
   double merge, least, second = HUGE_VAL;
   size_t i;
-  sample.equal = !plan->desc.changing_values && mbi_sorted_equal(plan);
+  sample.equal = !plan->desc.changing_values && mbi_cpu_values_equal(plan);
   sample.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
                          !mbi_plan_reorders(plan)
                      ? mbi_choose_block(plan)

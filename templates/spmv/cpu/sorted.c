@@ -72,7 +72,7 @@ static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row)
 }
 
 /* Returns whether all values have the same bits: each those of the next. */
-MBI_INTERNAL int mbi_sorted_equal(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_cpu_values_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
   const char *values = (const char *)plan->values;
   return values == NULL || plan->csr.nnz < 2 ||
@@ -270,7 +270,7 @@ static merbit_status mbi_sorted_allocate(mbi_sorted_build *build) {
                                sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
     sorted->col_ind = (int32_t *)memory;
   }
-  return (plan->desc.changing_values && plan->values != NULL) || !mbi_sorted_equal(plan)
+  return (plan->desc.changing_values && plan->values != NULL) || !mbi_cpu_values_equal(plan)
              ? mbi_sorted_allocate_values(plan)
              : MERBIT_OK;
 }
@@ -303,7 +303,7 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build = {plan, 0, NULL};
   if (plan->sorted.values == NULL) {
-    if (mbi_sorted_equal(plan)) {
+    if (mbi_cpu_values_equal(plan)) {
       plan->sorted.value = mbi_sorted_first(plan);
       return MERBIT_OK;
     }
