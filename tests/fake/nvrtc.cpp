@@ -32,7 +32,7 @@ enum result {
 
 struct program {
   std::string source;
-  std::vector<std::string> names, texts;
+  std::map<std::string, std::string> texts; // that it can include, by name
   std::string log, image;
   bool ptx = false;
 };
@@ -46,8 +46,8 @@ const std::string flags =
 
 const char device_file[] = "jit/device.cuh"; // the shim puts its own in its place
 
-// Each text behind its length, eight bytes at a time: every program is hashed with all its
-// headers, some 10000 times in a run of the tests that fail calls.
+// Each text behind its length, eight bytes at a time: every program is hashed with its headers,
+// some 10000 times in a run of the tests that fail calls.
 uint64_t hash(uint64_t start, const std::string &text) {
   uint64_t word = text.size();
   for (size_t at = 0;; at += sizeof word) {
@@ -85,12 +85,34 @@ time_t shim_changed() {
   return newest;
 }
 
+// Returns those of `count` texts whose names stand in quotes in the source, or in such a text:
+// the few that it can include, of the hundred that merbit.h gives for each program.
+std::map<std::string, std::string>
+included(const char *source, int count, const char *const *texts, const char *const *names) {
+  std::map<std::string, std::string> found;
+  std::vector<std::string> unread = {source};
+  while (!unread.empty()) {
+    const std::string text = unread.back();
+    unread.pop_back();
+    for (size_t quote = text.find('"'), next; quote != std::string::npos; quote = next) {
+      next = text.find('"', quote + 1);
+      const std::string name = text.substr(quote + 1, next - quote - 1);
+      for (int i = 0; i < count; i++) {
+        if (name == names[i] && found.emplace(name, texts[i]).second) {
+          unread.push_back(texts[i]);
+        }
+      }
+    }
+  }
+  return found;
+}
+
 // Returns the names that follow each MBK_KERNEL, MBK_KERNEL_1 and MBK_KERNEL_2 and their launch
 // bounds, and the part of each: the names of kernels, some of which the preprocessor may leave
 // out.
 std::map<std::string, int> kernel_names(const program &p) {
   std::map<std::string, int> found;
-  for (const std::string &text : p.texts) {
+  for (const auto &[file, text] : p.texts) {
     size_t at = 0;
     while ((at = text.find("MBK_KERNEL", at)) != std::string::npos) {
       at += strlen("MBK_KERNEL");
@@ -143,11 +165,11 @@ bool build(program &p, const std::string &path) {
     p.log = "the fake cannot make " + folder + "\n";
     return false;
   }
-  for (size_t i = 0; i < p.names.size(); i++) {
-    if (p.names[i] == device_file) {
+  for (const auto &[file, text] : p.texts) {
+    if (file == device_file) {
       include += " -I'" FAKE_TESTS "/simt/include'";
     } else {
-      write(folder, p.names[i], p.texts[i]);
+      write(folder, file, text);
     }
   }
   write(folder, "program.cpp", translate(p));
@@ -189,8 +211,8 @@ int compile(program &p, int count, const char *const *options) {
       return INVALID_OPTION;
     }
   }
-  for (size_t i = 0; i < p.names.size(); i++) {
-    key = hash(hash(key, p.names[i]), p.texts[i]);
+  for (const auto &[file, text] : p.texts) {
+    key = hash(hash(key, file), text);
   }
   snprintf(name, sizeof name, "/%016llx.so", (unsigned long long)key);
   mkdir(FAKE_FOLDER, 0777);
@@ -284,10 +306,7 @@ int nvrtcCreateProgram(void **handle, const char *source, const char *, int coun
   }
   program *p = new program;
   p->source = source;
-  for (int i = 0; i < count; i++) {
-    p->names.push_back(names[i]);
-    p->texts.push_back(headers[i]);
-  }
+  p->texts = included(source, count, headers, names);
   programs.insert(p);
   state.programs++;
   *handle = p;
