@@ -41,8 +41,8 @@ void fake_cuda_reset() {
 static const bool ready = (fake_cuda_reset(), true);
 
 // Enqueues work of the fake NCCL on a stream. `begin` makes a run of it, which `advance` moves
-// on until that answers 1 and has freed the run. Both see the blocks of device memory at
-// `addresses`, of which [addresses[i], addresses[i] + bytes[i]) must be in one block.
+// on until that answers 1 and has freed the run. Both see device memory, where each
+// [addresses[i], addresses[i] + bytes[i]) must be in one block.
 int fake_cuda_enqueue(void *handle, const char *name, const fake_work *work) {
   call c(name, CAPTURED);
   for (int i = 0; i < work->count && c.result == 0; i++) {
@@ -51,7 +51,6 @@ int fake_cuda_enqueue(void *handle, const char *name, const fake_work *work) {
   if (c.result != 0) {
     return c.result;
   }
-  const std::vector<uint64_t> blocks(work->addresses, work->addresses + work->count);
   void *(*const begin)(void *) = work->begin;
   int (*const advance)(void *) = work->advance;
   void *const argument = work->argument;
@@ -59,13 +58,9 @@ int fake_cuda_enqueue(void *handle, const char *name, const fake_work *work) {
   j.wait = [=] {
     void *run = begin(argument);
     return [=] {
-      for (uint64_t address : blocks) {
-        memory.show(address, true);
-      }
+      memory.show();
       const bool done = advance(run) != 0;
-      for (uint64_t address : blocks) {
-        memory.show(address, false);
-      }
+      memory.hide();
       return done;
     };
   };
@@ -213,17 +208,12 @@ int cuMemFree_v2(device_pointer address) {
 }
 
 // A copy or a fill, on a stream, between what was found right.
-static int move(call &c, void *handle, const std::vector<device_pointer> &blocks,
-                const std::function<void()> &work) {
+static int move(call &c, void *handle, const std::function<void()> &work) {
   const job j = {c.name,
                  [=](uint64_t) {
-                   for (device_pointer address : blocks) {
-                     memory.show(address, true);
-                   }
+                   memory.show();
                    work();
-                   for (device_pointer address : blocks) {
-                     memory.show(address, false);
-                   }
+                   memory.hide();
                    return std::string();
                  },
                  false};
@@ -233,15 +223,14 @@ static int move(call &c, void *handle, const std::vector<device_pointer> &blocks
 int cuMemcpyHtoD_v2(device_pointer target, const void *source, size_t bytes) {
   CALL(ENTERED);
   (void)(c.on_device(target, bytes) && c.on_host(source, bytes));
-  return move(c, nullptr, {target}, [=] { memcpy((void *)target, source, bytes); });
+  return move(c, nullptr, [=] { memcpy((void *)target, source, bytes); });
 }
 
 int cuMemcpyDtoH_v2(void *target, device_pointer source, size_t bytes) {
   CALL(ENTERED);
   state.waits++;
   (void)(c.on_device(source, bytes) && c.on_host(target, bytes));
-  const int result =
-      move(c, nullptr, {source}, [=] { memcpy(target, (const void *)source, bytes); });
+  const int result = move(c, nullptr, [=] { memcpy(target, (const void *)source, bytes); });
   state.unwaited = 0;
   return result;
 }
@@ -249,35 +238,33 @@ int cuMemcpyDtoH_v2(void *target, device_pointer source, size_t bytes) {
 int cuMemcpyDtoD_v2(device_pointer target, device_pointer source, size_t bytes) {
   CALL(ENTERED);
   (void)(c.on_device(target, bytes) && c.on_device(source, bytes));
-  return move(c, nullptr, {target, source},
-              [=] { memmove((void *)target, (const void *)source, bytes); });
+  return move(c, nullptr, [=] { memmove((void *)target, (const void *)source, bytes); });
 }
 
 int cuMemcpyDtoDAsync_v2(device_pointer target, device_pointer source, size_t bytes,
                          void *handle) {
   CALL(CAPTURED);
   (void)(c.on_device(target, bytes) && c.on_device(source, bytes));
-  return move(c, handle, {target, source},
-              [=] { memmove((void *)target, (const void *)source, bytes); });
+  return move(c, handle, [=] { memmove((void *)target, (const void *)source, bytes); });
 }
 
 int cuMemcpyHtoDAsync_v2(device_pointer target, const void *source, size_t bytes,
                          void *handle) {
   CALL(CAPTURED);
   (void)(c.on_device(target, bytes) && c.on_host(source, bytes));
-  return move(c, handle, {target}, [=] { memcpy((void *)target, source, bytes); });
+  return move(c, handle, [=] { memcpy((void *)target, source, bytes); });
 }
 
 int cuMemcpyDtoHAsync_v2(void *target, device_pointer source, size_t bytes, void *handle) {
   CALL(CAPTURED);
   (void)(c.on_device(source, bytes) && c.on_host(target, bytes));
-  return move(c, handle, {source}, [=] { memcpy(target, (const void *)source, bytes); });
+  return move(c, handle, [=] { memcpy(target, (const void *)source, bytes); });
 }
 
 int cuMemsetD8Async(device_pointer target, unsigned char byte, size_t bytes, void *handle) {
   CALL(CAPTURED);
   (void)c.on_device(target, bytes);
-  return move(c, handle, {target}, [=] { memset((void *)target, byte, bytes); });
+  return move(c, handle, [=] { memset((void *)target, byte, bytes); });
 }
 
 #ifndef FAKE_OLD // what the old driver lacks
@@ -340,7 +327,9 @@ int cuModuleUnload(void *handle) {
     }
     idle.clear();
   }
-  functions.remove_if([=](const function &f) { return f.owner == handle; });
+  for (auto f = functions.begin(); f != functions.end();) {
+    f = f->second->owner == handle ? functions.erase(f) : std::next(f);
+  }
   modules.remove_if([=](const module &m) { return &m == handle; });
   state.modules--;
   return c.result;
@@ -356,8 +345,9 @@ int cuModuleGetFunction(void **handle, void *module_handle, const char *name) {
   for (const fake_kernel *kernel = m->kernels; kernel->name != nullptr; kernel++) {
     if (strcmp(kernel->name, name) == 0 && kernel->call != nullptr &&
         (m->part < 0 || m->part == kernel->part)) {
-      functions.push_back({m, kernel, SHARED_WITHOUT_ASKING});
-      *handle = &functions.back();
+      auto made = std::make_unique<function>(function{m, kernel, SHARED_WITHOUT_ASKING});
+      *handle = made.get();
+      functions[*handle] = std::move(made);
       return SUCCESS;
     }
   }
@@ -366,7 +356,7 @@ int cuModuleGetFunction(void **handle, void *module_handle, const char *name) {
 
 int cuFuncSetAttribute(void *handle, int attribute, int value) {
   CALL(ENTERED);
-  function *f = find(functions, handle);
+  function *f = find_function(handle);
   if (f == nullptr || attribute != 8 || value < 0 || value > state.shared_bytes) {
     return c.wrong(INVALID_VALUE, "not a function, not shared memory, or too much of it");
   }
@@ -411,7 +401,7 @@ static job_work bind(const function &f, const fake_launch &launch, const void *a
 // `grid` blocks of `threads`.
 static int launch(call &c, void *handle, unsigned grid, unsigned threads, unsigned shared_bytes,
                   void *stream_handle, void **arguments, bool cooperative) {
-  const function *f = find(functions, handle);
+  const function *f = find_function(handle);
   if (f == nullptr || arguments == nullptr) {
     return c.wrong(INVALID_VALUE, "no such function, or no arguments");
   }
@@ -445,7 +435,7 @@ int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid
       (extra == nullptr) == (arguments == nullptr)) {
     return c.wrong(INVALID_VALUE, "a launch that the fake does not know");
   }
-  const function *f = find(functions, handle);
+  const function *f = find_function(handle);
   if (f != nullptr && f->kernel->apart != (extra != nullptr)) {
     return c.wrong(INVALID_VALUE, f->kernel->apart
                                       ? "a struct for a kernel of separate parameters"
@@ -465,7 +455,7 @@ int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *handle, int threads,
                                                 size_t shared_bytes) {
   CALL(ENTERED);
-  if (find(functions, handle) == nullptr || threads <= 0) {
+  if (find_function(handle) == nullptr || threads <= 0) {
     return c.wrong(INVALID_VALUE, "no such function, or no threads");
   }
   *blocks = std::min(state.resident_threads / threads,

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "fake.h"
@@ -135,7 +136,7 @@ std::list<module> modules;
 // launch makes anew.
 std::set<void (*)()> idle;
 constexpr size_t IDLE_MOST = 24; // the stacks of which a process has mappings for
-std::list<function> functions;
+std::unordered_map<const void *, std::unique_ptr<function>> functions; // thousands
 std::list<stream> streams;
 std::list<event> events;
 std::list<graph> graphs;
@@ -175,6 +176,11 @@ template <class T> T *find(std::list<T> &list, const void *handle) {
     }
   }
   return nullptr;
+}
+
+function *find_function(const void *handle) {
+  const auto found = functions.find(handle);
+  return found == functions.end() ? nullptr : found->second.get();
 }
 
 enum kind {
@@ -270,9 +276,10 @@ struct call {
       j.work(0);
       return SUCCESS;
     }
-    memory.show_all();
+    memory.show();
     const std::string error = j.work(state.seed + (uint64_t)state.launches);
-    const uint64_t broken = memory.hide_all();
+    const uint64_t broken = memory.broken();
+    memory.hide();
     if (error.empty() && broken == 0) {
       return SUCCESS;
     }

@@ -1,7 +1,9 @@
-// Device memory of the fake libcuda: a region of the address space that can be touched only
-// while a kernel or a copy runs. Each block ends where its pages end, but for the alignment;
-// what is left of its pages is poisoned or, without AddressSanitizer, filled with a pattern;
-// the pages around it are never given away, nor is an address given twice.
+// Device memory of the fake libcuda: stretches of the address space that can be touched only
+// while a kernel or a copy runs. What no block holds there is poisoned, released blocks
+// included; without AddressSanitizer it is filled with a pattern, which is looked at around
+// each block. One call shows or hides a stretch: for many small mappings the kernel takes long.
+// A stretch goes when its last block does. An address is given again only when nothing was
+// left, and after a gigabyte of others.
 #ifndef FAKE_MEMORY_H
 #define FAKE_MEMORY_H
 #include <stdint.h>
@@ -26,77 +28,131 @@
 #endif
 
 class device_memory {
-  enum : size_t { REGION = (size_t)1 << 36, ALIGN = 256, PATTERN = 0xc5 };
+  enum : size_t { REGION = (size_t)1 << 36, AGAIN = (size_t)1 << 30, ALIGN = 256 };
+  enum : size_t { SPAN = 1 << 20 }; // of a stretch that blocks are added to
+#ifdef FAKE_ASAN
+  enum : size_t { FENCE = 2048 }; // as far as 256 threads with 8 bytes each reach
+#else
+  enum : size_t { FENCE = 256 }; // each byte is looked at after each launch
+#endif
+  enum { PATTERN = 0xc5 };
 
-  struct block {
-    size_t bytes;
-    uint64_t begin, end; // of its pages
+  struct stretch {
+    uint64_t used, top; // where the last fence ends, and its page
+    size_t blocks;
   };
 
   // The largest block that there is room for.
   const size_t most = getenv("FAKE_BYTES") != nullptr
                           ? (size_t)strtoull(getenv("FAKE_BYTES"), nullptr, 10)
                           : (size_t)1 << 30;
-  uint64_t region = 0, top = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
-  std::map<uint64_t, block> blocks; // by address
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  uint64_t region = 0, unused = 0;       // unused: from here on
+  std::map<uint64_t, stretch> stretches; // by the first address, with a page between them
+  std::map<uint64_t, size_t> blocks;     // bytes by address
+  long total = 0;                        // of these bytes
 
-  std::map<uint64_t, block>::iterator find(uint64_t address) {
-    auto next = blocks.upper_bound(address);
+  std::map<uint64_t, size_t>::const_iterator find(uint64_t address) const {
+    const auto next = blocks.upper_bound(address);
     return next == blocks.begin() ? blocks.end() : std::prev(next);
   }
 
-  static void show(const block &b, int protection) {
-    if (mprotect((void *)b.begin, b.end - b.begin, protection) != 0) {
+  // Gives back the pages that lie in [from, to) whole.
+  void forget(uint64_t from, uint64_t to) const {
+    from = (from + page - 1) / page * page;
+    to = to / page * page;
+    if (from < to) {
+      (void)madvise((void *)from, to - from, MADV_DONTNEED);
+    }
+  }
+
+  // The stretch that the next block is added to: the last one, if nothing came behind it.
+  std::pair<const uint64_t, stretch> &open() {
+    if (!stretches.empty()) {
+      auto &last = *stretches.rbegin();
+      if (last.second.top + page == unused && last.second.top - last.first < SPAN) {
+        return last;
+      }
+    }
+    return *stretches.insert({unused, {unused, unused, 0}}).first;
+  }
+
+  // Whole pages up to `end`, all of them a fence for now. A mapping that differs from those
+  // around it in another way than its protection is not merged with them each time that it is
+  // hidden, and split off when it is shown.
+  void extend(stretch &s, uint64_t end) {
+    const uint64_t from = s.top;
+    if (end > from) {
+      s.top = (end + page - 1) / page * page;
+      unused = s.top + page;
+      (void)madvise((void *)from, s.top - from, MADV_DONTDUMP);
+#ifdef FAKE_ASAN
+      __asan_poison_memory_region((void *)from, s.top - from);
+#endif
+    }
+  }
+
+  static void protect(uint64_t from, uint64_t to, int protection) {
+    if (mprotect((void *)from, to - from, protection) != 0) {
       perror("the fake's device memory, which may be too many mappings");
       abort();
     }
   }
 
-  static void fence(uint64_t from, uint64_t to) {
-#ifdef FAKE_ASAN
-    __asan_poison_memory_region((void *)from, to - from);
-#else
+  void protect(int protection) const {
+    for (const auto &[from, s] : stretches) {
+      protect(from, s.top, protection);
+    }
+  }
+
+  static void fence(uint64_t from, uint64_t to) { // where it is not poisoned
+#ifndef FAKE_ASAN
     memset((void *)from, PATTERN, to - from);
+#else
+    (void)from;
+    (void)to;
 #endif
   }
 
-  static bool fence_broken(uint64_t from, uint64_t to) {
-#ifdef FAKE_ASAN
-    (void)from; // AddressSanitizer has looked at every access
-    (void)to;
-#else
+  static bool fence_broken(uint64_t from) {
+#ifndef FAKE_ASAN
     const unsigned char *const bytes = (const unsigned char *)from;
-    if (from < to && (bytes[0] != PATTERN || memcmp(bytes, bytes + 1, to - from - 1) != 0)) {
-      return true;
-    }
-#endif
+    return bytes[0] != PATTERN || memcmp(bytes, bytes + 1, FENCE - 1) != 0;
+#else
+    (void)from; // AddressSanitizer has looked at every access
     return false;
+#endif
   }
 
 public:
   // 0 where there is no room. The contents are 0xff: NaN, and indices far out of range.
   uint64_t allocate(size_t bytes) {
-    const uint64_t pages = (bytes + ALIGN + page - 1) / page * page;
     if (region == 0) {
       void *reserved =
           mmap(nullptr, REGION, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      region = top = reserved == MAP_FAILED ? 0 : (uint64_t)reserved;
+      region = unused = reserved == MAP_FAILED ? 0 : (uint64_t)reserved;
     }
-    if (region == 0 || bytes > most || top + pages + 2 * page > region + REGION) {
+    if (region == 0 || bytes > most || unused + bytes + SPAN > region + REGION) {
       return 0;
     }
-    const block b = {bytes, top + page, top + page + pages};
-    const uint64_t address = (b.end - bytes) / ALIGN * ALIGN;
-    top = b.end;
-    blocks[address] = b;
-    show(b, PROT_READ | PROT_WRITE);
-    // A mapping that differs from those around it in another way too is not merged with them
-    // each time that it is hidden, and split off when it is shown, which takes the kernel long.
-    (void)madvise((void *)b.begin, b.end - b.begin, MADV_DONTDUMP);
+    auto &[from, s] = open();
+    const uint64_t before =
+        s.used == from ? from + FENCE : s.used; // one before the first block
+    const uint64_t address = (before + ALIGN - 1) / ALIGN * ALIGN;
+    const uint64_t end = address + bytes + FENCE;
+    extend(s, end);
+    protect(from, s.top, PROT_READ | PROT_WRITE);
+#ifdef FAKE_ASAN
+    __asan_unpoison_memory_region((void *)address, bytes);
+#endif
+    fence(s.used, address);
     memset((void *)address, 0xff, bytes);
-    fence(b.begin, address);
-    fence(address + bytes, b.end);
-    show(b, PROT_NONE);
+    fence(address + bytes, end);
+    protect(from, s.top, PROT_NONE);
+    s.used = end;
+    s.blocks++;
+    blocks[address] = bytes;
+    total += (long)bytes;
     return address;
   }
 
@@ -105,11 +161,19 @@ public:
     if (at == blocks.end()) {
       return false;
     }
+    const auto in = std::prev(stretches.upper_bound(address));
+    total -= (long)at->second;
 #ifdef FAKE_ASAN
-    __asan_unpoison_memory_region((void *)at->second.begin, at->second.end - at->second.begin);
+    __asan_poison_memory_region((void *)address, at->second);
 #endif
-    madvise((void *)at->second.begin, at->second.end - at->second.begin, MADV_DONTNEED);
-    madvise((void *)at->second.begin, at->second.end - at->second.begin, MADV_DODUMP);
+    if (--in->second.blocks > 0) {
+      forget(address, address + at->second);
+    } else {
+      forget(in->first, in->second.top);
+      (void)madvise((void *)in->first, in->second.top - in->first, MADV_DODUMP);
+      stretches.erase(in);
+      unused = stretches.empty() && unused > region + AGAIN ? region : unused;
+    }
     blocks.erase(at);
     return true;
   }
@@ -121,11 +185,7 @@ public:
   }
 
   long bytes() const {
-    long sum = 0;
-    for (const auto &b : blocks) {
-      sum += (long)b.second.bytes;
-    }
-    return sum;
+    return total;
   }
 
   size_t count() const {
@@ -133,10 +193,10 @@ public:
   }
 
   // Returns whether all of [address, address + bytes) lies in one block.
-  bool holds(uint64_t address, size_t bytes) {
+  bool holds(uint64_t address, size_t bytes) const {
     const auto at = find(address);
-    return at != blocks.end() && address - at->first < at->second.bytes &&
-           bytes <= at->second.bytes - (address - at->first);
+    return at != blocks.end() && address - at->first < at->second &&
+           bytes <= at->second - (address - at->first);
   }
 
   // Returns whether any of it lies in the region, where no host memory is.
@@ -144,28 +204,22 @@ public:
     return region != 0 && address < region + REGION && address + bytes > region;
   }
 
-  // For a copy: one block, by an address within.
-  void show(uint64_t address, bool visible) {
-    show(find(address)->second, visible ? PROT_READ | PROT_WRITE : PROT_NONE);
+  void show() const {
+    protect(PROT_READ | PROT_WRITE);
   }
 
-  void show_all() {
-    for (const auto &b : blocks) {
-      show(b.second, PROT_READ | PROT_WRITE);
-    }
+  void hide() const {
+    protect(PROT_NONE);
   }
 
-  // Hide it again; the address of a block beyond which somebody wrote, or 0.
-  uint64_t hide_all() {
-    uint64_t broken = 0;
-    for (const auto &b : blocks) {
-      if (fence_broken(b.second.begin, b.first) ||
-          fence_broken(b.first + b.second.bytes, b.second.end)) {
-        broken = b.first;
+  // Returns the address of a block beyond which somebody wrote, or 0. All must be shown.
+  uint64_t broken() const {
+    for (const auto &[address, bytes] : blocks) {
+      if (fence_broken(address - FENCE) || fence_broken(address + bytes)) {
+        return address;
       }
-      show(b.second, PROT_NONE);
     }
-    return broken;
+    return 0;
   }
 };
 #endif // FAKE_MEMORY_H

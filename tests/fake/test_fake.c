@@ -280,12 +280,59 @@ static void read_released(void) {
   _exit(cuda->faults > 0);
 }
 
+/* By way of a block that is there: only AddressSanitizer can see it. */
+static void read_released_beside(void) {
+  mbi_devptr beside;
+  (void)mbi_device_allocate(context, 40, "beside", &beside);
+  mbi_device_release(context, beside);
+  (void)launch("mbk_read", block, (int64_t)(beside - block) / 4, 1);
+  _exit(0);
+}
+
 /* One beyond the block: AddressSanitizer says so, or the pattern there is seen to have changed.
  */
 static void fences(void **state) {
   (void)state;
   assert_true(crashes(write_beyond));
   assert_true(crashes(read_released));
+  assert_true(crashes(read_released_beside));
+}
+
+/* Blocks of many sizes, some of which stay while others come and go: each is hidden, has its
+ * contents, and is found; they take more room than one stretch has. */
+static void blocks_come_and_go(void **state) {
+  enum { COUNT = 40 };
+  mbi_devptr blocks[COUNT];
+  int numbers[3000], back[3000], i, round;
+  (void)state;
+  for (round = 0; round < 30; round++) {
+    for (i = 0; i < COUNT; i++) {
+      const size_t bytes = 4 * (size_t)(1 + i * (i + round) % 3000);
+      if (round == 0 || i % 7 != 0) {
+        assert_int_equal(mbi_device_allocate(context, bytes, "numbers", &blocks[i]), MERBIT_OK);
+        memset(numbers, i + 1, bytes);
+        assert_int_equal(mbi_device_upload(context, blocks[i], numbers, bytes), MERBIT_OK);
+      }
+    }
+    assert_int_equal(launch("mbk_write", blocks[COUNT - 1], 0, 1), MERBIT_OK);
+    for (i = 0; i < COUNT; i++) {
+      const size_t bytes = 4 * (size_t)(1 + i * (i + (i % 7 != 0 ? round : 0)) % 3000);
+      memset(numbers, i + 1, bytes);
+      numbers[0] = i == COUNT - 1 ? 7 : numbers[0];
+      assert_int_equal(mbi_device_download(context, back, blocks[i], bytes), MERBIT_OK);
+      assert_memory_equal(back, numbers, bytes);
+      if (i % 7 != 0) {
+        mbi_device_release(context, blocks[i]);
+      }
+    }
+  }
+  for (i = 0; i < COUNT; i += 7) {
+    mbi_device_release(context, blocks[i]);
+  }
+  assert_int_equal(mbi_device_upload(context, block, numbers, 40), MERBIT_OK);
+  assert_true(crashes(host_reads_device));
+  assert_int_equal(cuda->faults, 0);
+  assert_int_equal(cuda->blocks, 2); /* and the byte that keeps a page of the GPU's */
 }
 
 static void kernels_that_misuse_the_gpu(void **state) {
@@ -386,6 +433,7 @@ int main(void) {
       TEST(wild_kernels),
       TEST(kernels_that_misuse_the_gpu),
       TEST(fences),
+      TEST(blocks_come_and_go),
       TEST(misuse),
       TEST(death),
       TEST(injection),
