@@ -144,7 +144,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_check_call(unsigned me, const simt_operation 
 
 // One warp operation of the current thread: value in, result out.
 SIMT_PLAIN SIMT_FUNCTION simt_word simt_collective(const simt_operation &mine, int argument,
-                                                   const simt_word &value) {
+                                                   simt_word value) {
   const unsigned me = simt.current;
   simt_thread &thread = simt.threads[me];
   simt_warp &warp = simt.warps[me / 32];
@@ -170,6 +170,30 @@ SIMT_PLAIN SIMT_FUNCTION simt_word simt_collective(const simt_operation &mine, i
   simt_next();
   return thread.out;
 }
+
+// Returns what a shuffle gives the current lane. Programs that are not optimised take it from
+// apart.cpp or the fake's run.cpp; in others their own is faster.
+template <class T>
+SIMT_PLAIN T simt_exchange(simt_state state, uint32_t mask, T value, int argument, int width,
+                           simt_site site) {
+  static_assert(sizeof(T) <= sizeof(simt_word), "a shuffle moves up to 16 bytes");
+  simt_word word = {};
+  memcpy(&word, &value, sizeof value);
+  word = simt_collective({state, mask, width, sizeof value, site}, argument, word);
+  memcpy(&value, &word, sizeof value);
+  return value;
+}
+#if defined(SIMT_HERE)
+#define SIMT_EXCHANGE template
+#elif defined(SIMT_APART) && !defined(__OPTIMIZE__)
+#define SIMT_EXCHANGE extern template
+#endif
+#ifdef SIMT_EXCHANGE
+SIMT_EXCHANGE float simt_exchange(simt_state, uint32_t, float, int, int, simt_site);
+SIMT_EXCHANGE double simt_exchange(simt_state, uint32_t, double, int, int, simt_site);
+SIMT_EXCHANGE int simt_exchange(simt_state, uint32_t, int, int, int, simt_site);
+SIMT_EXCHANGE unsigned simt_exchange(simt_state, uint32_t, unsigned, int, int, simt_site);
+#endif
 
 SIMT_PLAIN SIMT_FUNCTION void simt_block_sync(simt_site site) {
   const unsigned me = simt.current, waiting = simt_waits_for(me);

@@ -80,11 +80,16 @@ SIMT_PLAIN SIMT_FUNCTION void simt_push(unsigned thread) {
   simt.runnable[simt.runnable_count++] = thread;
 }
 
+// A random place among the runnable threads.
+SIMT_PLAIN SIMT_FUNCTION unsigned simt_place() {
+  return (unsigned)(simt_random() * simt.runnable_count >> 32); // faster than a division
+}
+
 // A random runnable thread. In a skewed block some warps run far ahead of others.
 SIMT_PLAIN SIMT_FUNCTION unsigned simt_pick() {
-  unsigned position = (unsigned)(simt_random() % simt.runnable_count);
+  unsigned position = simt_place();
   if (simt.skewed) {
-    const unsigned other = (unsigned)(simt_random() % simt.runnable_count);
+    const unsigned other = simt_place();
     if (simt.warps[simt.runnable[other] / 32].rank <
         simt.warps[simt.runnable[position] / 32].rank) {
       position = other;

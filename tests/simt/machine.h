@@ -100,7 +100,6 @@ enum {
   SIMT_STACK = 128 << 10,
   SIMT_COLOUR =
       17 * 64, // by which each stack begins lower than the one before it, up to a quarter
-  SIMT_LEFT = 4 << 10,   // of a stack, by a thread that has exited
   SIMT_GUARD = 64 << 10, // a multiple of every page size
   SIMT_CANARY = 64,
   SIMT_SECONDS = 100,

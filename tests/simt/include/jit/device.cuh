@@ -17,6 +17,7 @@
 #define MBK_KERNEL_2 MBK_KERNEL
 #define MBK_DEVICE [[maybe_unused]] static inline
 #define MBK_CALLED MBK_DEVICE
+#define SIMT_SHORT MBK_DEVICE __attribute__((always_inline)) // even where nothing is optimised
 #define MBK_MEMBER
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
@@ -58,19 +59,19 @@ template <class T> MBK_DEVICE T simt_sum(T a, T b) { // integers wrap
 
 #define SIMT_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-MBK_DEVICE mbk_u32 mbk_thread() {
+SIMT_SHORT mbk_u32 mbk_thread() {
   return simt.current;
 }
-MBK_DEVICE mbk_u32 mbk_block() {
+SIMT_SHORT mbk_u32 mbk_block() {
   return simt.block;
 }
-MBK_DEVICE mbk_u32 mbk_threads() {
+SIMT_SHORT mbk_u32 mbk_threads() {
   return simt.block_threads;
 }
-MBK_DEVICE mbk_u32 mbk_grid() {
+SIMT_SHORT mbk_u32 mbk_grid() {
   return simt.grid;
 }
-MBK_DEVICE mbk_u32 mbk_lane() {
+SIMT_SHORT mbk_u32 mbk_lane() {
   return simt.current & 31u;
 }
 
@@ -82,33 +83,23 @@ MBK_DEVICE void mbk_warp_sync(mbk_u32 mask, SIMT_SITE) {
 }
 
 template <class T>
-SIMT_PLAIN T simt_exchange(simt_state state, mbk_u32 mask, T value, int argument, int width,
-                           simt_site site) {
-  static_assert(sizeof(T) <= sizeof(simt_word), "a shuffle moves up to 16 bytes");
-  simt_word word = {};
-  memcpy(&word, &value, sizeof value);
-  word = simt_collective({state, mask, width, sizeof value, site}, argument, word);
-  memcpy(&value, &word, sizeof value);
-  return value;
-}
-template <class T>
-MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width, SIMT_SITE) {
+SIMT_SHORT T mbk_shuffle(mbk_u32 mask, T value, int lane, int width, SIMT_SITE) {
   return simt_exchange(SIMT_SHUFFLE, mask, value, lane, width, {file, line});
 }
 template <class T>
-MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width, SIMT_SITE) {
+SIMT_SHORT T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width, SIMT_SITE) {
   return simt_exchange(SIMT_SHUFFLE_UP, mask, value, delta, width, {file, line});
 }
 template <class T>
-MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width, SIMT_SITE) {
+SIMT_SHORT T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width, SIMT_SITE) {
   return simt_exchange(SIMT_SHUFFLE_DOWN, mask, value, delta, width, {file, line});
 }
 template <class T>
-MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width, SIMT_SITE) {
+SIMT_SHORT T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width, SIMT_SITE) {
   return simt_exchange(SIMT_SHUFFLE_XOR, mask, value, lanes, width, {file, line});
 }
 
-SIMT_PLAIN MBK_DEVICE mbk_u32 simt_vote(simt_state state, mbk_u32 mask, bool flag,
+SIMT_PLAIN SIMT_SHORT mbk_u32 simt_vote(simt_state state, mbk_u32 mask, bool flag,
                                         simt_site site) {
   return (mbk_u32)simt_collective({state, mask, 1, 0, site}, flag, {}).half[0];
 }
