@@ -260,9 +260,9 @@ struct mbk_multiply_mark {
   }
 };
 
-// Does for the long rows what mbk_multiply_columns does for the others. Each block has a bitmap
-// of the columns of C, `words` words in `bits`. Launch: any grid of MBK_MULTIPLY_THREADS
-// threads. Shared: mbk_u64[MBK_MULTIPLY_THREADS / 32].
+// Does for the long rows what mbk_multiply_columns does for the others, or without long_rows
+// for all. Each block has a bitmap of the columns of C, `words` words in `bits`. Launch: any
+// grid of MBK_MULTIPLY_THREADS threads. Shared: mbk_u64[MBK_MULTIPLY_THREADS / 32].
 MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
     mbk_multiply_long_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -270,9 +270,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
   const mbk_u64 share = (a.words + MBK_MULTIPLY_THREADS - 1) / MBK_MULTIPLY_THREADS;
   const mbk_u64 first = mbk_thread() * share;
   const mbk_u64 last = first + share < a.words ? first + share : a.words;
-  const mbk_u32 count = *a.long_count;
+  const mbk_u32 count = a.long_rows != nullptr ? *a.long_count : (mbk_u32)a.rows;
   for (mbk_u32 i = mbk_block(); i < count; i += mbk_grid()) {
-    const mbk_u64 row = (mbk_u64)a.long_rows[i];
+    const mbk_u64 row = a.long_rows != nullptr ? (mbk_u64)a.long_rows[i] : i;
     for (mbk_u64 w = mbk_thread(); w < a.words; w += MBK_MULTIPLY_THREADS) {
       mark.bits[w] = 0;
     }
@@ -461,23 +461,27 @@ MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
 }
 
 // Writes the values of the rows of C of more than `most` entries. Each warp of a block has sums
-// of its own for a row, `longest` times `wide` of them in `sums`. Launch: any grid of
-// MBK_MULTIPLY_THREADS threads. Shared: mbk_u32[1 + MBK_MULTIPLY_THREADS].
+// of its own for a row, `longest` times `wide` of them, in `sums` or, without it, in shared
+// memory. Launch: any grid of MBK_MULTIPLY_THREADS threads. Shared: mbk_u32[2 +
+// MBK_MULTIPLY_THREADS], and the sums.
 MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
   const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;
-  double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide;
-  for (mbk_u64 first = (mbk_u64)mbk_block() * MBK_MULTIPLY_THREADS; first < a.rows;
-       first += (mbk_u64)mbk_grid() * MBK_MULTIPLY_THREADS) {
+  double *const sums =
+      a.sums != nullptr ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide
+                        : (double *)(found + 2 + MBK_MULTIPLY_THREADS);
+  const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid(); // rows for each block
+  const mbk_u64 chunk = even < MBK_MULTIPLY_THREADS ? even : MBK_MULTIPLY_THREADS;
+  for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {
     const mbk_u64 mine = first + mbk_thread();
     const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);
     if (mbk_thread() == 0) {
       *found = 0;
     }
     mbk_block_sync();
-    if (mine < a.rows &&
+    if (mbk_thread() < chunk && mine < a.rows &&
         (mbk_u32)(mbk_load(a.c_ptr + node + 1) - mbk_load(a.c_ptr + node)) > a.most) {
       found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();
     }
