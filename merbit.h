@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "a0fa01b9a4b9ac7da52fca32dc18c8f9a2bf929e8499c990d81d8c650b3fb101"
+#define MBI_KERNEL_HASH "52d15f458ad1eb22bc668af5915e385a725a32b9d7b55b56d1a6b07e8b0e8a99"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5445,9 +5445,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
 "const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
 "*b_val; const double *scale, *filtered; double omega; mbk_u32 high_b, high_c, wide; mbk_u32 "
-"lanes_a, lanes_b; mbk_u32 most, longest; const mbk_i32 *c_ptr, *c_col; double *c_val; double "
-"*sums; } mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 *counts; "
-"mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } "
+"lanes_a, lanes_b, lanes_c; mbk_u32 most, longest; const mbk_i32 *c_ptr, *c_col; double *c_val; "
+"double *sums; } mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 "
+"*counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } "
 "mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
 "#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\nstruct mbk_multiply_lane {\n"
 "mbk_u32 lanes, group, lane, mask, pair;\n\n"
@@ -5571,66 +5571,63 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u32 mbk_multiply_node(mbk_u32 row, mbk_u32 high) {\n"
 "return high > 1 ? row / high : row;\n}\n\n\ntemplate <bool BLOCKS> struct mbk_multiply_run {\n"
 "enum { MOST = BLOCKS ? 3 : 1 };\nmbk_u32 node, count;\nmbk_u32 row[MOST];\ndouble value[MOST];\n"
-"};\n\n\n\nstruct mbk_multiply_share {\nmbk_u32 first, step, column, wide;\n\n\n\n"
-"MBK_MEMBER mbk_multiply_share(mbk_u32 lane, mbk_u32 lanes, mbk_u32 columns)\n"
-": wide(columns < lanes ? columns : lanes) {\nstep = lanes / wide;\n"
-"first = lane < step * wide ? lane / wide : MBK_MULTIPLY_EMPTY;\ncolumn = lane % wide;\n}\n",
-"};\n\n\n\ntemplate <bool BLOCKS>\n"
+"};\n\n\n\n\ntemplate <bool BLOCKS>\n"
 "MBK_DEVICE void mbk_multiply_add_run(const mbk_multiply_values_arguments &a,\n"
-"const mbk_multiply_run<BLOCKS> &run,\nconst mbk_multiply_share &mine, const mbk_i32 *columns,\n"
-"mbk_u32 count, double *sums) {\nconst bool one = a.b_ptr == nullptr;\n"
+"const mbk_multiply_run<BLOCKS> &run, mbk_u32 lane,\n"
+"mbk_u32 lanes, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
+"const bool one = a.b_ptr == nullptr;\n",
 "const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;\n"
+"const mbk_u32 share = BLOCKS ? a.lanes_c : 1;\n"
 "const mbk_u32 begin = one ? run.node : (mbk_u32)mbk_load(a.b_ptr + run.node);\n"
 "const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + run.node + 1) - begin;\n"
-"for (mbk_u32 l = mine.first; l < length; l += mine.step) {\n"
+"for (mbk_u32 l = lane / share; l < length; l += lanes / share) {\n"
 "const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;\n"
 "if (column >= 0) {\ndouble *const to = sums + mbk_multiply_find(columns, count, column) * wide;\n"
 "const double *const from = a.b_val + ((mbk_u64)begin * high + l) * wide;\n"
-"for (mbk_u32 c = mine.column; c < wide; c += mine.wide) {\ndouble sum = to[c];\n#pragma unroll\n"
-"for (mbk_u32 e = 0; e < mbk_multiply_run<BLOCKS>::MOST; e++) {\nif (e < run.count) {\n"
-"sum += a.b_col != nullptr\n? run.value[e] * mbk_load(from + run.row[e] * length * wide + c)\n"
-": run.value[e];\n}\n}\nto[c] = sum;\n}\n}\n}\n}\n\n\n\n\ntemplate <bool BLOCKS>\n"
+"for (mbk_u32 c = lane % share; c < wide; c += share) {\ndouble sum = to[c];\n#pragma unroll\n"
+"for (mbk_u32 e = 0; e < run.MOST; e++) {\nif (e < run.count) {\nsum += a.b_col != nullptr\n"
+"? run.value[e] * mbk_load(from + run.row[e] * length * wide + c)\n: run.value[e];\n}\n}\n"
+"to[c] = sum;\n}\n}\n}\n}\n\n\n\n\ntemplate <bool BLOCKS>\n"
 "MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,\n"
-"mbk_u32 first, mbk_u32 step, const mbk_multiply_share &mine,\n"
+"mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
 "mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
 "const mbk_u32 high = BLOCKS ? a.high_b : 1;\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\n"
 "const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;\n"
 "mbk_multiply_run<BLOCKS> run;\nif (a.scale != nullptr && first == 0) {\n"
-"run.node = mbk_multiply_node((mbk_u32)row, high);\nrun.count = 1;\n",
+"run.node = mbk_multiply_node((mbk_u32)row, high);\nrun.count = 1;\n"
 "run.row[0] = (mbk_u32)row - run.node * high;\n"
 "run.value[0] = 1 + factor * mbk_load(a.filtered + row);\n"
-"mbk_multiply_add_run<BLOCKS>(a, run, mine, columns, count, sums);\nmbk_warp_sync(mask);\n}\n"
-"for (mbk_u32 unit = (mbk_u32)mbk_load(a.a_ptr + row) + first * high; unit < end;\n"
+"mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);\nmbk_warp_sync(mask);\n",
+"}\nfor (mbk_u32 unit = (mbk_u32)mbk_load(a.a_ptr + row) + first * high; unit < end;\n"
 "unit += step * high) {\nconst mbk_u32 stop = unit + high < end ? unit + high : end;\n"
 "for (mbk_u32 k = unit; k < stop; k += run.count > 0 ? run.count : 1) {\nbool goes_on = true;\n"
-"run.count = 0;\n#pragma unroll\nfor (mbk_u32 e = 0; e < mbk_multiply_run<BLOCKS>::MOST; e++) {\n"
+"run.count = 0;\n#pragma unroll\nfor (mbk_u32 e = 0; e < run.MOST; e++) {\n"
 "const mbk_i32 j = k + e < stop ? mbk_load(a.a_col + k + e) : -1;\n"
 "const mbk_u32 node = mbk_multiply_node((mbk_u32)j, high);\nrun.node = e == 0 ? node : run.node;\n"
 "goes_on = goes_on && j >= 0 && node == run.node;\nrun.row[e] = (mbk_u32)j - node * high;\n"
 "run.value[e] = goes_on ? factor * mbk_load(a.a_val + k + e) : 0;\nrun.count += goes_on;\n}\n"
-"if (run.count > 0) {\nmbk_multiply_add_run<BLOCKS>(a, run, mine, columns, count, sums);\n}\n"
-"mbk_warp_sync(mask);\n}\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
+"if (run.count > 0) {\nmbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);\n"
+"}\nmbk_warp_sync(mask);\n}\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
 "MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,\n"
 "unsigned char *shared) {\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
 "const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;\n"
-"const mbk_multiply_share mine(me.lane % a.lanes_b, a.lanes_b, wide);\n"
 "const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;\n"
 "double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
 "mbk_i32 *const columns = (mbk_i32 *)(sums + kept);\n"
 "for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
 "row += (mbk_u64)mbk_grid() * groups) {\n"
-"const mbk_u32 node = mbk_multiply_node((mbk_u32)row, high);\n",
+"const mbk_u32 node = mbk_multiply_node((mbk_u32)row, high);\n"
 "const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + node);\n"
 "const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + node + 1) - at;\n"
 "const mbk_u32 first = me.lane / a.lanes_b, size = count * wide;\n"
-"const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;\n"
+"const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;\n",
 "if (count == 0 || count > a.most) {\ncontinue;\n}\n"
 "for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ncolumns[i] = mbk_load(a.c_col + at + i);\n"
 "}\nfor (mbk_u32 i = me.lane; i < a.lanes_a * size; i += me.lanes) {\nsums[i] = 0;\n}\n"
 "mbk_warp_sync(me.mask);\n"
-"mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, mine, me.pair, columns, count,\n"
-"sums + first * size);\nmbk_warp_sync(me.mask);\n"
+"mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair,\n"
+"columns, count, sums + first * size);\nmbk_warp_sync(me.mask);\n"
 "for (mbk_u32 i = me.lane; i < size; i += me.lanes) {\ndouble sum = sums[i];\n"
 "for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * size + i];\n}\n"
 "a.c_val[to + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n"
@@ -5644,12 +5641,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
-"const mbk_multiply_share share(mbk_lane(), 32, a.wide);\ndouble *const sums =\n"
-"a.sums != nullptr ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide\n",
+"double *const sums =\n"
+"a.sums != nullptr ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide\n"
 ": (double *)(found + 2 + MBK_MULTIPLY_THREADS);\n"
 "const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid();\n"
 "const mbk_u64 chunk = even < MBK_MULTIPLY_THREADS ? even : MBK_MULTIPLY_THREADS;\n"
-"for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n"
+"for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n",
 "const mbk_u64 mine = first + mbk_thread();\n"
 "const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);\nif (mbk_thread() == 0) {\n"
 "*found = 0;\n}\nmbk_block_sync();\nif (mbk_thread() < chunk && mine < a.rows &&\n"
@@ -5662,8 +5659,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 size = (mbk_u64)count * a.wide;\n"
 "for (mbk_u64 i = mbk_thread(); i < warps * size; i += MBK_MULTIPLY_THREADS) {\nsums[i] = 0;\n}\n"
 "mbk_block_sync();\n"
-"mbk_multiply_add<true>(a, row, warp, warps, share, 0xffffffffu, a.c_col + at, count,\n"
-"sums + warp * size);\nmbk_block_sync();\ndouble *const to =\n"
+"mbk_multiply_add<true>(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at,\n"
+"count, sums + warp * size);\nmbk_block_sync();\ndouble *const to =\n"
 "a.c_val + ((mbk_u64)at * a.high_c + (row - of * a.high_c) * count) * a.wide;\n"
 "for (mbk_u64 i = mbk_thread(); i < size; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
 "for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[part * size + i];\n}\nto[i] = sum;\n"
@@ -33590,7 +33587,7 @@ typedef struct mbk_multiply_values_arguments {
 	mbi_devptr scale, filtered;
 	double omega;
 	mbk_u32 high_b, high_c, wide;
-	mbk_u32 lanes_a, lanes_b;
+	mbk_u32 lanes_a, lanes_b, lanes_c;
 	mbk_u32 most, longest;
 	mbi_devptr c_ptr, c_col, c_val, sums;
 } mbk_multiply_values_arguments;
@@ -33901,6 +33898,7 @@ static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
 
 typedef struct mbi_amg_lanes {
 	uint32_t a, b;
+	uint32_t c;
 	double products;
 } mbi_amg_lanes;
 
@@ -33908,7 +33906,8 @@ static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_ther
 	const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
 	const double of_b = b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
 	mbi_amg_lanes lanes;
-	lanes.b = mbi_amg_power(of_b * (b->wide > 1 ? b->wide : 1), 1, b->wide > 1 ? 32 : 16);
+	lanes.c = b->wide > 0 && b->wide % 2 == 0 ? 2 : 1;
+	lanes.b = mbi_amg_power(of_b * lanes.c, lanes.c, 16);
 	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
 	lanes.products = of_a * of_b;
 	return lanes;
@@ -34046,6 +34045,7 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	arguments.wide = wide;
 	arguments.lanes_a = lanes.a;
 	arguments.lanes_b = lanes.b;
+	arguments.lanes_c = lanes.c;
 	arguments.longest = c->longest;
 	arguments.c_ptr = c->row_ptr;
 	arguments.c_col = c->col_ind;

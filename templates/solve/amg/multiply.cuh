@@ -329,41 +329,28 @@ template <bool BLOCKS> struct mbk_multiply_run {
   double value[MOST];
 };
 
-// What a lane takes of a row of blocks of B: blocks `first`, `first` + `step` and so on; of each
-// of them column `column` and every `wide`-th after it.
-struct mbk_multiply_share {
-  mbk_u32 first, step, column, wide;
-
-  // The share of `lane` of `lanes`: neighbours take neighbouring columns. Some lanes are left
-  // over, and get nothing.
-  MBK_MEMBER mbk_multiply_share(mbk_u32 lane, mbk_u32 lanes, mbk_u32 columns)
-      : wide(columns < lanes ? columns : lanes) {
-    step = lanes / wide;
-    first = lane < step * wide ? lane / wide : MBK_MULTIPLY_EMPTY;
-    column = lane % wide;
-  }
-};
-
-// Adds the run's entries times their rows of B to `sums`, for each of the `count` columns of a
-// row of C. Without BLOCKS, which takes registers, all entries are single.
+// Adds the run's entries times their rows of B to `sums`, `wide` for each of the `count`
+// columns of a row of C. Takes the share of `lane` of `lanes`. Without BLOCKS, which takes
+// registers, all entries are single.
 template <bool BLOCKS>
 MBK_DEVICE void mbk_multiply_add_run(const mbk_multiply_values_arguments &a,
-                                     const mbk_multiply_run<BLOCKS> &run,
-                                     const mbk_multiply_share &mine, const mbk_i32 *columns,
-                                     mbk_u32 count, double *sums) {
+                                     const mbk_multiply_run<BLOCKS> &run, mbk_u32 lane,
+                                     mbk_u32 lanes, const mbk_i32 *columns, mbk_u32 count,
+                                     double *sums) {
   const bool one = a.b_ptr == nullptr; // entry in the row of B, at most
   const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;
+  const mbk_u32 share = BLOCKS ? a.lanes_c : 1; // lanes of a block
   const mbk_u32 begin = one ? run.node : (mbk_u32)mbk_load(a.b_ptr + run.node);
   const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + run.node + 1) - begin;
-  for (mbk_u32 l = mine.first; l < length; l += mine.step) {
+  for (mbk_u32 l = lane / share; l < length; l += lanes / share) {
     const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;
     if (column >= 0) {
       double *const to = sums + mbk_multiply_find(columns, count, column) * wide;
       const double *const from = a.b_val + ((mbk_u64)begin * high + l) * wide;
-      for (mbk_u32 c = mine.column; c < wide; c += mine.wide) {
+      for (mbk_u32 c = lane % share; c < wide; c += share) {
         double sum = to[c];
 #pragma unroll
-        for (mbk_u32 e = 0; e < mbk_multiply_run<BLOCKS>::MOST; e++) {
+        for (mbk_u32 e = 0; e < run.MOST; e++) {
           if (e < run.count) {
             sum += a.b_col != nullptr
                        ? run.value[e] * mbk_load(from + run.row[e] * length * wide + c)
@@ -381,7 +368,7 @@ MBK_DEVICE void mbk_multiply_add_run(const mbk_multiply_values_arguments &a,
 // together, and each of them other entries of B's rows: no two add to the same sum.
 template <bool BLOCKS>
 MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,
-                                 mbk_u32 first, mbk_u32 step, const mbk_multiply_share &mine,
+                                 mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,
                                  mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,
                                  double *sums) {
   const mbk_u32 high = BLOCKS ? a.high_b : 1;
@@ -393,7 +380,7 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64
     run.count = 1;
     run.row[0] = (mbk_u32)row - run.node * high;
     run.value[0] = 1 + factor * mbk_load(a.filtered + row);
-    mbk_multiply_add_run<BLOCKS>(a, run, mine, columns, count, sums);
+    mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);
     mbk_warp_sync(mask);
   }
   for (mbk_u32 unit = (mbk_u32)mbk_load(a.a_ptr + row) + first * high; unit < end;
@@ -403,7 +390,7 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64
       bool goes_on = true;
       run.count = 0;
 #pragma unroll
-      for (mbk_u32 e = 0; e < mbk_multiply_run<BLOCKS>::MOST; e++) {
+      for (mbk_u32 e = 0; e < run.MOST; e++) {
         const mbk_i32 j = k + e < stop ? mbk_load(a.a_col + k + e) : -1;
         const mbk_u32 node = mbk_multiply_node((mbk_u32)j, high);
         run.node = e == 0 ? node : run.node;
@@ -413,7 +400,7 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64
         run.count += goes_on;
       }
       if (run.count > 0) {
-        mbk_multiply_add_run<BLOCKS>(a, run, mine, columns, count, sums);
+        mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);
       }
       mbk_warp_sync(mask);
     }
@@ -427,7 +414,6 @@ MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a
                                           unsigned char *shared) {
   const mbk_multiply_lane me(a.lanes_a, a.lanes_b);
   const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;
-  const mbk_multiply_share mine(me.lane % a.lanes_b, a.lanes_b, wide);
   const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;
   double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));
   mbk_i32 *const columns = (mbk_i32 *)(sums + kept);
@@ -448,8 +434,8 @@ MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a
       sums[i] = 0;
     }
     mbk_warp_sync(me.mask);
-    mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, mine, me.pair, columns, count,
-                             sums + first * size);
+    mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair,
+                             columns, count, sums + first * size);
     mbk_warp_sync(me.mask);
     for (mbk_u32 i = me.lane; i < size; i += me.lanes) {
       double sum = sums[i];
@@ -483,7 +469,6 @@ MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
   const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;
-  const mbk_multiply_share share(mbk_lane(), 32, a.wide);
   double *const sums =
       a.sums != nullptr ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide
                         : (double *)(found + 2 + MBK_MULTIPLY_THREADS);
@@ -511,8 +496,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
         sums[i] = 0;
       }
       mbk_block_sync();
-      mbk_multiply_add<true>(a, row, warp, warps, share, 0xffffffffu, a.c_col + at, count,
-                             sums + warp * size);
+      mbk_multiply_add<true>(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at,
+                             count, sums + warp * size);
       mbk_block_sync();
       double *const to =
           a.c_val + ((mbk_u64)at * a.high_c + (row - of * a.high_c) * count) * a.wide;

@@ -29,7 +29,7 @@ typedef struct mbk_multiply_values_arguments {
   MBK_POINTER(const double) scale, filtered;
   double omega;
   mbk_u32 high_b, high_c, wide;
-  mbk_u32 lanes_a, lanes_b;
+  mbk_u32 lanes_a, lanes_b, lanes_c;
   mbk_u32 most, longest;
   MBK_POINTER(const mbk_i32) c_ptr, c_col;
   MBK_POINTER(double) c_val;

@@ -146,7 +146,8 @@ static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
 
 /* How groups of lanes take the rows of a product. */
 typedef struct mbi_amg_lanes {
-  uint32_t a, b;   /* runs of A's row, and columns of each row of B, at a time */
+  uint32_t a, b;   /* entries of A's row, and of each row of B, at a time */
+  uint32_t c;      /* of the latter, lanes that share a block's columns */
   double products; /* per row of C, about */
 } mbi_amg_lanes;
 
@@ -155,7 +156,8 @@ static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_ther
   const double of_b =
       b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
   mbi_amg_lanes lanes;
-  lanes.b = mbi_amg_power(of_b * (b->wide > 1 ? b->wide : 1), 1, b->wide > 1 ? 32 : 16);
+  lanes.c = b->wide > 0 && b->wide % 2 == 0 ? 2 : 1;
+  lanes.b = mbi_amg_power(of_b * lanes.c, lanes.c, 16);
   lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
   lanes.products = of_a * of_b;
   return lanes;
@@ -321,6 +323,7 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   arguments.wide = wide;
   arguments.lanes_a = lanes.a;
   arguments.lanes_b = lanes.b;
+  arguments.lanes_c = lanes.c;
   arguments.longest = c->longest;
   arguments.c_ptr = c->row_ptr;
   arguments.c_col = c->col_ind;
