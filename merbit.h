@@ -19655,6 +19655,9 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 #ifndef MBI_CHOOSE_KEPT
 #define MBI_CHOOSE_KEPT 0.45
 #endif
+#ifndef MBI_CHOOSE_FITS
+#define MBI_CHOOSE_FITS 0.78
+#endif
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 0.04
 #endif
@@ -19698,13 +19701,22 @@ static int mbi_choose_small(const merbit_plan *plan) {
 			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
-static int mbi_choose_passing(const merbit_plan *plan) {
-	const double vectors = (double)(plan->device.rows + plan->device.cols) *
+static double mbi_choose_vectors(const merbit_plan *plan) {
+	return (double)(plan->device.rows + plan->device.cols) *
 			(double)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan);
-	const double room = MBI_CHOOSE_KEPT * plan->profile->l2_bytes - vectors;
-	const double kept = 16 * room / ((double)mbi_device_csr_stream_bytes(plan) + 1);
+}
+
+static int mbi_choose_fits(const merbit_plan *plan, uint64_t bytes) {
+	return (double)bytes + mbi_choose_vectors(plan) <= MBI_CHOOSE_FITS * plan->profile->l2_bytes;
+}
+
+static int mbi_choose_passing(const merbit_plan *plan) {
+	const uint64_t bytes = mbi_device_csr_stream_bytes(plan);
+	const double room = MBI_CHOOSE_KEPT * plan->profile->l2_bytes - mbi_choose_vectors(plan);
+	const double kept = 16 * room / ((double)bytes + 1);
 	const int k = kept < 1 ? 0 : kept < 16 ? (int)kept : 16;
-	return plan->view.format == MERBIT_BSR ? 16 : 16 - (k >= 8 ? k & ~3 : k >= 4 ? k & ~1 : k);
+	return plan->view.format == MERBIT_BSR ? 16 : mbi_choose_fits(plan, bytes) ? 0
+			: 16 - (k >= 8 ? k & ~3 : k >= 4 ? k & ~1 : k);
 }
 
 static int mbi_choose_streams(const merbit_plan *plan) {
@@ -19713,10 +19725,12 @@ static int mbi_choose_streams(const merbit_plan *plan) {
 			(plan->passing > 0 && (plan->passing < 16 || x <= plan->profile->l2_bytes));
 }
 
-static void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble, int keeps) {
+static void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble,
+		uint64_t bytes, int keeps) {
+	const int passes = !mbi_choose_fits(plan, bytes);
 	mbi_preamble_define_int(preamble, "MBK_STREAMING",
-			keeps ? mbi_choose_streams(plan) : plan->streaming);
-	if (keeps && plan->passing < 16) {
+			passes && (keeps ? mbi_choose_streams(plan) : plan->streaming));
+	if (passes && keeps && plan->passing < 16) {
 		mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - plan->passing);
 	}
 }
@@ -20651,7 +20665,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
 	mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_choose_loads(plan, preamble, s->fills);
+	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 	if (s->dots) { mbi_preamble_define_int(preamble, "MBK_DOTS", 1); }
 }
@@ -20999,7 +21013,7 @@ static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) 
 	mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
 	mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), 0);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
@@ -21197,7 +21211,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-	mbi_choose_loads(plan, preamble, r->lanes <= MBI_ROWS_KEPT);
+	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), r->lanes <= MBI_ROWS_KEPT);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
@@ -21372,6 +21386,16 @@ static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
 	return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
 }
 
+static double mbi_sliced_bytes(const merbit_plan *plan) {
+	const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
+	const double rows = (double)plan->device.rows;
+	const double pad = mbi_nonempty_equal(plan)
+			? (double)((longest + pack - 1) / pack * pack - longest) : (double)(pack - 1) / 2;
+	return ((double)mbi_sliced_slots(plan) + pad * rows) *
+			(4.0 - 2.0 * plan->nonempty.narrow + (double)mbi_value_bytes(plan)) +
+			rows * (longest < 256 ? 3.25 : 6.25) + rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
+}
+
 static double mbi_sliced_at_once(const merbit_plan *plan) {
 	return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
 }
@@ -21422,7 +21446,7 @@ static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble)
 	mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
 	mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
 	mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-	mbi_choose_loads(plan, preamble, 1);
+	mbi_choose_loads(plan, preamble, (uint64_t)mbi_sliced_bytes(plan), 1);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
@@ -21600,16 +21624,11 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
 
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
-	const double pad = mbi_nonempty_equal(plan)
-			? (double)((longest + pack - 1) / pack * pack - longest) : (double)(pack - 1) / 2;
 	const double slots = (double)mbi_sliced_slots(plan);
-	const double bytes = (slots + pad * t.rows) * (4.0 - 2.0 * plan->nonempty.narrow + t.values) +
-			t.rows * (longest < 256 ? 3.25 : 6.25) + t.rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
 	const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 100.0;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(1.08 * in_l2 *
-			mbi_choose_overlap(0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), t.gathers) +
+	return mbi_choose_longer(1.08 * in_l2 * mbi_choose_overlap(
+			0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)), t.gathers) +
 			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 
@@ -22259,6 +22278,14 @@ static uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
 }
 
 /* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ==== */
+static uint64_t mbi_bsr_bytes(const merbit_plan *plan) {
+	const uint64_t high = (uint64_t)mbi_bsr_tiles_of(plan)->block_rows;
+	const uint64_t wide = (uint64_t)mbi_bsr_tiles_of(plan)->block_cols;
+	return plan->device.nnz * (sizeof(int32_t) + high * wide * mbi_value_bytes(plan)) +
+			(plan->device.rows * high + plan->device.cols * wide) *
+			mbi_type_size(mbi_plan_accumulator(plan));
+}
+
 static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
 	mbi_plan_preamble(plan, preamble);
@@ -22273,7 +22300,7 @@ static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
 	mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
 	mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", 1);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", !mbi_choose_fits(plan, mbi_bsr_bytes(plan)));
 	mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
 }
@@ -23785,7 +23812,7 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
 	mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), 0);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }
