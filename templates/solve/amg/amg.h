@@ -183,8 +183,7 @@ MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_le
                                              int count);
 MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/coarsest.c */
-MBI_INTERNAL void mbi_coarsest_invert(double *m, double *diagonal, char *done, int n,
-                                      double least);
+MBI_INTERNAL void mbi_coarsest_invert(double *m, double *scratch, int n, double least);
 MBI_INTERNAL merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *a,
                                           double least, mbi_amg_csr *inverse);
 /* solve/amg/finest.c */
