@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "c07a09194043962d212b2ba88321af933972e5593fd0e68bbf7c2cee2ee955af"
+#define MBI_KERNEL_HASH "60a307ca0fda5f54b8b9bd546eef36d43b5085b1aa8abb40ed2dab763f38c9a8"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5670,10 +5670,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*row_ptr_to, *col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } "
 "mbk_amg_expand_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 ",
 "*places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; typedef "
-"struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; "
-"mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double "
-"*values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n\n\n"
-"#define MBK_AMG_EACH(i, count) \\\n"
+"struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const "
+"double *modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, "
+"value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
+"#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
 "for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
@@ -5688,14 +5688,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\nMBK_MEMBER void next() {\nfirst += step;\nrow += step;\n}\n};\n\n\n"
 "MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
-"}\nreturn sum;\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"}\nreturn sum;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n"
-"for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {\n",
+"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n",
+"for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {\n"
 "a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]\n"
 ": ((const mbk_i32 *)a.row_ptr)[i]) -\na.base);\n}\n"
-"for (mbk_u64 k = first; k < a.nnz; k += step) {\nif (a.col_ind_to != nullptr) {\n"
+"for (mbk_u64 k = first; k < a.mode_elements; k += step) {\n"
+"const double element = mbk_load(a.modes + k);\nif (!(element - element == 0)) {\n"
+"*a.strange = 1;\n}\n}\nfor (mbk_u64 k = first; k < a.nnz; k += step) {\n"
+"if (a.col_ind_to != nullptr) {\n"
 "a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
 ": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n"
 "a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
@@ -5712,10 +5715,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
 "bool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "double own_most = 0, sum = 0, diagonal = 0;\nmbk_u32 strongest = 0;\nif (at.row < a.rows) {\n"
-"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n",
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
-"const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool own = (mbk_u64)column == at.row;\n",
+"const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool own = (mbk_u64)column == at.row;\n"
 "sum += size;\ndiagonal += own ? value : 0;\nif (size > own_most && !own) {\nown_most = size;\n"
 "strongest = ~(mbk_u32)column;\n}\n"
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n}\n}\n"
@@ -5734,11 +5737,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "double filtered) {\nconst double inverse = a.inverse[row];\nconst double diagonal =\n"
 "filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
 "a.filtered[row] = filtered;\na.scale[row] = diagonal != 0 ? 1 / diagonal : 0;\n}\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
 "if (at.row < a.rows) {\nconst double most = a.known ? 0 : mbk_load(a.most + at.row);\n"
-"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n",
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + k);\nbool strong = a.known && a.links[k] >= 0;\n"
 "if (!a.known) {\nconst double other = a.both ? mbk_load(a.most + column) : 0;\n"
@@ -5756,11 +5759,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own_most = 0;\nmbk_u32 strongest = 0;\n"
 "if (at.row < a.rows) {\nconst mbk_u64 first = at.row * a.block;\n"
-"MBK_AMG_ENTRIES(e, a.node_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);\n"
+"MBK_AMG_ENTRIES(e, a.node_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);\n",
 "const mbk_u32 left = column * a.block, right = left + a.block;\ndouble norm = 0;\n"
 "for (mbk_u32 r = 0; r < a.block; r++) {\n"
 "const mbk_u32 stop = (mbk_u32)mbk_load(a.row_ptr + first + r + 1);\n"
-"mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + first + r);\nfor (mbk_u32 high = stop; k < high;) {\n",
+"mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + first + r);\nfor (mbk_u32 high = stop; k < high;) {\n"
 "const mbk_u32 middle = (k + high) / 2;\nif ((mbk_u32)mbk_load(a.col_ind + middle) < left) {\n"
 "k = middle + 1;\n} else {\nhigh = middle;\n}\n}\n"
 "for (; k < stop && (mbk_u32)mbk_load(a.col_ind + k) < right; k++) {\n"
@@ -5782,11 +5785,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 other = column / block;\nif (other != node) {\n"
 "const mbk_u32 e = mbk_multiply_find(a.node_col + begin, count, other);\n"
 "column -= mbk_load(a.links + begin + e) < 0 ? (other - node) * block : 0;\n}\n"
-"filtered += column == row ? mbk_load(a.values + k) : 0;\n"
+"filtered += column == row ? mbk_load(a.values + k) : 0;\n",
 "a.lumped[k] = column == row ? -1 : column;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
 "if (at.row < a.rows && at.lane == 0) {\nmbk_amg_filter(a, at.row, filtered);\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n",
+"mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n"
 "const mbk_u32 end = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row + 1) : 0;\n"
@@ -5805,11 +5808,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "(mbk_i32)c * (stop - start)) *\n(mbk_i32)a.height +\n(mbk_i32)r;\n}\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
 "h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
-"return h ^ h >> 33;\n}\n\n\nMBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\n"
+"return h ^ h >> 33;\n}\n\n\nMBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\n",
 "sum = mbk_amg_sum(sum, 32);\nmbk_block_sync();\nif (mbk_lane() == 0) {\n"
 "shared[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nsum = 0;\n"
 "for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n"
-"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n",
+"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
 "for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
@@ -5828,12 +5831,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double inverse = mbk_load(a.inverse + j);\n"
 "sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);\n}\n}\n"
 "sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"const double inverse = mbk_load(a.inverse + at.row);\n"
+"const double inverse = mbk_load(a.inverse + at.row);\n",
 "sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];\n"
 "a.w[at.row] = sum;\ndot += sum * a.v[at.row] * factor;\n}\n}\n"
 "dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
+"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
@@ -5851,13 +5854,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class TAKE>\n"
 "MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
 "const TAKE &take) {\nif (at.row < a.aggregates) {\nMBK_AMG_ENTRIES(k, a.r_ptr, at) {\n"
-"const mbk_u32 node = (mbk_u32)mbk_load(a.r_col + k);\n"
+"const mbk_u32 node = (mbk_u32)mbk_load(a.r_col + k);\n",
 "if ((mbk_u64)mbk_load(a.aggregate + node) == at.row) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
 "const mbk_u64 i = (mbk_u64)node * a.block + r;\ntake(i, a.t + i * a.vectors);\n}\n}\n}\n}\n"
 "}\n\n\n"
 "MBK_DEVICE double mbk_amg_dot(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
 "mbk_u32 x, mbk_u32 y) {\ndouble sum = 0;\n"
-"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n",
+"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n"
 "return mbk_amg_sum(sum, at.lanes);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
 "const mbk_u32 vectors = a.vectors;\nMBK_AMG_ROWS(at, a.lanes, a.aggregates) {\n"
@@ -33060,6 +33063,19 @@ static void mbi_tentative_list(mbi_tentative *e, int64_t nodes) {
 	}
 }
 
+static merbit_status mbi_amg_check_modes(merbit_context *context, const double *modes,
+		int64_t rows, int vectors) {
+	int64_t i;
+	for (i = 0; i < rows * vectors; i++) {
+		if (modes[i] - modes[i] != 0) {
+			return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "element %" PRId64 " of column %" PRId64
+					" of preconditioner_desc.near_nullspace, counted from 0, is %g; give " "finite numbers",
+					i % rows, i / rows, modes[i]);
+		}
+	}
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
 		double **coarse) {
 	const int64_t rows = level->a.rows, nodes = rows / level->block;
@@ -33646,7 +33662,9 @@ typedef struct mbk_amg_move_arguments {
 
 typedef struct mbk_amg_copy_arguments {
 	mbk_u64 rows, nnz;
-	mbi_devptr row_ptr, col_ind, values;
+	mbi_devptr row_ptr, col_ind, values, modes;
+	mbk_u64 mode_elements;
+	mbi_devptr strange;
 	mbk_u32 wide_ptr, wide_col, base, value_bytes;
 	mbi_devptr row_ptr_to, col_ind_to, values_to;
 } mbk_amg_copy_arguments;
@@ -33679,6 +33697,7 @@ typedef struct mbi_amg_facts {
 	uint32_t missing;
 	uint32_t wild;
 	uint32_t unsorted;
+	uint32_t strange;
 	uint32_t open;
 	double bound[MBI_AMG_LEVELS];
 	double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS];
@@ -34312,6 +34331,10 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
 	arguments.base = (uint32_t)view->base;
 	arguments.value_bytes = view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
 	if (!values_only) {
+		arguments.modes = gpu->levels[0].modes;
+		arguments.mode_elements =
+				arguments.modes != 0 ? arguments.rows * (uint64_t)gpu->levels[0].vectors : 0;
+		arguments.strange = MBI_AMG_FACT(gpu, strange);
 		arguments.row_ptr = mbi_device_address(view->row_ptr);
 		arguments.col_ind = mbi_device_address(view->col_ind);
 		to->rows = view->rows;
@@ -34330,10 +34353,8 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
 		if (!same_type) { MBI_TRY(mbi_amg_keep(gpu, view->nnz, sizeof(double), &to->values)); }
 	}
 	if (same_type) { to->values = arguments.values; } else { arguments.values_to = to->values; }
-	if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
-		return MERBIT_OK;
-	}
-	return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
+	return arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0 &&
+			arguments.modes == 0 ? MERBIT_OK : mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
 }
 
 static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
@@ -34488,7 +34509,7 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
 	return mbi_amg_galerkin_values(gpu, level, next);
 }
 
-static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
+static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) {
 	double theta = gpu->levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
 	for (;; theta /= MBI_AMG_THETA_FALL) {
 		mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
@@ -34499,6 +34520,9 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
 		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
 		if (gpu->count == 1) {
 			MBI_TRY(mbi_amg_read(gpu, &facts));
+			if (facts.strange) {
+				MBI_TRY(mbi_amg_check_modes(gpu->context, modes, rows, level->vectors));
+			}
 			if (facts.unsorted) {
 				gpu->given = level->a;
 				MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
@@ -34541,14 +34565,14 @@ static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *contex
 	gpu->keep.grow = gpu->scratch.grow / 4;
 	MBI_TRY(mbi_amg_gpu_open(gpu));
 	MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
-	MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
 	if (modes != NULL) {
 		const int64_t count = view->rows * vectors;
 		MBI_TRY(mbi_amg_keep(gpu, count, sizeof(double), &gpu->levels[0].modes));
 		MBI_TRY(mbi_device_upload(context, gpu->levels[0].modes, modes,
 				(size_t)count * sizeof(double)));
 	}
-	MBI_TRY(mbi_amg_gpu_coarsen(gpu));
+	MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
+	MBI_TRY(mbi_amg_gpu_coarsen(gpu, modes));
 	return mbi_amg_finish(gpu);
 }
 
@@ -35097,17 +35121,9 @@ static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level 
 	level->block = desc->block_size > 0 ? desc->block_size : 1;
 	level->vectors = desc->near_nullspace_count > 0 ? desc->near_nullspace_count : level->block;
 	for (j = 0; j < desc->near_nullspace_count; j++) {
-		int zero = p->n > 0;
-		for (i = 0; i < p->n; i++) {
-			const double value = desc->near_nullspace[i + j * p->n];
-			if (value - value != 0) {
-				return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, "element %" PRId64
-						" of column %d of preconditioner_desc.near_nullspace, counted from 0, is "
-						"%g; give finite numbers", i, j, value);
-			}
-			zero &= value == 0;
+		for (i = 0; i < p->n && desc->near_nullspace[i + j * p->n] == 0; i++) {
 		}
-		if (zero) {
+		if (i == p->n && i > 0) {
 			return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
 					"column %d of preconditioner_desc.near_nullspace is zero; leave it out", j);
 		}
@@ -35120,6 +35136,7 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
 	int64_t i;
 	int j;
 	MBI_TRY(mbi_amg_check_near(p, level));
+	MBI_TRY(mbi_amg_check_modes(p->context, given, p->n, given != NULL ? level->vectors : 0));
 	MBI_TRY(mbi_allocate_array(p->context, p->n * level->vectors, sizeof *level->modes,
 			"the near-null-space", (void **)&level->modes));
 	for (i = 0; i < p->n; i++) {

@@ -316,6 +316,8 @@ MUTATIONS = [
      "simt_amg"),
     ("mbi_amg_product_columns", "arguments.slots /= 2;", "break;", "a table is larger than a group's shared memory",
      "simt_amg"),
+    ("mbk_amg_copy", "*a.strange = 1;", "", "a vector of the near-null-space on the GPU may be infinite", "simt_amg"),
+    ("mbi_amg_convert", " * (uint64_t)gpu->levels[0].vectors : 0", " : 0", "the GPU checks the first vector alone", "simt_amg"),
     ("mbk_amg_norms", "norm > own_most && column != at.row", "norm > own_most", "a node is its own strongest neighbour",
      "simt_amg"),
     ("mbk_amg_lump", "column -= mbk_load(a.links + begin + e) < 0 ? (other - node) * block : 0;",

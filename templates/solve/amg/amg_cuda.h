@@ -40,6 +40,7 @@ typedef struct mbi_amg_facts {
   uint32_t missing;             /* the complement of the first row without a diagonal, or 0 */
   uint32_t wild;                /* that of the first row whose sum is no number, or 0 */
   uint32_t unsorted;            /* 1: the columns of a row do not ascend */
+  uint32_t strange;             /* 1: an element of the near-null-space is not finite */
   uint32_t open;                /* nodes that the last round has left undecided */
   double bound[MBI_AMG_LEVELS]; /* of the eigenvalues of D^-1 A on each level */
   double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS]; /* of Lanczos's method */

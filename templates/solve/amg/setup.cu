@@ -50,8 +50,9 @@ MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {
 // ---- Copies -------------------------------------------------------------------------------
 
 // Copies arrays of any types: columns and offsets from 0, and values. Arrays without a target
-// are left out; value_bytes 0: all values are 1. Launch, for all kernels: any grid of
-// MBK_AMG_THREADS threads. Shared: none where nothing else is said.
+// are left out; value_bytes 0: all values are 1. Sets *strange if an element of `modes` is not
+// finite. Launch, for all kernels: any grid of MBK_AMG_THREADS threads. Shared: none where
+// nothing else is said.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();
@@ -60,6 +61,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]
                                             : ((const mbk_i32 *)a.row_ptr)[i]) -
                                 a.base);
+  }
+  for (mbk_u64 k = first; k < a.mode_elements; k += step) {
+    const double element = mbk_load(a.modes + k);
+    if (!(element - element == 0)) {
+      *a.strange = 1;
+    }
   }
   for (mbk_u64 k = first; k < a.nnz; k += step) {
     if (a.col_ind_to != nullptr) {

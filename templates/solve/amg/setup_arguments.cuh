@@ -76,6 +76,9 @@ typedef struct mbk_amg_move_arguments {
 typedef struct mbk_amg_copy_arguments {
   mbk_u64 rows, nnz;
   MBK_POINTER(const void) row_ptr, col_ind, values;
+  MBK_POINTER(const double) modes;
+  mbk_u64 mode_elements;
+  MBK_POINTER(mbk_u32) strange;
   mbk_u32 wide_ptr, wide_col, base, value_bytes;
   MBK_POINTER(mbk_i32) row_ptr_to, col_ind_to;
   MBK_POINTER(double) values_to;
