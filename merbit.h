@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "60a307ca0fda5f54b8b9bd546eef36d43b5085b1aa8abb40ed2dab763f38c9a8"
+#define MBI_KERNEL_HASH "80125327c26ad221126de2aa6056938f562dc86eb64eff547e2adeda585e0872"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5657,7 +5657,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*lumped; mbk_u8 *state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; "
 "mbk_u32 *unsorted, *missing, *wild; } mbk_amg_strength_arguments; typedef struct "
 "mbk_amg_lanczos_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double "
-"*values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *dots, *squares, *alpha, *beta; } "
+"*values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *x, *dots, *squares, *alpha, *beta; } "
 "mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 "
 "block; const mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; "
 "typedef struct mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; "
@@ -5685,13 +5685,27 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 ": lanes(lanes), lane(mbk_thread() % lanes), row(0),\n"
 "step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),\n"
 "first((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes)) {\nrow = first + mbk_thread() / lanes;\n"
-"}\nMBK_MEMBER void next() {\nfirst += step;\nrow += step;\n}\n};\n\n\n"
-"MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {\n"
+"}\nMBK_MEMBER void next() {\nfirst += step;\nrow += step;\n}\n};\n\n\n\n"
+"template <int AHEAD, class MATRIX, class TAKE>\n"
+"MBK_DEVICE void mbk_amg_take_ahead(const MATRIX &a, const mbk_amg_row &at, const TAKE &take) {\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
+"mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane;\n"
+"for (; k < end; k += AHEAD * at.lanes) {\nmbk_i32 columns[AHEAD];\ndouble values[AHEAD];\n"
+"#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\n",
+"const mbk_u32 e = k + i * at.lanes < end ? k + i * at.lanes : end - 1;\n"
+"values[i] = mbk_load_streaming(a.values + e);\ncolumns[i] = mbk_load_streaming(a.col_ind + e);\n"
+"}\n#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\nif (k + i * at.lanes < end) {\n"
+"take(k + i * at.lanes, columns[i], values[i]);\n}\n}\n}\n}\ntemplate <class MATRIX, class TAKE>\n"
+"MBK_DEVICE void mbk_amg_take(const MATRIX &a, const mbk_amg_row &at, const TAKE &take) {\n"
+"if (at.row + at.step < a.rows) {\nmbk_prefetch(a.row_ptr + at.row + at.step);\n}\n"
+"if (at.lanes < 32) {\nmbk_amg_take_ahead<2>(a, at, take);\n} else {\n"
+"mbk_amg_take_ahead<4>(a, at, take);\n}\n}\n\n\n"
+"template <class T> MBK_DEVICE T mbk_amg_sum(T sum, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
 "}\nreturn sum;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n",
+"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n"
 "for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {\n"
 "a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]\n"
 ": ((const mbk_i32 *)a.row_ptr)[i]) -\na.base);\n}\n"
@@ -5700,7 +5714,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*a.strange = 1;\n}\n}\nfor (mbk_u64 k = first; k < a.nnz; k += step) {\n"
 "if (a.col_ind_to != nullptr) {\n"
 "a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
-": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n"
+": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n",
 "a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
 ": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5711,20 +5725,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\n"
 "const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
-"}\nreturn most;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"}\nreturn most;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
 "mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
 "bool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "double own_most = 0, sum = 0, diagonal = 0;\nmbk_u32 strongest = 0;\nif (at.row < a.rows) {\n"
-"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n",
-"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
-"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
-"const mbk_i32 column = mbk_load(a.col_ind + k);\nconst bool own = (mbk_u64)column == at.row;\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"mbk_amg_take(a, at, [&](mbk_u32 k, mbk_i32 column, double value) {\n"
+"const bool own = (mbk_u64)column == at.row;\nconst double size = value < 0 ? -value : value;\n"
 "sum += size;\ndiagonal += own ? value : 0;\nif (size > own_most && !own) {\nown_most = size;\n"
 "strongest = ~(mbk_u32)column;\n}\n"
-"unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n}\n}\n"
+"unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n});\n}\n"
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
-"sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n"
+"sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n",
 "const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;\n"
 "const double inverse = none ? 0 : 1 / diagonal;\nsum *= inverse < 0 ? -inverse : inverse;\n"
 "bound = sum > bound ? sum : bound;\nif (at.row < a.rows && at.lane == 0) {\n"
@@ -5737,7 +5750,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "double filtered) {\nconst double inverse = a.inverse[row];\nconst double diagonal =\n"
 "filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
 "a.filtered[row] = filtered;\na.scale[row] = diagonal != 0 ? 1 / diagonal : 0;\n}\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
 "if (at.row < a.rows) {\nconst double most = a.known ? 0 : mbk_load(a.most + at.row);\n"
@@ -5745,7 +5758,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + k);\nbool strong = a.known && a.links[k] >= 0;\n"
 "if (!a.known) {\nconst double other = a.both ? mbk_load(a.most + column) : 0;\n"
-"strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
+"strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n",
 "a.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
 "strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
 "strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
@@ -5759,14 +5772,17 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own_most = 0;\nmbk_u32 strongest = 0;\n"
 "if (at.row < a.rows) {\nconst mbk_u64 first = at.row * a.block;\n"
-"MBK_AMG_ENTRIES(e, a.node_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);\n",
+"const mbk_u32 start = (mbk_u32)mbk_load(a.node_ptr + at.row);\n"
+"MBK_AMG_ENTRIES(e, a.node_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);\n"
 "const mbk_u32 left = column * a.block, right = left + a.block;\ndouble norm = 0;\n"
 "for (mbk_u32 r = 0; r < a.block; r++) {\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + first + r);\n"
 "const mbk_u32 stop = (mbk_u32)mbk_load(a.row_ptr + first + r + 1);\n"
-"mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + first + r);\nfor (mbk_u32 high = stop; k < high;) {\n"
-"const mbk_u32 middle = (k + high) / 2;\nif ((mbk_u32)mbk_load(a.col_ind + middle) < left) {\n"
-"k = middle + 1;\n} else {\nhigh = middle;\n}\n}\n"
-"for (; k < stop && (mbk_u32)mbk_load(a.col_ind + k) < right; k++) {\n"
+"mbk_u32 k = begin + (e - start) * a.block, high = k;\n"
+"if (k >= stop || (mbk_u32)mbk_load(a.col_ind + k) != left) {\nk = begin;\nhigh = stop;\n}\n"
+"while (k < high) {\nconst mbk_u32 middle = (k + high) / 2;\n"
+"if ((mbk_u32)mbk_load(a.col_ind + middle) < left) {\nk = middle + 1;\n} else {\nhigh = middle;\n",
+"}\n}\nfor (; k < stop && (mbk_u32)mbk_load(a.col_ind + k) < right; k++) {\n"
 "const double value = mbk_load(a.values + k);\nnorm += mbk_multiply(value, value);\n}\n}\n"
 "norm = sqrt(norm);\na.norms[e] = norm;\nif (norm > own_most && column != at.row) {\n"
 "own_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
@@ -5785,13 +5801,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 other = column / block;\nif (other != node) {\n"
 "const mbk_u32 e = mbk_multiply_find(a.node_col + begin, count, other);\n"
 "column -= mbk_load(a.links + begin + e) < 0 ? (other - node) * block : 0;\n}\n"
-"filtered += column == row ? mbk_load(a.values + k) : 0;\n",
+"filtered += column == row ? mbk_load(a.values + k) : 0;\n"
 "a.lumped[k] = column == row ? -1 : column;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
 "if (at.row < a.rows && at.lane == 0) {\nmbk_amg_filter(a, at.row, filtered);\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
-"const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n"
+"const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n",
 "const mbk_u32 end = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row + 1) : 0;\n"
 "const mbk_u32 length = (end - begin) * a.width;\n"
 "for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {\n"
@@ -5808,59 +5824,58 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "(mbk_i32)c * (stop - start)) *\n(mbk_i32)a.height +\n(mbk_i32)r;\n}\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
 "h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
-"return h ^ h >> 33;\n}\n\n\nMBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\n",
+"return h ^ h >> 33;\n}\n\n\nMBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\n"
 "sum = mbk_amg_sum(sum, 32);\nmbk_block_sync();\nif (mbk_lane() == 0) {\n"
 "shared[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nsum = 0;\n"
 "for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n"
 "MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
-"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
-"return mbk_amg_block_sum(sum, shared);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n",
+"return mbk_amg_block_sum(sum, shared);\n}\n\n\nMBK_DEVICE double mbk_amg_root(double inverse) {\n"
+"return sqrt(inverse < 0 ? -inverse : inverse);\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n"
 "const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;\na.v[i] = v;\n"
-"a.u[i] = 0;\nsum += v * v;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\n"
-"if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * v;\na.u[i] = 0;\nsum += v * v;\n}\n"
+"sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
+"a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0;\nif (at.row < a.rows) {\n"
-"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.col_ind + k);\n"
-"const double inverse = mbk_load(a.inverse + j);\n"
-"sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);\n}\n}\n"
-"sum = mbk_amg_sum(sum, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"const double inverse = mbk_load(a.inverse + at.row);\n",
-"sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];\n"
-"a.w[at.row] = sum;\ndot += sum * a.v[at.row] * factor;\n}\n}\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0, inverse = 0, u = 0, v = 0;\n"
+"if (at.row < a.rows) {\ninverse = mbk_load(a.inverse + at.row);\nu = mbk_load(a.u + at.row);\n"
+"v = mbk_load(a.v + at.row);\nmbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n"
+"sum += value * mbk_load(a.x + column);\n});\n}\nsum = mbk_amg_sum(sum, a.lanes);\n"
+"if (at.row < a.rows && at.lane == 0) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\n"
+"a.w[at.row] = sum;\ndot += sum * v * factor;\n}\n}\n"
 "dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
 "MBK_SHARED_MEMORY(shared);\n"
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
 "MBK_AMG_EACH(i, a.rows) {\nconst double u = a.v[i] * factor, w = a.w[i] - alpha * u;\n"
-"a.u[i] = u;\na.w[i] = w;\nsum += w * w;\n}\nsum = mbk_amg_block_sum(sum, (double *)shared);\n"
-"if (mbk_thread() == 0) {\na.squares[mbk_block()] = sum;\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"a.u[i] = u;\na.w[i] = w;\na.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * w;\nsum += w * w;\n}\n"
+"sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
+"a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
 "MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n"
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
-"for (int d = 16; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
-"if (mbk_lane() == 0 && sum > 0) {\nmbk_atomic_add(a.products, sum);\n}\n}\n\n"
-"#include \"solve/amg/aggregate.cuh\"\n\n\n\n#define MBK_AMG_DEPENDENT 1e-8\n\n\n\n"
-"template <class TAKE>\n"
+"sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
+"mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n\n\n"
+"#define MBK_AMG_DEPENDENT 1e-8\n\n\n\ntemplate <class TAKE>\n"
 "MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
 "const TAKE &take) {\nif (at.row < a.aggregates) {\nMBK_AMG_ENTRIES(k, a.r_ptr, at) {\n"
-"const mbk_u32 node = (mbk_u32)mbk_load(a.r_col + k);\n",
+"const mbk_u32 node = (mbk_u32)mbk_load(a.r_col + k);\n"
 "if ((mbk_u64)mbk_load(a.aggregate + node) == at.row) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
 "const mbk_u64 i = (mbk_u64)node * a.block + r;\ntake(i, a.t + i * a.vectors);\n}\n}\n}\n}\n"
 "}\n\n\n"
 "MBK_DEVICE double mbk_amg_dot(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
 "mbk_u32 x, mbk_u32 y) {\ndouble sum = 0;\n"
-"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n"
+"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n",
 "return mbk_amg_sum(sum, at.lanes);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
 "const mbk_u32 vectors = a.vectors;\nMBK_AMG_ROWS(at, a.lanes, a.aggregates) {\n"
@@ -33620,7 +33635,7 @@ typedef struct mbk_amg_lanczos_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbi_devptr values, inverse;
 	mbk_u32 lanes, step;
-	mbi_devptr v, u, w, dots, squares, alpha, beta;
+	mbi_devptr v, u, w, x, dots, squares, alpha, beta;
 } mbk_amg_lanczos_arguments;
 
 typedef struct mbk_amg_products_arguments {
@@ -34086,7 +34101,7 @@ static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
 }
 
 /* ==== >>solve/amg/aggregate_cuda.c  multigrid: strength and aggregates on the GPU ==== */
-#define MBI_AMG_PARTS 512
+#define MBI_AMG_RESIDENT 5
 
 static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
 	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
@@ -34179,8 +34194,9 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
 	const mbi_amg_there *a = &level->a;
 	const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
 	mbk_amg_lanczos_arguments arguments;
-	mbi_devptr *const vectors[] = {&arguments.v, &arguments.u, &arguments.w, &arguments.dots,
-			&arguments.squares};
+	const int64_t most = MBI_AMG_RESIDENT * (int64_t)gpu->context->device.multiprocessors;
+	mbi_devptr *const vectors[] = {&arguments.v, &arguments.u, &arguments.w,
+			&arguments.x, &arguments.dots, &arguments.squares};
 	mbi_devptr swap;
 	int64_t grid;
 	int i;
@@ -34193,9 +34209,9 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
 	arguments.alpha = MBI_AMG_FACT(gpu, alpha);
 	arguments.beta = MBI_AMG_FACT(gpu, beta);
 	grid = mbi_amg_blocks(a->rows * arguments.lanes);
-	grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
-	for (i = 0; i < 5; i++) {
-		MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
+	grid = grid < most ? grid : most;
+	for (i = 0; i < 6; i++) {
+		MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? a->rows : grid, sizeof(double), vectors[i]));
 	}
 	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));
 	for (i = 0; i < MBI_LAMBDA_STEPS; i++) {

@@ -25,7 +25,7 @@ typedef struct mbk_amg_lanczos_arguments {
   MBK_POINTER(const mbk_i32) row_ptr, col_ind;
   MBK_POINTER(const double) values, inverse;
   mbk_u32 lanes, step;
-  MBK_POINTER(double) v, u, w, dots, squares, alpha, beta;
+  MBK_POINTER(double) v, u, w, x, dots, squares, alpha, beta;
 } mbk_amg_lanczos_arguments;
 
 typedef struct mbk_amg_products_arguments {
