@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "80125327c26ad221126de2aa6056938f562dc86eb64eff547e2adeda585e0872"
+#define MBI_KERNEL_HASH "bed005c682f782379063e729c1f475f666d56da59f2e720d9686e24b1582d9c7"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5664,9 +5664,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u32 lanes; mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 "
 "*counts, *aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef "
 "struct mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, "
-"*aggregate; const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes; "
-"double *coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { "
-"mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 "
+"*aggregate; const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, "
+"room; double *coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments "
+"{ mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 "
 "*row_ptr_to, *col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } "
 "mbk_amg_expand_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 ",
 "*places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; typedef "
@@ -5681,11 +5681,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 k = (mbk_u32)mbk_load(row_ptr + at.row) + at.lane, \\\n"
 "end = (mbk_u32)mbk_load(row_ptr + at.row + 1); \\\nk < end; k += at.lanes)\n\n\n"
 "struct mbk_amg_row {\nmbk_u32 lanes, lane;\nmbk_u64 row, step, first;\n\n"
-"MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes)\n"
+"MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes, mbk_u32 threads = MBK_AMG_THREADS)\n"
 ": lanes(lanes), lane(mbk_thread() % lanes), row(0),\n"
-"step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),\n"
-"first((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes)) {\nrow = first + mbk_thread() / lanes;\n"
-"}\nMBK_MEMBER void next() {\nfirst += step;\nrow += step;\n}\n};\n\n\n\n"
+"step((mbk_u64)mbk_grid() * (threads / lanes)),\n"
+"first((mbk_u64)mbk_block() * (threads / lanes)) {\nrow = first + mbk_thread() / lanes;\n}\n"
+"MBK_MEMBER void next() {\nfirst += step;\nrow += step;\n}\n};\n\n\n\n"
 "template <int AHEAD, class MATRIX, class TAKE>\n"
 "MBK_DEVICE void mbk_amg_take_ahead(const MATRIX &a, const mbk_amg_row &at, const TAKE &take) {\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
@@ -5866,34 +5866,52 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
 "mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n\n\n"
-"#define MBK_AMG_DEPENDENT 1e-8\n\n\n\ntemplate <class TAKE>\n"
-"MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
+"#define MBK_AMG_DEPENDENT 1e-8\n#define MBK_AMG_HOLDERS 128\n\n\n\ntemplate <class TAKE>\n"
+"MBK_DEVICE void mbk_amg_own(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
 "const TAKE &take) {\nif (at.row < a.aggregates) {\nMBK_AMG_ENTRIES(k, a.r_ptr, at) {\n"
 "const mbk_u32 node = (mbk_u32)mbk_load(a.r_col + k);\n"
-"if ((mbk_u64)mbk_load(a.aggregate + node) == at.row) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
-"const mbk_u64 i = (mbk_u64)node * a.block + r;\ntake(i, a.t + i * a.vectors);\n}\n}\n}\n}\n"
-"}\n\n\n"
-"MBK_DEVICE double mbk_amg_dot(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
-"mbk_u32 x, mbk_u32 y) {\ndouble sum = 0;\n"
-"mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });\n",
-"return mbk_amg_sum(sum, at.lanes);\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"if ((mbk_u64)mbk_load(a.aggregate + node) == at.row) {\ntake(node);\n}\n}\n}\n}\n\n\n\n"
+"template <class TAKE>\n"
+"MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
+"double *held, mbk_u32 rows, const TAKE &take) {\nif (rows > 0) {\n"
+"for (mbk_u32 i = at.lane; i < rows; i += at.lanes) {\ntake(held + i * a.vectors);\n}\n} else {\n",
+"mbk_amg_own(a, at, [&](mbk_u32 node) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
+"take(a.t + ((mbk_u64)node * a.block + r) * a.vectors);\n}\n});\n}\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_AMG_HOLDERS, 4)\n"
 "mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
-"const mbk_u32 vectors = a.vectors;\nMBK_AMG_ROWS(at, a.lanes, a.aggregates) {\n"
+"MBK_SHARED_MEMORY(shared);\nconst mbk_u32 vectors = a.vectors;\n"
+"double *const held = (double *)shared + mbk_thread() / a.lanes * a.room;\n"
+"for (mbk_amg_row at(a.lanes, MBK_AMG_HOLDERS); at.first < a.aggregates; at.next()) {\n"
 "double *const coarse = a.coarse + at.row * vectors * vectors;\n"
-"const bool writes = at.row < a.aggregates && at.lane == 0;\n"
-"mbk_amg_visit(a, at, [&](mbk_u64 i, double *t) {\nfor (mbk_u32 v = 0; v < vectors; v++) {\n"
+"const bool writes = at.row < a.aggregates && at.lane == 0;\nmbk_u32 own = 0, place = 0;\n"
+"mbk_amg_own(a, at, [&](mbk_u32) { own += a.block; });\nplace = own;\n"
+"for (mbk_u32 d = 1; d < a.lanes; d *= 2) {\n"
+"const mbk_u32 before = mbk_shuffle_up(0xffffffffu, place, (int)d, (int)a.lanes);\n"
+"place += at.lane >= d ? before : 0;\n}\n"
+"mbk_u32 rows = mbk_shuffle(0xffffffffu, place, (int)a.lanes - 1, (int)a.lanes);\n"
+"rows = rows <= a.room / vectors ? rows : 0;\n"
+"double *const mine = held + (place - own) * vectors, *to = mine;\n"
+"mbk_amg_own(a, at, [&](mbk_u32 node) {\n"
+"for (mbk_u64 i = (mbk_u64)node * a.block; i < (mbk_u64)(node + 1) * a.block; i++) {\n"
+"double *const t = rows > 0 ? to : a.t + i * vectors;\nfor (mbk_u32 v = 0; v < vectors; v++) {\n"
 "t[v] = a.modes != nullptr ? mbk_load(a.modes + i * a.next_row + v * a.next_vector)\n"
-": (double)(i % a.block == v);\n}\n});\nfor (mbk_u32 x = 0; x < vectors; x++) {\n"
-"const double before = sqrt(mbk_amg_dot(a, at, x, x));\n"
-"for (mbk_u32 turn = 0; turn < 2 * x; turn++) {\nconst mbk_u32 y = turn < x ? turn : turn - x;\n"
-"const double dot = mbk_amg_dot(a, at, x, y);\n"
-"mbk_amg_visit(a, at, [&](mbk_u64, double *t) { t[x] -= dot * t[y]; });\nif (writes) {\n"
-"coarse[y * vectors + x] = (turn < x ? 0 : coarse[y * vectors + x]) + dot;\n"
-"coarse[x * vectors + y] = 0;\n}\n}\n"
-"double norm = x > 0 ? sqrt(mbk_amg_dot(a, at, x, x)) : before;\n"
+": (double)(i % a.block == v);\n}\nto += vectors;\n}\n});\nmbk_warp_sync(0xffffffffu);\n"
+"for (mbk_u32 x = 0; x < vectors; x++) {\ndouble square = 0, next = 0;\n"
+"mbk_amg_visit(a, at, held, rows, [&](double *t) {\nsquare += t[x] * t[x];\nnext += t[x] * t[0];\n"
+"});\nconst double before = sqrt(mbk_amg_sum(square, a.lanes));\n"
+"for (mbk_u32 turn = 0; turn < 2 * x; turn++) {\n",
+"const mbk_u32 y = turn % x, z = turn + 1 < 2 * x ? (turn + 1) % x : x;\n"
+"const double dot = mbk_amg_sum(next, a.lanes);\nnext = 0;\n"
+"mbk_amg_visit(a, at, held, rows, [&](double *t) {\nt[x] -= dot * t[y];\nnext += t[x] * t[z];\n"
+"});\nif (writes) {\ncoarse[y * vectors + x] = (turn < x ? 0 : coarse[y * vectors + x]) + dot;\n"
+"coarse[x * vectors + y] = 0;\n}\n}\ndouble norm = sqrt(mbk_amg_sum(next, a.lanes));\n"
 "norm = norm > MBK_AMG_DEPENDENT * before ? norm : 0;\n"
-"mbk_amg_visit(a, at, [&](mbk_u64, double *t) { t[x] *= norm > 0 ? 1 / norm : 0; });\n"
-"if (writes) {\ncoarse[x * vectors + x] = norm;\n}\n}\n}\n}\n"}},
+"mbk_amg_visit(a, at, held, rows, [&](double *t) { t[x] *= norm > 0 ? 1 / norm : 0; });\n"
+"if (writes) {\ncoarse[x * vectors + x] = norm;\n}\n}\nmbk_warp_sync(0xffffffffu);\nto = mine;\n"
+"if (rows > 0) {\nmbk_amg_own(a, at, [&](mbk_u32 node) {\n"
+"for (mbk_u32 e = 0; e < a.block * vectors; e++) {\n"
+"a.t[(mbk_u64)node * a.block * vectors + e] = *to++;\n}\n});\n}\nmbk_warp_sync(0xffffffffu);\n}\n"
+"}\n"}},
 {"solve/bicgstab/bicgstab.cu", {
 "\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
@@ -33657,7 +33675,7 @@ typedef struct mbk_amg_tentative_arguments {
 	mbk_u64 aggregates;
 	mbi_devptr r_ptr, r_col, aggregate, modes;
 	mbk_u64 next_row, next_vector;
-	mbk_u32 block, vectors, lanes;
+	mbk_u32 block, vectors, lanes, room;
 	mbi_devptr coarse, t;
 } mbk_amg_tentative_arguments;
 
@@ -34431,9 +34449,14 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes
 	return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
 }
 
+#define MBI_AMG_HOLDERS 128
+#define MBI_AMG_HELD 48
+#define MBI_AMG_SPARE 4
+
 static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		const mbi_amg_there *r, mbi_devptr coarse) {
 	mbk_amg_tentative_arguments arguments;
+	int64_t room;
 	arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
 	arguments.r_ptr = r->row_ptr;
 	arguments.r_col = r->col_ind;
@@ -34448,9 +34471,14 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	arguments.block = (uint32_t)level->block;
 	arguments.vectors = (uint32_t)level->vectors;
 	arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz);
+	room = level->a.rows * level->vectors / r->rows * MBI_AMG_SPARE;
+	room = room < MBI_AMG_HELD * arguments.lanes ? room : MBI_AMG_HELD * arguments.lanes;
+	arguments.room = (uint32_t)room;
 	arguments.coarse = coarse;
 	arguments.t = level->t;
-	return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, r->rows * arguments.lanes, &arguments);
+	return mbi_amg_launch(gpu, MBI_AMG_TENTATIVE, mbi_amg_blocks(2 * r->rows * arguments.lanes),
+			MBI_AMG_HOLDERS, MBI_AMG_HOLDERS / arguments.lanes * (size_t)room * sizeof(double),
+			&arguments);
 }
 
 static mbi_amg_there mbi_amg_blocks_of(const mbi_amg_gpu_level *level,

@@ -52,7 +52,7 @@ typedef struct mbk_amg_tentative_arguments {
   MBK_POINTER(const mbk_i32) r_ptr, r_col, aggregate;
   MBK_POINTER(const double) modes;
   mbk_u64 next_row, next_vector;
-  mbk_u32 block, vectors, lanes;
+  mbk_u32 block, vectors, lanes, room;
   MBK_POINTER(double) coarse, t;
 } mbk_amg_tentative_arguments;
 

@@ -174,11 +174,16 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes
   return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
 }
 
+#define MBI_AMG_HOLDERS 128 /* threads of a block: half as many as other kernels have */
+#define MBI_AMG_HELD 48     /* the most elements in shared memory for each: 48 KB a block */
+#define MBI_AMG_SPARE 4     /* an aggregate may have so many times the mean of rows */
+
 /* Enqueues the tentative prolongation and the near-null-space of the next level. `r` has the
  * blocks of R. */
 static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                              const mbi_amg_there *r, mbi_devptr coarse) {
   mbk_amg_tentative_arguments arguments;
+  int64_t room;
   arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
   arguments.r_ptr = r->row_ptr;
   arguments.r_col = r->col_ind;
@@ -193,9 +198,15 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   arguments.block = (uint32_t)level->block;
   arguments.vectors = (uint32_t)level->vectors;
   arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz);
+  room = level->a.rows * level->vectors / r->rows * MBI_AMG_SPARE;
+  room = room < MBI_AMG_HELD * arguments.lanes ? room : MBI_AMG_HELD * arguments.lanes;
+  arguments.room = (uint32_t)room;
   arguments.coarse = coarse;
   arguments.t = level->t;
-  return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, r->rows * arguments.lanes, &arguments);
+  return mbi_amg_launch(gpu, MBI_AMG_TENTATIVE, mbi_amg_blocks(2 * r->rows * arguments.lanes),
+                        MBI_AMG_HOLDERS,
+                        MBI_AMG_HOLDERS / arguments.lanes * (size_t)room * sizeof(double),
+                        &arguments);
 }
 
 /* Returns the matrix with `values` whose blocks are the entries of `nodes`: `high` rows of a
