@@ -33711,8 +33711,8 @@ typedef struct mbk_amg_copy_arguments {
 typedef struct mbi_amg_pool {
 	uint64_t grow;
 	mbi_devptr chunk[MBI_AMG_CHUNKS];
-	uint64_t bytes[MBI_AMG_CHUNKS], used;
-	int count, at;
+	uint64_t bytes[MBI_AMG_CHUNKS], used[MBI_AMG_CHUNKS];
+	int count;
 } mbi_amg_pool;
 
 typedef struct mbi_amg_there {
@@ -33790,43 +33790,30 @@ typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_foun
 static merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
 		uint64_t bytes, mbi_devptr *address) {
 	const uint64_t part = (bytes / MBI_DEVICE_PART + 1) * MBI_DEVICE_PART;
-	uint64_t size = pool->grow << pool->count / 8;
-	const int large = 2 * part > size && pool->count > 0 && pool->at + 1 == pool->count &&
-			part > pool->bytes[pool->at] - pool->used;
-	size = large || part > size ? part : size;
+	const uint64_t size = pool->grow << pool->count / 8;
+	int i = 0;
 	*address = 0;
-	for (; !large && pool->at < pool->count; pool->at++, pool->used = 0) {
-		if (part <= pool->bytes[pool->at] - pool->used) {
-			*address = pool->chunk[pool->at] + pool->used;
-			pool->used += part;
-			return MERBIT_OK;
-		}
-	}
-	if (pool->count == MBI_AMG_CHUNKS) {
+	while (i < pool->count && part > pool->bytes[i] - pool->used[i]) { i++; }
+	if (i == MBI_AMG_CHUNKS) {
 		return mbi_fail(context, MERBIT_TOO_LARGE, "AMG's set-up needs too many allocations");
 	}
-	MBI_TRY(mbi_device_allocate(context, size, "AMG", &pool->chunk[pool->count]));
-	pool->bytes[pool->count++] = size;
-	*address = pool->chunk[pool->count - 1];
-	if (large) {
-		pool->chunk[pool->count - 1] = pool->chunk[pool->at];
-		pool->chunk[pool->at] = *address;
-		pool->bytes[pool->count - 1] = pool->bytes[pool->at];
-		pool->bytes[pool->at++] = size;
-	} else { pool->used = part; }
+	if (i == pool->count) {
+		pool->bytes[i] = part > size ? part : size;
+		pool->used[i] = 0;
+		MBI_TRY(mbi_device_allocate(context, pool->bytes[i], "AMG", &pool->chunk[i]));
+		pool->count++;
+	}
+	*address = pool->chunk[i] + pool->used[i];
+	pool->used[i] += part;
 	return MERBIT_OK;
 }
 
-static void mbi_amg_pool_reset(mbi_amg_pool *pool) {
-	pool->at = 0;
-	pool->used = 0;
-}
+static void mbi_amg_pool_reset(mbi_amg_pool *pool) { memset(pool->used, 0, sizeof pool->used); }
 
 static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 	for (; pool->count > 0; pool->count--) {
 		mbi_device_release(context, pool->chunk[pool->count - 1]);
 	}
-	mbi_amg_pool_reset(pool);
 }
 
 /* ==== >>solve/amg/multiply_cuda.c  multigrid: products and transposes on the GPU ==== */
@@ -34476,9 +34463,9 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	arguments.room = (uint32_t)room;
 	arguments.coarse = coarse;
 	arguments.t = level->t;
-	return mbi_amg_launch(gpu, MBI_AMG_TENTATIVE, mbi_amg_blocks(2 * r->rows * arguments.lanes),
-			MBI_AMG_HOLDERS, MBI_AMG_HOLDERS / arguments.lanes * (size_t)room * sizeof(double),
-			&arguments);
+	return mbi_amg_launch(
+			gpu, MBI_AMG_TENTATIVE, mbi_amg_blocks(2 * r->rows * arguments.lanes), MBI_AMG_HOLDERS,
+			MBI_AMG_HOLDERS / arguments.lanes * (size_t)room * sizeof(double), &arguments);
 }
 
 static mbi_amg_there mbi_amg_blocks_of(const mbi_amg_gpu_level *level,
@@ -34599,7 +34586,7 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
 
 static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
 		const merbit_view *view, int block, int vectors, double no_diagonal, const double *modes) {
-	const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
+	const uint64_t bytes = 12 * (uint64_t)view->nnz + 96 * (uint64_t)view->rows;
 	memset(gpu, 0, sizeof *gpu);
 	gpu->context = context;
 	gpu->no_diagonal = no_diagonal;

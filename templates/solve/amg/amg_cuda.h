@@ -19,8 +19,8 @@
 typedef struct mbi_amg_pool {
   uint64_t grow; /* bytes of a chunk, if nothing asks for more */
   mbi_devptr chunk[MBI_AMG_CHUNKS];
-  uint64_t bytes[MBI_AMG_CHUNKS], used; /* used: of chunk `at` */
-  int count, at;
+  uint64_t bytes[MBI_AMG_CHUNKS], used[MBI_AMG_CHUNKS];
+  int count;
 } mbi_amg_pool;
 
 /* A CSR in GPU memory: base 0, 32-bit offsets and columns ascending in each row, f64 values. */

@@ -203,10 +203,9 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   arguments.room = (uint32_t)room;
   arguments.coarse = coarse;
   arguments.t = level->t;
-  return mbi_amg_launch(gpu, MBI_AMG_TENTATIVE, mbi_amg_blocks(2 * r->rows * arguments.lanes),
-                        MBI_AMG_HOLDERS,
-                        MBI_AMG_HOLDERS / arguments.lanes * (size_t)room * sizeof(double),
-                        &arguments);
+  return mbi_amg_launch(
+      gpu, MBI_AMG_TENTATIVE, mbi_amg_blocks(2 * r->rows * arguments.lanes), MBI_AMG_HOLDERS,
+      MBI_AMG_HOLDERS / arguments.lanes * (size_t)room * sizeof(double), &arguments);
 }
 
 /* Returns the matrix with `values` whose blocks are the entries of `nodes`: `high` rows of a
@@ -350,14 +349,14 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
                                               const merbit_view *view, int block, int vectors,
                                               double no_diagonal, const double *modes) {
-  const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
+  const uint64_t bytes = 12 * (uint64_t)view->nnz + 96 * (uint64_t)view->rows;
   memset(gpu, 0, sizeof *gpu);
   gpu->context = context;
   gpu->no_diagonal = no_diagonal;
   gpu->levels[0].block = block;
   gpu->levels[0].vectors = vectors;
-  gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
-  gpu->keep.grow = gpu->scratch.grow / 4; /* less is left over in the end */
+  gpu->scratch.grow = bytes > 65536 ? bytes : 65536; /* one chunk, in most cases */
+  gpu->keep.grow = gpu->scratch.grow / 4;            /* some; less is left over in the end */
   MBI_TRY(mbi_amg_gpu_open(gpu));
   MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
   if (modes != NULL) {
