@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "bed005c682f782379063e729c1f475f666d56da59f2e720d9686e24b1582d9c7"
+#define MBI_KERNEL_HASH "c398ef344a78cc82e709a5997fcebd18d8f692482d5aa71abf3eaad6e3b14265"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5709,7 +5709,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {\n"
 "a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]\n"
 ": ((const mbk_i32 *)a.row_ptr)[i]) -\na.base);\n}\n"
-"for (mbk_u64 k = first; k < a.mode_elements; k += step) {\n"
+"for (mbk_u64 k = first; a.modes != nullptr && k < a.mode_elements; k += step) {\n"
 "const double element = mbk_load(a.modes + k);\nif (!(element - element == 0)) {\n"
 "*a.strange = 1;\n}\n}\nfor (mbk_u64 k = first; k < a.nnz; k += step) {\n"
 "if (a.col_ind_to != nullptr) {\n"
@@ -34353,8 +34353,7 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
 	arguments.value_bytes = view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
 	if (!values_only) {
 		arguments.modes = gpu->levels[0].modes;
-		arguments.mode_elements =
-				arguments.modes != 0 ? arguments.rows * (uint64_t)gpu->levels[0].vectors : 0;
+		arguments.mode_elements = (uint64_t)(view->rows * gpu->levels[0].vectors);
 		arguments.strange = MBI_AMG_FACT(gpu, strange);
 		arguments.row_ptr = mbi_device_address(view->row_ptr);
 		arguments.col_ind = mbi_device_address(view->col_ind);

@@ -317,7 +317,7 @@ MUTATIONS = [
     ("mbi_amg_product_columns", "arguments.slots /= 2;", "break;", "a table is larger than a group's shared memory",
      "simt_amg"),
     ("mbk_amg_copy", "*a.strange = 1;", "", "a vector of the near-null-space on the GPU may be infinite", "simt_amg"),
-    ("mbi_amg_convert", " * (uint64_t)gpu->levels[0].vectors : 0", " : 0", "the GPU checks the first vector alone", "simt_amg"),
+    ("mbi_amg_convert", "view->rows * gpu->levels[0].vectors", "view->rows", "the GPU checks the first vector alone", "simt_amg"),
     ("mbk_amg_take_ahead", "k += AHEAD * at.lanes", "k += at.lanes", "entries of long rows count twice", "simt_amg"),
     ("mbk_amg_lanczos_subtract", "a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * w;", "",
      "Lanczos's method multiplies the first vector alone", "simt_amg"),

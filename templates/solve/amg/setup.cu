@@ -97,7 +97,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
                                             : ((const mbk_i32 *)a.row_ptr)[i]) -
                                 a.base);
   }
-  for (mbk_u64 k = first; k < a.mode_elements; k += step) {
+  for (mbk_u64 k = first; a.modes != nullptr && k < a.mode_elements; k += step) {
     const double element = mbk_load(a.modes + k);
     if (!(element - element == 0)) {
       *a.strange = 1;

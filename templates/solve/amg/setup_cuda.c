@@ -70,8 +70,7 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
       view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
   if (!values_only) {
     arguments.modes = gpu->levels[0].modes;
-    arguments.mode_elements =
-        arguments.modes != 0 ? arguments.rows * (uint64_t)gpu->levels[0].vectors : 0;
+    arguments.mode_elements = (uint64_t)(view->rows * gpu->levels[0].vectors);
     arguments.strange = MBI_AMG_FACT(gpu, strange);
     arguments.row_ptr = mbi_device_address(view->row_ptr);
     arguments.col_ind = mbi_device_address(view->col_ind);
