@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "c398ef344a78cc82e709a5997fcebd18d8f692482d5aa71abf3eaad6e3b14265"
+#define MBI_KERNEL_HASH "345c080f1fb7c9a41bd3773c0b491cc7597c37a762ef9413d13174ed708a66d3"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5548,11 +5548,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 share = (a.words + MBK_MULTIPLY_THREADS - 1) / MBK_MULTIPLY_THREADS;\n"
 "const mbk_u64 first = mbk_thread() * share;\n"
 "const mbk_u64 last = first + share < a.words ? first + share : a.words;\n"
-"const mbk_u32 count = *a.long_count;\n"
+"const mbk_u32 count = a.long_rows != nullptr ? *a.long_count : (mbk_u32)a.rows;\n"
 "for (mbk_u32 i = mbk_block(); i < count; i += mbk_grid()) {\n"
-"const mbk_u64 row = (mbk_u64)a.long_rows[i];\n"
+"const mbk_u64 row = a.long_rows != nullptr ? (mbk_u64)a.long_rows[i] : i;\n",
 "for (mbk_u64 w = mbk_thread(); w < a.words; w += MBK_MULTIPLY_THREADS) {\nmark.bits[w] = 0;\n}\n"
-"mbk_block_sync();\n",
+"mbk_block_sync();\n"
 "mbk_multiply_visit(a, row, mbk_thread() / 32, MBK_MULTIPLY_THREADS / 32, mbk_lane(), 32,\n"
 "mark);\nmbk_block_sync();\nmbk_u64 found = 0, all = 0;\n"
 "for (mbk_u64 w = first; w < last; w++) {\n"
@@ -5569,37 +5569,50 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n"
 "} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_multiply_node(mbk_u32 row, mbk_u32 high) {\n"
-"return high > 1 ? row / high : row;\n}\n\n\n\n\ntemplate <bool BLOCKS>\n"
-"MBK_DEVICE void mbk_multiply_add_row(const mbk_multiply_values_arguments &a, mbk_u32 j,\n"
-"double value, mbk_u32 lane, mbk_u32 lanes,\n"
-"const mbk_i32 *columns, mbk_u32 count, double *sums) {\nconst bool one = a.b_ptr == nullptr;\n"
+"return high > 1 ? row / high : row;\n}\n\n\ntemplate <bool BLOCKS> struct mbk_multiply_run {\n"
+"enum { MOST = BLOCKS ? 3 : 1 };\nmbk_u32 node, count;\nmbk_u32 row[MOST];\ndouble value[MOST];\n"
+"};\n\n\n\n\ntemplate <bool BLOCKS>\n"
+"MBK_DEVICE void mbk_multiply_add_run(const mbk_multiply_values_arguments &a,\n"
+"const mbk_multiply_run<BLOCKS> &run, mbk_u32 lane,\n"
+"mbk_u32 lanes, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
+"const bool one = a.b_ptr == nullptr;\n",
 "const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;\n"
-"const mbk_u32 share = BLOCKS ? a.lanes_c : 1;\nconst mbk_u32 node = mbk_multiply_node(j, high);\n"
-"const mbk_u32 begin = one ? node : (mbk_u32)mbk_load(a.b_ptr + node);\n"
-"const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + node + 1) - begin;\n",
-"const mbk_u64 first = (mbk_u64)begin * high + (j - node * high) * length;\n"
+"const mbk_u32 share = BLOCKS ? a.lanes_c : 1;\n"
+"const mbk_u32 begin = one ? run.node : (mbk_u32)mbk_load(a.b_ptr + run.node);\n"
+"const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + run.node + 1) - begin;\n"
 "for (mbk_u32 l = lane / share; l < length; l += lanes / share) {\n"
 "const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;\n"
 "if (column >= 0) {\ndouble *const to = sums + mbk_multiply_find(columns, count, column) * wide;\n"
-"for (mbk_u32 c = lane % share; c < wide; c += share) {\nto[c] +=\n"
-"a.b_col != nullptr ? value * mbk_load(a.b_val + (first + l) * wide + c) : value;\n}\n}\n}\n"
-"}\n\n\n\n\ntemplate <bool BLOCKS>\n"
+"const double *const from = a.b_val + ((mbk_u64)begin * high + l) * wide;\n"
+"for (mbk_u32 c = lane % share; c < wide; c += share) {\ndouble sum = to[c];\n#pragma unroll\n"
+"for (mbk_u32 e = 0; e < run.MOST; e++) {\nif (e < run.count) {\nsum += a.b_col != nullptr\n"
+"? run.value[e] * mbk_load(from + run.row[e] * length * wide + c)\n: run.value[e];\n}\n}\n"
+"to[c] = sum;\n}\n}\n}\n}\n\n\n\n\ntemplate <bool BLOCKS>\n"
 "MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,\n"
 "mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
 "mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
+"const mbk_u32 high = BLOCKS ? a.high_b : 1;\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\n"
 "const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;\n"
-"bool own = a.scale != nullptr && first == 0;\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; own || k < end;) {\n"
-"const mbk_i32 j = own ? (mbk_i32)row : mbk_load(a.a_col + k);\nif (j >= 0) {\n"
-"const double value =\n"
-"own ? 1 + factor * mbk_load(a.filtered + row) : factor * mbk_load(a.a_val + k);\n"
-"mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)j, value, lane, lanes, columns, count, sums);\n}\n"
-"mbk_warp_sync(mask);\nk += own ? 0 : step;\nown = false;\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
+"mbk_multiply_run<BLOCKS> run;\nif (a.scale != nullptr && first == 0) {\n"
+"run.node = mbk_multiply_node((mbk_u32)row, high);\nrun.count = 1;\n"
+"run.row[0] = (mbk_u32)row - run.node * high;\n"
+"run.value[0] = 1 + factor * mbk_load(a.filtered + row);\n"
+"mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);\nmbk_warp_sync(mask);\n",
+"}\nfor (mbk_u32 unit = (mbk_u32)mbk_load(a.a_ptr + row) + first * high; unit < end;\n"
+"unit += step * high) {\nconst mbk_u32 stop = unit + high < end ? unit + high : end;\n"
+"for (mbk_u32 k = unit; k < stop; k += run.count > 0 ? run.count : 1) {\nbool goes_on = true;\n"
+"run.count = 0;\n#pragma unroll\nfor (mbk_u32 e = 0; e < run.MOST; e++) {\n"
+"const mbk_i32 j = k + e < stop ? mbk_load(a.a_col + k + e) : -1;\n"
+"const mbk_u32 node = mbk_multiply_node((mbk_u32)j, high);\nrun.node = e == 0 ? node : run.node;\n"
+"goes_on = goes_on && j >= 0 && node == run.node;\nrun.row[e] = (mbk_u32)j - node * high;\n"
+"run.value[e] = goes_on ? factor * mbk_load(a.a_val + k + e) : 0;\nrun.count += goes_on;\n}\n"
+"if (run.count > 0) {\nmbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);\n"
+"}\nmbk_warp_sync(mask);\n}\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
 "MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,\n"
 "unsigned char *shared) {\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
 "const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;\n"
-"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;\n",
+"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;\n"
 "double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
 "mbk_i32 *const columns = (mbk_i32 *)(sums + kept);\n"
 "for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
@@ -5608,7 +5621,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + node);\n"
 "const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + node + 1) - at;\n"
 "const mbk_u32 first = me.lane / a.lanes_b, size = count * wide;\n"
-"const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;\n"
+"const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;\n",
 "if (count == 0 || count > a.most) {\ncontinue;\n}\n"
 "for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ncolumns[i] = mbk_load(a.c_col + at + i);\n"
 "}\nfor (mbk_u32 i = me.lane; i < a.lanes_a * size; i += me.lanes) {\nsums[i] = 0;\n}\n"
@@ -5623,17 +5636,20 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<false>(a, shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<true>(a, shared);\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n",
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<true>(a, shared);\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
-"double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide;\n"
-"for (mbk_u64 first = (mbk_u64)mbk_block() * MBK_MULTIPLY_THREADS; first < a.rows;\n"
-"first += (mbk_u64)mbk_grid() * MBK_MULTIPLY_THREADS) {\n"
+"double *const sums =\n"
+"a.sums != nullptr ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide\n"
+": (double *)(found + 2 + MBK_MULTIPLY_THREADS);\n"
+"const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid();\n"
+"const mbk_u64 chunk = even < MBK_MULTIPLY_THREADS ? even : MBK_MULTIPLY_THREADS;\n"
+"for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n",
 "const mbk_u64 mine = first + mbk_thread();\n"
 "const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);\nif (mbk_thread() == 0) {\n"
-"*found = 0;\n}\nmbk_block_sync();\nif (mine < a.rows &&\n"
+"*found = 0;\n}\nmbk_block_sync();\nif (mbk_thread() < chunk && mine < a.rows &&\n"
 "(mbk_u32)(mbk_load(a.c_ptr + node + 1) - mbk_load(a.c_ptr + node)) > a.most) {\n"
 "found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();\n}\nmbk_block_sync();\n"
 "for (mbk_u32 f = 1; f <= *found; f++) {\nconst mbk_u32 row = (mbk_u32)first + found[f];\n"
@@ -33821,6 +33837,7 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 #define MBI_AMG_TILE 2048
 #define MBI_AMG_BLOCKS 8192
 #define MBI_AMG_LONG ((uint64_t)1 << 28)
+#define MBI_AMG_FEW 4096
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
@@ -33935,6 +33952,10 @@ static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_ther
 	return lanes;
 }
 
+static int mbi_amg_few(const mbi_amg_there *a, const mbi_amg_lanes *lanes) {
+	return a->rows <= MBI_AMG_FEW && lanes->products >= MBI_AMG_THREADS;
+}
+
 static size_t mbi_amg_shared(const mbi_amg_lanes *lanes) {
 	return (size_t)MBI_AMG_SHARED * lanes->a * lanes->b / 32;
 }
@@ -33947,7 +33968,7 @@ static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes) {
 }
 
 static int64_t mbi_amg_long_grid(const mbi_amg_gpu *gpu, uint64_t bytes) {
-	const uint64_t most = 2 * (uint64_t)gpu->context->device.multiprocessors;
+	const uint64_t most = 4 * (uint64_t)gpu->context->device.multiprocessors;
 	const uint64_t fit = MBI_AMG_LONG / (bytes + 1) + 1;
 	return (int64_t)(fit < most ? fit : most);
 }
@@ -33961,9 +33982,11 @@ static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu, mbk_multiply_columns_argu
 	const size_t bytes = mbi_amg_set_bytes(arguments->slots);
 	const int threads = mbi_amg_threads(lanes, bytes);
 	const int groups = threads / (int)(lanes->a * lanes->b);
-	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
-			mbi_block_count((int64_t)arguments->rows, groups), threads,
-			(size_t)groups * bytes, arguments));
+	if (arguments->long_rows != 0) {
+		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
+				mbi_block_count((int64_t)arguments->rows, groups), threads,
+				(size_t)groups * bytes, arguments));
+	}
 	return mbi_amg_launch(gpu, MBI_AMG_LONG_COLUMNS, grid_long, MBI_AMG_THREADS,
 			MBI_AMG_THREADS / 32 * sizeof(uint64_t), arguments);
 }
@@ -33999,8 +34022,11 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 	arguments.c_col = 0;
 	arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
 	arguments.words = words;
-	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
-			&arguments.long_rows));
+	arguments.long_rows = 0;
+	if (!mbi_amg_few(a, &lanes)) {
+		MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
+				&arguments.long_rows));
+	}
 	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
 			(uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
 	MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, unsorted), NULL));
@@ -34012,7 +34038,23 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 	c->longest = facts.most;
 	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
 	arguments.c_col = c->col_ind;
-	return mbi_amg_columns(gpu, &arguments, &lanes, facts.long_rows > 0 ? grid_long : 0);
+	return mbi_amg_columns(gpu, &arguments, &lanes,
+			arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0);
+}
+
+static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu,
+		mbk_multiply_values_arguments *arguments) {
+	const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * arguments->longest * arguments->wide *
+			sizeof(double);
+	const int64_t grid = mbi_amg_long_grid(gpu, sums);
+	size_t shared = (2 + MBI_AMG_THREADS) * sizeof(uint32_t);
+	if (shared + sums <= MBI_AMG_SHARED) {
+		shared += (size_t)sums;
+	} else {
+		MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums,
+				&arguments->sums));
+	}
+	return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS, shared, arguments);
 }
 
 static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
@@ -34024,13 +34066,8 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	const size_t entry = lanes.a * wide * sizeof(double) + sizeof(int32_t);
 	const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
 	mbk_multiply_values_arguments arguments;
-	size_t bytes;
-	int threads, groups;
 	arguments.most = c->longest < usual ? c->longest : usual;
 	arguments.most = ((arguments.most < fit ? arguments.most : fit - 1) + 1) & ~1u;
-	bytes = arguments.most * entry;
-	threads = mbi_amg_threads(&lanes, bytes);
-	groups = threads / (int)(lanes.a * lanes.b);
 	arguments.rows = (uint64_t)a->rows;
 	arguments.a_ptr = a->row_ptr;
 	arguments.a_col = a->col_ind;
@@ -34053,18 +34090,18 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	arguments.c_col = c->col_ind;
 	arguments.c_val = c->values;
 	arguments.sums = 0;
-	MBI_TRY(mbi_amg_launch(gpu, arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
-			: MBI_AMG_VALUES_PASS, mbi_block_count(a->rows, groups), threads, (size_t)groups * bytes,
-			&arguments));
-	if (c->longest > arguments.most) {
-		const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * wide * sizeof(double);
-		const int64_t grid = mbi_amg_long_grid(gpu, sums);
-		MBI_TRY(
-				mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums, &arguments.sums));
-		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS,
-				(1 + MBI_AMG_THREADS) * sizeof(uint32_t), &arguments));
+	if (mbi_amg_few(a, &lanes)) {
+		arguments.most = 0;
+	} else {
+		const size_t bytes = arguments.most * entry;
+		const int threads = mbi_amg_threads(&lanes, bytes);
+		const int groups = threads / (int)(lanes.a * lanes.b);
+		const int kernel = arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
+				: MBI_AMG_VALUES_PASS;
+		MBI_TRY(mbi_amg_launch(gpu, kernel, mbi_block_count(a->rows, groups), threads,
+				(size_t)groups * bytes, &arguments));
 	}
-	return MERBIT_OK;
+	return c->longest > arguments.most ? mbi_amg_long_values(gpu, &arguments) : MERBIT_OK;
 }
 
 static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
