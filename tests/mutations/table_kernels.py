@@ -316,6 +316,7 @@ MUTATIONS = [
      "simt_amg"),
     ("mbi_amg_product_columns", "arguments.slots /= 2;", "break;", "a table is larger than a group's shared memory",
      "simt_amg"),
+    ("mbi_amg_pool_take", "part > size ? part : size", "size", "a part is larger than its piece of GPU memory", "fake_gpu_amg"),
     ("mbk_amg_copy", "*a.strange = 1;", "", "a vector of the near-null-space on the GPU may be infinite", "simt_amg"),
     ("mbi_amg_convert", "view->rows * gpu->levels[0].vectors", "view->rows", "the GPU checks the first vector alone", "simt_amg"),
     ("mbk_amg_take_ahead", "k += AHEAD * at.lanes", "k += at.lanes", "entries of long rows count twice", "simt_amg"),
