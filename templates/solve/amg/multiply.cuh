@@ -260,9 +260,9 @@ struct mbk_multiply_mark {
   }
 };
 
-// Does for the long rows what mbk_multiply_columns does for the others. Each block has a bitmap
-// of the columns of C, `words` words in `bits`. Launch: any grid of MBK_MULTIPLY_THREADS
-// threads. Shared: mbk_u64[MBK_MULTIPLY_THREADS / 32].
+// Does for the long rows what mbk_multiply_columns does for the others, or without long_rows
+// for all. Each block has a bitmap of the columns of C, `words` words in `bits`. Launch: any
+// grid of MBK_MULTIPLY_THREADS threads. Shared: mbk_u64[MBK_MULTIPLY_THREADS / 32].
 MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
     mbk_multiply_long_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -270,9 +270,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
   const mbk_u64 share = (a.words + MBK_MULTIPLY_THREADS - 1) / MBK_MULTIPLY_THREADS;
   const mbk_u64 first = mbk_thread() * share;
   const mbk_u64 last = first + share < a.words ? first + share : a.words;
-  const mbk_u32 count = *a.long_count;
+  const mbk_u32 count = a.long_rows != nullptr ? *a.long_count : (mbk_u32)a.rows;
   for (mbk_u32 i = mbk_block(); i < count; i += mbk_grid()) {
-    const mbk_u64 row = (mbk_u64)a.long_rows[i];
+    const mbk_u64 row = a.long_rows != nullptr ? (mbk_u64)a.long_rows[i] : i;
     for (mbk_u64 w = mbk_thread(); w < a.words; w += MBK_MULTIPLY_THREADS) {
       mark.bits[w] = 0;
     }
@@ -321,53 +321,89 @@ MBK_DEVICE mbk_u32 mbk_multiply_node(mbk_u32 row, mbk_u32 high) {
   return high > 1 ? row / high : row;
 }
 
-// Adds `value` times row j of B to `sums`, `wide` for each of the `count` columns of a row of
-// C. Takes the share of `lane` of `lanes`. Without BLOCKS, which takes registers, all entries
-// are single.
+// A run: entries of a row of A one after the other whose rows of B are in one row of blocks.
+template <bool BLOCKS> struct mbk_multiply_run {
+  enum { MOST = BLOCKS ? 3 : 1 }; // entries
+  mbk_u32 node, count;            // the row of blocks; entries
+  mbk_u32 row[MOST];              // of B, among those of the row of blocks
+  double value[MOST];
+};
+
+// Adds the run's entries times their rows of B to `sums`, `wide` for each of the `count`
+// columns of a row of C. Takes the share of `lane` of `lanes`. Without BLOCKS, which takes
+// registers, all entries are single.
 template <bool BLOCKS>
-MBK_DEVICE void mbk_multiply_add_row(const mbk_multiply_values_arguments &a, mbk_u32 j,
-                                     double value, mbk_u32 lane, mbk_u32 lanes,
-                                     const mbk_i32 *columns, mbk_u32 count, double *sums) {
+MBK_DEVICE void mbk_multiply_add_run(const mbk_multiply_values_arguments &a,
+                                     const mbk_multiply_run<BLOCKS> &run, mbk_u32 lane,
+                                     mbk_u32 lanes, const mbk_i32 *columns, mbk_u32 count,
+                                     double *sums) {
   const bool one = a.b_ptr == nullptr; // entry in the row of B, at most
   const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;
   const mbk_u32 share = BLOCKS ? a.lanes_c : 1; // lanes of a block
-  const mbk_u32 node = mbk_multiply_node(j, high);
-  const mbk_u32 begin = one ? node : (mbk_u32)mbk_load(a.b_ptr + node);
-  const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + node + 1) - begin;
-  const mbk_u64 first = (mbk_u64)begin * high + (j - node * high) * length;
+  const mbk_u32 begin = one ? run.node : (mbk_u32)mbk_load(a.b_ptr + run.node);
+  const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + run.node + 1) - begin;
   for (mbk_u32 l = lane / share; l < length; l += lanes / share) {
     const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;
     if (column >= 0) {
       double *const to = sums + mbk_multiply_find(columns, count, column) * wide;
+      const double *const from = a.b_val + ((mbk_u64)begin * high + l) * wide;
       for (mbk_u32 c = lane % share; c < wide; c += share) {
-        to[c] +=
-            a.b_col != nullptr ? value * mbk_load(a.b_val + (first + l) * wide + c) : value;
+        double sum = to[c];
+#pragma unroll
+        for (mbk_u32 e = 0; e < run.MOST; e++) {
+          if (e < run.count) {
+            sum += a.b_col != nullptr
+                       ? run.value[e] * mbk_load(from + run.row[e] * length * wide + c)
+                       : run.value[e];
+          }
+        }
+        to[c] = sum;
       }
     }
   }
 }
 
-// Adds to `sums` what the entries `first`, `first` + `step` and so on of A's row give, in this
-// order. The lanes of `mask` take an entry of A together, and each of them other entries of B's
-// row: no two add to the same sum.
+// Adds to `sums` what A's row gives: runs of `high_b` entries at most, of which this call takes
+// number `first`, `first` + `step` and so on, in this order. The lanes of `mask` take a run
+// together, and each of them other entries of B's rows: no two add to the same sum.
 template <bool BLOCKS>
 MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,
                                  mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,
                                  mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,
                                  double *sums) {
+  const mbk_u32 high = BLOCKS ? a.high_b : 1;
   const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);
   const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;
-  bool own = a.scale != nullptr && first == 0; // the row of B that is added as it is
-  for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; own || k < end;) {
-    const mbk_i32 j = own ? (mbk_i32)row : mbk_load(a.a_col + k);
-    if (j >= 0) {
-      const double value =
-          own ? 1 + factor * mbk_load(a.filtered + row) : factor * mbk_load(a.a_val + k);
-      mbk_multiply_add_row<BLOCKS>(a, (mbk_u32)j, value, lane, lanes, columns, count, sums);
-    }
+  mbk_multiply_run<BLOCKS> run;
+  if (a.scale != nullptr && first == 0) { // the row of B that is added as it is
+    run.node = mbk_multiply_node((mbk_u32)row, high);
+    run.count = 1;
+    run.row[0] = (mbk_u32)row - run.node * high;
+    run.value[0] = 1 + factor * mbk_load(a.filtered + row);
+    mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);
     mbk_warp_sync(mask);
-    k += own ? 0 : step;
-    own = false;
+  }
+  for (mbk_u32 unit = (mbk_u32)mbk_load(a.a_ptr + row) + first * high; unit < end;
+       unit += step * high) {
+    const mbk_u32 stop = unit + high < end ? unit + high : end;
+    for (mbk_u32 k = unit; k < stop; k += run.count > 0 ? run.count : 1) {
+      bool goes_on = true;
+      run.count = 0;
+#pragma unroll
+      for (mbk_u32 e = 0; e < run.MOST; e++) {
+        const mbk_i32 j = k + e < stop ? mbk_load(a.a_col + k + e) : -1;
+        const mbk_u32 node = mbk_multiply_node((mbk_u32)j, high);
+        run.node = e == 0 ? node : run.node;
+        goes_on = goes_on && j >= 0 && node == run.node;
+        run.row[e] = (mbk_u32)j - node * high;
+        run.value[e] = goes_on ? factor * mbk_load(a.a_val + k + e) : 0;
+        run.count += goes_on;
+      }
+      if (run.count > 0) {
+        mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);
+      }
+      mbk_warp_sync(mask);
+    }
   }
 }
 
@@ -425,23 +461,27 @@ MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
 }
 
 // Writes the values of the rows of C of more than `most` entries. Each warp of a block has sums
-// of its own for a row, `longest` times `wide` of them in `sums`. Launch: any grid of
-// MBK_MULTIPLY_THREADS threads. Shared: mbk_u32[1 + MBK_MULTIPLY_THREADS].
+// of its own for a row, `longest` times `wide` of them, in `sums` or, without it, in shared
+// memory. Launch: any grid of MBK_MULTIPLY_THREADS threads. Shared: mbk_u32[2 +
+// MBK_MULTIPLY_THREADS], and the sums.
 MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
   const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;
-  double *const sums = a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide;
-  for (mbk_u64 first = (mbk_u64)mbk_block() * MBK_MULTIPLY_THREADS; first < a.rows;
-       first += (mbk_u64)mbk_grid() * MBK_MULTIPLY_THREADS) {
+  double *const sums =
+      a.sums != nullptr ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide
+                        : (double *)(found + 2 + MBK_MULTIPLY_THREADS);
+  const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid(); // rows for each block
+  const mbk_u64 chunk = even < MBK_MULTIPLY_THREADS ? even : MBK_MULTIPLY_THREADS;
+  for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {
     const mbk_u64 mine = first + mbk_thread();
     const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);
     if (mbk_thread() == 0) {
       *found = 0;
     }
     mbk_block_sync();
-    if (mine < a.rows &&
+    if (mbk_thread() < chunk && mine < a.rows &&
         (mbk_u32)(mbk_load(a.c_ptr + node + 1) - mbk_load(a.c_ptr + node)) > a.most) {
       found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();
     }

@@ -10,6 +10,7 @@
 #define MBI_AMG_TILE 2048    /* MBK_SCAN_TILE */
 #define MBI_AMG_BLOCKS 8192  /* the most thread blocks of a kernel that takes any grid */
 #define MBI_AMG_LONG ((uint64_t)1 << 28) /* bytes for rows that thread blocks take, about */
+#define MBI_AMG_FEW 4096 /* of so few rows a thread block takes each, if it is worth it */
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_scan_sums",
@@ -162,6 +163,12 @@ static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_ther
   return lanes;
 }
 
+/* Returns whether all rows of a product go to thread blocks: they are too few to fill a GPU
+ * with groups of a warp. */
+static int mbi_amg_few(const mbi_amg_there *a, const mbi_amg_lanes *lanes) {
+  return a->rows <= MBI_AMG_FEW && lanes->products >= MBI_AMG_THREADS;
+}
+
 /* Returns the most bytes of shared memory that each group of a warp can have. */
 static size_t mbi_amg_shared(const mbi_amg_lanes *lanes) {
   return (size_t)MBI_AMG_SHARED * lanes->a * lanes->b / 32;
@@ -179,7 +186,7 @@ static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes) {
 
 /* Returns the number of thread blocks for the long rows, each of which takes `bytes`. */
 static int64_t mbi_amg_long_grid(const mbi_amg_gpu *gpu, uint64_t bytes) {
-  const uint64_t most = 2 * (uint64_t)gpu->context->device.multiprocessors;
+  const uint64_t most = 4 * (uint64_t)gpu->context->device.multiprocessors;
   const uint64_t fit = MBI_AMG_LONG / (bytes + 1) + 1;
   return (int64_t)(fit < most ? fit : most);
 }
@@ -196,9 +203,11 @@ static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu,
   const size_t bytes = mbi_amg_set_bytes(arguments->slots);
   const int threads = mbi_amg_threads(lanes, bytes);
   const int groups = threads / (int)(lanes->a * lanes->b);
-  MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
-                         mbi_block_count((int64_t)arguments->rows, groups), threads,
-                         (size_t)groups * bytes, arguments));
+  if (arguments->long_rows != 0) {
+    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
+                           mbi_block_count((int64_t)arguments->rows, groups), threads,
+                           (size_t)groups * bytes, arguments));
+  }
   return mbi_amg_launch(gpu, MBI_AMG_LONG_COLUMNS, grid_long, MBI_AMG_THREADS,
                         MBI_AMG_THREADS / 32 * sizeof(uint64_t), arguments);
 }
@@ -245,8 +254,11 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
   arguments.c_col = 0;
   arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
   arguments.words = words;
-  MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
-                            &arguments.long_rows));
+  arguments.long_rows = 0;
+  if (!mbi_amg_few(a, &lanes)) {
+    MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
+                              &arguments.long_rows));
+  }
   MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
                             (uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
   MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, unsorted), NULL));
@@ -258,7 +270,25 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
   c->longest = facts.most;
   MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
   arguments.c_col = c->col_ind;
-  return mbi_amg_columns(gpu, &arguments, &lanes, facts.long_rows > 0 ? grid_long : 0);
+  return mbi_amg_columns(
+      gpu, &arguments, &lanes,
+      arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0);
+}
+
+/* Enqueues the pass over rows of C of more than arguments->most entries. */
+static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu,
+                                         mbk_multiply_values_arguments *arguments) {
+  const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * arguments->longest * arguments->wide *
+                        sizeof(double);
+  const int64_t grid = mbi_amg_long_grid(gpu, sums);
+  size_t shared = (2 + MBI_AMG_THREADS) * sizeof(uint32_t);
+  if (shared + sums <= MBI_AMG_SHARED) {
+    shared += (size_t)sums;
+  } else {
+    MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums,
+                              &arguments->sums));
+  }
+  return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS, shared, arguments);
 }
 
 /* Enqueues the pass that writes c->values. The entries of B and C may be blocks. With
@@ -274,13 +304,8 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   const size_t entry = lanes.a * wide * sizeof(double) + sizeof(int32_t);
   const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
   mbk_multiply_values_arguments arguments;
-  size_t bytes;
-  int threads, groups;
   arguments.most = c->longest < usual ? c->longest : usual;
   arguments.most = ((arguments.most < fit ? arguments.most : fit - 1) + 1) & ~1u;
-  bytes = arguments.most * entry;
-  threads = mbi_amg_threads(&lanes, bytes);
-  groups = threads / (int)(lanes.a * lanes.b);
   arguments.rows = (uint64_t)a->rows;
   arguments.a_ptr = a->row_ptr;
   arguments.a_col = a->col_ind;
@@ -304,20 +329,18 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   arguments.c_col = c->col_ind;
   arguments.c_val = c->values;
   arguments.sums = 0;
-  MBI_TRY(mbi_amg_launch(gpu,
-                         arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
-                                                                        : MBI_AMG_VALUES_PASS,
-                         mbi_block_count(a->rows, groups), threads, (size_t)groups * bytes,
-                         &arguments));
-  if (c->longest > arguments.most) {
-    const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * c->longest * wide * sizeof(double);
-    const int64_t grid = mbi_amg_long_grid(gpu, sums);
-    MBI_TRY(
-        mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums, &arguments.sums));
-    MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS,
-                           (1 + MBI_AMG_THREADS) * sizeof(uint32_t), &arguments));
+  if (mbi_amg_few(a, &lanes)) {
+    arguments.most = 0;
+  } else {
+    const size_t bytes = arguments.most * entry;
+    const int threads = mbi_amg_threads(&lanes, bytes);
+    const int groups = threads / (int)(lanes.a * lanes.b);
+    const int kernel = arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
+                                                                      : MBI_AMG_VALUES_PASS;
+    MBI_TRY(mbi_amg_launch(gpu, kernel, mbi_block_count(a->rows, groups), threads,
+                           (size_t)groups * bytes, &arguments));
   }
-  return MERBIT_OK;
+  return c->longest > arguments.most ? mbi_amg_long_values(gpu, &arguments) : MERBIT_OK;
 }
 
 /* ---- Transposes -------------------------------------------------------------------------- */

@@ -171,11 +171,10 @@ static void nonzeros_that_stay_in_l2(void **state) {
     uint64_t rows, nnz;
     int passing;
   } cases[] = {{1000000, 3000000, 13}, /* 7.6 MB of 36 MB */
-               {100000, 3000000, 8},   /* 22 MB of 36 MB: 9, less one */
                {100000, 3900000, 10},  /* 22 MB of 47 MB: 7, less one */
-               {100000, 1833000, 4},   /* 22 MB of 22 MB, nearly: 15, less three */
-               {100000, 1832000, 0},   /* all of it */
-               {1500000, 100, 16},     /* vectors alone take more */
+               {100000, 3275000, 8},   /* 40.9 MB, 22 of 39.3: 8 */
+               {100000, 3274000, 0},   /* 40.9 MB: L2 holds all of it */
+               {3000000, 100, 16},     /* vectors alone take more */
                {100000, 29400000, 16}, /* less than a sixteenth */
                {100000, 29200000, 15}, {0, 0, 0}};
   const merbit_device_profile h100 = profile_of("H100");
@@ -203,8 +202,8 @@ static void rows_past_the_caches(void **state) {
   static const struct {
     uint64_t rows, nnz;
     int streams;
-  } cases[] = {{1000000, 1000000, 0},     /* all of it stays */
-               {1000000, 1500000, 1},     /* a part */
+  } cases[] = {{1000000, 2700000, 0},     /* all of it stays */
+               {1000000, 3000000, 1},     /* a part */
                {6000000, 18000000, 1},    /* x */
                {7900000, 23000000, 0},    /* nothing */
                {7900000, 4 * 7900000, 1}, /* nothing, but rows are long */
@@ -220,23 +219,25 @@ static void rows_past_the_caches(void **state) {
 }
 
 /* Tests what a kernel is told of it. Lanes per row keep a part of the matrix if they are one or
- * two.
- */
+ * two. A matrix that L2 holds is loaded plainly. */
 static void loads_that_keep(void **state) {
   static const struct {
+    uint64_t nnz;
     int passing, lanes;
     const char *kept, *streams; /* NULL: nothing is kept */
-  } cases[] = {{16, 1, NULL, "MBK_STREAMING 1"},
-               {12, 1, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
-               {12, 2, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
-               {12, 4, NULL, "MBK_STREAMING 0"},
-               {0, 2, "MBK_KEPT 16\n", "MBK_STREAMING 0"}};
+  } cases[] = {{3000000, 16, 1, NULL, "MBK_STREAMING 1"},
+               {3000000, 12, 1, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
+               {3000000, 12, 2, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
+               {3000000, 12, 4, NULL, "MBK_STREAMING 0"},
+               {2700000, 12, 1, NULL, "MBK_STREAMING 0"},
+               {2700000, 16, 4, NULL, "MBK_STREAMING 0"}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     mbi_preamble preamble;
     merbit_plan plan;
-    square_of(&plan, MERBIT_F64, 1000000, 3000000);
+    square_of(&plan, MERBIT_F64, 1000000, cases[i].nnz);
+    plan.streaming = cases[i].passing == 16;
     plan.passing = cases[i].passing;
     plan.tuning[MBI_KNOB_ROWS_LANES] = cases[i].lanes;
     assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
@@ -282,8 +283,8 @@ static void forecasts_of_few_rows(void **state) {
     merbit_plan plan;
     double bytes;
     square_of(&plan, MERBIT_F64, few[i].rows, few[i].rows * 4096);
-    plan.device.cols = 4000000;
-    bytes = stream + 8 * (rows + 4e6) + 4 * rows;
+    plan.device.cols = 8000000;
+    bytes = stream + 8 * (rows + 8e6) + 4 * rows;
     is_about("few rows", mbi_rows_cost(&plan), 0.97 * few[i].factor * streamed(bytes) + end);
     /* Rows in flight at once gather at L2's rate. */
     plan.nonempty.sectors = 1;

@@ -5,11 +5,21 @@
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* BSR on the host: builds the tiles of blocks, places new values, launches the product and the
  * fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
+
+/* Returns the bytes of the blocks, of x and of y. */
+static uint64_t mbi_bsr_bytes(const merbit_plan *plan) {
+  const uint64_t high = (uint64_t)mbi_bsr_tiles_of(plan)->block_rows;
+  const uint64_t wide = (uint64_t)mbi_bsr_tiles_of(plan)->block_cols;
+  return plan->device.nnz * (sizeof(int32_t) + high * wide * mbi_value_bytes(plan)) +
+         (plan->device.rows * high + plan->device.cols * wide) *
+             mbi_type_size(mbi_plan_accumulator(plan));
+}
 
 MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
@@ -25,7 +35,8 @@ MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamb
   mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
   mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
-  mbi_preamble_define_int(preamble, "MBK_STREAMING", 1);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING",
+                          !mbi_choose_fits(plan, mbi_bsr_bytes(plan)));
   mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
 }

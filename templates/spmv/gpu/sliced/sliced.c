@@ -49,6 +49,19 @@ static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
   return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
 }
 
+/* Returns the bytes of the slices. Rows are padded to whole loads, and each has a length, a
+ * page and perhaps its number. */
+static double mbi_sliced_bytes(const merbit_plan *plan) {
+  const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
+  const double rows = (double)plan->device.rows;
+  const double pad = mbi_nonempty_equal(plan)
+                         ? (double)((longest + pack - 1) / pack * pack - longest)
+                         : (double)(pack - 1) / 2;
+  return ((double)mbi_sliced_slots(plan) + pad * rows) *
+             (4.0 - 2.0 * plan->nonempty.narrow + (double)mbi_value_bytes(plan)) +
+         rows * (longest < 256 ? 3.25 : 6.25) + rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
+}
+
 /* Returns the nonzeros of a row that its lane takes at once. */
 static double mbi_sliced_at_once(const merbit_plan *plan) {
   return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
@@ -109,7 +122,7 @@ MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *pre
   mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
   mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
   mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-  mbi_choose_loads(plan, preamble, 1);
+  mbi_choose_loads(plan, preamble, (uint64_t)mbi_sliced_bytes(plan), 1);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
@@ -307,18 +320,10 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
-/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. Rows
- * are padded to whole loads, and each has a length, a page and perhaps its number. */
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
-  const double pad = mbi_nonempty_equal(plan)
-                         ? (double)((longest + pack - 1) / pack * pack - longest)
-                         : (double)(pack - 1) / 2;
   const double slots = (double)mbi_sliced_slots(plan);
-  const double bytes = (slots + pad * t.rows) * (4.0 - 2.0 * plan->nonempty.narrow + t.values) +
-                       t.rows * (longest < 256 ? 3.25 : 6.25) +
-                       t.rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
   /* Lanes per row profit more from L2. (f32, 3M nonzeros, 16 a row, on an H100: 15.4,
    * ROWS 13.0.) */
   const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 100.0;
@@ -327,8 +332,9 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   }
   return mbi_choose_longer(
       1.08 * in_l2 *
-              mbi_choose_overlap(0.9 * (t.vectors + bytes * mbi_choose_stream(plan)),
-                                 t.gathers) +
+              mbi_choose_overlap(
+                  0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
+                  t.gathers) +
           mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)),
       mbi_sliced_walk(plan));
 }
