@@ -40,9 +40,15 @@ void fake_cuda_reset() {
 
 static const bool ready = (fake_cuda_reset(), true);
 
+static void copy(void *to, const void *from, size_t bytes) {
+  memory.show();
+  memcpy(to, from, bytes);
+  memory.hide();
+}
+
 // Enqueues work of the fake NCCL on a stream. `begin` makes a run of it, which `advance` moves
-// on until that answers 1 and has freed the run. Both see device memory, where each
-// [addresses[i], addresses[i] + bytes[i]) must be in one block.
+// on until that answers 1 and has freed the run. It is asked often, and sees device memory only
+// where it copies. Each [addresses[i], addresses[i] + bytes[i]) must be in one block.
 int fake_cuda_enqueue(void *handle, const char *name, const fake_work *work) {
   call c(name, CAPTURED);
   for (int i = 0; i < work->count && c.result == 0; i++) {
@@ -52,17 +58,12 @@ int fake_cuda_enqueue(void *handle, const char *name, const fake_work *work) {
     return c.result;
   }
   void *(*const begin)(void *) = work->begin;
-  int (*const advance)(void *) = work->advance;
+  int (*const advance)(void *, fake_copy) = work->advance;
   void *const argument = work->argument;
   job j = {name, {}, false};
   j.wait = [=] {
     void *run = begin(argument);
-    return [=] {
-      memory.show();
-      const bool done = advance(run) != 0;
-      memory.hide();
-      return done;
-    };
+    return [=] { return advance(run, copy) != 0; };
   };
   return c.enqueue(handle, j);
 }

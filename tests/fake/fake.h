@@ -2,6 +2,7 @@
  * finds fake_cuda_state and fake_nvrtc_state with dlsym. */
 #ifndef FAKE_H
 #define FAKE_H
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -56,10 +57,13 @@ typedef struct fake_nvrtc {
   char options[256]; /* of the last one, each behind a space */
 } fake_nvrtc;
 
+/* Copies from or to device memory. */
+typedef void (*fake_copy)(void *to, const void *from, size_t bytes);
+
 /* Work of the fake NCCL on a stream: see fake_cuda_enqueue. */
 typedef struct fake_work {
   void *(*begin)(void *argument);
-  int (*advance)(void *run);
+  int (*advance)(void *run, fake_copy copy);
   void *argument; /* stays for ever: a graph may repeat the work */
   int count;
   uint64_t addresses[64];

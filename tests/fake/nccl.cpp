@@ -121,10 +121,10 @@ void *begin(void *argument) {
 }
 
 // A message is done when the other side has it.
-void move(const communicator *c, const message &m, int *step) {
+void move(const communicator *c, const message &m, int *step, fake_copy copy) {
   mailbox &box = m.send ? c->g->boxes[c->rank][m.peer] : c->g->boxes[m.peer][c->rank];
   if (m.send && *step == 0 && box.posted == box.taken) {
-    memcpy(box.data, (const void *)m.data, m.bytes);
+    copy(box.data, (const void *)m.data, m.bytes);
     box.bytes = m.bytes;
     __sync_synchronize();
     box.posted = box.posted + 1;
@@ -136,7 +136,7 @@ void move(const communicator *c, const message &m, int *step) {
       fault("rank %d sends %zu bytes, and rank %d expects %zu", m.peer, box.bytes, c->rank,
             m.bytes);
     }
-    memcpy((void *)m.data, box.data, std::min(m.bytes, box.bytes));
+    copy((void *)m.data, box.data, std::min(m.bytes, box.bytes));
     __sync_synchronize();
     box.taken = box.taken + 1;
     *step = 2;
@@ -148,14 +148,14 @@ bool all_have(const volatile int *numbers, int ranks, int least) {
 }
 
 // Returns whether the sum is done. Terms are added in the order of ranks.
-bool add(progress *p) {
+bool add(progress *p, fake_copy copy) {
   const work *w = p->w;
   const communicator *c = w->c;
   group *g = c->g;
   int64_t(*values)[VALUES] = g->values[p->sum % 2];
   const size_t bytes = (size_t)w->count * 8;
   if (p->step == 0 && all_have(g->read, c->ranks, p->sum - 2)) {
-    memcpy(values[c->rank], (const void *)w->values, bytes);
+    copy(values[c->rank], (const void *)w->values, bytes);
     __sync_synchronize();
     g->given[c->rank] = p->sum;
     p->step = 1;
@@ -163,6 +163,7 @@ bool add(progress *p) {
   if (p->step == 0 || !all_have(g->given, c->ranks, p->sum)) {
     return false;
   }
+  uint64_t sums[VALUES];
   for (int i = 0; i < w->count; i++) {
     uint64_t whole = 0;
     double sum = 0;
@@ -175,22 +176,23 @@ bool add(progress *p) {
     if (w->type == F64) {
       memcpy(&whole, &sum, sizeof sum);
     }
-    memcpy((char *)w->values + 8 * i, &whole, sizeof whole);
+    sums[i] = whole;
   }
+  copy((void *)w->values, sums, bytes);
   __sync_synchronize();
   g->read[c->rank] = p->sum;
   return true;
 }
 
-int advance(void *run) {
+int advance(void *run, fake_copy copy) {
   progress *p = (progress *)run;
   bool done = p->w->c->aborted; // it ends with what it has
   if (!done && p->w->messages.empty()) {
-    done = add(p);
+    done = add(p, copy);
   } else if (!done) {
     done = true;
     for (size_t i = 0; i < p->steps.size(); i++) {
-      move(p->w->c, p->w->messages[i], &p->steps[i]);
+      move(p->w->c, p->w->messages[i], &p->steps[i], copy);
       done = done && p->steps[i] == 2;
     }
   }
