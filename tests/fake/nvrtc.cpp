@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -85,12 +86,13 @@ time_t shim_changed() {
   return newest;
 }
 
-// Returns those of `count` texts whose names stand in quotes in the source, or in such a text:
-// the few that it can include, of the hundred that merbit.h gives for each program.
+// Returns jit/device.cuh, which program.h includes, and those of `count` texts whose names
+// stand in quotes in the source, or in such a text: the few that a program can include, of the
+// hundred that merbit.h gives for each.
 std::map<std::string, std::string>
 included(const char *source, int count, const char *const *texts, const char *const *names) {
   std::map<std::string, std::string> found;
-  std::vector<std::string> unread = {source};
+  std::vector<std::string> unread = {source, std::string("\"") + device_file + "\""};
   while (!unread.empty()) {
     const std::string text = unread.back();
     unread.pop_back();
@@ -180,7 +182,8 @@ bool build(program &p, const std::string &path) {
                     rename((folder + "/program.so").c_str(), path.c_str()) == 0;
   std::ifstream log(folder + "/log");
   p.log.assign(std::istreambuf_iterator<char>(log), {});
-  (void)!system(("rm -rf '" + folder + "'").c_str());
+  std::error_code ignored;
+  (void)std::filesystem::remove_all(folder, ignored);
   state.built++;
   return done;
 }
