@@ -36,8 +36,10 @@ MUTATIONS = [
     ("mbi_product_alike", "return 1;", "return block;", "rows of other columns are added together", "solve_amg_multiply"),
     ("mbi_smooth_add", "to[c + 1] = t;", "to[c + 1] = s;", "a second vector is smoothed as the first",
      "solve_amg|solve_amg_smooth"),
-    ("mbi_coarsest_invert", "m[i * n + p] *= -inverse;", "m[i * n + p] *= inverse;", "an inverse is not symmetric",
+    ("mbi_coarsest_eliminate", "u[4 * p + at] = -inverse;", "u[4 * p + at] = inverse;", "an inverse is not symmetric",
      "solve_amg_coarsest"),
+    ("mbi_coarsest_eliminate", "u[4 * p + s] = v[s * n + p] = 0;", "u[4 * p + s] = 0;",
+     "a pivot's column keeps what earlier pivots do to it", "solve_amg_coarsest"),
     ("mbi_cycle_run", "MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,", "MBI_CYCLE_SWEEP, b, k % 2 != 0 ? y : g->x,",
      "sweeps after the coarse correction have other weights", "solve_amg"),
     # ---- solve/ ----------------------------------------------------------------------------------

@@ -415,14 +415,17 @@ static void odd_matrices_are_coarsened(void **) {
   check(mesh("few rows", 10, 10, 1, false, false));
 }
 
-static void expect_failure(input &in, double no_diagonal, const char *sentence) {
+static void expect_failure(input &in, double no_diagonal, const char *sentence,
+                           const nodes &of = {}) {
+  const merbit_status expected =
+      of.modes != nullptr ? MERBIT_INVALID_ARGUMENT : MERBIT_INVALID_MATRIX;
   char message[MERBIT_MESSAGE_SIZE];
   mbi_amg_gpu gpu;
   const merbit_view view = view_of(in);
   amg_bed::what = {"amg", in.name, simt_seeds[2]};
-  assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 1, 1, no_diagonal, nullptr),
-                   MERBIT_INVALID_MATRIX);
-  assert_int_equal(merbit_last_error(host, message, sizeof message), MERBIT_INVALID_MATRIX);
+  assert_int_equal(
+      mbi_amg_gpu_create(&gpu, host, &view, 1, of.vectors, no_diagonal, of.modes), expected);
+  assert_int_equal(merbit_last_error(host, message, sizeof message), expected);
   if (strstr(message, sentence) == nullptr) {
     fail_msg("%s: %s", in.name, message);
   }
@@ -449,6 +452,11 @@ static void unfit_matrices_are_refused(void **) {
     in.values[(size_t)in.row_ptr[100]] = in.values[(size_t)in.row_ptr[300]] = value;
     expect_failure(in, 0,
                    "row 100, counted from 0, of the matrix of 600 rows has entries that");
+    in = mesh("a vector is not finite", 30, 20, 1, false, false);
+    std::vector<double> modes(1200, 1.0);
+    modes[1111] = modes[1199] = value;
+    expect_failure(in, 0, "element 511 of column 1 of preconditioner_desc.near_nullspace",
+                   {1, 2, modes.data()});
   }
 }
 

@@ -5,7 +5,7 @@
 /* Multigrid on the GPU: strength, inverse diagonal, largest eigenvalue and aggregates. The
  * kernels are in solve/amg/setup.cu and aggregate.cuh. */
 
-#define MBI_AMG_PARTS 512 /* the most thread blocks whose sums are added up */
+#define MBI_AMG_RESIDENT 5 /* thread blocks of Lanczos's method that a multiprocessor holds */
 
 static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
@@ -106,8 +106,9 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
   const mbi_amg_there *a = &level->a;
   const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
   mbk_amg_lanczos_arguments arguments;
-  mbi_devptr *const vectors[] = {&arguments.v, &arguments.u, &arguments.w, &arguments.dots,
-                                 &arguments.squares};
+  const int64_t most = MBI_AMG_RESIDENT * (int64_t)gpu->context->device.multiprocessors;
+  mbi_devptr *const vectors[] = {&arguments.v, &arguments.u,    &arguments.w,
+                                 &arguments.x, &arguments.dots, &arguments.squares};
   mbi_devptr swap;
   int64_t grid;
   int i;
@@ -120,9 +121,9 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
   arguments.alpha = MBI_AMG_FACT(gpu, alpha);
   arguments.beta = MBI_AMG_FACT(gpu, beta);
   grid = mbi_amg_blocks(a->rows * arguments.lanes);
-  grid = grid < MBI_AMG_PARTS ? grid : MBI_AMG_PARTS;
-  for (i = 0; i < 5; i++) {
-    MBI_TRY(mbi_amg_borrow(gpu, i < 3 ? a->rows : grid, sizeof(double), vectors[i]));
+  grid = grid < most ? grid : most;
+  for (i = 0; i < 6; i++) {
+    MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? a->rows : grid, sizeof(double), vectors[i]));
   }
   MBI_TRY(
       mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));

@@ -149,6 +149,10 @@ MBI_INTERNAL uint64_t mbi_amg_hash(uint64_t number);
  * made levels twice as large for a tenth fewer iterations. */
 MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/tentative.c */
+/* Fails if an element of the caller's near-null-space, `vectors` columns one after the other,
+ * is not finite. */
+MBI_INTERNAL merbit_status mbi_amg_check_modes(merbit_context *context, const double *modes,
+                                               int64_t rows, int vectors);
 /* Sets level->t from level->modes, and *coarse to the near-null-space of the next level:
  * aggregates * k rows of k. Allocates both. */
 MBI_INTERNAL merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
@@ -183,8 +187,7 @@ MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_le
                                              int count);
 MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/coarsest.c */
-MBI_INTERNAL void mbi_coarsest_invert(double *m, double *diagonal, char *done, int n,
-                                      double least);
+MBI_INTERNAL void mbi_coarsest_invert(double *m, double *scratch, int n, double least);
 MBI_INTERNAL merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *a,
                                           double least, mbi_amg_csr *inverse);
 /* solve/amg/finest.c */

@@ -19,8 +19,8 @@
 typedef struct mbi_amg_pool {
   uint64_t grow; /* bytes of a chunk, if nothing asks for more */
   mbi_devptr chunk[MBI_AMG_CHUNKS];
-  uint64_t bytes[MBI_AMG_CHUNKS], used; /* used: of chunk `at` */
-  int count, at;
+  uint64_t bytes[MBI_AMG_CHUNKS], used[MBI_AMG_CHUNKS];
+  int count;
 } mbi_amg_pool;
 
 /* A CSR in GPU memory: base 0, 32-bit offsets and columns ascending in each row, f64 values. */
@@ -40,6 +40,7 @@ typedef struct mbi_amg_facts {
   uint32_t missing;             /* the complement of the first row without a diagonal, or 0 */
   uint32_t wild;                /* that of the first row whose sum is no number, or 0 */
   uint32_t unsorted;            /* 1: the columns of a row do not ascend */
+  uint32_t strange;             /* 1: an element of the near-null-space is not finite */
   uint32_t open;                /* nodes that the last round has left undecided */
   double bound[MBI_AMG_LEVELS]; /* of the eigenvalues of D^-1 A on each level */
   double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS]; /* of Lanczos's method */

@@ -3,16 +3,27 @@
 #include "solve/amg/amg.h"
 
 /* Multigrid: the dense inverse of the coarsest matrix, by Gauss-Jordan elimination with pivots
- * on the diagonal, which keeps a symmetric matrix symmetric. */
+ * on the diagonal, which keeps a symmetric matrix symmetric. Four pivots at a time change the
+ * matrix, which is then read and written once for all of them. */
 
-/* Returns the row whose pivot is the largest part of its diagonal entry, or -1 if all that are
- * left are at most `least` of it. */
-static int mbi_coarsest_pivot(const double *m, const double *diagonal, const char *done, int n,
-                              double least) {
+#ifdef __GNUC__
+typedef double mbi_coarsest_lanes __attribute__((vector_size(16)));
+#endif
+
+typedef struct mbi_coarsest { /* the matrix m - u v */
+  double *m, *u, *v;          /* n x n, n x 4 and 4 x n, row by row */
+  double *first, *now;        /* n: the diagonal at the beginning, and that of m - u v */
+  char *done;                 /* n: 1: the row was a pivot */
+  int n;
+} mbi_coarsest;
+
+/* Returns the row whose pivot is the largest part of its first diagonal entry, or -1 if all
+ * that are left are at most `least` of it. */
+static int mbi_coarsest_pivot(const mbi_coarsest *e, double least) {
   int pivot = -1, i;
-  for (i = 0; i < n; i++) {
-    const double part = fabs(m[i * n + i]) / (diagonal[i] != 0 ? fabs(diagonal[i]) : 1);
-    if (!done[i] && part > least) {
+  for (i = 0; i < e->n; i++) {
+    const double part = fabs(e->now[i]) / (e->first[i] != 0 ? fabs(e->first[i]) : 1);
+    if (!e->done[i] && part > least) {
       least = part;
       pivot = i;
     }
@@ -20,35 +31,87 @@ static int mbi_coarsest_pivot(const double *m, const double *diagonal, const cha
   return pivot;
 }
 
-/* Replaces the n x n matrix m by its inverse. Rows and columns that depend on others, as one
- * does for each null vector, become zero: the result is then a generalised inverse. `diagonal`
- * and `done` have n elements of scratch. */
-MBI_INTERNAL void mbi_coarsest_invert(double *m, double *diagonal, char *done, int n,
-                                      double least) {
-  int i, j, p;
+/* Eliminates with pivot p: row and column p leave m, and what replaces them and changes the
+ * others becomes column `at` of u and row `at` of v. */
+static void mbi_coarsest_eliminate(const mbi_coarsest *e, int p, int at) {
+  const double inverse = 1 / e->now[p];
+  const int n = e->n;
+  double *m = e->m, *u = e->u, *v = e->v;
+  int i, s;
   for (i = 0; i < n; i++) {
-    diagonal[i] = m[i * n + i];
-    done[i] = 0;
-  }
-  while ((p = mbi_coarsest_pivot(m, diagonal, done, n, least)) >= 0) {
-    const double inverse = 1 / m[p * n + p];
-    done[p] = 1;
-    m[p * n + p] = 0; /* so that column p stays */
-    for (i = 0; i < n; i++) {
-      const double factor = m[i * n + p] * inverse;
-      for (j = 0; i != p && factor != 0 && j < n; j++) {
-        m[i * n + j] -= factor * m[p * n + j];
-      }
+    double column = m[i * n + p], row = m[p * n + i];
+    for (s = 0; s < at; s++) {
+      column -= u[4 * i + s] * v[s * n + p];
+      row -= u[4 * p + s] * v[s * n + i];
     }
-    for (i = 0; i < n; i++) {
-      m[i * n + p] *= -inverse;
-      m[p * n + i] *= i != p ? inverse : 0;
-    }
-    m[p * n + p] = inverse;
+    m[i * n + p] = m[p * n + i] = 0;
+    u[4 * i + at] = column * inverse;
+    v[at * n + i] = row;
+    e->now[i] -= column * inverse * row;
   }
+  for (s = 0; s < at; s++) {
+    u[4 * p + s] = v[s * n + p] = 0;
+  }
+  u[4 * p + at] = -inverse;
+  v[at * n + p] = 1;
+  e->done[p] = 1;
+}
+
+/* Subtracts u v from m. */
+static void mbi_coarsest_subtract(const mbi_coarsest *e) {
+  const int n = e->n;
+  const double *const v = e->v;
+  int i, j;
+  for (i = 0; i < n; i++) {
+    const double *u = e->u + 4 * i;
+    const double u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
+    double *row = e->m + i * n;
+    j = 0;
+#ifdef __GNUC__
+    for (; j + 1 < n; j += 2) {
+      mbi_coarsest_lanes x, v0, v1, v2, v3;
+      memcpy(&x, row + j, sizeof x);
+      memcpy(&v0, v + j, sizeof x);
+      memcpy(&v1, v + n + j, sizeof x);
+      memcpy(&v2, v + 2 * n + j, sizeof x);
+      memcpy(&v3, v + 3 * n + j, sizeof x);
+      x = x - u0 * v0 - u1 * v1 - u2 * v2 - u3 * v3;
+      memcpy(row + j, &x, sizeof x);
+    }
+#endif
+    for (; j < n; j++) {
+      row[j] = row[j] - u0 * v[j] - u1 * v[n + j] - u2 * v[2 * n + j] - u3 * v[3 * n + j];
+    }
+  }
+}
+
+/* Replaces the n x n matrix m by its inverse. Rows and columns that depend on others, as one
+ * does for each null vector, become zero: the result is then a generalised inverse. `scratch`
+ * has 11 n elements. */
+MBI_INTERNAL void mbi_coarsest_invert(double *m, double *scratch, int n, double least) {
+  mbi_coarsest e;
+  int i, j, at;
+  e.m = m;
+  e.u = scratch;
+  e.v = e.u + 4 * n;
+  e.first = e.v + 4 * n;
+  e.now = e.first + n;
+  e.done = (char *)(e.now + n);
+  e.n = n;
+  for (i = 0; i < n; i++) {
+    e.first[i] = e.now[i] = m[i * n + i];
+    e.done[i] = 0;
+  }
+  do {
+    memset(e.u, 0, 8 * (size_t)n * sizeof *e.u);
+    for (at = 0; at < 4 && (i = mbi_coarsest_pivot(&e, least)) >= 0; at++) {
+      mbi_coarsest_eliminate(&e, i, at);
+    }
+    mbi_coarsest_subtract(&e);
+  } while (at == 4);
   for (i = 0; i < n; i++) {
     for (j = 0; j < n; j++) {
-      m[i * n + j] = done[i] && done[j] ? m[i * n + j] : 0;
+      m[i * n + j] = e.done[i] && e.done[j] ? m[i * n + j] : 0;
     }
   }
 }
@@ -69,7 +132,7 @@ MBI_INTERNAL merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg
                              (void **)&inverse->col_ind));
   MBI_TRY(mbi_allocate_array(context, inverse->nnz, sizeof(double), "the coarsest level",
                              (void **)&inverse->values));
-  MBI_TRY(mbi_allocate_array(context, 2 * (int64_t)n, sizeof(double), "the coarsest level",
+  MBI_TRY(mbi_allocate_array(context, 11 * (int64_t)n, sizeof(double), "the coarsest level",
                              (void **)&scratch));
   for (i = 0; i <= n; i++) {
     inverse->row_ptr[i] = i * n;
@@ -83,7 +146,7 @@ MBI_INTERNAL merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg
       inverse->values[i * n + a->col_ind[k]] = a->values[k];
     }
   }
-  mbi_coarsest_invert(inverse->values, scratch, (char *)(scratch + n), n, least);
+  mbi_coarsest_invert(inverse->values, scratch, n, least);
   mbi_release(context, scratch);
   return MERBIT_OK;
 }

@@ -27,10 +27,10 @@ struct mbk_amg_row {
   mbk_u32 lanes, lane;
   mbk_u64 row, step, first; // first: of the block
 
-  MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes)
+  MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes, mbk_u32 threads = MBK_AMG_THREADS)
       : lanes(lanes), lane(mbk_thread() % lanes), row(0),
-        step((mbk_u64)mbk_grid() * (MBK_AMG_THREADS / lanes)),
-        first((mbk_u64)mbk_block() * (MBK_AMG_THREADS / lanes)) {
+        step((mbk_u64)mbk_grid() * (threads / lanes)),
+        first((mbk_u64)mbk_block() * (threads / lanes)) {
     row = first + mbk_thread() / lanes;
   }
   MBK_MEMBER void next() {
@@ -39,8 +39,43 @@ struct mbk_amg_row {
   }
 };
 
+// Calls take(k, column, value) for the entries k of a row that are a lane's, in their order.
+// AHEAD of them are loaded at a time: one after the other, they would wait for GPU memory each.
+template <int AHEAD, class MATRIX, class TAKE>
+MBK_DEVICE void mbk_amg_take_ahead(const MATRIX &a, const mbk_amg_row &at, const TAKE &take) {
+  const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
+  mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane;
+  for (; k < end; k += AHEAD * at.lanes) {
+    mbk_i32 columns[AHEAD];
+    double values[AHEAD];
+#pragma unroll
+    for (mbk_u32 i = 0; i < AHEAD; i++) { // the last entry in place of one beyond
+      const mbk_u32 e = k + i * at.lanes < end ? k + i * at.lanes : end - 1;
+      values[i] = mbk_load_streaming(a.values + e);
+      columns[i] = mbk_load_streaming(a.col_ind + e);
+    }
+#pragma unroll
+    for (mbk_u32 i = 0; i < AHEAD; i++) {
+      if (k + i * at.lanes < end) {
+        take(k + i * at.lanes, columns[i], values[i]);
+      }
+    }
+  }
+}
+template <class MATRIX, class TAKE>
+MBK_DEVICE void mbk_amg_take(const MATRIX &a, const mbk_amg_row &at, const TAKE &take) {
+  if (at.row + at.step < a.rows) {
+    mbk_prefetch(a.row_ptr + at.row + at.step);
+  }
+  if (at.lanes < 32) { // about two entries a lane
+    mbk_amg_take_ahead<2>(a, at, take);
+  } else {
+    mbk_amg_take_ahead<4>(a, at, take);
+  }
+}
+
 // Returns the sum over the lanes of a row, in every lane.
-MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {
+template <class T> MBK_DEVICE T mbk_amg_sum(T sum, mbk_u32 lanes) {
   for (int d = (int)lanes / 2; d > 0; d /= 2) {
     sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
   }
@@ -50,8 +85,9 @@ MBK_DEVICE double mbk_amg_sum(double sum, mbk_u32 lanes) {
 // ---- Copies -------------------------------------------------------------------------------
 
 // Copies arrays of any types: columns and offsets from 0, and values. Arrays without a target
-// are left out; value_bytes 0: all values are 1. Launch, for all kernels: any grid of
-// MBK_AMG_THREADS threads. Shared: none where nothing else is said.
+// are left out; value_bytes 0: all values are 1. Sets *strange if an element of `modes` is not
+// finite. Launch, for all kernels: any grid of MBK_AMG_THREADS threads. Shared: none where
+// nothing else is said.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();
@@ -60,6 +96,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     a.row_ptr_to[i] = (mbk_i32)((a.wide_ptr ? ((const mbk_i64 *)a.row_ptr)[i]
                                             : ((const mbk_i32 *)a.row_ptr)[i]) -
                                 a.base);
+  }
+  for (mbk_u64 k = first; a.modes != nullptr && k < a.mode_elements; k += step) {
+    const double element = mbk_load(a.modes + k);
+    if (!(element - element == 0)) {
+      *a.strange = 1;
+    }
   }
   for (mbk_u64 k = first; k < a.nnz; k += step) {
     if (a.col_ind_to != nullptr) {
@@ -108,7 +150,7 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
 // inverse diagonal, the bits of a double. Sets *unsorted if the columns of a row do not ascend.
 // Raises *missing to the complement of the first row with such a diagonal, and *wild to that of
 // the first row whose sum is not finite.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   double bound = 0;
   bool unsorted = false;
@@ -117,10 +159,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_u32 strongest = 0; // the complement of the column
     if (at.row < a.rows) {
       const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
-      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
-        const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
-        const mbk_i32 column = mbk_load(a.col_ind + k);
+      mbk_amg_take(a, at, [&](mbk_u32 k, mbk_i32 column, double value) {
         const bool own = (mbk_u64)column == at.row;
+        const double size = value < 0 ? -value : value;
         sum += size;
         diagonal += own ? value : 0;
         if (size > own_most && !own) {
@@ -128,7 +169,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
           strongest = ~(mbk_u32)column;
         }
         unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;
-      }
+      });
     }
     const double most = mbk_amg_most(own_most, a.lanes);
     strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);
@@ -237,14 +278,20 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
     mbk_u32 strongest = 0; // the complement of the column
     if (at.row < a.rows) {
       const mbk_u64 first = at.row * a.block;
+      const mbk_u32 start = (mbk_u32)mbk_load(a.node_ptr + at.row);
       MBK_AMG_ENTRIES(e, a.node_ptr, at) {
         const mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);
         const mbk_u32 left = column * a.block, right = left + a.block;
         double norm = 0;
         for (mbk_u32 r = 0; r < a.block; r++) {
+          const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + first + r);
           const mbk_u32 stop = (mbk_u32)mbk_load(a.row_ptr + first + r + 1);
-          mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + first + r);
-          for (mbk_u32 high = stop; k < high;) {
+          mbk_u32 k = begin + (e - start) * a.block, high = k; // if all blocks are full
+          if (k >= stop || (mbk_u32)mbk_load(a.col_ind + k) != left) {
+            k = begin;
+            high = stop;
+          }
+          while (k < high) {
             const mbk_u32 middle = (k + high) / 2;
             if ((mbk_u32)mbk_load(a.col_ind + middle) < left) {
               k = middle + 1;
@@ -373,9 +420,14 @@ MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {
   return mbk_amg_block_sum(sum, shared);
 }
 
-// Fills v with numbers between -1 and 1 that depend on the row alone, clears u, and writes
-// squares[block], this block's part of v'v. Shared, for this kernel and the next two:
-// double[MBK_AMG_THREADS / 32]. All have the same grid.
+// Returns an element of D^-1/2.
+MBK_DEVICE double mbk_amg_root(double inverse) {
+  return sqrt(inverse < 0 ? -inverse : inverse);
+}
+
+// Fills v with numbers between -1 and 1 that depend on the row alone and x with D^-1/2 v,
+// clears u, and writes squares[block], this block's part of v'v. Shared, for this kernel and
+// the next two: double[MBK_AMG_THREADS / 32]. All have the same grid.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -383,6 +435,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   MBK_AMG_EACH(i, a.rows) {
     const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;
     a.v[i] = v;
+    a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * v;
     a.u[i] = 0;
     sum += v * v;
   }
@@ -392,9 +445,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Computes w = D^-1/2 A D^-1/2 v / beta - beta u and dots[block], this block's part of v'w /
+// Computes w = D^-1/2 A x / beta - beta u and dots[block], this block's part of v'w /
 // beta. Writes beta[step], the norm of v.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)
     mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));
@@ -404,20 +457,20 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     a.beta[a.step] = beta;
   }
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
-    double sum = 0;
+    double sum = 0, inverse = 0, u = 0, v = 0;
     if (at.row < a.rows) {
-      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
-        const mbk_i32 j = mbk_load(a.col_ind + k);
-        const double inverse = mbk_load(a.inverse + j);
-        sum += mbk_load(a.values + k) * (sqrt(inverse < 0 ? -inverse : inverse) * a.v[j]);
-      }
+      inverse = mbk_load(a.inverse + at.row); // early, as in mbk_amg_take
+      u = mbk_load(a.u + at.row);
+      v = mbk_load(a.v + at.row);
+      mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {
+        sum += value * mbk_load(a.x + column);
+      });
     }
     sum = mbk_amg_sum(sum, a.lanes);
     if (at.row < a.rows && at.lane == 0) {
-      const double inverse = mbk_load(a.inverse + at.row);
-      sum = sqrt(inverse < 0 ? -inverse : inverse) * sum * factor - beta * a.u[at.row];
+      sum = mbk_amg_root(inverse) * sum * factor - beta * u;
       a.w[at.row] = sum;
-      dot += sum * a.v[at.row] * factor;
+      dot += sum * v * factor;
     }
   }
   dot = mbk_amg_block_sum(dot, (double *)shared);
@@ -426,8 +479,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Computes u = v / beta, w -= alpha u and squares[block], this block's part of w'w. Writes
-// alpha[step].
+// Computes u = v / beta, w -= alpha u, x = D^-1/2 w and squares[block], this block's part of
+// w'w. Writes alpha[step].
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -441,6 +494,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     const double u = a.v[i] * factor, w = a.w[i] - alpha * u;
     a.u[i] = u;
     a.w[i] = w;
+    a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * w;
     sum += w * w;
   }
   sum = mbk_amg_block_sum(sum, (double *)shared);
@@ -458,9 +512,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     const mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;
     sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));
   }
-  for (int d = 16; d > 0; d /= 2) {
-    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
-  }
+  sum = mbk_amg_sum(sum, 32);
   if (mbk_lane() == 0 && sum > 0) {
     mbk_atomic_add(a.products, sum);
   }
@@ -471,65 +523,110 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // ---- Tentative prolongation ---------------------------------------------------------------
 
 #define MBK_AMG_DEPENDENT 1e-8 // MBI_AMG_DEPENDENT
+#define MBK_AMG_HOLDERS 128    // MBI_AMG_HOLDERS
 
-// Calls take(i, t) for the rows i of an aggregate that are the share of a lane, always the
-// same; t is row i of T. The nodes of the aggregate are among the columns of its row of R.
+// Calls take(node) for the nodes of an aggregate that are the share of a lane, always the same.
+// They are among the columns of its row of R.
 template <class TAKE>
-MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,
-                              const TAKE &take) {
+MBK_DEVICE void mbk_amg_own(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,
+                            const TAKE &take) {
   if (at.row < a.aggregates) {
     MBK_AMG_ENTRIES(k, a.r_ptr, at) {
       const mbk_u32 node = (mbk_u32)mbk_load(a.r_col + k);
       if ((mbk_u64)mbk_load(a.aggregate + node) == at.row) {
-        for (mbk_u32 r = 0; r < a.block; r++) {
-          const mbk_u64 i = (mbk_u64)node * a.block + r;
-          take(i, a.t + i * a.vectors);
-        }
+        take(node);
       }
     }
   }
 }
 
-// Returns the product of columns x and y of T in an aggregate, in every lane.
-MBK_DEVICE double mbk_amg_dot(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,
-                              mbk_u32 x, mbk_u32 y) {
-  double sum = 0;
-  mbk_amg_visit(a, at, [&](mbk_u64, const double *t) { sum += t[x] * t[y]; });
-  return mbk_amg_sum(sum, at.lanes);
+// Calls take(t) for the rows t of T in an aggregate that are the share of a lane, always the
+// same: of the `rows` rows at `held`, or if these are none, where T lies.
+template <class TAKE>
+MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,
+                              double *held, mbk_u32 rows, const TAKE &take) {
+  if (rows > 0) {
+    for (mbk_u32 i = at.lane; i < rows; i += at.lanes) {
+      take(held + i * a.vectors);
+    }
+  } else {
+    mbk_amg_own(a, at, [&](mbk_u32 node) {
+      for (mbk_u32 r = 0; r < a.block; r++) {
+        take(a.t + ((mbk_u64)node * a.block + r) * a.vectors);
+      }
+    });
+  }
 }
 
 // Writes T and `coarse`, the near-null-space of the next level: mbi_tentative_rows. Element v
 // of row i of this level's is modes[i * next_row + v * next_vector]; without modes, it is 1 if
-// row i is unknown v of its node, else 0.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+// row i is unknown v of its node, else 0. Launch: any grid of MBK_AMG_HOLDERS threads. Shared:
+// double[room] for each group of lanes, which holds the rows of an aggregate that fits.
+MBK_KERNEL MBK_RESIDENT(MBK_AMG_HOLDERS, 4)
     mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
+  MBK_SHARED_MEMORY(shared);
   const mbk_u32 vectors = a.vectors;
-  MBK_AMG_ROWS(at, a.lanes, a.aggregates) {
+  double *const held = (double *)shared + mbk_thread() / a.lanes * a.room;
+  for (mbk_amg_row at(a.lanes, MBK_AMG_HOLDERS); at.first < a.aggregates; at.next()) {
     double *const coarse = a.coarse + at.row * vectors * vectors;
     const bool writes = at.row < a.aggregates && at.lane == 0;
-    mbk_amg_visit(a, at, [&](mbk_u64 i, double *t) {
-      for (mbk_u32 v = 0; v < vectors; v++) {
-        t[v] = a.modes != nullptr ? mbk_load(a.modes + i * a.next_row + v * a.next_vector)
-                                  : (double)(i % a.block == v);
+    mbk_u32 own = 0, place = 0; // rows of this lane, and of those up to it
+    mbk_amg_own(a, at, [&](mbk_u32) { own += a.block; });
+    place = own;
+    for (mbk_u32 d = 1; d < a.lanes; d *= 2) {
+      const mbk_u32 before = mbk_shuffle_up(0xffffffffu, place, (int)d, (int)a.lanes);
+      place += at.lane >= d ? before : 0;
+    }
+    mbk_u32 rows = mbk_shuffle(0xffffffffu, place, (int)a.lanes - 1, (int)a.lanes);
+    rows = rows <= a.room / vectors ? rows : 0;
+    double *const mine = held + (place - own) * vectors, *to = mine;
+    mbk_amg_own(a, at, [&](mbk_u32 node) {
+      for (mbk_u64 i = (mbk_u64)node * a.block; i < (mbk_u64)(node + 1) * a.block; i++) {
+        double *const t = rows > 0 ? to : a.t + i * vectors;
+        for (mbk_u32 v = 0; v < vectors; v++) {
+          t[v] = a.modes != nullptr ? mbk_load(a.modes + i * a.next_row + v * a.next_vector)
+                                    : (double)(i % a.block == v);
+        }
+        to += vectors;
       }
     });
+    mbk_warp_sync(0xffffffffu);
     for (mbk_u32 x = 0; x < vectors; x++) {
-      const double before = sqrt(mbk_amg_dot(a, at, x, x));
-      for (mbk_u32 turn = 0; turn < 2 * x; turn++) {
-        const mbk_u32 y = turn < x ? turn : turn - x;
-        const double dot = mbk_amg_dot(a, at, x, y);
-        mbk_amg_visit(a, at, [&](mbk_u64, double *t) { t[x] -= dot * t[y]; });
+      double square = 0, next = 0; // next: of column x and the one that it meets next
+      mbk_amg_visit(a, at, held, rows, [&](double *t) {
+        square += t[x] * t[x];
+        next += t[x] * t[0];
+      });
+      const double before = sqrt(mbk_amg_sum(square, a.lanes));
+      for (mbk_u32 turn = 0; turn < 2 * x; turn++) { // the other columns, twice
+        const mbk_u32 y = turn % x, z = turn + 1 < 2 * x ? (turn + 1) % x : x;
+        const double dot = mbk_amg_sum(next, a.lanes);
+        next = 0;
+        mbk_amg_visit(a, at, held, rows, [&](double *t) {
+          t[x] -= dot * t[y];
+          next += t[x] * t[z];
+        });
         if (writes) {
           coarse[y * vectors + x] = (turn < x ? 0 : coarse[y * vectors + x]) + dot;
           coarse[x * vectors + y] = 0;
         }
       }
-      double norm = x > 0 ? sqrt(mbk_amg_dot(a, at, x, x)) : before;
+      double norm = sqrt(mbk_amg_sum(next, a.lanes));
       norm = norm > MBK_AMG_DEPENDENT * before ? norm : 0;
-      mbk_amg_visit(a, at, [&](mbk_u64, double *t) { t[x] *= norm > 0 ? 1 / norm : 0; });
+      mbk_amg_visit(a, at, held, rows, [&](double *t) { t[x] *= norm > 0 ? 1 / norm : 0; });
       if (writes) {
         coarse[x * vectors + x] = norm;
       }
     }
+    mbk_warp_sync(0xffffffffu);
+    to = mine;
+    if (rows > 0) {
+      mbk_amg_own(a, at, [&](mbk_u32 node) {
+        for (mbk_u32 e = 0; e < a.block * vectors; e++) {
+          a.t[(mbk_u64)node * a.block * vectors + e] = *to++;
+        }
+      });
+    }
+    mbk_warp_sync(0xffffffffu);
   }
 }

@@ -25,7 +25,7 @@ typedef struct mbk_amg_lanczos_arguments {
   MBK_POINTER(const mbk_i32) row_ptr, col_ind;
   MBK_POINTER(const double) values, inverse;
   mbk_u32 lanes, step;
-  MBK_POINTER(double) v, u, w, dots, squares, alpha, beta;
+  MBK_POINTER(double) v, u, w, x, dots, squares, alpha, beta;
 } mbk_amg_lanczos_arguments;
 
 typedef struct mbk_amg_products_arguments {
@@ -52,7 +52,7 @@ typedef struct mbk_amg_tentative_arguments {
   MBK_POINTER(const mbk_i32) r_ptr, r_col, aggregate;
   MBK_POINTER(const double) modes;
   mbk_u64 next_row, next_vector;
-  mbk_u32 block, vectors, lanes;
+  mbk_u32 block, vectors, lanes, room;
   MBK_POINTER(double) coarse, t;
 } mbk_amg_tentative_arguments;
 
@@ -76,6 +76,9 @@ typedef struct mbk_amg_move_arguments {
 typedef struct mbk_amg_copy_arguments {
   mbk_u64 rows, nnz;
   MBK_POINTER(const void) row_ptr, col_ind, values;
+  MBK_POINTER(const double) modes;
+  mbk_u64 mode_elements;
+  MBK_POINTER(mbk_u32) strange;
   mbk_u32 wide_ptr, wide_col, base, value_bytes;
   MBK_POINTER(mbk_i32) row_ptr_to, col_ind_to;
   MBK_POINTER(double) values_to;

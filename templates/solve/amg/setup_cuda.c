@@ -43,7 +43,7 @@ static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, si
 }
 
 /* Sets `to` to the view's matrix: its own arrays where their types fit, copies of the others.
- * With `values_only`, takes values alone. */
+ * Enqueues the check of the first level's modes. With `values_only`, takes values alone. */
 static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
                                      int values_only, mbi_amg_there *to) {
   const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
@@ -69,6 +69,9 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
   arguments.value_bytes =
       view->values == NULL ? 0 : (uint32_t)mbi_type_size(mbi_view_type(view));
   if (!values_only) {
+    arguments.modes = gpu->levels[0].modes;
+    arguments.mode_elements = (uint64_t)(view->rows * gpu->levels[0].vectors);
+    arguments.strange = MBI_AMG_FACT(gpu, strange);
     arguments.row_ptr = mbi_device_address(view->row_ptr);
     arguments.col_ind = mbi_device_address(view->col_ind);
     to->rows = view->rows;
@@ -93,10 +96,10 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
   } else {
     arguments.values_to = to->values;
   }
-  if (arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0) {
-    return MERBIT_OK;
-  }
-  return mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
+  return arguments.row_ptr_to == 0 && arguments.col_ind_to == 0 && arguments.values_to == 0 &&
+                 arguments.modes == 0
+             ? MERBIT_OK
+             : mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
 }
 
 /* Enqueues the values of A, the sorted copy of gpu->given without duplicates: its product with
@@ -170,11 +173,16 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes
   return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
 }
 
+#define MBI_AMG_HOLDERS 128 /* threads of a block: half as many as other kernels have */
+#define MBI_AMG_HELD 48     /* the most elements in shared memory for each: 48 KB a block */
+#define MBI_AMG_SPARE 4     /* an aggregate may have so many times the mean of rows */
+
 /* Enqueues the tentative prolongation and the near-null-space of the next level. `r` has the
  * blocks of R. */
 static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                              const mbi_amg_there *r, mbi_devptr coarse) {
   mbk_amg_tentative_arguments arguments;
+  int64_t room;
   arguments.aggregates = (uint64_t)(uint32_t)level->aggregates;
   arguments.r_ptr = r->row_ptr;
   arguments.r_col = r->col_ind;
@@ -189,9 +197,14 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   arguments.block = (uint32_t)level->block;
   arguments.vectors = (uint32_t)level->vectors;
   arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz);
+  room = level->a.rows * level->vectors / r->rows * MBI_AMG_SPARE;
+  room = room < MBI_AMG_HELD * arguments.lanes ? room : MBI_AMG_HELD * arguments.lanes;
+  arguments.room = (uint32_t)room;
   arguments.coarse = coarse;
   arguments.t = level->t;
-  return mbi_amg_run(gpu, MBI_AMG_TENTATIVE, r->rows * arguments.lanes, &arguments);
+  return mbi_amg_launch(
+      gpu, MBI_AMG_TENTATIVE, mbi_amg_blocks(2 * r->rows * arguments.lanes), MBI_AMG_HOLDERS,
+      MBI_AMG_HOLDERS / arguments.lanes * (size_t)room * sizeof(double), &arguments);
 }
 
 /* Returns the matrix with `values` whose blocks are the entries of `nodes`: `high` rows of a
@@ -276,8 +289,9 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
   return mbi_amg_galerkin_values(gpu, level, next);
 }
 
-/* Makes levels[1], levels[2], ... from levels[0], which has `a` and `modes`. */
-static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
+/* Makes levels[1], levels[2], ... from levels[0], which has `a` and `modes`, a copy of those in
+ * host memory. */
+static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) {
   double theta = gpu->levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
   for (;; theta /= MBI_AMG_THETA_FALL) {
     mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
@@ -288,6 +302,9 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu) {
     MBI_TRY(mbi_amg_look_first(gpu, level, &found));
     if (gpu->count == 1) {
       MBI_TRY(mbi_amg_read(gpu, &facts));
+      if (facts.strange) {
+        MBI_TRY(mbi_amg_check_modes(gpu->context, modes, rows, level->vectors));
+      }
       if (facts.unsorted) {
         gpu->given = level->a;
         MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
@@ -331,24 +348,24 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
                                               const merbit_view *view, int block, int vectors,
                                               double no_diagonal, const double *modes) {
-  const uint64_t bytes = 4 * (uint64_t)view->nnz + 32 * (uint64_t)view->rows;
+  const uint64_t bytes = 12 * (uint64_t)view->nnz + 96 * (uint64_t)view->rows;
   memset(gpu, 0, sizeof *gpu);
   gpu->context = context;
   gpu->no_diagonal = no_diagonal;
   gpu->levels[0].block = block;
   gpu->levels[0].vectors = vectors;
-  gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
-  gpu->keep.grow = gpu->scratch.grow / 4; /* less is left over in the end */
+  gpu->scratch.grow = bytes > 65536 ? bytes : 65536; /* one chunk, in most cases */
+  gpu->keep.grow = gpu->scratch.grow / 4;            /* some; less is left over in the end */
   MBI_TRY(mbi_amg_gpu_open(gpu));
   MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
-  MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
   if (modes != NULL) {
     const int64_t count = view->rows * vectors;
     MBI_TRY(mbi_amg_keep(gpu, count, sizeof(double), &gpu->levels[0].modes));
     MBI_TRY(mbi_device_upload(context, gpu->levels[0].modes, modes,
                               (size_t)count * sizeof(double)));
   }
-  MBI_TRY(mbi_amg_gpu_coarsen(gpu));
+  MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
+  MBI_TRY(mbi_amg_gpu_coarsen(gpu, modes));
   return mbi_amg_finish(gpu);
 }
 

@@ -93,6 +93,21 @@ static void mbi_tentative_list(mbi_tentative *e, int64_t nodes) {
   }
 }
 
+MBI_INTERNAL merbit_status mbi_amg_check_modes(merbit_context *context, const double *modes,
+                                               int64_t rows, int vectors) {
+  int64_t i;
+  for (i = 0; i < rows * vectors; i++) {
+    if (modes[i] - modes[i] != 0) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "element %" PRId64 " of column %" PRId64
+                      " of preconditioner_desc.near_nullspace, counted from 0, is %g; give "
+                      "finite numbers",
+                      i % rows, i / rows, modes[i]);
+    }
+  }
+  return MERBIT_OK;
+}
+
 MBI_INTERNAL merbit_status mbi_amg_tentative(merbit_context *context, mbi_amg_level *level,
                                              double **coarse) {
   const int64_t rows = level->a.rows, nodes = rows / level->block;
