@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "345c080f1fb7c9a41bd3773c0b491cc7597c37a762ef9413d13174ed708a66d3"
+#define MBI_KERNEL_HASH "ea65eab8d18369c86e8257707367642508518aeb002ccdc3a7c9c1b281e33d72"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5314,7 +5314,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
 "#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n"
 "}\n\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
-"asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n\n"
+"asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n"
+"template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {\nreturn *address;\n}\n"
+"template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_ahead(const T *address) {\n"
+"return *(const mbk_pack<T, N> *)address;\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n#if MBK_PLAIN_LAUNCH\n"
 "return mbk_load(address);\n#else\nreturn *address;\n#endif\n}\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {\n"
@@ -5327,7 +5330,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
-"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n"
+"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n",
 "template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {\n"
 "asm volatile(\"{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }\"\n:\n"
 ": \"l\"(address), \"r\"((mbk_u32)wanted));\n}\n\n#include \"jit/complex.cuh\"\n\n#endif\n"}},
@@ -7457,8 +7460,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBK_GROUP_FACTORS (MBK_TOGETHER * MBK_BLOCK_COLS)\n\n\n#if MBK_GROUP_ENTRIES <= 16\n"
 "#define MBK_MASK mbk_u16\n#else\n#define MBK_MASK mbk_u32\n#endif\n\n#if MBK_STREAMING\n"
 "#define MBK_PACK_LOAD mbk_load_pack_streaming\n#define MBK_MATRIX_LOAD mbk_load_streaming\n"
-"#else\n#define MBK_PACK_LOAD mbk_load_pack\n#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n\n\n",
-"struct mbk_bsr_place {\nmbk_u32 slot, lane;\nmbk_u32 row, col;\n};\n\n"
+"#else\n#define MBK_PACK_LOAD mbk_load_pack_ahead\n#define MBK_MATRIX_LOAD mbk_load_ahead\n",
+"#endif\n\n\n\nstruct mbk_bsr_place {\nmbk_u32 slot, lane;\nmbk_u32 row, col;\n};\n\n"
 "MBK_DEVICE mbk_bsr_place mbk_bsr_where(mbk_u32 thread) {\nmbk_bsr_place at;\n"
 "at.slot = thread / MBK_LANES < MBK_SLOTS ? thread / MBK_LANES : MBK_SLOTS - 1;\n"
 "at.lane = thread % MBK_LANES;\nat.row = at.lane / MBK_SPLIT;\n"
@@ -8449,7 +8452,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
 "#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
-"#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n"
+"#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load_ahead\n"
+"#endif\n\n"
 "typedef struct mbk_rows_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 "
 "rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n"
@@ -8913,7 +8917,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#error MBK_LENGTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
 "#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
-"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_PACK_LOAD mbk_load_pack\n"
+"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_PACK_LOAD mbk_load_pack_ahead\n"
 "#endif\n#define MBK_ALL 0xffffffffu\n#define MBK_WINDOW 1024\n\n"
 "#include \"spmv/shared/pages.cuh\"\n#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {\n"
@@ -21049,7 +21053,7 @@ static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) 
 	mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
 	mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), 0);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
@@ -23848,7 +23852,7 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
 	mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), 0);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }

@@ -343,6 +343,14 @@ MBK_DEVICE void mbk_await() {
   asm volatile("griddepcontrol.wait;" : : : "memory");
 #endif
 }
+// Loads data that nobody writes before mbk_await. ptxas moves loads of read-only data behind it,
+// between the loads of x, which then wait one for another.
+template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {
+  return *address;
+}
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_ahead(const T *address) {
+  return *(const mbk_pack<T, N> *)address;
+}
 // Loads x, or other data that earlier work in the stream may have written. In kernels of
 // dependent launches it must follow mbk_await. There it is not a load of read-only data
 // (LDG.CONSTANT), because ptxas moves those before the wait, whatever the program says.
