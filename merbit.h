@@ -3633,7 +3633,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "345c080f1fb7c9a41bd3773c0b491cc7597c37a762ef9413d13174ed708a66d3"
+#define MBI_KERNEL_HASH "f3173194400609ef6d00123f60813558519b026d40386ef017f41e8055285b18"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5283,32 +5283,39 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "bits.four = __ldg((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
 "bits.two = __ldg((const uint2 *)address);\n} else if (sizeof(T) * N == 2) {\n"
 "bits.half = __ldg((const unsigned short *)address);\n} else {\n"
-"bits.one = __ldg((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n\n\n\n"
+"bits.one = __ldg((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n\n\n"
+"#define MBK_LOAD_BITS(LOAD) \\\nif (sizeof(T) * N == 16) { \\\n"
+"LOAD(\"v4.b32 {%0, %1, %2, %3}, [%4]\", \"%5\", \"=r\"(bits.four.x), \"=r\"(bits.four.y), \\\n",
+"\"=r\"(bits.four.z), \"=r\"(bits.four.w)); \\\n} else if (sizeof(T) * N == 8) { \\\n"
+"LOAD(\"v2.b32 {%0, %1}, [%2]\", \"%3\", \"=r\"(bits.two.x), \"=r\"(bits.two.y)); \\\n"
+"} else if (sizeof(T) * N == 4) { \\\nLOAD(\"b32 %0, [%1]\", \"%2\", \"=r\"(bits.one)); \\\n"
+"} else if (sizeof(T) * N == 2) { \\\nLOAD(\"u16 %0, [%1]\", \"%2\", \"=r\"(bits.one)); \\\n"
+"} else { \\\nLOAD(\"u8 %0, [%1]\", \"%2\", \"=r\"(bits.one)); \\\n}\n\n\n\n\n"
+"template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_ahead(const T *address) {\n"
+"mbk_pack_bits<T, N> bits;\n#define MBK_AHEAD(form, next, ...) \\\n"
+"asm volatile(\"ld.global.\" form \";\" : __VA_ARGS__ : \"l\"(address))\n"
+"MBK_LOAD_BITS(MBK_AHEAD)\nreturn bits.pack;\n}\n"
+"template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {\n"
+"return mbk_load_pack_ahead<T, 1>(address).at[0];\n}\n\n\n\n\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {\n"
-"mbk_pack_bits<T, N> bits;\n#if MBK_KEPT && __CUDA_ARCH__ >= 800 && \\\n",
+"mbk_pack_bits<T, N> bits;\n#if MBK_KEPT && __CUDA_ARCH__ >= 800 && \\\n"
 "__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1104\n"
-"#define MBK_STREAM(form, kept, ...) \\\n"
+"#define MBK_STREAM(form, next, ...) \\\n"
 "asm volatile(\"{ .reg .b64 policy; createpolicy.fractional.L2::evict_normal.L2::evict_first.\" \\\n"
-"\"b64 policy, \" kept \"; ld.global.L1::evict_first.L2::cache_hint.\" form \\\n"
+"\"b64 policy, \" next \"; ld.global.L1::evict_first.L2::cache_hint.\" form \\\n"
 "\", policy; }\" \\\n: __VA_ARGS__ \\\n: \"l\"(address), \"f\"(MBK_KEPT / 16.0f))\n"
-"if (sizeof(T) * N == 16) {\n"
-"MBK_STREAM(\"v4.b32 {%0, %1, %2, %3}, [%4]\", \"%5\", \"=r\"(bits.four.x), \"=r\"(bits.four.y),\n"
-"\"=r\"(bits.four.z), \"=r\"(bits.four.w));\n} else if (sizeof(T) * N == 8) {\n"
-"MBK_STREAM(\"v2.b32 {%0, %1}, [%2]\", \"%3\", \"=r\"(bits.two.x), \"=r\"(bits.two.y));\n"
-"} else if (sizeof(T) * N == 4) {\nMBK_STREAM(\"b32 %0, [%1]\", \"%2\", \"=r\"(bits.one));\n"
-"} else if (sizeof(T) * N == 2) {\nMBK_STREAM(\"u16 %0, [%1]\", \"%2\", \"=r\"(bits.one));\n"
-"} else {\nMBK_STREAM(\"u8 %0, [%1]\", \"%2\", \"=r\"(bits.one));\n}\n#else\n"
-"if (sizeof(T) * N == 16) {\nbits.four = __ldcs((const uint4 *)address);\n"
-"} else if (sizeof(T) * N == 8) {\nbits.two = __ldcs((const uint2 *)address);\n"
-"} else if (sizeof(T) * N == 4) {\nbits.one = __ldcs((const unsigned *)address);\n"
-"} else if (sizeof(T) * N == 2) {\nbits.half = __ldcs((const unsigned short *)address);\n"
-"} else {\nbits.one = __ldcs((const unsigned char *)address);\n}\n#endif\nreturn bits.pack;\n}\n"
+"MBK_LOAD_BITS(MBK_STREAM)\n#else\nif (sizeof(T) * N == 16) {\n"
+"bits.four = __ldcs((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
+"bits.two = __ldcs((const uint2 *)address);\n} else if (sizeof(T) * N == 4) {\n"
+"bits.one = __ldcs((const unsigned *)address);\n} else if (sizeof(T) * N == 2) {\n"
+"bits.half = __ldcs((const unsigned short *)address);\n} else {\n",
+"bits.one = __ldcs((const unsigned char *)address);\n}\n#endif\nreturn bits.pack;\n}\n"
 "template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n#if MBK_KEPT\n"
 "return mbk_load_pack_streaming<T, 1>(address).at[0];\n#else\nreturn __ldcs(address);\n#endif\n"
 "}\n\n"
 "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
 "*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
-"MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n",
+"MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
 "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
 ": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
@@ -5324,7 +5331,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
 "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
-"MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
+"MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
 "asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n"
@@ -7457,8 +7464,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBK_GROUP_FACTORS (MBK_TOGETHER * MBK_BLOCK_COLS)\n\n\n#if MBK_GROUP_ENTRIES <= 16\n"
 "#define MBK_MASK mbk_u16\n#else\n#define MBK_MASK mbk_u32\n#endif\n\n#if MBK_STREAMING\n"
 "#define MBK_PACK_LOAD mbk_load_pack_streaming\n#define MBK_MATRIX_LOAD mbk_load_streaming\n"
-"#else\n#define MBK_PACK_LOAD mbk_load_pack\n#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n\n\n",
-"struct mbk_bsr_place {\nmbk_u32 slot, lane;\nmbk_u32 row, col;\n};\n\n"
+"#else\n#define MBK_PACK_LOAD mbk_load_pack_ahead\n#define MBK_MATRIX_LOAD mbk_load_ahead\n",
+"#endif\n\n\n\nstruct mbk_bsr_place {\nmbk_u32 slot, lane;\nmbk_u32 row, col;\n};\n\n"
 "MBK_DEVICE mbk_bsr_place mbk_bsr_where(mbk_u32 thread) {\nmbk_bsr_place at;\n"
 "at.slot = thread / MBK_LANES < MBK_SLOTS ? thread / MBK_LANES : MBK_SLOTS - 1;\n"
 "at.lane = thread % MBK_LANES;\nat.row = at.lane / MBK_SPLIT;\n"
@@ -8449,7 +8456,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
 "#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
-"#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n"
+"#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load_ahead\n"
+"#endif\n\n"
 "typedef struct mbk_rows_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 "
 "rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n"
@@ -8913,7 +8921,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#error MBK_LENGTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
 "#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
-"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_PACK_LOAD mbk_load_pack\n"
+"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_PACK_LOAD mbk_load_pack_ahead\n"
 "#endif\n#define MBK_ALL 0xffffffffu\n#define MBK_WINDOW 1024\n\n"
 "#include \"spmv/shared/pages.cuh\"\n#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {\n"
@@ -21049,7 +21057,7 @@ static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) 
 	mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
 	mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), 0);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
@@ -23848,7 +23856,7 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
 	mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), 0);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }

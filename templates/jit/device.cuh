@@ -263,6 +263,36 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *addre
   return bits.pack;
 }
 
+// Loads the bits of a pack by LOAD, a macro of an instruction's type, registers and address, of
+// its next operand, and of the registers.
+#define MBK_LOAD_BITS(LOAD)                                                                    \
+  if (sizeof(T) * N == 16) {                                                                   \
+    LOAD("v4.b32 {%0, %1, %2, %3}, [%4]", "%5", "=r"(bits.four.x), "=r"(bits.four.y),          \
+         "=r"(bits.four.z), "=r"(bits.four.w));                                                \
+  } else if (sizeof(T) * N == 8) {                                                             \
+    LOAD("v2.b32 {%0, %1}, [%2]", "%3", "=r"(bits.two.x), "=r"(bits.two.y));                   \
+  } else if (sizeof(T) * N == 4) {                                                             \
+    LOAD("b32 %0, [%1]", "%2", "=r"(bits.one));                                                \
+  } else if (sizeof(T) * N == 2) {                                                             \
+    LOAD("u16 %0, [%1]", "%2", "=r"(bits.one));                                                \
+  } else {                                                                                     \
+    LOAD("u8 %0, [%1]", "%2", "=r"(bits.one));                                                 \
+  }
+
+// Loads a pack of data that nobody writes, where the program says. ptxas moves loads of
+// read-only data behind mbk_await, and others so that they take few registers: x is then loaded
+// element by element.
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_ahead(const T *address) {
+  mbk_pack_bits<T, N> bits;
+#define MBK_AHEAD(form, next, ...)                                                             \
+  asm volatile("ld.global." form ";" : __VA_ARGS__ : "l"(address))
+  MBK_LOAD_BITS(MBK_AHEAD)
+  return bits.pack;
+}
+template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {
+  return mbk_load_pack_ahead<T, 1>(address).at[0];
+}
+
 // Loads a pack of read-only data that a launch reads once: a streaming load. If MBK_KEPT is not
 // 0, so many sixteenths of the lines stay in L2 for the next launch as far as there is room,
 // and the others, which L2 evicts first, take no room from them.
@@ -270,24 +300,13 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(cons
   mbk_pack_bits<T, N> bits;
 #if MBK_KEPT && __CUDA_ARCH__ >= 800 &&                                                        \
     __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1104
-#define MBK_STREAM(form, kept, ...)                                                            \
+#define MBK_STREAM(form, next, ...)                                                            \
   asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_normal.L2::evict_first." \
-               "b64 policy, " kept "; ld.global.L1::evict_first.L2::cache_hint." form          \
+               "b64 policy, " next "; ld.global.L1::evict_first.L2::cache_hint." form          \
                ", policy; }"                                                                   \
                : __VA_ARGS__                                                                   \
                : "l"(address), "f"(MBK_KEPT / 16.0f))
-  if (sizeof(T) * N == 16) {
-    MBK_STREAM("v4.b32 {%0, %1, %2, %3}, [%4]", "%5", "=r"(bits.four.x), "=r"(bits.four.y),
-               "=r"(bits.four.z), "=r"(bits.four.w));
-  } else if (sizeof(T) * N == 8) {
-    MBK_STREAM("v2.b32 {%0, %1}, [%2]", "%3", "=r"(bits.two.x), "=r"(bits.two.y));
-  } else if (sizeof(T) * N == 4) {
-    MBK_STREAM("b32 %0, [%1]", "%2", "=r"(bits.one));
-  } else if (sizeof(T) * N == 2) {
-    MBK_STREAM("u16 %0, [%1]", "%2", "=r"(bits.one));
-  } else {
-    MBK_STREAM("u8 %0, [%1]", "%2", "=r"(bits.one));
-  }
+  MBK_LOAD_BITS(MBK_STREAM)
 #else
   if (sizeof(T) * N == 16) {
     bits.four = __ldcs((const uint4 *)address);

@@ -64,8 +64,8 @@
 #define MBK_PACK_LOAD mbk_load_pack_streaming
 #define MBK_MATRIX_LOAD mbk_load_streaming
 #else
-#define MBK_PACK_LOAD mbk_load_pack
-#define MBK_MATRIX_LOAD mbk_load
+#define MBK_PACK_LOAD mbk_load_pack_ahead
+#define MBK_MATRIX_LOAD mbk_load_ahead
 #endif
 
 // The position of a lane. Lanes beyond the last slot repeat the work of the last slot, and

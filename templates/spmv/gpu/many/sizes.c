@@ -221,7 +221,7 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
   mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), 0);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }

@@ -113,7 +113,7 @@ MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *prea
   mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
   mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), 0);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }

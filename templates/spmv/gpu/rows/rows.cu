@@ -23,7 +23,7 @@
 #if MBK_STREAMING
 #define MBK_MATRIX_LOAD mbk_load_streaming
 #else
-#define MBK_MATRIX_LOAD mbk_load
+#define MBK_MATRIX_LOAD mbk_load_ahead
 #endif
 
 #include "spmv/gpu/rows/rows_arguments.cuh"

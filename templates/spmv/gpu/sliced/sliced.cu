@@ -31,7 +31,7 @@
 #if MBK_STREAMING
 #define MBK_PACK_LOAD mbk_load_pack_streaming
 #else
-#define MBK_PACK_LOAD mbk_load_pack
+#define MBK_PACK_LOAD mbk_load_pack_ahead
 #endif
 #define MBK_ALL 0xffffffffu
 #define MBK_WINDOW 1024

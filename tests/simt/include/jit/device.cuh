@@ -288,6 +288,12 @@ MBK_DEVICE void mbk_await() {
 template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {
   return *address;
 }
+template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {
+  return mbk_load(address);
+}
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_ahead(const T *address) {
+  return mbk_load_pack<T, N>(address);
+}
 template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {
   return *address;
 }
