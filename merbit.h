@@ -21669,10 +21669,13 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double slots = (double)mbi_sliced_slots(plan);
-	const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 100.0;
+	const double bytes = mbi_sliced_bytes(plan);
+	const int fits = mbi_choose_fits(plan, (uint64_t)bytes);
+	const double in_l2 = fits ? 1 : 1 + (16 - mbi_choose_passing(plan)) / 100.0;
+	const double stream = fits ? mbi_choose_past(plan) / 2 : mbi_choose_stream(plan);
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(1.08 * in_l2 * mbi_choose_overlap(
-			0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)), t.gathers) +
+	return mbi_choose_longer(
+			1.08 * in_l2 * mbi_choose_overlap(0.9 * (t.vectors + bytes * stream), t.gathers) +
 			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 
@@ -25194,7 +25197,7 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 #define MBI_CHOOSE_STEPS 3.0
 
 static int mbi_choose_small_rows(const merbit_plan *plan) {
-	return (mbi_rows_lone(plan) || plan->nonempty.slots / 7 <= plan->device.nnz / 4) &&
+	return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
 			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
@@ -25224,8 +25227,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 static merbit_method mbi_choose_method(merbit_plan *plan) {
 	const int even = mbi_sliced_trusted(plan);
 	if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
-		(void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
-				even ? "rows" : "scan");
+		(void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up scan");
 		return MERBIT_METHOD_BSR;
 	}
 	if (mbi_choose_small(plan)) {
@@ -25266,7 +25268,7 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 }
 
 static int mbi_choose_small_blocks(const merbit_plan *plan) {
-	return plan->device.nnz > 0 && mbi_choose_small(plan) &&
+	return plan->device.nnz > 0 && mbi_choose_small(plan) && !mbi_choose_small_rows(plan) &&
 			plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
 			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }

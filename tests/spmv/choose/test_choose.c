@@ -15,9 +15,9 @@ static void small_matrices(void **state) {
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F32, 500000, 2500000);
-  plan.nonempty.slots = 4375006;
+  plan.nonempty.slots = 5000001;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
-  plan.nonempty.slots = 4375007;
+  plan.nonempty.slots = 5000002;
   takes(&plan, MERBIT_METHOD_SLICED, "small, with uneven, short rows; runner-up scan");
   plan.desc.expected_calls--; /* too few for slices */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
@@ -25,7 +25,7 @@ static void small_matrices(void **state) {
   plan.nonempty.longest = 400; /* which one lane would walk */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
   plan.nonempty.longest = 5;
-  plan.nonempty.sorted_slots = 4375007; /* sorting does not help */
+  plan.nonempty.sorted_slots = 5000002; /* sorting does not help */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
   plan.nonempty.slots = plan.device.nnz = (bytes - 4 * vectors) / 8;
   takes(&plan, MERBIT_METHOD_ROWS, "small");
