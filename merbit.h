@@ -1663,15 +1663,8 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 
 /* ==== >>core/os/posix.c  Linux and macOS: clock, threads, dynamic loading ==== */
 /* ==== >>core/context.h ==== */
-#ifndef MBI_CONTEXT_H
-#define MBI_CONTEXT_H
 /* ==== >>core/core.h ==== */
-#ifndef MBI_CORE_H
-#define MBI_CORE_H
 /* ==== >>core/os/os.h ==== */
-#ifndef MBI_OS_H
-#define MBI_OS_H
-
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
@@ -1711,9 +1704,6 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #endif
 
 /* ==== >>core/os/compiler.h ==== */
-#ifndef MBI_COMPILER_H
-#define MBI_COMPILER_H
-
 #ifdef __GNUC__
 #ifdef __MINGW_PRINTF_FORMAT
 #define MBI_PRINTF(at, first) __attribute__((format(__MINGW_PRINTF_FORMAT, at, first)))
@@ -1792,8 +1782,6 @@ static void mbi_pause(void) {
 }
 #endif
 
-#endif
-
 #define MBI_MAX_THREADS 1024
 #define MBI_NUMA_CPUS 1024
 #define MBI_PATH_SIZE 1024
@@ -1839,8 +1827,6 @@ typedef struct mbi_directory {
 	DIR *stream;
 #endif
 } mbi_directory;
-
-#endif
 
 #define MBI_TRY(call) \
 	do { \
@@ -1891,8 +1877,6 @@ typedef struct mbi_replacement {
 } mbi_replacement;
 
 #define MBI_MEMORY_HEAD 16
-
-#endif
 
 typedef uint64_t mbi_devptr;
 typedef int mbi_curesult;
@@ -2064,7 +2048,6 @@ struct merbit_context {
 	mbi_cache cache;
 	struct mbi_loaded *loaded;
 };
-#endif
 
 #ifndef _WIN32
 
@@ -3591,9 +3574,6 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* ==== >>jit/driver.c  the CUDA driver's function table ==== */
 /* ==== >>core/os/cuda.h ==== */
-#ifndef MBI_OS_CUDA_H
-#define MBI_OS_CUDA_H
-
 #ifdef _WIN32
 #define MBI_CUDA_DRIVER "nvcuda.dll"
 #define MBI_NVRTC_11 "nvrtc64_112_0.dll"
@@ -3623,15 +3603,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 			{NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"}, \
 			{NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"},
 #endif
-
-#endif
 /* ==== >>jit/jit.h ==== */
-#ifndef MBI_JIT_H
-#define MBI_JIT_H
 /* ==== >>jit/sources.h ==== */
-#ifndef MBI_SOURCES_H
-#define MBI_SOURCES_H
-
 #define MBI_SOURCES 86
 #define MBI_KERNEL_HASH "f3173194400609ef6d00123f60813558519b026d40386ef017f41e8055285b18"
 
@@ -3639,8 +3612,6 @@ typedef struct mbi_source {
 	const char *name;
 	const char *pieces[32 + 1];
 } mbi_source;
-
-#endif
 #ifndef MBK_TYPES_CUH
 #define MBK_TYPES_CUH
 typedef int mbk_i32;
@@ -3776,8 +3747,6 @@ typedef struct mbi_texts {
 	const char *texts[MBI_SOURCES + 1];
 	char *owned[MBI_SOURCES];
 } mbi_texts;
-
-#endif
 
 static const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
 		mbi_curesult result) {
@@ -10969,9 +10938,6 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
 
 /* ==== >>matrix/types.c  types of values, sums and vectors ==== */
 /* ==== >>matrix/matrix.h ==== */
-#ifndef MBI_MATRIX_H
-#define MBI_MATRIX_H
-
 typedef struct mbi_c64 { float re, im; } mbi_c64;
 
 typedef struct mbi_c128 { double re, im; } mbi_c128;
@@ -11083,8 +11049,6 @@ typedef struct mbi_strip {
 	uint32_t next[MBI_BLOCK_MOST];
 	int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
-
-#endif
 
 static const char *const mbi_type_names[] = {
 		"MERBIT_TYPE_DEFAULT", "MERBIT_F64", "MERBIT_F32", "MERBIT_F16", "MERBIT_BF16", "MERBIT_C64",
@@ -13900,9 +13864,6 @@ MBI_NOINLINE MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 
 /* ==== >>market/decimal.c  decimal text to the nearest float ==== */
 /* ==== >>market/market.h ==== */
-#ifndef MBI_MARKET_H
-#define MBI_MARKET_H
-
 #define MBI_FIVE_FIRST (-342)
 #define MBI_FIVE_LAST 308
 typedef struct mbi_decimal {
@@ -13971,8 +13932,6 @@ typedef struct mbi_mm_entry {
 	double value;
 	double imaginary;
 } mbi_mm_entry;
-
-#endif
 
 #define MBI_FIVE_STEP 28
 #define MBI_FIVE_BASE (-13 * MBI_FIVE_STEP)
@@ -14255,8 +14214,6 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 
 /* ==== >>spmv/shared/expression_text.c  user expressions: tokens, text for kernels ==== */
 /* ==== >>spmv/shared/shared.h ==== */
-#ifndef MBI_SHARED_H
-#define MBI_SHARED_H
 typedef struct mbk_csr_blocks_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbk_u64 rows, count, step;
@@ -14520,8 +14477,6 @@ typedef struct mbi_method {
 	const mbi_cuda_method *cuda;
 	const mbi_cpu_method *cpu;
 } mbi_method;
-
-#endif
 
 static const mbi_call mbi_calls[MBI_CALLS] = {
 		{"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
@@ -15926,12 +15881,7 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 
 /* ==== >>spmv/plan/common.c  what methods and stages ask of a plan ==== */
 /* ==== >>spmv/plan/plan.h ==== */
-#ifndef MBI_PLAN_H
-#define MBI_PLAN_H
 /* ==== >>spmv/cpu/cpu.h ==== */
-#ifndef MBI_CPU_H
-#define MBI_CPU_H
-
 #define MBI_SORTED_AHEAD 64
 #define MBI_SORTED_PADDING MBI_SORTED_AHEAD
 
@@ -16030,11 +15980,7 @@ typedef struct mbi_block_call_##SUFFIX_ { \
 	int tasks; \
 } mbi_block_call_##SUFFIX_;
 MBI_EACH_4(f64, double) MBI_EACH_4(f32, float)
-
-#endif
 /* ==== >>spmv/stages/stages.h ==== */
-#ifndef MBI_STAGES_H
-#define MBI_STAGES_H
 typedef struct mbk_extract_count_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbk_u64 rows, cols, block_rows;
@@ -16301,8 +16247,6 @@ enum {
 	MBI_STAGE_SYMMETRIC, MBI_STAGE_TRANSPOSE, MBI_STAGE_FORMAT, MBI_STAGE_REORDER, MBI_STAGE_STORE,
 	MBI_STAGES };
 
-#endif
-
 typedef struct mbi_plan_making {
 	int dual;
 	const char *after;
@@ -16381,8 +16325,6 @@ struct merbit_workspace {
 	mbi_devptr arena;
 	const void *known_epilogue[9];
 };
-
-#endif
 
 static int mbi_knob(const merbit_plan *plan, int knob) { return (int)plan->tuning[knob]; }
 
@@ -19690,9 +19632,6 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 
 /* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone, and what products move ==== */
 /* ==== >>spmv/choose/choose.h ==== */
-#ifndef MBI_CHOOSE_H
-#define MBI_CHOOSE_H
-
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 0.57
 #endif
@@ -19734,8 +19673,6 @@ typedef struct mbi_traffic {
 	double lists;
 	double shared;
 } mbi_traffic;
-
-#endif
 
 #define MBI_STREAM_SHARE 0.98
 
@@ -20179,8 +20116,6 @@ static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
 
 /* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ==== */
 /* ==== >>spmv/gpu/merbit/merbit.h ==== */
-#ifndef MBI_GPU_MERBIT_H
-#define MBI_GPU_MERBIT_H
 typedef struct mbk_merbit_product_dual_arguments {
 	mbi_devptr tile_x, tile_y, lane_desc;
 	mbi_devptr col_ind, values;
@@ -20224,8 +20159,6 @@ typedef struct mbi_merbit {
 
 #define MBI_MERBIT_BUILD_THREADS 128
 #define MBI_MERBIT_FIXUP_THREADS 256
-
-#endif
 
 static mbi_merbit *mbi_merbit_of(const merbit_plan *plan) { return (mbi_merbit *)plan->state; }
 
@@ -20474,8 +20407,6 @@ static const mbi_cuda_method mbi_merbit_method = {
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ==== */
 /* ==== >>spmv/gpu/scan/scan.h ==== */
-#ifndef MBI_GPU_SCAN_H
-#define MBI_GPU_SCAN_H
 typedef struct mbk_scan_build_arguments {
 	mbi_devptr row_start;
 	mbk_u32 ranks;
@@ -20524,8 +20455,6 @@ typedef struct mbi_scan_schedule {
 #endif
 
 enum { MBI_KNOB_SCAN_STEPS, MBI_KNOB_SCAN_WHOLE };
-
-#endif
 
 static mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
 	return (mbi_scan_schedule *)plan->state;
@@ -20940,8 +20869,6 @@ static const mbi_cuda_method mbi_scan_method = {
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ==== */
 /* ==== >>spmv/gpu/merge/merge.h ==== */
-#ifndef MBI_GPU_MERGE_H
-#define MBI_GPU_MERGE_H
 typedef struct mbk_merge_cut_arguments {
 	mbi_devptr row_ptr, chunk_row;
 	mbk_u64 rows, nnz, chunks;
@@ -20976,8 +20903,6 @@ typedef struct mbi_merge_path {
 #define MBI_MERGE_CUT_THREADS 128
 
 enum { MBI_KNOB_MERGE_STEPS, MBI_KNOB_MERGE_ROUNDS };
-
-#endif
 
 static mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
 	return (mbi_merge_path *)plan->state;
@@ -21167,8 +21092,6 @@ static const mbi_cuda_method mbi_merge_path_method = {
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ==== */
 /* ==== >>spmv/gpu/rows/rows.h ==== */
-#ifndef MBI_GPU_ROWS_H
-#define MBI_GPU_ROWS_H
 typedef struct mbk_rows_product_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbi_devptr values, table;
@@ -21184,8 +21107,6 @@ typedef struct mbi_rows {
 } mbi_rows;
 
 enum { MBI_KNOB_ROWS_UNROLL, MBI_KNOB_ROWS_LANES };
-
-#endif
 
 #define MBI_ROWS_KEPT 2
 
@@ -21355,8 +21276,6 @@ static const mbi_cuda_method mbi_rows_method = {
 
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ==== */
 /* ==== >>spmv/gpu/sliced/sliced.h ==== */
-#ifndef MBI_GPU_SLICED_H
-#define MBI_GPU_SLICED_H
 typedef struct mbk_sliced_order_arguments {
 	mbi_devptr row_ptr;
 	mbk_u64 rows;
@@ -21402,8 +21321,6 @@ typedef struct mbi_sliced {
 #define MBI_PAGE_SET 65
 
 enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
-
-#endif
 
 static mbi_sliced *mbi_sliced_of(const merbit_plan *plan) { return (mbi_sliced *)plan->state; }
 
@@ -21695,8 +21612,6 @@ static const mbi_cuda_method mbi_sliced_method = {
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* ==== >>spmv/gpu/binned/binned.h ==== */
-#ifndef MBI_GPU_BINNED_H
-#define MBI_GPU_BINNED_H
 typedef struct mbk_binned_multiply_arguments {
 	mbi_devptr items, strip_col;
 	mbi_devptr values, table;
@@ -21759,8 +21674,6 @@ typedef struct mbi_binned {
 #define MBI_BINNED_ITEM 4096u
 
 enum { MBI_KNOB_BINNED_STRIP, MBI_KNOB_BINNED_TILES };
-
-#endif
 
 static mbi_binned *mbi_binned_of(const merbit_plan *plan) { return (mbi_binned *)plan->state; }
 
@@ -22127,8 +22040,6 @@ static const mbi_cuda_method mbi_binned_method = {
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ==== */
 /* ==== >>spmv/gpu/bsr/bsr.h ==== */
-#ifndef MBI_GPU_BSR_H
-#define MBI_GPU_BSR_H
 typedef struct mbk_bsr_product_arguments {
 	mbi_devptr row_ends, slot_row, row_id, columns;
 	mbi_devptr values, masks;
@@ -22190,8 +22101,6 @@ enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
 #ifndef MBI_BSR_TILE_BYTES
 #define MBI_BSR_TILE_BYTES 256
-#endif
-
 #endif
 
 static mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
@@ -22581,8 +22490,6 @@ static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
 
 /* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
 /* ==== >>spmv/gpu/cb/cb.h ==== */
-#ifndef MBI_GPU_CB_H
-#define MBI_GPU_CB_H
 typedef struct mbk_cb_product_arguments {
 	mbi_devptr task_block, task_target;
 	mbi_devptr words, first;
@@ -22664,8 +22571,6 @@ typedef struct mbi_cb_cursor {
 #define MBI_CB_FIXUP_THREADS 512
 
 enum { MBI_KNOB_CB_STEPS, MBI_KNOB_CB_AGGREGATE, MBI_KNOB_CB_COO_MAX, MBI_KNOB_CB_CSR_MAX };
-
-#endif
 
 #define MBI_CB_EVEN 8
 #define MBI_CB_CROWDED 255
@@ -23398,8 +23303,6 @@ static const mbi_cuda_method mbi_cb_method = {
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
 /* ==== >>spmv/gpu/hubs/hubs.h ==== */
-#ifndef MBI_GPU_HUBS_H
-#define MBI_GPU_HUBS_H
 typedef struct mbk_hubs_assign_arguments {
 	mbi_devptr counts;
 	mbk_u64 cols;
@@ -23432,8 +23335,6 @@ typedef struct mbi_hubs {
 } mbi_hubs;
 
 enum { MBI_KNOB_HUBS_STEPS, MBI_KNOB_HUBS_KILOBYTES };
-
-#endif
 
 static mbi_hubs *mbi_hubs_of(const merbit_plan *plan) { return (mbi_hubs *)plan->state; }
 
@@ -23637,8 +23538,6 @@ static const mbi_cuda_method mbi_hubs_method = {
 
 /* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ==== */
 /* ==== >>spmv/gpu/many/many.h ==== */
-#ifndef MBI_GPU_MANY_H
-#define MBI_GPU_MANY_H
 typedef struct mbk_many_collect_arguments {
 	mbi_devptr x;
 	mbk_u64 ldx, cols;
@@ -23695,8 +23594,6 @@ typedef struct mbi_many {
 #define MBI_MANY_BOUNCE 65536
 
 enum { MBI_KNOB_MANY_RUN, MBI_KNOB_MANY_UNROLL };
-
-#endif
 
 static mbi_many *mbi_many_of(const merbit_plan *plan) { return (mbi_many *)plan->state; }
 
@@ -28020,9 +27917,6 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 
 /* ==== >>solve/core/wide.c  solvers: steps with many sums on the CPU ==== */
 /* ==== >>solve/core/solver.h ==== */
-#ifndef MBI_SOLVER_H
-#define MBI_SOLVER_H
-
 #define MBS_FUNCTION static
 #define MBS_CALLED static
 
@@ -28507,12 +28401,7 @@ struct merbit_solver {
 #define MBI_SOLVE_ROUND_FIRST 100
 
 #define MBI_SOLVE_ROUND_LEAST 50
-
-#endif
 /* ==== >>solve/core/cpu_steps.h ==== */
-#ifndef MBI_CPU_STEPS_H
-#define MBI_CPU_STEPS_H
-
 #define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
 #define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
 #ifndef MBS_STORE
@@ -28615,8 +28504,6 @@ typedef struct mbi_wide_code {
 			MBS_SCALAR(name, _count), MBS_NAME(name, _chunk), MBS_SCALAR(name, _after)}; \
 	static const mbi_step_code MBS_NAME(name, _code) = { \
 			NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
-
-#endif
 
 static void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
 		const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory, double *partials) {
@@ -28922,8 +28809,6 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 
 /* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ==== */
 /* ==== >>solve/precondition/precondition.h ==== */
-#ifndef MBI_PRECONDITION_H
-#define MBI_PRECONDITION_H
 #define MBI_PRE_R 4
 #define MBI_PRE_Z 5
 #define MBI_PRE_OWN 6
@@ -28983,8 +28868,6 @@ static merbit_status mbi_precondition_create(merbit_context *context, const merb
 		const merbit_preconditioner_desc *desc, const merbit_view *around,
 		merbit_preconditioner **made);
 static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merbit_view *a);
-
-#endif
 
 #define MBI_SCALE_RANGE 200
 #define MBI_SCALE_RANGE_F32 50
@@ -32266,9 +32149,6 @@ static const mbi_precondition_method mbi_fsai_method = {
 
 /* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
 /* ==== >>solve/amg/amg.h ==== */
-#ifndef MBI_AMG_H
-#define MBI_AMG_H
-
 #define MBI_AMG_THETA 0.5
 #define MBI_AMG_THETA_BLOCKS 0.25
 #define MBI_AMG_THETA_FALL 2.5
@@ -32360,8 +32240,6 @@ typedef struct mbi_amg {
 	uint64_t space_bytes;
 	double *scalars;
 } mbi_amg;
-
-#endif
 
 MBI_NOINLINE static void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
 	mbi_release(context, csr->row_ptr);
@@ -33653,8 +33531,6 @@ static merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *l
 
 /* ==== >>solve/amg/pool_cuda.c  multigrid: GPU memory of the set-up ==== */
 /* ==== >>solve/amg/amg_cuda.h ==== */
-#ifndef MBI_AMG_CUDA_H
-#define MBI_AMG_CUDA_H
 typedef struct mbk_multiply_columns_arguments {
 	mbk_u64 rows;
 	mbi_devptr a_ptr, a_col, b_ptr, b_col;
@@ -33837,8 +33713,6 @@ enum {
 	MBI_AMG_LUMPED };
 
 typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
-
-#endif
 
 static merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
 		uint64_t bytes, mbi_devptr *address) {
@@ -36393,9 +36267,6 @@ MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int cou
 
 /* ==== >>solve/pagerank/weights.c  PageRank: weights of vertices ==== */
 /* ==== >>solve/pagerank/pagerank.h ==== */
-#ifndef MBI_PAGERANK_H
-#define MBI_PAGERANK_H
-
 typedef struct mbi_weights {
 	merbit_context *context;
 	const merbit_view *graph;
@@ -36710,8 +36581,6 @@ typedef struct mbi_pagerank {
 	double *partials;
 	mbi_pagerank_gpu gpu;
 } mbi_pagerank;
-
-#endif
 
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
@@ -37603,9 +37472,6 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 
 /* ==== >>solve/eigen/jacobi.c  eigenvalues of a small symmetric matrix ==== */
 /* ==== >>solve/eigen/eigen.h ==== */
-#ifndef MBI_EIGEN_H
-#define MBI_EIGEN_H
-
 enum {
 	MBI_EIGEN_PROJECT = 0, MBI_EIGEN_REPROJECT, MBI_EIGEN_EXTEND, MBI_EIGEN_ROTATE,
 	MBI_EIGEN_CHECK_STEP, MBI_POWER_MEASURE, MBI_POWER_NORMALISE, MBI_EIGEN_STEPS };
@@ -37633,8 +37499,6 @@ typedef struct mbi_eigen {
 	int row, column;
 	double value;
 } mbi_eigen;
-
-#endif
 
 #define MBI_JACOBI_SWEEPS 40
 

@@ -32,6 +32,7 @@ INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
 PADDING = re.compile(r" +\\$", re.M)
 SPLIT = re.compile(r"MBK_BY_FIELD\((\w+), (\w+)\)\) \{")
+GUARD = re.compile(r"\A#ifndef (MBI_\w+_H)\n#define \1\n(.*)#endif\n\Z", re.S)
 POINTERS = re.compile(r"MBK_POINTER\(([^()]*)\)\s(\w+(?:,\s\w+)*);")
 FIELD = re.compile(r"([\w ]+?) (\**\w+(?:, \**\w+)*);")
 TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\* ==== >>[^\n]*)|/\*.*?\*/|//[^\n]*', re.S)
@@ -219,7 +220,8 @@ class Generator:
     def room(self, name, title):
         """A source or header behind a banner to grep for."""
         head = f"/* ==== >>{name.removesuffix('.j2')}{title and '  ' + title} ==== */"
-        text = LINKAGE.sub("static", uncommented(self.expand(self.text(name))))
+        text = GUARD.sub(r"\2", self.text(name))  # of a header, which is here once
+        text = LINKAGE.sub("static", uncommented(self.expand(text)))
         text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
         return head + "\n" + (text if name == SOURCES else narrow(text)) + "\n"
 
