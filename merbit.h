@@ -19635,11 +19635,11 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 0.57
 #endif
+#ifndef MBI_CHOOSE_FITS
+#define MBI_CHOOSE_FITS 0.7
+#endif
 #ifndef MBI_CHOOSE_KEPT
 #define MBI_CHOOSE_KEPT 0.45
-#endif
-#ifndef MBI_CHOOSE_FITS
-#define MBI_CHOOSE_FITS 0.78
 #endif
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 0.04
@@ -19687,32 +19687,36 @@ static double mbi_choose_vectors(const merbit_plan *plan) {
 			(double)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan);
 }
 
-static int mbi_choose_fits(const merbit_plan *plan, uint64_t bytes) {
-	return (double)bytes + mbi_choose_vectors(plan) <= MBI_CHOOSE_FITS * plan->profile->l2_bytes;
+static int mbi_choose_fits(const merbit_plan *plan, uint64_t bytes, int keeps) {
+	return (double)bytes + mbi_choose_vectors(plan) <=
+			(keeps ? MBI_CHOOSE_SMALL : MBI_CHOOSE_FITS) * plan->profile->l2_bytes;
 }
 
-static int mbi_choose_passing(const merbit_plan *plan) {
-	const uint64_t bytes = mbi_device_csr_stream_bytes(plan);
+static int mbi_choose_passing_of(const merbit_plan *plan, uint64_t bytes) {
 	const double room = MBI_CHOOSE_KEPT * plan->profile->l2_bytes - mbi_choose_vectors(plan);
 	const double kept = 16 * room / ((double)bytes + 1);
 	const int k = kept < 1 ? 0 : kept < 16 ? (int)kept : 16;
-	return plan->view.format == MERBIT_BSR ? 16 : mbi_choose_fits(plan, bytes) ? 0
-			: 16 - (k >= 8 ? k & ~3 : k >= 4 ? k & ~1 : k);
+	return mbi_choose_fits(plan, bytes, 1) ? 0 : 16 - (k >= 8 ? k & ~3 : k >= 4 ? k & ~1 : k);
 }
 
-static int mbi_choose_streams(const merbit_plan *plan) {
+static int mbi_choose_passing(const merbit_plan *plan) {
+	return plan->view.format == MERBIT_BSR ? 16
+			: mbi_choose_passing_of(plan, mbi_device_csr_stream_bytes(plan));
+}
+
+static int mbi_choose_streams(const merbit_plan *plan, int passing) {
 	const double x = (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan));
-	return plan->streaming ||
-			(plan->passing > 0 && (plan->passing < 16 || x <= plan->profile->l2_bytes));
+	return passing > 0 && (plan->streaming || passing < 16 || x <= plan->profile->l2_bytes);
 }
 
 static void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble,
 		uint64_t bytes, int keeps) {
-	const int passes = !mbi_choose_fits(plan, bytes);
-	mbi_preamble_define_int(preamble, "MBK_STREAMING",
-			passes && (keeps ? mbi_choose_streams(plan) : plan->streaming));
-	if (passes && keeps && plan->passing < 16) {
-		mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - plan->passing);
+	const int passing = mbi_choose_fits(plan, bytes, keeps) ? 0 : plan->passing > 0 ? plan->passing
+			: mbi_choose_passing_of(plan, bytes);
+	mbi_preamble_define_int(preamble, "MBK_STREAMING", keeps ? mbi_choose_streams(plan, passing)
+			: passing > 0 && plan->streaming);
+	if (keeps && passing > 0 && passing < 16) {
+		mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - passing);
 	}
 }
 
@@ -21176,7 +21180,8 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), r->lanes <= MBI_ROWS_KEPT);
+	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan) +
+			plan->device.rows * mbi_index_bytes(plan->device.offset_type), r->lanes <= MBI_ROWS_KEPT);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
@@ -21586,13 +21591,10 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double slots = (double)mbi_sliced_slots(plan);
-	const double bytes = mbi_sliced_bytes(plan);
-	const int fits = mbi_choose_fits(plan, (uint64_t)bytes);
-	const double in_l2 = fits ? 1 : 1 + (16 - mbi_choose_passing(plan)) / 100.0;
-	const double stream = fits ? mbi_choose_past(plan) / 2 : mbi_choose_stream(plan);
+	const double in_l2 = t.size == 4 ? 1 + (16 - mbi_choose_passing(plan)) / 100.0 : 1;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(
-			1.08 * in_l2 * mbi_choose_overlap(0.9 * (t.vectors + bytes * stream), t.gathers) +
+	return mbi_choose_longer(1.08 * in_l2 * mbi_choose_overlap(
+			0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)), t.gathers) +
 			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 
@@ -22256,7 +22258,8 @@ static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
 	mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
 	mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
-	mbi_preamble_define_int(preamble, "MBK_STREAMING", !mbi_choose_fits(plan, mbi_bsr_bytes(plan)));
+	mbi_preamble_define_int(preamble, "MBK_STREAMING",
+			!mbi_choose_fits(plan, mbi_bsr_bytes(plan), 0));
 	mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
 }

@@ -30,45 +30,51 @@ static double mbi_choose_vectors(const merbit_plan *plan) {
 /* Returns whether L2 holds `bytes` of a matrix, and the vectors, from one product to the next.
  * Products then load the matrix as they load x. If they told L2 what to evict first, their time
  * would depend on what L2 held before, and stay so. (Stencil of 27 points, H200, us: f32 24 MB
- * by ROWS 5.6 to 7.4, now 6.1; f64 37 MB 7.9 to 10.5, now 9.0; SLICED 11.2 and 10.6.) */
-MBI_INTERNAL int mbi_choose_fits(const merbit_plan *plan, uint64_t bytes) {
-  return (double)bytes + mbi_choose_vectors(plan) <= MBI_CHOOSE_FITS * plan->profile->l2_bytes;
+ * by ROWS 5.6 to 7.4, now 5.3; f64 37 MB 7.9 to 10.5, now 8.7.) If a part may be kept instead
+ * (`keeps`), that is as fast from a smaller size on. */
+MBI_INTERNAL int mbi_choose_fits(const merbit_plan *plan, uint64_t bytes, int keeps) {
+  return (double)bytes + mbi_choose_vectors(plan) <=
+         (keeps ? MBI_CHOOSE_SMALL : MBI_CHOOSE_FITS) * plan->profile->l2_bytes;
 }
 
-/* Returns how many sixteenths of the columns and values products load so that L2 evicts them
+/* Returns how many sixteenths of the `bytes` of a matrix products load so that L2 evicts them
  * first. The others, and the vectors, then stay there from one product to the next. The more
  * stay, the fewer numbers there are, so that programs are few. */
-MBI_INTERNAL int mbi_choose_passing(const merbit_plan *plan) {
-  const uint64_t bytes = mbi_device_csr_stream_bytes(plan);
+static int mbi_choose_passing_of(const merbit_plan *plan, uint64_t bytes) {
   const double room = MBI_CHOOSE_KEPT * plan->profile->l2_bytes - mbi_choose_vectors(plan);
   const double kept = 16 * room / ((double)bytes + 1);
   const int k = kept < 1 ? 0 : kept < 16 ? (int)kept : 16;
-  return plan->view.format == MERBIT_BSR ? 16
-         : mbi_choose_fits(plan, bytes)  ? 0
-                                         : 16 - (k >= 8   ? k & ~3
-                                                 : k >= 4 ? k & ~1
-                                                          : k);
+  return mbi_choose_fits(plan, bytes, 1) ? 0 : 16 - (k >= 8 ? k & ~3 : k >= 4 ? k & ~1 : k);
+}
+
+/* Returns the same for columns and values of a CSR. Of blocks, nothing stays. */
+MBI_INTERNAL int mbi_choose_passing(const merbit_plan *plan) {
+  return plan->view.format == MERBIT_BSR
+             ? 16
+             : mbi_choose_passing_of(plan, mbi_device_csr_stream_bytes(plan));
 }
 
 /* Returns whether products load the matrix past the caches. With short rows that pays if L2
  * then keeps a part of the matrix, or x. (f64 on an H100: x of 39 MB, 132 to 119 us; of 66 MB,
  * 145 to 149.) */
-MBI_INTERNAL int mbi_choose_streams(const merbit_plan *plan) {
+static int mbi_choose_streams(const merbit_plan *plan, int passing) {
   const double x =
       (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan));
-  return plan->streaming ||
-         (plan->passing > 0 && (plan->passing < 16 || x <= plan->profile->l2_bytes));
+  return passing > 0 && (plan->streaming || passing < 16 || x <= plan->profile->l2_bytes);
 }
 
 /* Defines how a product loads its `bytes` of matrix. Without `keeps`, nothing of a matrix that
  * L2 does not hold is kept there on purpose. */
 MBI_INTERNAL void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble,
                                    uint64_t bytes, int keeps) {
-  const int passes = !mbi_choose_fits(plan, bytes);
+  const int passing = mbi_choose_fits(plan, bytes, keeps) ? 0
+                      : plan->passing > 0                 ? plan->passing
+                                                          : mbi_choose_passing_of(plan, bytes);
   mbi_preamble_define_int(preamble, "MBK_STREAMING",
-                          passes && (keeps ? mbi_choose_streams(plan) : plan->streaming));
-  if (passes && keeps && plan->passing < 16) {
-    mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - plan->passing);
+                          keeps ? mbi_choose_streams(plan, passing)
+                                : passing > 0 && plan->streaming);
+  if (keeps && passing > 0 && passing < 16) {
+    mbi_preamble_define_int(preamble, "MBK_KEPT", 16 - passing);
   }
 }
 

@@ -172,8 +172,8 @@ static void nonzeros_that_stay_in_l2(void **state) {
     int passing;
   } cases[] = {{1000000, 3000000, 13}, /* 7.6 MB of 36 MB */
                {100000, 3900000, 10},  /* 22 MB of 47 MB: 7, less one */
-               {100000, 3275000, 8},   /* 40.9 MB, 22 of 39.3: 8 */
-               {100000, 3274000, 0},   /* 40.9 MB: L2 holds all of it */
+               {100000, 2358000, 4},   /* 29.9 MB, 22 of 28.3: 12 */
+               {100000, 2357000, 0},   /* 29.9 MB: L2 holds all of it */
                {3000000, 100, 16},     /* vectors alone take more */
                {100000, 29400000, 16}, /* less than a sixteenth */
                {100000, 29200000, 15}, {0, 0, 0}};
@@ -202,19 +202,24 @@ static void rows_past_the_caches(void **state) {
   static const struct {
     uint64_t rows, nnz;
     int streams;
-  } cases[] = {{1000000, 2700000, 0},     /* all of it stays */
-               {1000000, 3000000, 1},     /* a part */
+  } cases[] = {{1000000, 1600000, 0},     /* all of it stays */
+               {1000000, 1700000, 1},     /* a part */
                {6000000, 18000000, 1},    /* x */
                {7900000, 23000000, 0},    /* nothing */
                {7900000, 4 * 7900000, 1}, /* nothing, but rows are long */
-               {10000, 40000, 1}};
+               {10000, 40000, 0}};
   merbit_plan plan;
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    mbi_preamble preamble;
+    memset(&preamble, 0, sizeof preamble);
     square_of(&plan, MERBIT_F64, cases[i].rows, cases[i].nnz);
+    plan.streaming = cases[i].nnz >= 4 * cases[i].rows;
     plan.passing = mbi_choose_passing(&plan);
-    assert_int_equal(mbi_choose_streams(&plan), cases[i].streams);
+    mbi_choose_loads(&plan, &preamble, mbi_device_csr_stream_bytes(&plan), 1);
+    assert_non_null(
+        strstr(preamble.text, cases[i].streams ? "MBK_STREAMING 1" : "MBK_STREAMING 0"));
   }
 }
 
@@ -229,8 +234,10 @@ static void loads_that_keep(void **state) {
                {3000000, 12, 1, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
                {3000000, 12, 2, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
                {3000000, 12, 4, NULL, "MBK_STREAMING 0"},
-               {2700000, 12, 1, NULL, "MBK_STREAMING 0"},
-               {2700000, 16, 4, NULL, "MBK_STREAMING 0"}};
+               {1600000, 0, 1, "MBK_KEPT 8\n", "MBK_STREAMING 1"}, /* not with its offsets */
+               {1200000, 12, 1, NULL, "MBK_STREAMING 0"},
+               {1900000, 16, 4, NULL, "MBK_STREAMING 0"},
+               {2500000, 16, 4, NULL, "MBK_STREAMING 1"}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {

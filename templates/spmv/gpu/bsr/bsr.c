@@ -36,7 +36,7 @@ MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamb
   mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
   mbi_preamble_define_int(preamble, "MBK_STREAMING",
-                          !mbi_choose_fits(plan, mbi_bsr_bytes(plan)));
+                          !mbi_choose_fits(plan, mbi_bsr_bytes(plan), 0));
   mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
 }

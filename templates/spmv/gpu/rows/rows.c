@@ -102,7 +102,9 @@ MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-  mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan),
+  mbi_choose_loads(plan, preamble,
+                   mbi_device_csr_stream_bytes(plan) +
+                       plan->device.rows * mbi_index_bytes(plan->device.offset_type),
                    r->lanes <= MBI_ROWS_KEPT);
   mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
