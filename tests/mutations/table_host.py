@@ -52,6 +52,8 @@ MUTATIONS = [
     ("mbi_sorted_update", "if (plan->sorted.values == NULL) {", "if (1) {",
      "equal values after others are not written to the array that is read", SORTED),
     ("mbi_cpu_values_equal", "((size_t)plan->csr.nnz - 1) * size", "size", "values count as equal if two are", SORTED),
+    ("mbi_sorted_move", "(size_t)task * build->share", "(size_t)task * build->most * size",
+     "columns of a task and values of another lie in the same memory", "spmv_cpu_sorted"),
     ("mbi_sorted_move", "id[next] == id[next - 1] + 1", "id[next] > id[next - 1]",
      "rows move together with those between them", SORTED),
     ("mbi_sorted_move", "if (build->room != NULL) {", "if (0) {", "rows that move in place overwrite each other",

@@ -18,6 +18,7 @@ typedef struct mbi_sorted_build {
   merbit_plan *plan;
   int64_t most; /* entries of the largest window */
   char *room;   /* in place: memory for a window of each task; otherwise NULL */
+  size_t share; /* bytes of it for each task, whether it moves columns or values */
 } mbi_sorted_build;
 
 static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
@@ -154,7 +155,7 @@ static void mbi_sorted_move(const mbi_sorted_build *build, int task, const void 
     char *at = to + (size_t)w->entry * size;
     if (build->room != NULL) {
       source =
-          (const char *)memcpy(build->room + (size_t)(task * build->most) * size, source,
+          (const char *)memcpy(build->room + (size_t)task * build->share, source,
                                (size_t)(mbi_row_start(csr, w->row + rows) - w->entry) * size);
     }
     for (i = next = 0; i < rows; i = next) { /* neighbours move together */
@@ -262,8 +263,11 @@ static merbit_status mbi_sorted_allocate(mbi_sorted_build *build) {
   sorted->row_id = (uint16_t *)memory;
   if (plan->making.in_place) {
     sorted->col_ind = (int32_t *)(uintptr_t)plan->csr.col_ind;
-    MBI_TRY(mbi_allocate_array(context, plan->tasks * build->most, mbi_type_size(plan->type),
-                               "windows of rows", &memory));
+    const size_t type = mbi_type_size(plan->type);
+    const size_t entry = type > sizeof(int32_t) ? type : sizeof(int32_t);
+    build->share = (size_t)build->most * entry;
+    MBI_TRY(mbi_allocate_array(context, plan->tasks * build->most, entry, "windows of rows",
+                               &memory));
     build->room = (char *)memory;
   } else {
     MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
@@ -280,7 +284,7 @@ static merbit_status mbi_sorted_allocate(mbi_sorted_build *build) {
 MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
-  mbi_sorted_build build = {plan, 0, NULL};
+  mbi_sorted_build build = {plan, 0, NULL, 0};
   merbit_status status;
   void *memory;
   MBI_TRY(mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares,
@@ -301,7 +305,7 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
 /* Takes new plan->values. If they are not all equal, allocates an array for them, which the
  * plan keeps. */
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
-  mbi_sorted_build build = {plan, 0, NULL};
+  mbi_sorted_build build = {plan, 0, NULL, 0};
   if (plan->sorted.values == NULL) {
     if (mbi_cpu_values_equal(plan)) {
       plan->sorted.value = mbi_sorted_first(plan);
