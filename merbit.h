@@ -25172,7 +25172,7 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 }
 
 static int mbi_choose_small_blocks(const merbit_plan *plan) {
-	return plan->device.nnz > 0 && mbi_choose_small(plan) && !mbi_choose_small_rows(plan) &&
+	return plan->device.nnz > 0 && mbi_choose_small(plan) &&
 			plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
 			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
@@ -25182,7 +25182,9 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 	const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
 	merbit_status status = MERBIT_OK;
 	double gathers;
-	if (mbi_choose_small_blocks(plan)) { return mbi_nonempty_blocks(plan); }
+	if (mbi_choose_small_blocks(plan) && !mbi_choose_small_rows(plan)) {
+		return mbi_nonempty_blocks(plan);
+	}
 	if (plan->device.nnz == 0 || mbi_choose_small(plan)) { return MERBIT_OK; }
 	MBI_TRY(mbi_nonempty_sample(plan));
 	if (plan->desc.expected_calls <= MBI_MAKING_FORM) { return MERBIT_OK; }

@@ -113,8 +113,8 @@ static void blocks(void **state) {
 
 /* A CSR that consists of full blocks, as which AUTO takes its transpose. */
 static void full_blocks(void **state) {
-  enum { SIDE = 400, WIDE = 4, BLOCKS = 6 }; /* of a row */
-  products_form form = form_of(0);
+  enum { SIDE = 400, WIDE = 4, MOST = 24 };
+  products_form form = form_of(1); /* f32 */
   products_arrays a;
   merbit_plan *plan;
   test_matrix m, given;
@@ -125,15 +125,12 @@ static void full_blocks(void **state) {
   (void)snprintf(m.name, sizeof m.name, "full blocks");
   m.rows = m.cols = SIDE * WIDE;
   m.row_ptr = (int64_t *)test_allocate(m.rows + 1, sizeof *m.row_ptr);
-  m.col_ind = (int32_t *)test_allocate(m.rows * BLOCKS * WIDE, sizeof *m.col_ind);
-  m.values = (double *)test_allocate(m.rows * BLOCKS * WIDE, sizeof *m.values);
-  for (row = 0; row < m.rows; row++) { /* one column of blocks in eight has most of them */
-    const int64_t block = row / WIDE;
-    for (k = 0; k < BLOCKS * WIDE; k++, m.nnz++) {
-      const int64_t number = k / WIDE;
-      const int64_t column =
-          number < 2 ? ((block * 7 + number * 5) % SIDE) | 1 : (block * 4 + number) * 8 % SIDE;
-      m.col_ind[m.nnz] = (int32_t)(column * WIDE + k % WIDE);
+  m.col_ind = (int32_t *)test_allocate(m.rows * MOST * WIDE, sizeof *m.col_ind);
+  m.values = (double *)test_allocate(m.rows * MOST * WIDE, sizeof *m.values);
+  for (row = 0; row < m.rows; row++) { /* uneven, so that slices do not pay */
+    const int64_t block = row / WIDE, count = block % 8 == 0 ? MOST : 1 + block % 3;
+    for (k = 0; k < count * WIDE; k++, m.nnz++) {
+      m.col_ind[m.nnz] = (int32_t)((block * 7 + k / WIDE * 5) % SIDE * WIDE + k % WIDE);
       m.values[m.nnz] = test_uniform(&random);
     }
     m.row_ptr[row + 1] = m.nnz;

@@ -165,24 +165,24 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns whether a small matrix is searched for full blocks. Lanes per row are faster where
- * they pay. (3 x 3 blocks, 25 MB in f32, on an H200: ROWS 5.5 us, BSR 7.0.) */
+/* Returns whether a small matrix may be searched for full blocks. */
 static int mbi_choose_small_blocks(const merbit_plan *plan) {
-  return plan->device.nnz > 0 && mbi_choose_small(plan) && !mbi_choose_small_rows(plan) &&
+  return plan->device.nnz > 0 && mbi_choose_small(plan) &&
          plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
          mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
 /* Computes what forecasts need to know of the columns. Large matrices are sampled; small ones
- * are only searched for full blocks. Hubs are counted only if many products spend at least a
- * third of their time on gathers, of which the caches miss most but not nearly all: with hubs,
- * windows of nonzeros read some sectors again. */
+ * are only searched for full blocks, unless lanes per row pay, which are faster. (3 x 3 blocks,
+ * 25 MB in f32, on an H200: ROWS 5.5 us, BSR 7.0.) Hubs are counted only if many products spend
+ * at least a third of their time on gathers, of which the caches miss most but not nearly all:
+ * with hubs, windows of nonzeros read some sectors again. */
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status = MERBIT_OK;
   double gathers;
-  if (mbi_choose_small_blocks(plan)) {
+  if (mbi_choose_small_blocks(plan) && !mbi_choose_small_rows(plan)) {
     return mbi_nonempty_blocks(plan);
   }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
