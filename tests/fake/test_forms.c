@@ -10,12 +10,12 @@
 
 #include "fake/scenarios.h"
 
-enum { FORM_ROWS = 1024, FORM_NONZEROS = 5 * FORM_ROWS };
+enum { FORM_ROWS = 1024, FORM_NONZEROS = 16 * FORM_ROWS };
 
 enum { EVENLY, ONE_IN_EIGHT, ONE_IN_64, LINKING }; /* how rows differ */
 
 /* FORM_ROWS rows of `length` nonzeros; or one in eight of eight times as many; or one in 64 of
- * 64 times as many, which leave half of their slice empty; or the first 32 of 128 times as
+ * 64 times as many, which leave half of their slice empty; or the first 32 of 480 times as
  * many. Their columns keep apart, so that there are no blocks. */
 static merbit_view rows_of(int length, int uneven, int32_t *row_ptr, int32_t *col_ind) {
   int i, k;
@@ -24,7 +24,7 @@ static merbit_view rows_of(int length, int uneven, int32_t *row_ptr, int32_t *co
     const int count = uneven == EVENLY         ? length
                       : uneven == ONE_IN_EIGHT ? (i % 8 == 0 ? 8 * length : 0)
                       : uneven == ONE_IN_64    ? (i % 64 == 0 ? 64 * length : 0)
-                      : i < 32                 ? 128 * length
+                      : i < 32                 ? 480 * length
                                                : length;
     for (k = 0; k < count; k++) {
       col_ind[row_ptr[i] + k] = (i * 37 + k * k * 3 + 5 * k) % FORM_ROWS;
@@ -83,7 +83,7 @@ static void values_of_rows(void **state) {
   expect_form(5, ONE_IN_64, MERBIT_F64, 1, 1e-9, "; general values;");
 }
 
-/* 32 rows of 128 side by side leave slices full, but a lane would walk longer than several. */
+/* 32 rows of 480 side by side leave slices full, but a lane would walk longer than several. */
 static void linking_rows(void **state) {
   (void)state;
   expect_form(1, LINKING, MERBIT_F64, 1, 1e-9, "rows on ");
