@@ -113,19 +113,20 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
  * where launches count, so lanes share a row. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
-  if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up scan");
-    return MERBIT_METHOD_BSR;
-  }
   if (mbi_choose_small(plan)) {
     const int rows = mbi_choose_small_rows(plan);
-    const int slices = !rows && mbi_choose_small_slices(plan);
-    (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
-                   rows     ? "even"
-                   : slices ? "uneven, short"
-                            : "uneven",
-                   rows || slices ? "scan" : "rows");
-    return rows ? MERBIT_METHOD_ROWS : slices ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
+    const int blocks = mbi_choose_full(plan);
+    const int slices = !rows && !blocks && mbi_choose_small_slices(plan);
+    (void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
+                   rows     ? "with even rows"
+                   : blocks ? "of full blocks"
+                   : slices ? "with uneven, short rows"
+                            : "with uneven rows",
+                   rows || blocks || slices ? "scan" : "rows");
+    return rows     ? MERBIT_METHOD_ROWS
+           : blocks ? MERBIT_METHOD_BSR
+           : slices ? MERBIT_METHOD_SLICED
+                    : MERBIT_METHOD_SCAN;
   }
   if (!mbi_plan_plain(plan)) {
     const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);

@@ -17,7 +17,11 @@ static void small_matrices(void **state) {
   square_of(&plan, MERBIT_F32, 500000, 2500000);
   plan.nonempty.slots = 5000001;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 5; /* which lanes per row beat */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
   plan.nonempty.slots = 5000002;
+  takes(&plan, MERBIT_METHOD_BSR, "small, of full blocks; runner-up scan");
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 1;
   takes(&plan, MERBIT_METHOD_SLICED, "small, with uneven, short rows; runner-up scan");
   plan.desc.expected_calls--; /* too few for slices */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
