@@ -3605,8 +3605,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #endif
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
-#define MBI_SOURCES 86
-#define MBI_KERNEL_HASH "f3173194400609ef6d00123f60813558519b026d40386ef017f41e8055285b18"
+#define MBI_SOURCES 87
+#define MBI_KERNEL_HASH "c032bc7506359b48d496cff94303629f98c9e7a8e61e17997a051fd76c611683"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5857,8 +5857,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n"
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
-"mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n\n\n"
-"#define MBK_AMG_DEPENDENT 1e-8\n#define MBK_AMG_HOLDERS 128\n\n\n\ntemplate <class TAKE>\n"
+"mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n"
+"#include \"solve/amg/tentative.cuh\"\n"}},
+{"solve/amg/tentative.cuh", {
+"\n\n#ifndef MBK_AMG_EACH\n#error \"include solve/amg/tentative.cuh from solve/amg/setup.cu\"\n"
+"#endif\n\n#define MBK_AMG_DEPENDENT 1e-8\n#define MBK_AMG_HOLDERS 128\n\n\n\n"
+"template <class TAKE>\n"
 "MBK_DEVICE void mbk_amg_own(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
 "const TAKE &take) {\nif (at.row < a.aggregates) {\nMBK_AMG_ENTRIES(k, a.r_ptr, at) {\n"
 "const mbk_u32 node = (mbk_u32)mbk_load(a.r_col + k);\n"
@@ -5866,7 +5870,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class TAKE>\n"
 "MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,\n"
 "double *held, mbk_u32 rows, const TAKE &take) {\nif (rows > 0) {\n"
-"for (mbk_u32 i = at.lane; i < rows; i += at.lanes) {\ntake(held + i * a.vectors);\n}\n} else {\n",
+"for (mbk_u32 i = at.lane; i < rows; i += at.lanes) {\ntake(held + i * a.vectors);\n}\n} else {\n"
 "mbk_amg_own(a, at, [&](mbk_u32 node) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
 "take(a.t + ((mbk_u64)node * a.block + r) * a.vectors);\n}\n});\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_AMG_HOLDERS, 4)\n"
@@ -5879,7 +5883,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_own(a, at, [&](mbk_u32) { own += a.block; });\nplace = own;\n"
 "for (mbk_u32 d = 1; d < a.lanes; d *= 2) {\n"
 "const mbk_u32 before = mbk_shuffle_up(0xffffffffu, place, (int)d, (int)a.lanes);\n"
-"place += at.lane >= d ? before : 0;\n}\n"
+"place += at.lane >= d ? before : 0;\n}\n",
 "mbk_u32 rows = mbk_shuffle(0xffffffffu, place, (int)a.lanes - 1, (int)a.lanes);\n"
 "rows = rows <= a.room / vectors ? rows : 0;\n"
 "double *const mine = held + (place - own) * vectors, *to = mine;\n"
@@ -5891,7 +5895,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 x = 0; x < vectors; x++) {\ndouble square = 0, next = 0;\n"
 "mbk_amg_visit(a, at, held, rows, [&](double *t) {\nsquare += t[x] * t[x];\nnext += t[x] * t[0];\n"
 "});\nconst double before = sqrt(mbk_amg_sum(square, a.lanes));\n"
-"for (mbk_u32 turn = 0; turn < 2 * x; turn++) {\n",
+"for (mbk_u32 turn = 0; turn < 2 * x; turn++) {\n"
 "const mbk_u32 y = turn % x, z = turn + 1 < 2 * x ? (turn + 1) % x : x;\n"
 "const double dot = mbk_amg_sum(next, a.lanes);\nnext = 0;\n"
 "mbk_amg_visit(a, at, held, rows, [&](double *t) {\nt[x] -= dot * t[y];\nnext += t[x] * t[z];\n"
