@@ -22,16 +22,18 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
                                       MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
+/* Returns the bytes of x and y. */
 static double mbi_choose_vectors(const merbit_plan *plan) {
   return (double)(plan->device.rows + plan->device.cols) *
          (double)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan);
 }
 
 /* Returns whether L2 holds `bytes` of a matrix, and the vectors, from one product to the next.
- * Products then load the matrix as they load x. If they told L2 what to evict first, their time
- * would depend on what L2 held before, and stay so. (Stencil of 27 points, H200, us: f32 24 MB
- * by ROWS 5.6 to 7.4, now 5.3; f64 37 MB 7.9 to 10.5, now 8.7.) If a part may be kept instead
- * (`keeps`), that is as fast from a smaller size on. */
+ * Products then load the matrix as they load x: the time of loads that tell L2 what to evict
+ * first depends on what L2 held before, for thousands of products. (Stencil of 27 points by
+ * ROWS, H200, us, with such loads and with plain ones: f32, 24 MB, 5.6 to 7.4 and 5.3; f64,
+ * 37 MB, 7.9 to 10.5 and 8.7.) If a part may be kept instead (`keeps`), that is as fast from a
+ * smaller size on. */
 MBI_INTERNAL int mbi_choose_fits(const merbit_plan *plan, uint64_t bytes, int keeps) {
   return (double)bytes + mbi_choose_vectors(plan) <=
          (keeps ? MBI_CHOOSE_SMALL : MBI_CHOOSE_FITS) * plan->profile->l2_bytes;
