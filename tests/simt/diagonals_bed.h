@@ -71,6 +71,12 @@ template <class V> struct diagonals_bed : csr_bed<V> {
     return found;
   }
 
+  // Blocks that take a slice for each warp, or half of them.
+  unsigned blocks(uint64_t seed) const {
+    const unsigned all = csr_divide_up(slices * 32, DIAGONALS_BUILD_THREADS);
+    return seed % 2 == 0 ? all : (all + 1) / 2;
+  }
+
   const diagonals_form &f;
   uint64_t slices;
   std::vector<uint64_t> counts; // before `all`, which fills it
@@ -79,12 +85,12 @@ template <class V> struct diagonals_bed : csr_bed<V> {
 };
 
 template <class V> void diagonals_build(diagonals_bed<V> &b, uint64_t seed) {
-  const unsigned blocks = csr_divide_up(b.slices * 32, DIAGONALS_BUILD_THREADS);
+  const unsigned blocks = b.blocks(seed);
   uint64_t sum = 0;
   b.forbid(true);
   b.col_ind.allow();
   simt_run(b.f.count, b.run(seed), {blocks, DIAGONALS_BUILD_THREADS, 0}, b.row_ptr.get(),
-           b.col_ind.get(), b.rows, b.start.get());
+           b.col_ind.get(), b.rows, b.slices, b.start.get());
   b.allow();
   for (uint64_t slice = 0; slice < b.slices; slice++) { // then as mbk_nonempty_offsets does
     if (b.start.load(slice) != b.counts[slice]) {
@@ -102,10 +108,9 @@ template <class V> void diagonals_build(diagonals_bed<V> &b, uint64_t seed) {
 template <class V> void diagonals_fill(diagonals_bed<V> &b, uint64_t seed) {
   simt_array slots(b.slots.count, b.value_bytes(), 0);
   b.x.forbid();
-  simt_run(b.f.fill, b.run(seed),
-           {csr_divide_up(b.slices * 32, DIAGONALS_BUILD_THREADS), DIAGONALS_BUILD_THREADS, 0},
-           b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.rows, b.start.get(),
-           b.offsets.get(), b.present.get(), b.slots.get());
+  simt_run(b.f.fill, b.run(seed), {b.blocks(seed), DIAGONALS_BUILD_THREADS, 0}, b.row_ptr.get(),
+           b.col_ind.get(), b.values.get(), b.rows, b.slices, b.start.get(), b.offsets.get(),
+           b.present.get(), b.slots.get());
   b.allow();
   for (size_t k = 0; k < b.all.size(); k++) {
     const diagonal &want = b.all[k];

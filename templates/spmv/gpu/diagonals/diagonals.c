@@ -28,9 +28,10 @@ static double mbi_diagonals_bytes(const merbit_plan *plan, double count) {
          (double)plan->device.rows / MBI_SLICE * (double)sizeof(uint32_t);
 }
 
-/* Returns the diagonals that the samples let expect. */
+/* Returns the diagonals that the samples let expect; without samples full ones. */
 static double mbi_diagonals_expected(const merbit_plan *plan) {
-  return plan->nonempty.diagonal_slots * (double)plan->device.nnz / MBI_SLICE;
+  const double slots = plan->nonempty.diagonal_slots;
+  return (slots > 0 ? slots : 1) * (double)plan->device.nnz / MBI_SLICE;
 }
 
 /* Returns the most diagonals with which AUTO takes the method: half of the slots are filled. */
@@ -92,9 +93,14 @@ static merbit_status mbi_diagonals_specialise(merbit_plan *plan) {
 
 /* ---- Launch: count, fill, multiply ------------------------------------------------------- */
 
-static int64_t mbi_diagonals_build_blocks(const mbi_diagonals *d) {
-  return ((int64_t)d->slices * 32 + MBI_DIAGONALS_BUILD_THREADS - 1) /
-         MBI_DIAGONALS_BUILD_THREADS;
+/* Returns the blocks that build the slices: at most MBI_DIAGONALS_RESIDENT to a multiprocessor.
+ */
+static int64_t mbi_diagonals_build_blocks(const merbit_plan *plan) {
+  const int64_t all =
+      ((int64_t)mbi_diagonals_of(plan)->slices * 32 + MBI_DIAGONALS_BUILD_THREADS - 1) /
+      MBI_DIAGONALS_BUILD_THREADS;
+  const int64_t most = (int64_t)MBI_DIAGONALS_RESIDENT * plan->context->device.multiprocessors;
+  return all < most ? all : most;
 }
 
 /* Finds where the diagonals of each slice begin. AUTO gives the method up if the samples have
@@ -105,10 +111,11 @@ static merbit_status mbi_diagonals_count(merbit_plan *plan) {
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.rows = plan->device.rows;
+  arguments.slices = d->slices;
   arguments.count = d->start;
   MBI_TRY(mbi_device_launch(plan->context, d->kernels[0], "mbk_diagonals_count",
-                            mbi_diagonals_build_blocks(d), MBI_DIAGONALS_BUILD_THREADS, 0, NULL,
-                            &arguments));
+                            mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0,
+                            NULL, &arguments));
   MBI_TRY(mbi_nonempty_sums(plan, d->start, d->slices, &d->count));
   if (plan->desc.method == MERBIT_METHOD_AUTO && d->count > mbi_diagonals_most(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
@@ -124,13 +131,14 @@ static merbit_status mbi_diagonals_fill(merbit_plan *plan) {
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
   arguments.rows = plan->device.rows;
+  arguments.slices = d->slices;
   arguments.start = d->start;
   arguments.offsets = d->offsets;
   arguments.present = d->present;
   arguments.slots = d->slots;
   return mbi_device_launch(plan->context, d->kernels[1], "mbk_diagonals_fill",
-                           mbi_diagonals_build_blocks(d), MBI_DIAGONALS_BUILD_THREADS, 0, NULL,
-                           &arguments);
+                           mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0,
+                           NULL, &arguments);
 }
 
 static merbit_status mbi_diagonals_create(merbit_plan *plan) {

@@ -23,7 +23,7 @@
 #if MBK_STREAMING
 #define MBK_SLOT_LOAD mbk_load_streaming
 #else
-#define MBK_SLOT_LOAD mbk_load_ahead
+#define MBK_SLOT_LOAD mbk_load
 #endif
 #define MBK_ALL 0xffffffffu
 
@@ -31,55 +31,53 @@
 
 #include "spmv/gpu/diagonals/diagonals_arguments.cuh"
 
-// Writes the number of diagonals of each slice. Launch: one warp per slice, 128 threads per
-// block.
+// Writes the number of diagonals of each slice. Launch: any number of blocks of 128 threads;
+// each warp takes a slice at a time. A row takes a line of the L1 for its columns and one for
+// its values, so that few warps should run at once.
 MBK_KERNEL_1 MBK_BOUNDS(128)
     mbk_diagonals_count(MBK_GRID_CONSTANT mbk_diagonals_count_arguments a) {
-  const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
-  const mbk_u64 row = slice * MBK_SLICE + mbk_lane();
-  if (slice * MBK_SLICE >= a.rows) {
-    return;
-  }
-  mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);
-  mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);
-  mbk_u32 count = 0;
-  mbk_i32 diagonal;
-  while ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {
-    mbk_row_pass(low, a.col_ind, diagonal);
-    mbk_row_pass(high, a.col_ind, diagonal);
-    count++;
-  }
-  if (mbk_lane() == 0) {
-    a.count[slice] = count;
+  for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;
+       slice += (mbk_u64)mbk_grid() * 4) {
+    const mbk_u64 row = slice * MBK_SLICE + mbk_lane();
+    mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);
+    mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);
+    mbk_u32 count = 0;
+    mbk_i32 diagonal;
+    while ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {
+      mbk_row_pass(low, a.col_ind, diagonal);
+      mbk_row_pass(high, a.col_ind, diagonal);
+      count++;
+    }
+    if (mbk_lane() == 0) {
+      a.count[slice] = count;
+    }
   }
 }
 
 // Writes the offsets, bits and values of all diagonals. Launch: as the count.
 MBK_KERNEL_1 MBK_BOUNDS(128)
     mbk_diagonals_fill(MBK_GRID_CONSTANT mbk_diagonals_fill_arguments a) {
-  const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
-  const mbk_u64 row = slice * MBK_SLICE + mbk_lane();
-  if (slice * MBK_SLICE >= a.rows) {
-    return;
-  }
-  mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);
-  mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);
-  const mbk_u64 end = a.start[slice + 1];
-  for (mbk_u64 k = a.start[slice]; k < end; k++) {
-    const mbk_i32 diagonal = mbk_next_diagonal(low, high);
-    const bool in_low = low.offset == diagonal, in_high = high.offset == diagonal;
-    const mbk_u32 lows = mbk_ballot(MBK_ALL, in_low), highs = mbk_ballot(MBK_ALL, in_high);
-    if (mbk_lane() == 0) {
-      a.offsets[k] = diagonal;
-      a.present[k] = (mbk_u64)highs << 32 | lows;
-    }
+  for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;
+       slice += (mbk_u64)mbk_grid() * 4) {
+    const mbk_u64 row = slice * MBK_SLICE + mbk_lane(), end = a.start[slice + 1];
+    mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);
+    mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);
+    for (mbk_u64 k = a.start[slice]; k < end; k++) {
+      const mbk_i32 diagonal = mbk_next_diagonal(low, high);
+      const bool in_low = low.offset == diagonal, in_high = high.offset == diagonal;
+      const mbk_u32 lows = mbk_ballot(MBK_ALL, in_low), highs = mbk_ballot(MBK_ALL, in_high);
+      if (mbk_lane() == 0) {
+        a.offsets[k] = diagonal;
+        a.present[k] = (mbk_u64)highs << 32 | lows;
+      }
 #if !MBK_PATTERN
-    MBK_VALUE *const slot = a.slots + k * MBK_SLICE + mbk_lane();
-    slot[0] = in_low ? mbk_load(a.values + low.at) : (MBK_VALUE)0;
-    slot[32] = in_high ? mbk_load(a.values + high.at) : (MBK_VALUE)0;
+      MBK_VALUE *const slot = a.slots + k * MBK_SLICE + mbk_lane();
+      slot[0] = in_low ? mbk_load(a.values + low.at) : (MBK_VALUE)0;
+      slot[32] = in_high ? mbk_load(a.values + high.at) : (MBK_VALUE)0;
 #endif
-    mbk_row_pass(low, a.col_ind, diagonal);
-    mbk_row_pass(high, a.col_ind, diagonal);
+      mbk_row_pass(low, a.col_ind, diagonal);
+      mbk_row_pass(high, a.col_ind, diagonal);
+    }
   }
 }
 

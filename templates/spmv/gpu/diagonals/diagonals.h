@@ -15,6 +15,7 @@ typedef struct mbi_diagonals {
 /* MBK_SLICE of spmv/shared/diagonals.cuh: rows of a slice. */
 #define MBI_SLICE 64
 #define MBI_DIAGONALS_BUILD_THREADS 128
+#define MBI_DIAGONALS_RESIDENT 4 /* blocks of a multiprocessor that build slices */
 
 /* DIAGONALS' knob: diagonals that a lane loads at once. */
 enum { MBI_KNOB_DIAGONALS_UNROLL };

@@ -2,7 +2,7 @@
 typedef struct mbk_diagonals_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
-  mbk_u64 rows;
+  mbk_u64 rows, slices;
   MBK_POINTER(mbk_u32) count;
 } mbk_diagonals_count_arguments;
 
@@ -10,7 +10,7 @@ typedef struct mbk_diagonals_fill_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
   MBK_POINTER(const MBK_VALUE) values;
-  mbk_u64 rows;
+  mbk_u64 rows, slices;
   MBK_POINTER(const mbk_u32) start;
   MBK_POINTER(mbk_i32) offsets;
   MBK_POINTER(mbk_u64) present;
