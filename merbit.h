@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "b9fa6ab1960e086d98efaf99762a0ab537a19b7d2c900c4edd9cf3e03aebb516"
+#define MBI_KERNEL_HASH "3e83d16b3619ff277bc514f10a3ecbb0a4578e99877fd9a8f2eae13b4b86d4b2"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7652,30 +7652,32 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_UNROLL\n#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n"
 "#error MBK_STREAMING\n#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
-"#define MBK_SLOT_LOAD mbk_load_streaming\n#else\n#define MBK_SLOT_LOAD mbk_load_ahead\n#endif\n"
+"#define MBK_SLOT_LOAD mbk_load_streaming\n#else\n#define MBK_SLOT_LOAD mbk_load\n#endif\n"
 "#define MBK_ALL 0xffffffffu\n\n#include \"spmv/shared/diagonals.cuh\"\n\n"
 "typedef struct mbk_diagonals_count_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
-"*col_ind; mbk_u64 rows; mbk_u32 *count; } mbk_diagonals_count_arguments; typedef struct "
+"*col_ind; mbk_u64 rows, slices; mbk_u32 *count; } mbk_diagonals_count_arguments; typedef struct "
 "mbk_diagonals_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
-"MBK_VALUE *values; mbk_u64 rows; const mbk_u32 *start; mbk_i32 *offsets; mbk_u64 *present; "
-"MBK_VALUE *slots; } mbk_diagonals_fill_arguments; typedef struct mbk_diagonals_product_arguments "
-"{ const mbk_u32 *start; const mbk_i32 *offsets; const mbk_u64 *present; const MBK_VALUE *values; "
-"const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; mbk_scalar alpha, "
-"beta; } mbk_diagonals_product_arguments;\n\n\n\nMBK_KERNEL_1 MBK_BOUNDS(128)\n"
+"MBK_VALUE *values; mbk_u64 rows, slices; const mbk_u32 *start; mbk_i32 *offsets; mbk_u64 "
+"*present; MBK_VALUE *slots; } mbk_diagonals_fill_arguments; typedef struct "
+"mbk_diagonals_product_arguments { const mbk_u32 *start; const mbk_i32 *offsets; const mbk_u64 "
+"*present; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; "
+"mbk_u64 rows; mbk_scalar alpha, beta; } mbk_diagonals_product_arguments;\n\n\n\n\n"
+"MBK_KERNEL_1 MBK_BOUNDS(128)\n"
 "mbk_diagonals_count(MBK_GRID_CONSTANT mbk_diagonals_count_arguments a) {\n"
-"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"const mbk_u64 row = slice * MBK_SLICE + mbk_lane();\nif (slice * MBK_SLICE >= a.rows) {\n"
-"return;\n}\nmbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);\n"
+"for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;\n"
+"slice += (mbk_u64)mbk_grid() * 4) {\nconst mbk_u64 row = slice * MBK_SLICE + mbk_lane();\n"
+"mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);\n"
 "mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);\nmbk_u32 count = 0;\n"
-"mbk_i32 diagonal;\nwhile ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n"
-"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\ncount++;\n}\n",
-"if (mbk_lane() == 0) {\na.count[slice] = count;\n}\n}\n\n\nMBK_KERNEL_1 MBK_BOUNDS(128)\n"
+"mbk_i32 diagonal;\nwhile ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n",
+"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\ncount++;\n}\n"
+"if (mbk_lane() == 0) {\na.count[slice] = count;\n}\n}\n}\n\n\nMBK_KERNEL_1 MBK_BOUNDS(128)\n"
 "mbk_diagonals_fill(MBK_GRID_CONSTANT mbk_diagonals_fill_arguments a) {\n"
-"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"const mbk_u64 row = slice * MBK_SLICE + mbk_lane();\nif (slice * MBK_SLICE >= a.rows) {\n"
-"return;\n}\nmbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);\n"
+"for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;\n"
+"slice += (mbk_u64)mbk_grid() * 4) {\n"
+"const mbk_u64 row = slice * MBK_SLICE + mbk_lane(), end = a.start[slice + 1];\n"
+"mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);\n"
 "mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);\n"
-"const mbk_u64 end = a.start[slice + 1];\nfor (mbk_u64 k = a.start[slice]; k < end; k++) {\n"
+"for (mbk_u64 k = a.start[slice]; k < end; k++) {\n"
 "const mbk_i32 diagonal = mbk_next_diagonal(low, high);\n"
 "const bool in_low = low.offset == diagonal, in_high = high.offset == diagonal;\n"
 "const mbk_u32 lows = mbk_ballot(MBK_ALL, in_low), highs = mbk_ballot(MBK_ALL, in_high);\n"
@@ -7683,14 +7685,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\n#if !MBK_PATTERN\nMBK_VALUE *const slot = a.slots + k * MBK_SLICE + mbk_lane();\n"
 "slot[0] = in_low ? mbk_load(a.values + low.at) : (MBK_VALUE)0;\n"
 "slot[32] = in_high ? mbk_load(a.values + high.at) : (MBK_VALUE)0;\n#endif\n"
-"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\n}\n}\n\n\n"
+"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\n}\n}\n}\n\n\n"
 "#if MBK_PATTERN\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_UNIT(values + (MBK_BY_ROW ? after : 0), x)\n#else\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_MUL(mbk_value(slot), x)\n#endif\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
 "mbk_diagonals_product(MBK_PARAMETERS(mbk_diagonals_product_arguments, a, const mbk_u32 *a_start, "
-"const mbk_i32 *a_offsets, const mbk_u64 *a_present, const MBK_VALUE *a_values, const MBK_COMPUTE "
-"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar ",
+"const mbk_i32 *a_offsets, const mbk_u64 *a_present, const MBK_VALUE *a_values, const MBK_COMPUTE ",
+"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar "
 "a_beta)) { MBK_JOIN(mbk_diagonals_product_arguments, a, a_start, a_offsets, a_present, a_values, "
 "a_table, a_x, a_y, a_rows, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u32 slice = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nmbk_release();\n"
@@ -7712,9 +7714,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 at = 0; at < count; at += MBK_UNROLL) {\n"
 "MBK_VALUE slot_low[MBK_UNROLL], slot_high[MBK_UNROLL];\n"
 "MBK_VECTOR x_low[MBK_UNROLL], x_high[MBK_UNROLL];\n"
-"bool in_low[MBK_UNROLL], in_high[MBK_UNROLL];\n#if !MBK_PATTERN\n#pragma unroll\n"
+"bool in_low[MBK_UNROLL], in_high[MBK_UNROLL];\n#if !MBK_PATTERN\n#pragma unroll\n",
 "for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + u < count) {\n"
-"slot_low[u] = MBK_SLOT_LOAD(values + u * MBK_SLICE);\n",
+"slot_low[u] = MBK_SLOT_LOAD(values + u * MBK_SLICE);\n"
 "slot_high[u] = MBK_SLOT_LOAD(values + u * MBK_SLICE + 32);\n}\n}\n"
 "values += MBK_UNROLL * MBK_SLICE;\n#endif\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\n"
@@ -21745,13 +21747,13 @@ static const mbi_cuda_method mbi_sliced_method = {
 /* ==== >>spmv/gpu/diagonals/diagonals.h ==== */
 typedef struct mbk_diagonals_count_arguments {
 	mbi_devptr row_ptr, col_ind;
-	mbk_u64 rows;
+	mbk_u64 rows, slices;
 	mbi_devptr count;
 } mbk_diagonals_count_arguments;
 
 typedef struct mbk_diagonals_fill_arguments {
 	mbi_devptr row_ptr, col_ind, values;
-	mbk_u64 rows;
+	mbk_u64 rows, slices;
 	mbi_devptr start, offsets;
 	mbi_devptr present, slots;
 } mbk_diagonals_fill_arguments;
@@ -21774,6 +21776,7 @@ typedef struct mbi_diagonals {
 
 #define MBI_SLICE 64
 #define MBI_DIAGONALS_BUILD_THREADS 128
+#define MBI_DIAGONALS_RESIDENT 4
 
 enum { MBI_KNOB_DIAGONALS_UNROLL };
 
@@ -21789,7 +21792,8 @@ static double mbi_diagonals_bytes(const merbit_plan *plan, double count) {
 }
 
 static double mbi_diagonals_expected(const merbit_plan *plan) {
-	return plan->nonempty.diagonal_slots * (double)plan->device.nnz / MBI_SLICE;
+	const double slots = plan->nonempty.diagonal_slots;
+	return (slots > 0 ? slots : 1) * (double)plan->device.nnz / MBI_SLICE;
 }
 
 static uint64_t mbi_diagonals_most(const merbit_plan *plan) {
@@ -21842,8 +21846,12 @@ static merbit_status mbi_diagonals_specialise(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
-static int64_t mbi_diagonals_build_blocks(const mbi_diagonals *d) {
-	return ((int64_t)d->slices * 32 + MBI_DIAGONALS_BUILD_THREADS - 1) / MBI_DIAGONALS_BUILD_THREADS;
+static int64_t mbi_diagonals_build_blocks(const merbit_plan *plan) {
+	const int64_t all =
+			((int64_t)mbi_diagonals_of(plan)->slices * 32 + MBI_DIAGONALS_BUILD_THREADS - 1) /
+			MBI_DIAGONALS_BUILD_THREADS;
+	const int64_t most = (int64_t)MBI_DIAGONALS_RESIDENT * plan->context->device.multiprocessors;
+	return all < most ? all : most;
 }
 
 static merbit_status mbi_diagonals_count(merbit_plan *plan) {
@@ -21852,9 +21860,10 @@ static merbit_status mbi_diagonals_count(merbit_plan *plan) {
 	arguments.row_ptr = plan->device.row_ptr;
 	arguments.col_ind = plan->device.col_ind;
 	arguments.rows = plan->device.rows;
+	arguments.slices = d->slices;
 	arguments.count = d->start;
 	MBI_TRY(mbi_device_launch(plan->context, d->kernels[0], "mbk_diagonals_count",
-			mbi_diagonals_build_blocks(d), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments));
+			mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments));
 	MBI_TRY(mbi_nonempty_sums(plan, d->start, d->slices, &d->count));
 	if (plan->desc.method == MERBIT_METHOD_AUTO && d->count > mbi_diagonals_most(plan)) {
 		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
@@ -21870,12 +21879,13 @@ static merbit_status mbi_diagonals_fill(merbit_plan *plan) {
 	arguments.col_ind = plan->device.col_ind;
 	arguments.values = plan->device.values;
 	arguments.rows = plan->device.rows;
+	arguments.slices = d->slices;
 	arguments.start = d->start;
 	arguments.offsets = d->offsets;
 	arguments.present = d->present;
 	arguments.slots = d->slots;
 	return mbi_device_launch(plan->context, d->kernels[1], "mbk_diagonals_fill",
-			mbi_diagonals_build_blocks(d), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments);
+			mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments);
 }
 
 static merbit_status mbi_diagonals_create(merbit_plan *plan) {

@@ -122,6 +122,39 @@ static void test_limits(void **) {
   }
 }
 
+// Full bands of 255 to 257 diagonals, of which a sample counts 256; and rows that share
+// diagonals by twos and by threes.
+static void test_bands(void **) {
+  for (int64_t width : {255, 256, 257}) {
+    for (int64_t rows : {64, 200}) {
+      test_matrix m;
+      make(width * rows, rows + width, 0, &m);
+      m.rows = rows;
+      for (int64_t row = 0; row <= rows; row++) {
+        m.row_ptr[row] = row * width;
+      }
+      for (int64_t k = 0; k < m.nnz; k++) {
+        m.col_ind[k] = (int32_t)(k / width + k % width);
+      }
+      check_matrix(m, rows == 64, 2, 1, 3);
+      test_matrix_free(&m);
+    }
+  }
+  for (int64_t shared : {31, 32, 33}) { // so many rows have a diagonal at once
+    test_matrix m;
+    make(64 * 40, 1 << 20, 0, &m);
+    m.rows = 64;
+    for (int64_t row = 0; row <= 64; row++) {
+      m.row_ptr[row] = row * 40;
+    }
+    for (int64_t k = 0; k < m.nnz; k++) {
+      m.col_ind[k] = (int32_t)(k / 40 + k / 40 / shared * 1000 + k % 40 * 3000);
+    }
+    check_matrix(m, shared == 32, 2, 1, 3);
+    test_matrix_free(&m);
+  }
+}
+
 static void test_generated(void **) {
   for (int index = 0; index < test_matrix_count(); index++) {
     test_matrix m;
@@ -139,7 +172,7 @@ static void test_sizes(void **) {
 }
 
 int main() {
-  const CMUnitTest tests[] = {cmocka_unit_test(test_limits), cmocka_unit_test(test_generated),
-                              cmocka_unit_test(test_sizes)};
+  const CMUnitTest tests[] = {cmocka_unit_test(test_limits), cmocka_unit_test(test_bands),
+                              cmocka_unit_test(test_generated), cmocka_unit_test(test_sizes)};
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
 }

@@ -95,7 +95,7 @@ static merbit_status mbi_diagonals_specialise(merbit_plan *plan) {
 
 /* Returns the blocks that build the slices: at most MBI_DIAGONALS_RESIDENT to a multiprocessor.
  */
-static int64_t mbi_diagonals_build_blocks(const merbit_plan *plan) {
+MBI_INTERNAL int64_t mbi_diagonals_build_blocks(const merbit_plan *plan) {
   const int64_t all =
       ((int64_t)mbi_diagonals_of(plan)->slices * 32 + MBI_DIAGONALS_BUILD_THREADS - 1) /
       MBI_DIAGONALS_BUILD_THREADS;
