@@ -19796,6 +19796,8 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 #define MBI_CHOOSE_BLOCKS 0.625
 #endif
 
+#define MBI_CHOOSE_DIAGONALS_CALLS 100
+
 #define MBI_MEASURE_SHARE 0.03
 #define MBI_MEASURE_MOST 3
 #ifndef MBI_MEASURE_ROUNDS
@@ -21780,8 +21782,6 @@ typedef struct mbi_diagonals {
 
 enum { MBI_KNOB_DIAGONALS_UNROLL };
 
-#define MBI_DIAGONALS_UNROLL 4
-
 static mbi_diagonals *mbi_diagonals_of(const merbit_plan *plan) {
 	return (mbi_diagonals *)plan->state;
 }
@@ -21800,11 +21800,15 @@ static uint64_t mbi_diagonals_most(const merbit_plan *plan) {
 	return plan->device.nnz / (MBI_SLICE / 2) + (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
 }
 
+static int mbi_diagonals_unroll(const merbit_plan *plan) {
+	const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
+	return wish != 0 ? wish : plan->device.nnz > 8 * plan->device.rows ? 8 : 4;
+}
+
 static merbit_status mbi_diagonals_size(merbit_plan *plan) {
 	mbi_diagonals *d = mbi_diagonals_of(plan);
-	const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
-	d->unroll = wish != 0 ? wish : MBI_DIAGONALS_UNROLL;
-	d->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+	d->unroll = mbi_diagonals_unroll(plan);
+	d->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
 	if (d->unroll < 1 || d->unroll > 8 || (d->unroll & (d->unroll - 1)) != 0 || d->threads < 32 ||
 			d->threads > 1024 || d->threads % 32 != 0) {
 		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
@@ -21948,14 +21952,18 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
 			d->threads);
 }
 
-static double mbi_diagonals_cost(const merbit_plan *plan) {
+static int mbi_diagonals_trusted(const merbit_plan *plan) {
 	const double slots = plan->nonempty.diagonal_slots;
+	return slots > 0 && slots <= 1.5 && plan->device.rows <= (uint64_t)INT32_MAX;
+}
+
+static double mbi_diagonals_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double bytes = mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
-	if (!(slots > 0 && slots <= 1.5) || plan->device.rows > (uint64_t)INT32_MAX) { return HUGE_VAL; }
+	if (!mbi_diagonals_trusted(plan)) { return HUGE_VAL; }
 	return mbi_choose_longer(
 			1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
-			mbi_walk(plan, MBI_DIAGONALS_UNROLL, 2));
+			mbi_walk(plan, mbi_diagonals_unroll(plan), 2));
 }
 
 static merbit_status mbi_diagonals_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -25196,10 +25204,11 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
 	const double seconds = mbi_scan_cost(plan);
 	const int even = plan->nonempty.slots / 2 <= plan->device.nnz && mbi_rows_walk(plan) <= seconds;
 	const int full = mbi_choose_full(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
+	const merbit_method first = mbi_choose_small_diagonals(plan) ? MERBIT_METHOD_DIAGONALS
+			: full ? MERBIT_METHOD_BSR : even ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
 	int count = 0;
-	if (full || even) {
-		count = mbi_measure_add(candidates, count, full ? MERBIT_METHOD_BSR : MERBIT_METHOD_ROWS, 0,
-				seconds);
+	if (first != MERBIT_METHOD_AUTO) {
+		count = mbi_measure_add(candidates, count, first, 0, seconds);
 	}
 	count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, full ? 1 : whole, seconds);
 	return full && even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, seconds)
@@ -25457,6 +25466,11 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 
 #define MBI_CHOOSE_STEPS 3.0
 
+static int mbi_choose_small_diagonals(const merbit_plan *plan) {
+	return mbi_plan_plain(plan) && mbi_diagonals_trusted(plan) &&
+			mbi_walk(plan, 4, 2) <= mbi_scan_cost(plan);
+}
+
 static int mbi_choose_small_rows(const merbit_plan *plan) {
 	return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
 			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
@@ -25466,6 +25480,12 @@ static int mbi_choose_small_rows(const merbit_plan *plan) {
 static int mbi_choose_small_slices(const merbit_plan *plan) {
 	return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) &&
 			plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
+}
+
+static int mbi_choose_small_sample(const merbit_plan *plan) {
+	return plan->device.nnz > 0 && mbi_choose_small(plan) &&
+			plan->desc.expected_calls >= MBI_CHOOSE_DIAGONALS_CALLS &&
+			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
@@ -25488,15 +25508,16 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 static merbit_method mbi_choose_method(merbit_plan *plan) {
 	const int even = mbi_sliced_trusted(plan);
 	if (mbi_choose_small(plan)) {
-		const int rows = mbi_choose_small_rows(plan);
-		const int blocks = mbi_choose_full(plan);
-		const int slices = !rows && !blocks && mbi_choose_small_slices(plan);
+		const int diagonals = mbi_choose_small_diagonals(plan);
+		const int rows = !diagonals && mbi_choose_small_rows(plan);
+		const int blocks = !diagonals && mbi_choose_full(plan);
+		const int slices = !diagonals && !rows && !blocks && mbi_choose_small_slices(plan);
 		(void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
-				rows     ? "with even rows" : blocks ? "of full blocks"
-				: slices ? "with uneven, short rows" : "with uneven rows",
-				rows || blocks || slices ? "scan" : "rows");
-		return rows ? MERBIT_METHOD_ROWS : blocks ? MERBIT_METHOD_BSR : slices ? MERBIT_METHOD_SLICED
-				: MERBIT_METHOD_SCAN;
+				diagonals ? "of diagonals" : rows    ? "with even rows" : blocks  ? "of full blocks"
+				: slices  ? "with uneven, short rows" : "with uneven rows",
+				diagonals || rows || blocks || slices ? "scan" : "rows");
+		return diagonals ? MERBIT_METHOD_DIAGONALS : rows ? MERBIT_METHOD_ROWS
+				: blocks ? MERBIT_METHOD_BSR : slices ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
 	}
 	if (!mbi_plan_plain(plan)) {
 		const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
@@ -25539,6 +25560,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 	const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
 	merbit_status status = MERBIT_OK;
 	double gathers;
+	if (mbi_choose_small_sample(plan)) { MBI_TRY(mbi_nonempty_sample(plan)); }
 	if (mbi_choose_small_blocks(plan) && !mbi_choose_small_rows(plan)) {
 		return mbi_nonempty_blocks(plan);
 	}
@@ -25652,12 +25674,14 @@ static uint32_t mbi_choose_inspects(const merbit_plan *plan) {
 	const int any = one && plan->method == MERBIT_METHOD_AUTO && !mbi_choose_unseen(plan) &&
 			mbi_nonempty_fit(plan);
 	const int shortens = one && mbi_choose_shortens(plan);
-	const int large = any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) &&
-			plan->device.nnz > 0 && !mbi_choose_small(plan);
+	const int plain = any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) &&
+			plan->device.nnz > 0;
+	const int large = plain && !mbi_choose_small(plan);
+	const int samples = large || (plain && mbi_choose_small_sample(plan));
 	const int blocks = large ? plan->desc.expected_calls > MBI_MAKING_FORM
-			: any && mbi_plan_plain(plan) && mbi_choose_small_blocks(plan);
+			: plain && mbi_choose_small_blocks(plan);
 	return (any || shortens ? 1u << MBI_CSR_NONEMPTY : 0) |
-			(shortens ? 1u << MBI_CSR_VALUES : 0) | (large ? 1u << MBI_CSR_SAMPLE : 0) |
+			(shortens ? 1u << MBI_CSR_VALUES : 0) | (samples ? 1u << MBI_CSR_SAMPLE : 0) |
 			(blocks ? 1u << MBI_CSR_BLOCKS : 0);
 }
 

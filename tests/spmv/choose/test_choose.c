@@ -46,6 +46,26 @@ static void small_matrices(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
+/* Samples of a small matrix that found diagonals come before all others. */
+static void small_matrices_of_diagonals(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 100000, 700000);
+  plan.nonempty.longest = 7;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  plan.nonempty.diagonal_slots = 1.5;
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 5000000; /* uneven rows, or full blocks */
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 3;
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 0;
+  plan.nonempty.diagonal_slots = 1.51;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.nonempty.diagonal_slots = 1;
+  plan.nonempty.longest = 5000; /* which one lane would walk */
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+}
+
 /* Either of the vectors alone takes L2 from the matrix. */
 static void vectors_count_for_small_matrices(void **state) {
   const merbit_device_profile h100 = profile_of("H100");
@@ -524,6 +544,7 @@ static void bytes_of_launches(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_matrices),
+      cmocka_unit_test(small_matrices_of_diagonals),
       cmocka_unit_test(vectors_count_for_small_matrices),
       cmocka_unit_test(no_nonzeros),
       cmocka_unit_test(even_rows),

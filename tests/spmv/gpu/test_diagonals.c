@@ -14,7 +14,7 @@ static void sizes(void **state) {
   plan_of(&plan, MERBIT_F64, INT32_MAX, UINT32_MAX);
   assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
   assert_true(mbi_diagonals_of(&plan)->slices == TWO(25));
-  assert_true(mbi_diagonals_of(&plan)->blocks == TWO(22)); /* eight warps a block */
+  assert_true(mbi_diagonals_of(&plan)->blocks == TWO(23)); /* four warps a block */
   plan.device.rows++;
   assert_int_equal(mbi_diagonals_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE,
@@ -23,6 +23,21 @@ static void sizes(void **state) {
   plan.device.nnz++;
   assert_int_equal(mbi_diagonals_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "for MERBIT_METHOD_DIAGONALS; use another");
+}
+
+/* Eight diagonals at once in rows of more than eight nonzeros. */
+static void loads_at_once(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, 1000, 8000);
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_diagonals_of(&plan)->unroll, 4);
+  plan.device.nnz++;
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_diagonals_of(&plan)->unroll, 8);
+  plan.tuning[MBI_KNOB_DIAGONALS_UNROLL] = 2;
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_diagonals_of(&plan)->unroll, 2);
 }
 
 static void forms_that_nobody_makes(void **state) {
@@ -88,8 +103,9 @@ static void loads(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes), cmocka_unit_test(forms_that_nobody_makes),
-      cmocka_unit_test(warps_that_build), cmocka_unit_test(loads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(loads_at_once),
+                                     cmocka_unit_test(forms_that_nobody_makes),
+                                     cmocka_unit_test(warps_that_build),
+                                     cmocka_unit_test(loads)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
