@@ -204,15 +204,16 @@ def iterations(run):
 
 
 def preconditioners(run):
-    """Iterations and times of CG with each kind of preconditioner, a row a system: seconds on the CPU; on a GPU
-    milliseconds, and what AMG's set-up and an update of its values take."""
+    """Iterations and times with each kind of preconditioner, a row a system and solver, CG unless it is named: seconds
+    on the CPU; on a GPU milliseconds, and what AMG's set-up and an update of its values take."""
     names = {"jacobi": "Jacobi", "chebyshev": "Chebyshev", "fsai": "FSAI", "amg": "AMG", "amg-single": "AMG in f32"}
     rows, kinds = {}, list(dict.fromkeys(result["preconditioner"] for result in run["results"]))
     device = run["results"][0].get("memory") == "device"
     scale = 1e3 if device else 1
     for result in run["results"]:
-        row = rows.setdefault(result["input"], [re.sub(r" seed 1, spd$", "", result["input"]), grouped(result["rows"])]
-                              + ["-"] * (len(kinds) + 2 * device))
+        solver = result.get("solver", "cg")
+        system = re.sub(r" seed 1, (spd|flow)$", "", result["input"]) + f", {METHODS[solver]}" * (solver != "cg")
+        row = rows.setdefault(system, [system, grouped(result["rows"])] + ["-"] * (len(kinds) + 2 * device))
         seconds = scale * (result["setup_seconds"] + result["solve_seconds"])
         row[2 + kinds.index(result["preconditioner"])] = (
             f"{result['iterations']}: {three_digits(seconds)}" if result["stop"] == 0
