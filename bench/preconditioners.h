@@ -557,13 +557,16 @@ static int bench_precondition_inputs(merbit_context *context, int cuda, const be
   return wrong;
 }
 
-/* Writes the first input as a Matrix Market file, for other programs. */
+/* Writes the first input, or the system that --system makes of it, as a Matrix Market file, for
+ * other programs. */
 static void bench_write(merbit_context *context, const bench_options *o) {
   bench_matrix m;
   merbit_view view;
   char message[MERBIT_MESSAGE_SIZE];
   double *near;
-  if (!bench_pde_find(o->inputs[0], &m, &near)) {
+  if (o->system != NULL) {
+    bench_precondition_input(context, o, o->inputs[0], 0, &m, &near);
+  } else if (!bench_pde_find(o->inputs[0], &m, &near)) {
     bench_load(context, o->inputs[0], BENCH_VALUES_GENERAL, &m);
   }
   view = merbit_csr(m.rows, m.cols, m.nnz, m.row_ptr, m.col_ind, m.values);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define TOLERANCE 1e-8
-#define MOST 1000       /* iterations */
+#define MOST 3000       /* iterations */
 #define RESTART 30      /* of GMRES */
 #define HEADER_BYTES 40 /* of the binary CSR */
 
@@ -25,13 +25,11 @@ static const struct {
   const char *name;
   HYPRE_Int (*set)(HYPRE_Solver, HYPRE_Int);
 } settings[] = {{"coarsening", HYPRE_BoomerAMGSetCoarsenType},
-                {"interpolation", HYPRE_BoomerAMGSetInterpType},
-                {"entries", HYPRE_BoomerAMGSetPMaxElmts},
                 {"aggressive", HYPRE_BoomerAMGSetAggNumLevels},
-                {"relaxation", HYPRE_BoomerAMGSetRelaxType},
                 {"functions", HYPRE_BoomerAMGSetNumFunctions},
                 {"nodal", HYPRE_BoomerAMGSetNodal}};
 
+/* Prints a sentence and ends all processes. */
 static void fail(const char *what, const char *name) {
   fprintf(stderr, "hypre: %s: %s\n", name, what);
   MPI_Abort(MPI_COMM_WORLD, 1);
@@ -47,6 +45,7 @@ static void transfer(const char *path, int writes, long offset, void *data, size
   }
 }
 
+/* Returns memory, even for 0 bytes; without any left, ends all processes. */
 static void *allocated(size_t bytes) {
   void *data = malloc(bytes + 1);
   if (data == NULL) {
@@ -55,8 +54,8 @@ static void *allocated(size_t bytes) {
   return data;
 }
 
-/* Makes the matrix of rows first to last - 1 of a file, whose number of rows is *rows. */
-static HYPRE_IJMatrix read_matrix(const char *path, int64_t header[5], HYPRE_BigInt first,
+/* Makes the matrix of rows `first` to `last` - 1 of a file with this header. */
+static HYPRE_IJMatrix read_matrix(const char *path, const int64_t header[5], HYPRE_BigInt first,
                                   HYPRE_BigInt last) {
   const long columns_at = HEADER_BYTES + 4 * (long)(header[1] + 1);
   const long values_at = columns_at + 4 * (long)header[3];
@@ -97,6 +96,7 @@ static HYPRE_IJMatrix read_matrix(const char *path, int64_t header[5], HYPRE_Big
   return a;
 }
 
+/* Makes a vector of which this process has the elements `first` to `last` - 1. */
 static HYPRE_IJVector make_vector(HYPRE_BigInt first, HYPRE_BigInt last, const double *values) {
   HYPRE_IJVector v;
   HYPRE_IJVectorCreate(MPI_COMM_WORLD, first, last - 1, &v);
@@ -107,6 +107,7 @@ static HYPRE_IJVector make_vector(HYPRE_BigInt first, HYPRE_BigInt last, const d
   return v;
 }
 
+/* Makes a BoomerAMG that does one cycle, with the settings given as NAME=NUMBER. */
 static HYPRE_Solver make_amg(char **given, int count) {
   HYPRE_Solver amg;
   int i;
@@ -116,10 +117,6 @@ static HYPRE_Solver make_amg(char **given, int count) {
   for (i = 0; i < count; i++) {
     const size_t length = strcspn(given[i], "=");
     size_t k = 0;
-    if (strncmp(given[i], "strength=", length + 1) == 0) {
-      HYPRE_BoomerAMGSetStrongThreshold(amg, atof(given[i] + length + 1));
-      continue;
-    }
     while (k < sizeof settings / sizeof settings[0] &&
            (strlen(settings[k].name) != length ||
             strncmp(settings[k].name, given[i], length) != 0)) {

@@ -115,3 +115,9 @@ for wrong in "--solve cg,pagerank $work/two.mtx|--solve: pagerank names nothing"
   if solvers none ${wrong%%|*}; then echo "${wrong%%|*} was taken"; exit 1; fi
   grep -q -- "${wrong##*|}" "$work/errors" || { cat "$work/errors"; exit 1; }
 done
+
+# --write: a system of --preconditioner, or what --system makes of a graph, for other programs.
+"$bench" --side cpu --write "$work/seven.mtx" pde:poisson3d:7
+grep -q '^343 343 2107$' "$work/seven.mtx" && grep -q '^1 1 6$' "$work/seven.mtx" && grep -q '^1 50 -1$' "$work/seven.mtx"
+"$bench" --side cpu --system spd --write "$work/road.mtx" gen:road:2K
+solvers fsai --solve cg "$work/road.mtx" && grep -q '^fsai .*e-[01][0-9]$' "$work/out"
