@@ -315,9 +315,11 @@ def ratios(run):
     for result in run["results"]:
         for library, label in RIVALS_OF_AMG.items() if "programs" in result else ():
             ours, theirs = fastest(result, "merbit-amg"), fastest(result, library)
+            other = result["method"] != "cg"
             if theirs is not None:
-                key = f"to {label} by {METHODS[result['method']]}"
-                found.setdefault(key, {})[result["input"]] = theirs[0] / ours[0] if ours is not None else None
+                cases = found.setdefault(f"to {label}" + ", not symmetric" * other, {})
+                name = short(result["input"]) + f" by {METHODS[result['method']]}" * other
+                cases[name] = theirs[0] / ours[0] if ours is not None else None
         if "type" in result:
             if result["type"] != run["results"][0]["type"]:
                 found.setdefault(result["type"], {})[f"{result['matrix']}, {result['ranks']} ranks"] = result["ratio"]

@@ -345,7 +345,7 @@ def main():
         found = programs(options, folder)
         for text in options.inputs:
             for system in systems(text, options, folder):
-                records.append(dict(task="beside", input=system.name, method=system.method, rows=system.matrix.shape[0],
+                records.append(dict(input=system.name, method=system.method, rows=system.matrix.shape[0],
                                     nnz=int(system.matrix.nnz), programs=measure(found, system, options)))
                 show(records[-1])
     for library, numbers in ratios(records).items():
