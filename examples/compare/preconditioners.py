@@ -41,6 +41,7 @@ import scipy.sparse.linalg
 HERE = pathlib.Path(__file__).resolve().parent
 TOLERANCE, MOST, RESTART = 1e-8, 3000, 30  # hypre.c has the same
 SHIFT = 1e-6  # of a graph's Laplacian, which is singular
+GRACE = 5  # seconds for what comes before a set-up
 FORK = multiprocessing.get_context("fork")
 # BoomerAMG: the library's defaults, and one or two levels of aggressive coarsening by HMIS or by PMIS.
 HYPRE = {"hypre-default": (), "hypre-aggressive": ("aggressive=1",), "hypre-aggressive-2": ("aggressive=2",),
@@ -135,11 +136,10 @@ def merbit(kind, **more):
     def run(system, options):
         import merbit
         matrix = merbit.csr(system.matrix, context=merbit.Context("cpu", threads=options.threads))
-        if kind == "amg" and system.block > 1:
-            more.update(block_size=system.block, near_nullspace=system.modes)
+        known = dict(block_size=system.block, near_nullspace=system.modes) if kind == "amg" and system.block > 1 else {}
         start = time.perf_counter()
         x, info = getattr(merbit, system.method)(matrix, system.b, preconditioner=kind, tolerance=TOLERANCE,
-                                                 max_iterations=MOST, **more)
+                                                 max_iterations=MOST, **more, **known)
         return x, info.iterations, info.prepare_seconds, time.perf_counter() - start - info.prepare_seconds
     return run
 
@@ -194,10 +194,12 @@ def hypre(program, settings):
                 array.tofile(file)
         np.concatenate([system.b, np.zeros(n)]).tofile(folder / "vectors")
         blocks = (f"functions={system.block}", "nodal=4") if system.block > 1 else ()
-        done = subprocess.run(
-            ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(options.threads), str(program),
-             str(folder / "matrix"), str(folder / "vectors"), system.method, *settings, *blocks],
-            stdout=subprocess.PIPE, text=True, timeout=options.limit + 5, check=False)
+        done = subprocess.run(  # timeout ends the processes that mpirun starts, too
+            ["timeout", str(options.limit + GRACE / 2), "mpirun", "--allow-run-as-root", "--oversubscribe", "-n",
+             str(options.threads), str(program), str(folder / "matrix"), str(folder / "vectors"), system.method, *settings,
+             *blocks], stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode == 124:
+            raise TimeoutError(f"more than {options.limit:g} s")
         if done.returncode != 0:
             raise RuntimeError(f"hypre ended with {done.returncode}")
         iterations, setup, solve = done.stdout.split()
@@ -277,7 +279,7 @@ def attempt(run, system, options):
     process.start()
     send.close()
     found = f"took more than {options.limit:g} s"
-    if receive.poll(options.limit + 5):  # what comes before set-up is not counted
+    if receive.poll(options.limit + GRACE):
         with contextlib.suppress(EOFError):
             found = "crashed"
             found = receive.recv()
@@ -320,8 +322,8 @@ def show(record):
         if "failed" in figures:
             print(f"{name:20} {figures['failed']}")
         else:
-            print(f"{name:20} {figures['iterations']:10} {figures['setup_seconds']:10.4f} {figures['solve_seconds']:10.4f} "
-                  f"{figures['total_seconds']:10.4f}  {figures['residual']:.1e}", flush=True)
+            seconds = "".join(f" {figures[what + '_seconds']:10.4f}" for what in ("setup", "solve", "total"))
+            print(f"{name:20} {figures['iterations']:10}{seconds}  {figures['residual']:.1e}", flush=True)
 
 
 def ratios(records):

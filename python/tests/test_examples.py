@@ -1,9 +1,12 @@
 """The examples run and write their pictures and figures."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import time
+import types
 
 import pytest
 
@@ -53,3 +56,50 @@ def test_compare_preconditioners(tmp_path):
         for figures in programs.values():
             assert 0 < figures["iterations"] < 100 and figures["residual"] <= 2e-8, record
             assert figures["total_seconds"] >= max(figures["setup_seconds"], figures["solve_seconds"]) > 0
+
+
+def test_compare_preconditioners_verifies(monkeypatch):
+    """A wrong answer, a crash, an exception and a solve without end are told apart; none of them is compared."""
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    import numpy
+
+    monkeypatch.syspath_prepend(COMPARE)
+    import preconditioners
+
+    system = preconditioners.small_system("cg")
+    right = numpy.linalg.solve(system.matrix.toarray(), system.b)
+    options = types.SimpleNamespace(limit=0.5)
+    attempt = preconditioners.attempt
+
+    def solved(x, seconds=0.1):
+        return lambda tried, _: (x, 3, seconds, 0.1)
+
+    assert attempt(solved(right), system, options)[:3] == (3, 0.1, 0.1)
+    assert attempt(solved(right * (1 + 1e-7)), system, options) == "residual 1.0e-07 after 3 iterations"
+    assert attempt(solved(right * numpy.nan), system, options) == "residual nan after 3 iterations"
+    assert attempt(solved(right, 0.5), system, options) == "took more than 0.5 s"
+    assert attempt(lambda tried, _: os._exit(1), system, options) == "crashed"
+    assert attempt(lambda tried, _: 1 // 0, system, options).startswith("ZeroDivisionError")
+    monkeypatch.setattr(preconditioners, "GRACE", 0.1)
+    assert attempt(lambda tried, _: time.sleep(60), system, options) == "took more than 0.5 s"
+    assert preconditioners.measure({"wrong": solved(right * 2)}, system, types.SimpleNamespace(limit=1, rounds=2)) == {
+        "wrong": {"failed": "residual 1.0e+00 after 3 iterations"}}
+
+
+def test_compare_preconditioners_systems(monkeypatch):
+    """The Laplacian of a graph given in one direction, with a loop; the rigid body modes stretch no edge of the bar."""
+    sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
+    import numpy
+
+    monkeypatch.syspath_prepend(COMPARE)
+    import preconditioners
+
+    graph = sparse.csr_matrix(numpy.array([[1.0, 1, 1], [0, 0, 0], [1, 0, 0]]))  # 0 - 1, 0 - 2, and 0 - 0
+    expected = numpy.array([[2.0, -1, -1], [-1, 1, 0], [-1, 0, 1]]) + 1e-6 * numpy.eye(3)
+    assert abs(preconditioners.laplacian(graph).toarray() - expected).max() < 1e-12
+    side = 2  # nodes x = 1 ... 4, y and z = 0 ... 2, x the fastest
+    at = numpy.array([(x, y, z) for z in range(side + 1) for y in range(side + 1) for x in range(1, 2 * side + 1)])
+    modes = preconditioners.rigid_body_modes(side).reshape(len(at), 3, 6)
+    away, moved = at[:, None] - at[None, :], modes[:, None] - modes[None, :]
+    assert abs(numpy.einsum("pqa,pqam->pqm", away, moved)).max() == 0
+    assert numpy.linalg.matrix_rank(modes.reshape(-1, 6)) == 6
