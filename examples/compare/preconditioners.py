@@ -103,7 +103,6 @@ def finished(a):
 def laplacian(a):
     edges = scipy.sparse.csr_matrix(abs(a) + abs(a).T)
     edges.data[:] = 1
-    edges = edges - scipy.sparse.diags(edges.diagonal())
     return finished(scipy.sparse.diags(np.asarray(edges.sum(axis=1)).ravel() + SHIFT) - edges)
 
 
