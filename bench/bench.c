@@ -208,7 +208,7 @@ int main(int argc, char **argv) {
     bench_die("%s", error.message);
   }
   if (options.write != NULL) {
-    bench_write(context, options.inputs[0], options.write);
+    bench_write(context, &options);
     merbit_context_destroy(context);
     free(command);
     return 0;

@@ -1,5 +1,5 @@
-/* bench --solve cg --preconditioner LIST: CG with each kind of preconditioner on systems from
- * partial differential equations and graphs, on either side. A and the vectors are in that
+/* bench --solve LIST --preconditioner LIST: solvers with each kind of preconditioner on systems
+ * from partial differential equations and graphs, on either side. A and the vectors are in that
  * side's memory. */
 #ifndef BENCH_PRECONDITIONERS_H
 #define BENCH_PRECONDITIONERS_H
@@ -23,18 +23,22 @@ typedef struct bench_pde {
   int random;   /* 1: each point has its own coefficient, between 1 and `jump`; 0: cells of 8
                  * points along each axis have 1 and `jump` in turn */
   double edges; /* the share of edges that exist; below 1 without boundaries, for a graph */
+  double wind;  /* the Peclet number of a cell where the wind's speed is 1; 0: no convection */
 } bench_pde;
 static const bench_pde bench_pdes[] = {
-    {"poisson2d", 2, 0, {1, 1, 0}, 1, 0, 1},     /* 5 points */
-    {"poisson3d", 3, 0, {1, 1, 1}, 1, 0, 1},     /* 7 points */
-    {"poisson27", 3, 1, {1, 1, 1}, 1, 0, 1},     /* 27 points */
-    {"weak2d", 2, 0, {1, 1e-3, 0}, 1, 0, 1},     /* one axis of two weaker by 1,000 */
-    {"weak3d", 3, 0, {1, 1, 1e-3}, 1, 0, 1},     /* one axis of three weaker by 1,000 */
-    {"weak3d2", 3, 0, {1, 1e-3, 1e-3}, 1, 0, 1}, /* two axes of three weaker by 1,000 */
-    {"cells", 3, 0, {1, 1, 1}, 1e6, 0, 1}, /* coefficients 1 and 1e6 in cells of 8^3 points */
-    {"random2d", 2, 0, {1, 1, 0}, 1e6, 1, 1}, /* a coefficient from 1 to 1e6 at each point */
-    {"random3d", 3, 0, {1, 1, 1}, 1e6, 1, 1}, /* a coefficient from 1 to 1e6 at each point */
-    {"streets", 2, 0, {1, 1, 0}, 1, 0, 0.7},  /* a grid graph with 7 of 10 edges */
+    {"poisson2d", 2, 0, {1, 1, 0}, 1, 0, 1, 0},     /* 5 points */
+    {"poisson3d", 3, 0, {1, 1, 1}, 1, 0, 1, 0},     /* 7 points */
+    {"poisson27", 3, 1, {1, 1, 1}, 1, 0, 1, 0},     /* 27 points */
+    {"weak2d", 2, 0, {1, 1e-3, 0}, 1, 0, 1, 0},     /* one axis of two weaker by 1,000 */
+    {"weak3d", 3, 0, {1, 1, 1e-3}, 1, 0, 1, 0},     /* one axis of three weaker by 1,000 */
+    {"weak3d2", 3, 0, {1, 1e-3, 1e-3}, 1, 0, 1, 0}, /* two axes of three weaker by 1,000 */
+    {"cells", 3, 0, {1, 1, 1}, 1e6, 0, 1, 0}, /* coefficients 1 and 1e6 in cells of 8^3 points
+                                               */
+    {"random2d", 2, 0, {1, 1, 0}, 1e6, 1, 1, 0}, /* a coefficient from 1 to 1e6 at each point */
+    {"random3d", 3, 0, {1, 1, 1}, 1e6, 1, 1, 0}, /* a coefficient from 1 to 1e6 at each point */
+    {"streets", 2, 0, {1, 1, 0}, 1, 0, 0.7, 0},  /* a grid graph with 7 of 10 edges */
+    {"convection2d", 2, 0, {1, 1, 0}, 1, 0, 1, 10}, /* convection and diffusion */
+    {"convection3d", 3, 0, {1, 1, 1}, 1, 0, 1, 10},
 };
 #define BENCH_PDES ((int)(sizeof bench_pdes / sizeof bench_pdes[0]))
 
@@ -57,6 +61,17 @@ static double bench_point_coefficient(const bench_points *p, const int64_t at[3]
                         : (cell % 2 != 0 ? p->pde->jump : 1);
 }
 
+/* Returns what upwind differences add to the weight of an edge along an axis: Peclet's number
+ * for the wind that blows from there. On [-1, 1]^2 it is the recirculating wind of Elman,
+ * Silvester and Wathen (Finite Elements and Fast Iterative Solvers, example 6.1.4); in 3D it
+ * rises at speed 1, too. */
+static double bench_point_wind(const bench_points *p, const int64_t at[3], int axis, int step) {
+  const double x = 2.0 * (double)(at[0] + 1) / (double)(p->side + 1) - 1;
+  const double y = 2.0 * (double)(at[1] + 1) / (double)(p->side + 1) - 1;
+  const double speed = axis == 0 ? 2 * y * (1 - x * x) : axis == 1 ? -2 * x * (1 - y * y) : 1;
+  return speed * step < 0 ? p->pde->wind * fabs(speed) : 0;
+}
+
 /* Returns the weight of the edge from a point in a direction, or 0 if there is none. Sets
  * *inside if it does not leave the box. */
 static double bench_point_edge(const bench_points *p, const int64_t at[3], const int step[3],
@@ -71,7 +86,9 @@ static double bench_point_edge(const bench_points *p, const int64_t at[3], const
     to[axis] = at[axis] + step[axis];
     *inside = *inside && to[axis] >= 0 && to[axis] < (axis < pde->axes ? p->side : 1);
     moved += step[axis] != 0;
-    weight = step[axis] != 0 && !pde->full ? pde->weights[axis] : weight;
+    if (step[axis] != 0 && !pde->full) {
+      weight = pde->weights[axis] + bench_point_wind(p, at, axis, step[axis]);
+    }
   }
   if (moved == 0 || (moved > 1 && !pde->full) || (step[2] != 0 && pde->axes < 3)) {
     *inside = 0;
@@ -254,6 +271,14 @@ static const char *const bench_precondition_usual[] = {
 
 static const char *const bench_preconditioner_names[] = {
     "none", "jacobi", "block-jacobi", "", "chebyshev", "fsai", "amg", "amg-single"};
+static const struct {
+  const char *name;
+  merbit_solver_method method;
+} bench_preconditioned[] = {{"cg", MERBIT_SOLVER_CG},
+                            {"bicgstab", MERBIT_SOLVER_BICGSTAB},
+                            {"gmres", MERBIT_SOLVER_GMRES}};
+#define BENCH_PRECONDITIONED                                                                   \
+  ((int)(sizeof bench_preconditioned / sizeof bench_preconditioned[0]))
 
 /* A x = b where the solver computes: in the host's arrays, or in copies in GPU memory. */
 typedef struct bench_equations {
@@ -318,7 +343,8 @@ typedef struct bench_precondition_seconds {
 
 /* Solves once, then gives the solver its values again. Returns 0 if one of them failed. */
 static int bench_precondition_run(merbit_context *context, const bench_options *o,
-                                  const bench_equations *e, const double *near, int kind,
+                                  const bench_equations *e, const double *near,
+                                  merbit_solver_method method, int kind,
                                   bench_precondition_seconds *seconds,
                                   merbit_solver_result *result, char *about, size_t size) {
   const int amg = kind >= MERBIT_PRECONDITIONER_AMG;
@@ -330,7 +356,7 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
   double start = mbi_seconds();
   memset(&options, 0, sizeof options);
   memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_SOLVER_CG;
+  desc.method = method;
   desc.tolerance = o->tolerance > 0 ? o->tolerance : 1e-8;
   desc.max_iterations = o->max_iterations > 0 ? o->max_iterations : 20000;
   desc.preconditioner =
@@ -371,10 +397,42 @@ static int bench_precondition_by_seconds(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-/* Prints and writes a line for each kind on one system. Returns how many answers were wrong. */
+/* Prints and writes a line: the medians of what solved `a`. */
+static void bench_precondition_report(const bench_matrix *a, const char *solver, int cuda,
+                                      const char *name,
+                                      const bench_precondition_seconds *median,
+                                      const merbit_solver_result *result, double residual,
+                                      const char *about, bench_json *json) {
+  (void)printf("%-14s %10d %10.4f %10.4f %10.4f %10.4f %11.3f  %.1e%s\n", name,
+               result->iterations, median->setup, median->solve, median->setup + median->solve,
+               median->update, median->processor, residual,
+               result->stop == MERBIT_STOP_CONVERGED ? "" : ", not converged");
+  (void)fflush(stdout);
+  bench_json_open(json, NULL, '{');
+  bench_json_text(json, "task", "preconditioners");
+  bench_json_text(json, "input", a->name);
+  bench_json_text(json, "precision", "f64");
+  bench_json_integer(json, "rows", a->rows);
+  bench_json_integer(json, "nnz", a->nnz);
+  bench_json_text(json, "solver", solver);
+  bench_json_text(json, "preconditioner", name);
+  bench_json_integer(json, "iterations", result->iterations);
+  bench_json_integer(json, "stop", (int)result->stop);
+  bench_json_text(json, "memory", cuda ? "device" : "host");
+  bench_json_number(json, "setup_seconds", median->setup);
+  bench_json_number(json, "solve_seconds", median->solve);
+  bench_json_number(json, "update_seconds", median->update);
+  bench_json_number(json, "processor_seconds", median->processor);
+  bench_json_number(json, "residual", residual);
+  bench_json_text(json, "about", about);
+  bench_json_close(json, '}');
+}
+
+/* Solves one system with each kind. Returns how many answers were wrong. */
 static int bench_precondition_system(merbit_context *context, int cuda, const bench_options *o,
-                                     const bench_matrix *a, const double *near,
+                                     const bench_matrix *a, const double *near, int solver,
                                      bench_json *json) {
+  const char *solver_name = bench_preconditioned[solver].name;
   double *answer = (double *)bench_random_vector(a->rows, 0, bench_key(1, 20));
   double *b = (double *)bench_allocate(a->rows, sizeof *b);
   double *x = (double *)bench_allocate(a->rows, sizeof *x);
@@ -382,13 +440,13 @@ static int bench_precondition_system(merbit_context *context, int cuda, const be
   int kind, i, wrong = 0;
   bench_host_product(a, answer, b);
   bench_equations_create(&e, context, cuda, a, b, x);
-  (void)printf("\n%s: %lld unknowns, %lld nonzeros\n", a->name, (long long)a->rows,
-               (long long)a->nnz);
+  (void)printf("\n%s by %s: %lld unknowns, %lld nonzeros\n", a->name, solver_name,
+               (long long)a->rows, (long long)a->nnz);
   (void)printf("%-14s %10s %10s %10s %10s %10s %11s  %s\n", "", "iterations", "set-up s",
                "solve s", "total s", "update s", "processor s", "||b - A x|| / ||b||");
   for (kind = 0; kind < (int)(sizeof bench_preconditioner_names / sizeof(char *)); kind++) {
     const char *name = bench_preconditioner_names[kind];
-    bench_precondition_seconds seconds[BENCH_MOST_ROUNDS], *median = &seconds[o->rounds / 2];
+    bench_precondition_seconds seconds[BENCH_MOST_ROUNDS];
     double residual;
     merbit_solver_result result;
     char about[MERBIT_MESSAGE_SIZE] = "";
@@ -397,8 +455,8 @@ static int bench_precondition_system(merbit_context *context, int cuda, const be
       continue;
     }
     for (i = 0; i < o->rounds && good; i++) {
-      good = bench_precondition_run(context, o, &e, near, kind, &seconds[i], &result, about,
-                                    sizeof about);
+      good = bench_precondition_run(context, o, &e, near, bench_preconditioned[solver].method,
+                                    kind, &seconds[i], &result, about, sizeof about);
     }
     if (!good) {
       (void)printf("%-14s %s\n", name, about);
@@ -408,28 +466,8 @@ static int bench_precondition_system(merbit_context *context, int cuda, const be
     bench_equations_answer(&e, context, x);
     residual = bench_true_residual(a, b, x);
     wrong += result.stop == MERBIT_STOP_CONVERGED && !(residual < 1e-6);
-    (void)printf("%-14s %10d %10.4f %10.4f %10.4f %10.4f %11.3f  %.1e%s\n", name,
-                 result.iterations, median->setup, median->solve, median->setup + median->solve,
-                 median->update, median->processor, residual,
-                 result.stop == MERBIT_STOP_CONVERGED ? "" : ", not converged");
-    (void)fflush(stdout);
-    bench_json_open(json, NULL, '{');
-    bench_json_text(json, "task", "preconditioners");
-    bench_json_text(json, "input", a->name);
-    bench_json_text(json, "precision", "f64");
-    bench_json_integer(json, "rows", a->rows);
-    bench_json_integer(json, "nnz", a->nnz);
-    bench_json_text(json, "preconditioner", name);
-    bench_json_integer(json, "iterations", result.iterations);
-    bench_json_integer(json, "stop", (int)result.stop);
-    bench_json_text(json, "memory", cuda ? "device" : "host");
-    bench_json_number(json, "setup_seconds", median->setup);
-    bench_json_number(json, "solve_seconds", median->solve);
-    bench_json_number(json, "update_seconds", median->update);
-    bench_json_number(json, "processor_seconds", median->processor);
-    bench_json_number(json, "residual", residual);
-    bench_json_text(json, "about", about);
-    bench_json_close(json, '}');
+    bench_precondition_report(a, solver_name, cuda, name, &seconds[o->rounds / 2], &result,
+                              residual, about, json);
   }
   bench_equations_destroy(&e, context);
   free(answer);
@@ -464,30 +502,80 @@ static int bench_pde_find(const char *spec, bench_matrix *m, double **near) {
   bench_die("%s: there is no such system; bench --help names them", spec);
 }
 
-/* Runs all kinds on all systems. Returns how many answers were wrong. */
+/* Makes an input's system: a file's matrix as it is, unless --system says otherwise; of a
+ * generated graph an SPD one for CG, else one of convection and diffusion. */
+static void bench_precondition_input(merbit_context *context, const bench_options *o,
+                                     const char *spec, int solver, bench_matrix *m,
+                                     double **near) {
+  int system = strncmp(spec, "gen:", 4) != 0                             ? BENCH_SYSTEM_GIVEN
+               : bench_preconditioned[solver].method == MERBIT_SOLVER_CG ? BENCH_SYSTEM_SPD
+                                                                         : BENCH_SYSTEM_FLOW;
+  bench_matrix a;
+  if (bench_pde_find(spec, m, near)) {
+    return;
+  }
+  if (o->system != NULL) {
+    system = BENCH_SYSTEMS;
+    while (system > 0 && strcmp(o->system, bench_system_names[system - 1]) != 0) {
+      system--;
+    }
+    if (system-- == 0) {
+      bench_die("--system %s: with --preconditioner give one of spd, ones, flow, given",
+                o->system);
+    }
+  }
+  bench_load(context, spec, BENCH_VALUES_GENERAL, &a);
+  if (a.rows != a.cols) {
+    bench_die("%s is %lld x %lld; --solve takes square matrices", spec, (long long)a.rows,
+              (long long)a.cols);
+  }
+  bench_system_make(&a, (bench_system)system, o->values == BENCH_VALUES_EQUAL, m);
+  bench_matrix_free(&a);
+}
+
+/* Runs all solvers and kinds on all systems. Returns how many answers were wrong. */
 static int bench_precondition_inputs(merbit_context *context, int cuda, const bench_options *o,
                                      bench_json *json) {
-  int i, wrong = 0;
+  int i, solver, wrong = 0;
   bench_json_open(json, "results", '[');
   for (i = 0; i < o->input_count; i++) {
-    bench_matrix m, a;
-    double *near;
-    if (!bench_pde_find(o->inputs[i], &m, &near)) {
-      bench_load(context, o->inputs[i], BENCH_VALUES_GENERAL, &a);
-      bench_system_make(&a,
-                        o->system != NULL && strcmp(o->system, "given") == 0
-                            ? BENCH_SYSTEM_GIVEN
-                            : BENCH_SYSTEM_SPD,
-                        o->values == BENCH_VALUES_EQUAL, &m);
-      bench_matrix_free(&a);
+    for (solver = 0; solver < BENCH_PRECONDITIONED; solver++) {
+      bench_matrix m;
+      double *near;
+      if (!bench_chosen(o->solve, bench_preconditioned[solver].name)) {
+        continue;
+      }
+      bench_precondition_input(context, o, o->inputs[i], solver, &m, &near);
+      wrong += bench_precondition_system(context, cuda, o, &m, near, solver, json);
+      bench_matrix_free(&m);
+      free(near);
     }
-    wrong += bench_precondition_system(context, cuda, o, &m, near, json);
+    bench_check_names("--solve", o->solve);
     bench_check_names("--preconditioner", o->preconditioner);
-    bench_matrix_free(&m);
-    free(near);
   }
   bench_json_close(json, ']');
   return wrong;
+}
+
+/* Writes the first input, or the system that --system makes of it, as a Matrix Market file, for
+ * other programs. */
+static void bench_write(merbit_context *context, const bench_options *o) {
+  bench_matrix m;
+  merbit_view view;
+  char message[MERBIT_MESSAGE_SIZE];
+  double *near;
+  if (o->system != NULL) {
+    bench_precondition_input(context, o, o->inputs[0], 0, &m, &near);
+  } else if (!bench_pde_find(o->inputs[0], &m, &near)) {
+    bench_load(context, o->inputs[0], BENCH_VALUES_GENERAL, &m);
+  }
+  view = merbit_csr(m.rows, m.cols, m.nnz, m.row_ptr, m.col_ind, m.values);
+  if (merbit_matrix_write_file(context, &view, o->write) != MERBIT_OK) {
+    (void)merbit_last_error(context, message, sizeof message);
+    bench_die("%s", message);
+  }
+  bench_matrix_free(&m);
+  free(near);
 }
 
 #endif
