@@ -27,8 +27,9 @@ typedef struct bench_loop {
   void *descriptor_x; /* of the solution, for restarts */
   void *graphs[2];    /* executables: one iteration, BENCH_LOOP_CHUNK of them; NULL: none */
   int blocks;
-  int64_t looks; /* of the last run */
-  int failed;    /* of cuSPARSE, while enqueuing */
+  int64_t looks;                           /* of the last run */
+  int failed;                              /* of cuSPARSE, while enqueuing */
+  void (*iteration)(struct bench_loop *l); /* enqueues one */
 } bench_loop;
 
 /* ---- One iteration ----------------------------------------------------------------------- */
@@ -72,16 +73,6 @@ static void bench_loop_bi_iteration(bench_loop *l) {
   bench_loop_launch(l, BENCH_LOOP_BI_UPDATE);
 }
 
-static void bench_loop_iteration(bench_loop *l) {
-  if (l->task == BENCH_PAGERANK) {
-    bench_loop_rank_iteration(l);
-  } else if (l->task == BENCH_CG) {
-    bench_loop_cg_iteration(l);
-  } else {
-    bench_loop_bi_iteration(l);
-  }
-}
-
 /* From x = 0, or again from the true residual of x. */
 static void bench_loop_start(bench_loop *l, int again) {
   const mbi_devptr t = l->v.t;
@@ -108,7 +99,7 @@ static void *bench_loop_record(bench_loop *l, int count) {
     return NULL;
   }
   for (i = 0; i < count; i++) {
-    bench_loop_iteration(l);
+    l->iteration(l);
   }
   good = d->end_capture(l->gpu->stream, &graph) == 0 && graph != NULL && !l->failed;
   if (!good || d->graph_instantiate(&executable, graph, 0) != 0) {
@@ -123,32 +114,31 @@ static void *bench_loop_record(bench_loop *l, int count) {
 
 /* ---- Preparing --------------------------------------------------------------------------- */
 
-static mbi_devptr bench_loop_vector(bench_loop *l) {
+static mbi_devptr bench_loop_vector(bench_loop *l, uint64_t rows) {
   const size_t size = l->arrays.problem->size;
-  const mbi_devptr address = bench_gpu_allocate(l->gpu, (int64_t)l->v.n + BENCH_PADDING, size);
-  bench_gpu_fill(l->gpu, address, 0, (l->v.n + BENCH_PADDING) * size);
+  const mbi_devptr address = bench_gpu_allocate(l->gpu, (int64_t)rows + BENCH_PADDING, size);
+  bench_gpu_fill(l->gpu, address, 0, (rows + BENCH_PADDING) * size);
   return address;
 }
 
 /* Makes the task's vectors, and tells the rival between which its product is. */
 static void bench_loop_vectors(bench_loop *l) {
-  l->v.x = bench_loop_vector(l);
-  l->v.q = bench_loop_vector(l);
+  l->v.x = bench_loop_vector(l, l->v.n);
+  l->v.q = bench_loop_vector(l, l->v.n);
   if (l->task != BENCH_PAGERANK) {
-    l->v.r = bench_loop_vector(l);
-    l->v.p = bench_loop_vector(l);
+    l->v.r = bench_loop_vector(l, l->v.n);
+    l->v.p = bench_loop_vector(l, l->v.n);
   }
   if (l->task == BENCH_BICGSTAB) {
-    l->v.t = bench_loop_vector(l);
-    l->v.rhat = bench_loop_vector(l);
+    l->v.t = bench_loop_vector(l, l->v.n);
+    l->v.rhat = bench_loop_vector(l, l->v.n);
   }
   l->arrays.x = l->task == BENCH_PAGERANK ? l->v.x : l->v.p;
   l->arrays.y = l->v.q;
 }
 
-/* Descriptors, buffer, preprocessing, vectors, graphs. 0: cuSPARSE failed; r->failure says how.
- */
-static int bench_loop_open(bench_loop *l) {
+/* Descriptors, buffer, preprocessing, vectors. 0: cuSPARSE failed; r->failure says how. */
+static int bench_loop_prepare(bench_loop *l) {
   bench_rival *r = &l->rival;
   const bench_cusparse *s = r->cusparse;
   const int64_t n = (int64_t)l->v.n;
@@ -167,12 +157,18 @@ static int bench_loop_open(bench_loop *l) {
                r, s->create_vector(&l->descriptor_x, n, mbi_device_pointer(l->v.x), r->type),
                "cusparseCreateDnVec"));
   }
-  if (r->failure[0] == '\0') {
-    bench_gpu_wait(l->gpu);
-    l->graphs[0] = bench_loop_record(l, 1);
-    l->graphs[1] = l->graphs[0] != NULL ? bench_loop_record(l, BENCH_LOOP_CHUNK) : NULL;
-  }
   return r->failure[0] == '\0';
+}
+
+/* The same, and graphs. */
+static int bench_loop_open(bench_loop *l) {
+  if (!bench_loop_prepare(l)) {
+    return 0;
+  }
+  bench_gpu_wait(l->gpu);
+  l->graphs[0] = bench_loop_record(l, 1);
+  l->graphs[1] = l->graphs[0] != NULL ? bench_loop_record(l, BENCH_LOOP_CHUNK) : NULL;
+  return 1;
 }
 
 static void bench_loop_close(bench_loop *l) {
@@ -200,20 +196,29 @@ static void bench_loop_close(bench_loop *l) {
   }
 }
 
+/* Thread blocks for a pass over vectors. */
+static int bench_loop_blocks(const bench_gpu *gpu, int64_t rows, size_t size) {
+  const int64_t chunk = BENCH_LOOP_THREADS * (16 / (int64_t)size);
+  const int64_t most = (int64_t)gpu->context->device.multiprocessors * BENCH_LOOP_RESIDENT;
+  const int64_t blocks = (rows + chunk - 1) / chunk;
+  return (int)(blocks < 1 ? 1 : blocks < most ? blocks : most);
+}
+
 /* `matrix` is on the GPU; l->v.b and l->v.dangling, with zeros behind their last elements, are
  * the caller's to set. */
 static void bench_loop_create(bench_loop *l, bench_lab *lab, bench_loop_program *program,
                               bench_task task, int algorithm, const bench_arrays *matrix) {
-  const int64_t n = matrix->problem->m->rows, pack = 16 / (int64_t)matrix->problem->size;
-  const int64_t most = (int64_t)lab->gpu.context->device.multiprocessors * BENCH_LOOP_RESIDENT;
-  const int64_t blocks = (n + pack * BENCH_LOOP_THREADS - 1) / (pack * BENCH_LOOP_THREADS);
+  static void (*const iterations[BENCH_TASKS])(bench_loop *) = {
+      bench_loop_rank_iteration, bench_loop_cg_iteration, bench_loop_bi_iteration};
+  const int64_t n = matrix->problem->m->rows;
   memset(l, 0, sizeof *l);
   l->gpu = &lab->gpu;
   l->program = program;
   l->task = task;
+  l->iteration = iterations[task];
   l->arrays = *matrix;
   l->v.n = (uint64_t)n;
-  l->blocks = (int)(blocks < 1 ? 1 : blocks < most ? blocks : most);
+  l->blocks = bench_loop_blocks(l->gpu, n, matrix->problem->size);
   l->rival.gpu = l->gpu;
   l->rival.cusparse = &lab->cusparse;
   l->rival.arrays = l->rival.vectors = &l->arrays;
@@ -231,7 +236,7 @@ static void bench_loop_enqueue(bench_loop *l, int count) {
       bench_gpu_check(l->gpu, d->graph_launch(l->graphs[many], l->gpu->stream),
                       "cuGraphLaunch");
     } else {
-      bench_loop_iteration(l);
+      l->iteration(l);
     }
     count -= many ? BENCH_LOOP_CHUNK : 1;
   }

@@ -7,6 +7,7 @@
 #include "driver.h"
 #include "inputs.h"
 #include "json.h"
+#include "loop_amg.h"
 #include "options.h"
 #include "systems.h"
 #include <math.h>
@@ -337,9 +338,27 @@ static void bench_equations_destroy(bench_equations *e, merbit_context *context)
 }
 
 typedef struct bench_precondition_seconds {
-  double setup, solve, update;
+  double setup, solve;
+  double update;    /* NAN: not known */
   double processor; /* of all threads in set-up and solve, which other programs change less */
 } bench_precondition_seconds;
+
+static double bench_precondition_tolerance(const bench_options *o) {
+  return o->tolerance > 0 ? o->tolerance : 1e-8;
+}
+
+static int bench_precondition_cap(const bench_options *o) {
+  return o->max_iterations > 0 ? o->max_iterations : 20000;
+}
+
+/* Gives AMG what is known of a system. */
+static void bench_precondition_near(const double *near, merbit_preconditioner_desc *desc) {
+  if (near != NULL) {
+    desc->block_size = 3;
+    desc->near_nullspace = near;
+    desc->near_nullspace_count = 6;
+  }
+}
 
 /* Solves once, then gives the solver its values again. Returns 0 if one of them failed. */
 static int bench_precondition_run(merbit_context *context, const bench_options *o,
@@ -357,16 +376,14 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
   memset(&options, 0, sizeof options);
   memset(&desc, 0, sizeof desc);
   desc.method = method;
-  desc.tolerance = o->tolerance > 0 ? o->tolerance : 1e-8;
-  desc.max_iterations = o->max_iterations > 0 ? o->max_iterations : 20000;
+  desc.tolerance = bench_precondition_tolerance(o);
+  desc.max_iterations = bench_precondition_cap(o);
   desc.preconditioner =
       (merbit_preconditioner_kind)(amg ? MERBIT_PRECONDITIONER_AMG : (unsigned)kind);
   desc.precondition = kind > MERBIT_PRECONDITIONER_NONE ? &options : NULL;
   options.single = kind > MERBIT_PRECONDITIONER_AMG;
-  if (amg && near != NULL) {
-    options.block_size = 3;
-    options.near_nullspace = near;
-    options.near_nullspace_count = 6;
+  if (amg) {
+    bench_precondition_near(near, &options);
   }
   status = merbit_solver_create(context, &e->view, &desc, &solver);
   seconds->setup = mbi_seconds() - start;
@@ -390,6 +407,114 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
   return status == MERBIT_OK;
 }
 
+/* What AMG's cycle over cuSPARSE needs. */
+typedef struct bench_precondition_rival {
+  bench_lab lab;
+  bench_loop_program program;
+} bench_precondition_rival;
+#define BENCH_PRECONDITION_RIVAL "cusparse-amg"
+
+/* Returns 0 unless there are a GPU and cuSPARSE, and the rival is asked for. */
+static int bench_precondition_rival_open(bench_precondition_rival *r, merbit_context *context,
+                                         int cuda, const bench_options *o, bench_json *json) {
+  memset(r, 0, sizeof *r);
+  if (!cuda || !bench_chosen(o->preconditioner, BENCH_PRECONDITION_RIVAL)) {
+    return 0;
+  }
+  bench_gpu_open(&r->lab.gpu, context);
+  bench_cusparse_open(&r->lab.cusparse, &r->lab.gpu);
+  bench_cusparse_describe(&r->lab.cusparse, json);
+  if (r->lab.cusparse.handle == NULL) {
+    bench_gpu_close(&r->lab.gpu);
+    return 0;
+  }
+  bench_merbit_check(context, bench_loop_load(context, 0, &r->program));
+  return 1;
+}
+
+static void bench_precondition_rival_close(bench_precondition_rival *r) {
+  (void)r->lab.gpu.context->device.driver.module_unload(r->program.module);
+  bench_cusparse_close(&r->lab.cusparse);
+  bench_gpu_close(&r->lab.gpu);
+}
+
+/* Solves by an opened loop; x is the host's. */
+static void bench_precondition_rival_solve(bench_amg *s, const bench_options *o,
+                                           bench_precondition_seconds *seconds,
+                                           merbit_solver_result *result, double *x) {
+  const double start = mbi_seconds();
+  bench_loop_state state;
+  memset(&state, 0, sizeof state);
+  state.tolerance = bench_precondition_tolerance(o);
+  state.cap = bench_precondition_cap(o);
+  bench_loop_run(&s->loop, &state, result->iterations);
+  seconds->solve = mbi_seconds() - start;
+  result->iterations = state.iterations;
+  result->stop = (merbit_stop)state.stop;
+  bench_merbit_check(s->loop.gpu->context,
+                     mbi_device_download(s->loop.gpu->context, x, s->loop.v.x,
+                                         (size_t)s->loop.v.n * sizeof *x));
+}
+
+/* Sets AMG up by merbit and solves once over cuSPARSE. result->iterations is what a run before
+ * took, or 0. The set-up includes cuSPARSE's preparations, but not the choice of its
+ * algorithms. Returns 0 if it failed. */
+static int bench_precondition_rival_run(bench_precondition_rival *r, const bench_options *o,
+                                        const bench_equations *e, const bench_matrix *a,
+                                        const double *b, const double *near,
+                                        bench_precondition_seconds *seconds,
+                                        merbit_solver_result *result, double *x, char *about,
+                                        size_t size) {
+  bench_gpu *gpu = &r->lab.gpu;
+  bench_amg *s = (bench_amg *)bench_allocate(1, sizeof *s);
+  const mbi_devptr padded = bench_gpu_vector(gpu, b, a->rows, sizeof *b);
+  const clock_t processor = clock();
+  const double start = mbi_seconds();
+  merbit_preconditioner_desc desc;
+  merbit_preconditioner *p = NULL;
+  bench_problem problem;
+  bench_arrays arrays;
+  int good = 0;
+  memset(&desc, 0, sizeof desc);
+  memset(&problem, 0, sizeof problem);
+  memset(&arrays, 0, sizeof arrays);
+  problem.m = a;
+  problem.size = sizeof(double);
+  arrays.problem = &problem;
+  arrays.row_ptr = mbi_device_address(e->view.row_ptr);
+  arrays.col_ind = mbi_device_address(e->view.col_ind);
+  arrays.values = mbi_device_address(e->view.values);
+  desc.kind = MERBIT_PRECONDITIONER_AMG;
+  bench_precondition_near(near, &desc);
+  if (merbit_preconditioner_create(gpu->context, &e->view, &desc, &p) != MERBIT_OK) {
+    (void)merbit_last_error(gpu->context, about, size);
+  } else if (((const mbi_amg *)p->state)->gpu == NULL) {
+    (void)snprintf(about, size, "the hierarchy is not in GPU memory");
+  } else {
+    good = bench_amg_open(s, &r->lab, &r->program, &arrays, p, padded);
+    seconds->setup = mbi_seconds() - start - s->trial_seconds;
+    if (good) {
+      bench_precondition_rival_solve(s, o, seconds, result, x);
+      good = !s->loop.failed;
+    }
+    if (good) {
+      (void)snprintf(about, size, "%d level%s, %s; %d products by CSR's second algorithm",
+                     s->count, s->count == 1 ? "" : "s",
+                     s->loop.graphs[0] != NULL ? "recorded" : "launched plainly", s->second);
+    } else {
+      (void)snprintf(about, size, "%s",
+                     s->loop.failed ? "a product failed" : s->loop.rival.failure);
+    }
+    bench_amg_close(s);
+  }
+  seconds->processor = (double)(clock() - processor) / (double)CLOCKS_PER_SEC;
+  seconds->update = NAN;
+  merbit_preconditioner_destroy(p);
+  mbi_device_release(gpu->context, padded);
+  free(s);
+  return good;
+}
+
 static int bench_precondition_by_seconds(const void *a, const void *b) {
   const bench_precondition_seconds *l = (const bench_precondition_seconds *)a;
   const bench_precondition_seconds *r = (const bench_precondition_seconds *)b;
@@ -403,9 +528,13 @@ static void bench_precondition_report(const bench_matrix *a, const char *solver,
                                       const bench_precondition_seconds *median,
                                       const merbit_solver_result *result, double residual,
                                       const char *about, bench_json *json) {
-  (void)printf("%-14s %10d %10.4f %10.4f %10.4f %10.4f %11.3f  %.1e%s\n", name,
+  char update[24] = "-";
+  if (isfinite(median->update)) {
+    (void)snprintf(update, sizeof update, "%.4f", median->update);
+  }
+  (void)printf("%-14s %10d %10.4f %10.4f %10.4f %10s %11.3f  %.1e%s\n", name,
                result->iterations, median->setup, median->solve, median->setup + median->solve,
-               median->update, median->processor, residual,
+               update, median->processor, residual,
                result->stop == MERBIT_STOP_CONVERGED ? "" : ", not converged");
   (void)fflush(stdout);
   bench_json_open(json, NULL, '{');
@@ -428,10 +557,12 @@ static void bench_precondition_report(const bench_matrix *a, const char *solver,
   bench_json_close(json, '}');
 }
 
-/* Solves one system with each kind. Returns how many answers were wrong. */
+/* Solves one system with each kind, and by the rival if it is not NULL. Returns how many
+ * answers were wrong. */
 static int bench_precondition_system(merbit_context *context, int cuda, const bench_options *o,
                                      const bench_matrix *a, const double *near, int solver,
-                                     bench_json *json) {
+                                     bench_precondition_rival *rival, bench_json *json) {
+  const int kinds = (int)(sizeof bench_preconditioner_names / sizeof(char *));
   const char *solver_name = bench_preconditioned[solver].name;
   double *answer = (double *)bench_random_vector(a->rows, 0, bench_key(1, 20));
   double *b = (double *)bench_allocate(a->rows, sizeof *b);
@@ -444,26 +575,33 @@ static int bench_precondition_system(merbit_context *context, int cuda, const be
                (long long)a->rows, (long long)a->nnz);
   (void)printf("%-14s %10s %10s %10s %10s %10s %11s  %s\n", "", "iterations", "set-up s",
                "solve s", "total s", "update s", "processor s", "||b - A x|| / ||b||");
-  for (kind = 0; kind < (int)(sizeof bench_preconditioner_names / sizeof(char *)); kind++) {
-    const char *name = bench_preconditioner_names[kind];
+  for (kind = 0; kind < kinds + (rival != NULL); kind++) {
+    const char *name =
+        kind < kinds ? bench_preconditioner_names[kind] : BENCH_PRECONDITION_RIVAL;
     bench_precondition_seconds seconds[BENCH_MOST_ROUNDS];
     double residual;
     merbit_solver_result result;
     char about[MERBIT_MESSAGE_SIZE] = "";
     int good = 1;
-    if (name[0] == '\0' || !bench_chosen(o->preconditioner, name)) {
+    if (name[0] == '\0' || (kind < kinds && !bench_chosen(o->preconditioner, name))) {
       continue;
     }
+    memset(&result, 0, sizeof result);
     for (i = 0; i < o->rounds && good; i++) {
-      good = bench_precondition_run(context, o, &e, near, bench_preconditioned[solver].method,
-                                    kind, &seconds[i], &result, about, sizeof about);
+      good = kind == kinds ? bench_precondition_rival_run(rival, o, &e, a, b, near, &seconds[i],
+                                                          &result, x, about, sizeof about)
+                           : bench_precondition_run(context, o, &e, near,
+                                                    bench_preconditioned[solver].method, kind,
+                                                    &seconds[i], &result, about, sizeof about);
     }
     if (!good) {
       (void)printf("%-14s %s\n", name, about);
       continue;
     }
     qsort(seconds, (size_t)o->rounds, sizeof seconds[0], bench_precondition_by_seconds);
-    bench_equations_answer(&e, context, x);
+    if (kind < kinds) {
+      bench_equations_answer(&e, context, x);
+    }
     residual = bench_true_residual(a, b, x);
     wrong += result.stop == MERBIT_STOP_CONVERGED && !(residual < 1e-6);
     bench_precondition_report(a, solver_name, cuda, name, &seconds[o->rounds / 2], &result,
@@ -536,6 +674,8 @@ static void bench_precondition_input(merbit_context *context, const bench_option
 /* Runs all solvers and kinds on all systems. Returns how many answers were wrong. */
 static int bench_precondition_inputs(merbit_context *context, int cuda, const bench_options *o,
                                      bench_json *json) {
+  bench_precondition_rival rival;
+  const int rivals = bench_precondition_rival_open(&rival, context, cuda, o, json);
   int i, solver, wrong = 0;
   bench_json_open(json, "results", '[');
   for (i = 0; i < o->input_count; i++) {
@@ -546,7 +686,10 @@ static int bench_precondition_inputs(merbit_context *context, int cuda, const be
         continue;
       }
       bench_precondition_input(context, o, o->inputs[i], solver, &m, &near);
-      wrong += bench_precondition_system(context, cuda, o, &m, near, solver, json);
+      wrong += bench_precondition_system(
+          context, cuda, o, &m, near, solver,
+          rivals && bench_preconditioned[solver].method == MERBIT_SOLVER_CG ? &rival : NULL,
+          json);
       bench_matrix_free(&m);
       free(near);
     }
@@ -554,6 +697,9 @@ static int bench_precondition_inputs(merbit_context *context, int cuda, const be
     bench_check_names("--preconditioner", o->preconditioner);
   }
   bench_json_close(json, ']');
+  if (rivals) {
+    bench_precondition_rival_close(&rival);
+  }
   return wrong;
 }
 
