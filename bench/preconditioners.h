@@ -407,7 +407,7 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
   return status == MERBIT_OK;
 }
 
-/* What AMG's cycle over cuSPARSE needs. */
+/* The GPU, cuSPARSE and the kernels of AMG's cycle over it. */
 typedef struct bench_precondition_rival {
   bench_lab lab;
   bench_loop_program program;
