@@ -206,23 +206,34 @@ def iterations(run):
 
 def preconditioners(run):
     """Iterations and times with each kind of preconditioner, a row a system and solver, CG unless it is named: seconds
-    on the CPU; on a GPU milliseconds, and what AMG's set-up and an update of its values take."""
-    names = {"jacobi": "Jacobi", "chebyshev": "Chebyshev", "fsai": "FSAI", "amg": "AMG", "amg-single": "AMG in f32"}
-    rows, kinds = {}, list(dict.fromkeys(result["preconditioner"] for result in run["results"]))
+    on the CPU; on a GPU milliseconds, what AMG's set-up and an update of its values take, and where it was measured the
+    solve alone beside that of the same cycle over cuSPARSE."""
+    names = {"none": "none", "jacobi": "Jacobi", "block-jacobi": "block Jacobi", "chebyshev": "Chebyshev", "fsai": "FSAI",
+             "amg": "AMG", "amg-single": "AMG in f32"}
+    rival = "cusparse-amg"
+    rows, found = {}, list(dict.fromkeys(result["preconditioner"] for result in run["results"]))
+    kinds = [kind for kind in found if kind != rival]
     device = run["results"][0].get("memory") == "device"
+    more = (["AMG: set-up", "update"] + ["solve", "over cuSPARSE"] * (rival in found)) * device
     scale = 1e3 if device else 1
     for result in run["results"]:
         solver = result.get("solver", "cg")
-        system = re.sub(r" seed 1, (spd|flow)$", "", result["input"]) + f", {METHODS[solver]}" * (solver != "cg")
-        row = rows.setdefault(system, [system, grouped(result["rows"])] + ["-"] * (len(kinds) + 2 * device))
-        seconds = scale * (result["setup_seconds"] + result["solve_seconds"])
+        system = re.sub(r"( seed 1, (spd|flow)|, given)$", "", result["input"])
+        system = (short(system) if "/" in system else system) + f", {METHODS[solver]}" * (solver != "cg")
+        row = rows.setdefault(system, [system, grouped(result["rows"])] + ["-"] * (len(kinds) + len(more)))
+        seconds = {name: scale * result[f"{name}_seconds"] for name in ("setup", "solve", "update")
+                   if result.get(f"{name}_seconds") is not None}
+        if result["preconditioner"] == rival:
+            cell = f"{result['iterations']}: {three_digits(seconds['solve'])}"
+            row[-1] = cell if result["stop"] == 0 else f"not within {grouped(result['iterations'])}"
+            continue
         row[2 + kinds.index(result["preconditioner"])] = (
-            f"{result['iterations']}: {three_digits(seconds)}" if result["stop"] == 0
+            f"{result['iterations']}: {three_digits(seconds['setup'] + seconds['solve'])}" if result["stop"] == 0
             else f"not within {grouped(result['iterations'])}")
         if device and result["preconditioner"] == "amg":
-            row[-2:] = [three_digits(scale * result[name]) for name in ("setup_seconds", "update_seconds")]
-    return markdown(["system", "unknowns", *(names.get(kind, kind) for kind in kinds)]
-                    + ["AMG: set-up", "update"] * device, list(rows.values()))
+            figures = [three_digits(seconds[name]) for name in ("setup", "update", "solve")]
+            row[2 + len(kinds):] = figures[:2] + figures[2:] * (rival in found) + row[-1:] * (rival in found)
+    return markdown(["system", "unknowns", *(names[kind] for kind in kinds), *more], list(rows.values()))
 
 
 def fastest(record, *names):
