@@ -3606,7 +3606,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 87
-#define MBI_KERNEL_HASH "c032bc7506359b48d496cff94303629f98c9e7a8e61e17997a051fd76c611683"
+#define MBI_KERNEL_HASH "d52cccf4092d7cf7f82d94b3b89d48a3ee604195f9468371fb3e6d243db55161"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5420,11 +5420,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
 "mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
 "const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
-"*b_val; const double *scale, *filtered; double omega; mbk_u32 high_b, high_c, wide; mbk_u32 "
-"lanes_a, lanes_b, lanes_c; mbk_u32 most, longest; const mbk_i32 *c_ptr, *c_col; double *c_val; "
-"double *sums; } mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 "
-"*counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } "
-"mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
+"*b_val; const double *scale, *filtered; double omega; mbk_u32 blocks, high_b, high_c, wide; "
+"mbk_u32 high, strips; mbk_u32 lanes_a, lanes_b; mbk_u32 most, longest; const mbk_i32 *c_ptr, "
+"*c_col; double *c_val; double *sums; } mbk_multiply_values_arguments; typedef struct "
+"mbk_scan_arguments { mbk_i32 *counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 "
+"*total; mbk_u32 *most; } mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
 "#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\nstruct mbk_multiply_lane {\n"
 "mbk_u32 lanes, group, lane, mask, pair;\n\n"
 "MBK_MEMBER mbk_multiply_lane(mbk_u32 lanes_a, mbk_u32 lanes_b)\n"
@@ -5543,128 +5543,153 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {\n"
 "mbk_u32 low = 0;\nfor (mbk_u32 high = count - 1; low < high;) {\n"
 "const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n"
-"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_multiply_node(mbk_u32 row, mbk_u32 high) {\n"
-"return high > 1 ? row / high : row;\n}\n\n\ntemplate <bool BLOCKS> struct mbk_multiply_run {\n"
-"enum { MOST = BLOCKS ? 3 : 1 };\nmbk_u32 node, count;\nmbk_u32 row[MOST];\ndouble value[MOST];\n"
-"};\n\n\n\n\ntemplate <bool BLOCKS>\n"
-"MBK_DEVICE void mbk_multiply_add_run(const mbk_multiply_values_arguments &a,\n"
-"const mbk_multiply_run<BLOCKS> &run, mbk_u32 lane,\n"
-"mbk_u32 lanes, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
-"const bool one = a.b_ptr == nullptr;\n",
-"const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;\n"
-"const mbk_u32 share = BLOCKS ? a.lanes_c : 1;\n"
-"const mbk_u32 begin = one ? run.node : (mbk_u32)mbk_load(a.b_ptr + run.node);\n"
-"const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + run.node + 1) - begin;\n"
-"for (mbk_u32 l = lane / share; l < length; l += lanes / share) {\n"
-"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;\n"
-"if (column >= 0) {\ndouble *const to = sums + mbk_multiply_find(columns, count, column) * wide;\n"
-"const double *const from = a.b_val + ((mbk_u64)begin * high + l) * wide;\n"
-"for (mbk_u32 c = lane % share; c < wide; c += share) {\ndouble sum = to[c];\n#pragma unroll\n"
-"for (mbk_u32 e = 0; e < run.MOST; e++) {\nif (e < run.count) {\nsum += a.b_col != nullptr\n"
-"? run.value[e] * mbk_load(from + run.row[e] * length * wide + c)\n: run.value[e];\n}\n}\n"
-"to[c] = sum;\n}\n}\n}\n}\n\n\n\n\ntemplate <bool BLOCKS>\n"
-"MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,\n"
+"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n"
+"MBK_DEVICE void mbk_multiply_add_row(const mbk_multiply_values_arguments &a, double value,\n"
+"mbk_u32 j, mbk_u32 lane, mbk_u32 lanes,\nconst mbk_i32 *columns, mbk_u32 count, double *sums) {\n"
+"const bool one = a.b_ptr == nullptr;\n"
+"const mbk_u32 end = one ? j + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
+"for (mbk_u32 l = (one ? j : (mbk_u32)mbk_load(a.b_ptr + j)) + lane; l < end; l += lanes) {\n"
+"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;\n"
+"if (column >= 0) {\nsums[mbk_multiply_find(columns, count, column)] +=\n",
+"a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;\n}\n}\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u32 row,\n"
 "mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
 "mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
-"const mbk_u32 high = BLOCKS ? a.high_b : 1;\n"
 "const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\n"
 "const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;\n"
-"mbk_multiply_run<BLOCKS> run;\nif (a.scale != nullptr && first == 0) {\n"
-"run.node = mbk_multiply_node((mbk_u32)row, high);\nrun.count = 1;\n"
-"run.row[0] = (mbk_u32)row - run.node * high;\n"
-"run.value[0] = 1 + factor * mbk_load(a.filtered + row);\n"
-"mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);\nmbk_warp_sync(mask);\n",
-"}\nfor (mbk_u32 unit = (mbk_u32)mbk_load(a.a_ptr + row) + first * high; unit < end;\n"
-"unit += step * high) {\nconst mbk_u32 stop = unit + high < end ? unit + high : end;\n"
-"for (mbk_u32 k = unit; k < stop; k += run.count > 0 ? run.count : 1) {\nbool goes_on = true;\n"
-"run.count = 0;\n#pragma unroll\nfor (mbk_u32 e = 0; e < run.MOST; e++) {\n"
-"const mbk_i32 j = k + e < stop ? mbk_load(a.a_col + k + e) : -1;\n"
-"const mbk_u32 node = mbk_multiply_node((mbk_u32)j, high);\nrun.node = e == 0 ? node : run.node;\n"
-"goes_on = goes_on && j >= 0 && node == run.node;\nrun.row[e] = (mbk_u32)j - node * high;\n"
-"run.value[e] = goes_on ? factor * mbk_load(a.a_val + k + e) : 0;\nrun.count += goes_on;\n}\n"
-"if (run.count > 0) {\nmbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);\n"
-"}\nmbk_warp_sync(mask);\n}\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
+"if (a.scale != nullptr && first == 0) {\n"
+"mbk_multiply_add_row(a, 1 + factor * mbk_load(a.filtered + row), row, lane, lanes, columns,\n"
+"count, sums);\nmbk_warp_sync(mask);\n}\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
+"const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
+"mbk_multiply_add_row(a, factor * mbk_load(a.a_val + k), (mbk_u32)j, lane, lanes, columns,\n"
+"count, sums);\n}\nmbk_warp_sync(mask);\n}\n}\n\n#define MBK_MULTIPLY_STRIP 3\n\n\n"
+"struct mbk_multiply_strip {\nmbk_u32 node, top, rows;\nmbk_u32 at, count;\n\n"
+"MBK_MEMBER mbk_multiply_strip(const mbk_multiply_values_arguments &a, mbk_u32 number)\n"
+": node(a.strips > 1 ? number / a.strips : number),\ntop((number - node * a.strips) * a.high),\n"
+"rows(a.high_c - top < a.high ? a.high_c - top : a.high),\n"
+"at((mbk_u32)mbk_load(a.c_ptr + node)),\ncount((mbk_u32)mbk_load(a.c_ptr + node + 1) - at) {\n"
+"}\n\nMBK_MEMBER mbk_u64 place(const mbk_multiply_values_arguments &a) const {\n"
+"return ((mbk_u64)at * a.high_c + top * count) * a.wide;\n}\n};\n\n\n\n"
+"MBK_DEVICE void mbk_multiply_add_blocks(const mbk_multiply_values_arguments &a,\n"
+"const mbk_multiply_strip &to, mbk_u32 first,\n"
+"mbk_u32 step, mbk_u32 lane, mbk_u32 lanes, mbk_u32 mask,\n"
+"const mbk_i32 *columns, double *sums) {\n",
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.a_ptr + to.node);\n"
+"const mbk_u32 length = (mbk_u32)mbk_load(a.a_ptr + to.node + 1) - begin;\n"
+"const double *const values =\n"
+"a.a_val + ((mbk_u64)begin * a.high_c + to.top * length) * a.high_b;\n"
+"const mbk_u32 size = to.count * a.wide;\n"
+"const mbk_u32 l_first = lane / a.wide, c_first = lane % a.wide;\n"
+"const mbk_u32 l_step = lanes / a.wide, c_step = lanes % a.wide;\n"
+"if (a.scale != nullptr && first == 0) {\ndouble *const own =\n"
+"sums + mbk_multiply_find(columns, to.count, mbk_load(a.b_col + to.node)) * a.wide;\n"
+"for (mbk_u32 c = lane; c < a.wide; c += lanes) {\nfor (mbk_u32 r = 0; r < to.rows; r++) {\n"
+"own[r * size + c] =\n"
+"mbk_load(a.b_val + ((mbk_u64)to.node * a.high_b + to.top + r) * a.wide + c);\n}\n}\n"
+"mbk_warp_sync(mask);\n}\nfor (mbk_u32 e = first; e < length; e += step) {\n"
+"const mbk_i32 column = mbk_load(a.a_col + begin + e);\n"
+"const mbk_u32 j = column >= 0 ? (mbk_u32)column : to.node;\n"
+"const mbk_u32 from = a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;\n"
+"const mbk_u32 blocks = a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j + 1) - from : 1;\n"
+"for (mbk_u32 part = 0; part < a.high_b; part += MBK_MULTIPLY_STRIP) {\n"
+"const double *const right = a.b_val + ((mbk_u64)from * a.high_b + part * blocks) * a.wide;\n"
+"double left[MBK_MULTIPLY_STRIP][MBK_MULTIPLY_STRIP];\n#pragma unroll\n"
+"for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nconst double factor =\n"
+"a.scale != nullptr && r < to.rows\n"
+"? -a.omega * mbk_load(a.scale + to.node * a.high_c + to.top + r)\n: 1;\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_MULTIPLY_STRIP; i++) {\n"
+"left[r][i] = r < to.rows && part + i < a.high_b\n"
+"? factor * mbk_load(values + (r * length + e) * a.high_b + part + i)\n: 0;\n}\n}\n",
+"for (mbk_u32 l = l_first, c = c_first; l < blocks;) {\n"
+"const mbk_i32 found = mbk_load(a.b_col + from + l);\nif (found >= 0) {\n"
+"double *sum = sums + mbk_multiply_find(columns, to.count, found) * a.wide + c;\n"
+"double entry[MBK_MULTIPLY_STRIP];\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_MULTIPLY_STRIP; i++) {\nentry[i] =\n"
+"part + i < a.high_b ? mbk_load(right + (i * blocks + l) * a.wide + c) : 0;\n}\n#pragma unroll\n"
+"for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nif (r < to.rows) {\n"
+"*sum += left[r][0] * entry[0] + left[r][1] * entry[1] + left[r][2] * entry[2];\nsum += size;\n}\n"
+"}\n}\nl += l_step;\nc += c_step;\nif (c >= a.wide) {\nc -= a.wide;\nl++;\n}\n}\n}\n"
+"mbk_warp_sync(mask);\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
 "MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,\n"
 "unsigned char *shared) {\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
-"const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;\n"
-"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;\n"
+"const mbk_u32 wide = BLOCKS ? a.wide : 1;\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
+"const mbk_u32 kept = a.lanes_a * a.most * (BLOCKS ? a.high : 1) * wide;\n"
+"const mbk_u32 first = me.lane / a.lanes_b, lane = me.lane % a.lanes_b;\n"
 "double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
 "mbk_i32 *const columns = (mbk_i32 *)(sums + kept);\n"
-"for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
-"row += (mbk_u64)mbk_grid() * groups) {\n"
-"const mbk_u32 node = mbk_multiply_node((mbk_u32)row, high);\n"
-"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + node);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + node + 1) - at;\n"
-"const mbk_u32 first = me.lane / a.lanes_b, size = count * wide;\n"
-"const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;\n",
-"if (count == 0 || count > a.most) {\ncontinue;\n}\n"
-"for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ncolumns[i] = mbk_load(a.c_col + at + i);\n"
-"}\nfor (mbk_u32 i = me.lane; i < a.lanes_a * size; i += me.lanes) {\nsums[i] = 0;\n}\n"
-"mbk_warp_sync(me.mask);\n"
-"mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair,\n"
-"columns, count, sums + first * size);\nmbk_warp_sync(me.mask);\n"
-"for (mbk_u32 i = me.lane; i < size; i += me.lanes) {\ndouble sum = sums[i];\n"
-"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * size + i];\n}\n"
-"a.c_val[to + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n"
+"for (mbk_u32 i = mbk_block() * groups + me.group; i < a.rows; i += mbk_grid() * groups) {\n"
+"const mbk_multiply_strip to(a, i);\n"
+"const mbk_u32 size = (BLOCKS ? to.rows : 1) * to.count * wide;\n"
+"if (to.count == 0 || to.count > a.most) {\ncontinue;\n}\n"
+"for (mbk_u32 k = me.lane; k < to.count; k += me.lanes) {\n"
+"columns[k] = mbk_load(a.c_col + to.at + k);\n}\n"
+"for (mbk_u32 k = me.lane; k < a.lanes_a * size; k += me.lanes) {\nsums[k] = 0;\n}\n"
+"mbk_warp_sync(me.mask);\nif (BLOCKS) {\n",
+"mbk_multiply_add_blocks(a, to, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,\n"
+"sums + first * size);\n} else {\n"
+"mbk_multiply_add(a, to.node, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,\n"
+"to.count, sums + first * size);\n}\nmbk_warp_sync(me.mask);\n"
+"for (mbk_u32 k = me.lane; k < size; k += me.lanes) {\ndouble sum = sums[k];\n"
+"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * size + k];\n}\n"
+"a.c_val[to.place(a) + k] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<false>(a, shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 7)\n"
 "mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<true>(a, shared);\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
-"const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
-"double *const sums =\n"
-"a.sums != nullptr ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide\n"
+"const mbk_u32 threads = mbk_threads(), warps = threads / 32, warp = mbk_thread() / 32;\n"
+"double *const sums = a.sums != nullptr\n"
+"? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.high * a.wide\n"
 ": (double *)(found + 2 + MBK_MULTIPLY_THREADS);\n"
 "const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid();\n"
-"const mbk_u64 chunk = even < MBK_MULTIPLY_THREADS ? even : MBK_MULTIPLY_THREADS;\n"
-"for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n",
-"const mbk_u64 mine = first + mbk_thread();\n"
-"const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);\nif (mbk_thread() == 0) {\n"
-"*found = 0;\n}\nmbk_block_sync();\nif (mbk_thread() < chunk && mine < a.rows &&\n"
-"(mbk_u32)(mbk_load(a.c_ptr + node + 1) - mbk_load(a.c_ptr + node)) > a.most) {\n"
+"const mbk_u64 chunk = even < threads ? even : threads;\n"
+"for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n"
+"const mbk_u64 mine = first + mbk_thread();\nif (mbk_thread() == 0) {\n*found = 0;\n}\n"
+"mbk_block_sync();\nif (mbk_thread() < chunk && mine < a.rows &&\n",
+"mbk_multiply_strip(a, (mbk_u32)mine).count > a.most) {\n"
 "found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();\n}\nmbk_block_sync();\n"
-"for (mbk_u32 f = 1; f <= *found; f++) {\nconst mbk_u32 row = (mbk_u32)first + found[f];\n"
-"const mbk_u32 of = mbk_multiply_node(row, a.high_c);\n"
-"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + of);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + of + 1) - at;\n"
-"const mbk_u64 size = (mbk_u64)count * a.wide;\n"
-"for (mbk_u64 i = mbk_thread(); i < warps * size; i += MBK_MULTIPLY_THREADS) {\nsums[i] = 0;\n}\n"
-"mbk_block_sync();\n"
-"mbk_multiply_add<true>(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at,\n"
-"count, sums + warp * size);\nmbk_block_sync();\ndouble *const to =\n"
-"a.c_val + ((mbk_u64)at * a.high_c + (row - of * a.high_c) * count) * a.wide;\n"
-"for (mbk_u64 i = mbk_thread(); i < size; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
-"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[part * size + i];\n}\nto[i] = sum;\n"
-"}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
+"for (mbk_u32 f = 1; f <= *found; f++) {\n"
+"const mbk_multiply_strip to(a, (mbk_u32)first + found[f]);\n"
+"const mbk_u64 size = (mbk_u64)to.rows * to.count * a.wide;\n"
+"double *const own = sums + warp * size;\n"
+"for (mbk_u64 i = mbk_thread(); i < warps * size; i += threads) {\nsums[i] = 0;\n}\n"
+"mbk_block_sync();\nif (a.blocks) {\n"
+"mbk_multiply_add_blocks(a, to, warp, warps, mbk_lane(), 32, 0xffffffffu,\n"
+"a.c_col + to.at, own);\n} else {\n"
+"mbk_multiply_add(a, to.node, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + to.at,\n"
+"to.count, own);\n}\nmbk_block_sync();\nfor (mbk_u64 i = mbk_thread(); i < size; i += threads) {\n"
+"double sum = sums[i];\nfor (mbk_u32 part = 1; part < warps; part++) {\n"
+"sum += sums[part * size + i];\n}\na.c_val[to.place(a) + i] = sum;\n}\nmbk_block_sync();\n}\n"
+"mbk_block_sync();\n}\n}\n"}},
 {"solve/amg/setup.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; mbk_u32 block; const mbk_i32 *row_ptr, "
 "*col_ind; const double *values; mbk_u32 lanes; mbk_u32 known, both; double theta; double *most; "
-"mbk_i32 *strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms; mbk_i32 "
-"*lumped; mbk_u8 *state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; "
-"mbk_u32 *unsorted, *missing, *wild; } mbk_amg_strength_arguments; typedef struct "
-"mbk_amg_lanczos_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double "
-"*values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *x, *dots, *squares, *alpha, *beta; } "
-"mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 "
-"block; const mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; "
-"typedef struct mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; "
-"mbk_u32 lanes; mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 "
-"*counts, *aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef "
-"struct mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, "
-"*aggregate; const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, "
-"room; double *coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments "
-"{ mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 "
-"*row_ptr_to, *col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } "
-"mbk_amg_expand_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 ",
-"*places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; typedef "
-"struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const "
-"double *modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, "
-"value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
+"mbk_i32 *strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms, *full; mbk_u8 "
+"*state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; mbk_u32 *unsorted, "
+"*missing, *wild; } mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { "
+"mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, "
+"step; double *v, *u, *w, *x, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; "
+"typedef struct mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 block; const mbk_i32 *col_ind, "
+"*row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; typedef struct "
+"mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; "
+"mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 *counts, "
+"*aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef struct "
+"mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; "
+"const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, room; double "
+"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { mbk_u64 "
+"rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 *row_ptr_to, "
+"*col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } mbk_amg_expand_arguments; "
+"typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 *places; const double ",
+"*from; double *to; float *rounded; } mbk_amg_move_arguments; typedef struct "
+"mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const double "
+"*modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
+"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
 "#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
@@ -5759,47 +5784,46 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
 "if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
-"a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
-"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
+"a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,\n"
+"mbk_u32 r) {\nreturn ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;\n"
+"}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nif (at.row < a.rows) {\n"
+"const mbk_u32 node = (mbk_u32)at.row / a.block, r = (mbk_u32)at.row - node * a.block;\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.node_ptr + node);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.node_ptr + node + 1) - begin;\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + k), other = column / a.block;\n"
+"const mbk_u32 e = begin + mbk_multiply_find(a.node_col + begin, count, (mbk_i32)other);\n"
+"a.full[mbk_amg_place(a.block, begin, count, e, r) + column - other * a.block] =\n"
+"mbk_load(a.values + k);\n}\n}\n}\n}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
+"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n",
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own_most = 0;\nmbk_u32 strongest = 0;\n"
-"if (at.row < a.rows) {\nconst mbk_u64 first = at.row * a.block;\n"
-"const mbk_u32 start = (mbk_u32)mbk_load(a.node_ptr + at.row);\n"
-"MBK_AMG_ENTRIES(e, a.node_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);\n"
-"const mbk_u32 left = column * a.block, right = left + a.block;\ndouble norm = 0;\n"
-"for (mbk_u32 r = 0; r < a.block; r++) {\n"
-"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + first + r);\n"
-"const mbk_u32 stop = (mbk_u32)mbk_load(a.row_ptr + first + r + 1);\n"
-"mbk_u32 k = begin + (e - start) * a.block, high = k;\n"
-"if (k >= stop || (mbk_u32)mbk_load(a.col_ind + k) != left) {\nk = begin;\nhigh = stop;\n}\n"
-"while (k < high) {\nconst mbk_u32 middle = (k + high) / 2;\n"
-"if ((mbk_u32)mbk_load(a.col_ind + middle) < left) {\nk = middle + 1;\n} else {\nhigh = middle;\n",
-"}\n}\nfor (; k < stop && (mbk_u32)mbk_load(a.col_ind + k) < right; k++) {\n"
-"const double value = mbk_load(a.values + k);\nnorm += mbk_multiply(value, value);\n}\n}\n"
-"norm = sqrt(norm);\na.norms[e] = norm;\nif (norm > own_most && column != at.row) {\n"
-"own_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
+"if (at.row < a.rows) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"MBK_AMG_ENTRIES(e, a.row_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + e);\n"
+"double norm = 0;\nfor (mbk_u32 r = 0; r < a.block; r++) {\nconst double *const values =\n"
+"a.values + mbk_amg_place(a.block, begin, end - begin, e, r);\n"
+"for (mbk_u32 c = 0; c < a.block; c++) {\nconst double value = mbk_load(values + c);\n"
+"norm += mbk_multiply(value, value);\n}\n}\nnorm = sqrt(norm);\na.norms[e] = norm;\n"
+"if (norm > own_most && column != at.row) {\nown_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
 "if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
 "a.strongest[at.row] = (mbk_i32)~strongest;\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
-"const mbk_i32 block = (mbk_i32)a.block;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
 "double filtered = 0;\nif (at.row < a.rows) {\n"
-"const mbk_i32 row = (mbk_i32)at.row, node = row / block;\n"
-"const mbk_i32 begin = mbk_load(a.node_ptr + node);\n"
-"const mbk_u32 count = (mbk_u32)(mbk_load(a.node_ptr + node + 1) - begin);\n"
-"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nmbk_i32 column = mbk_load(a.col_ind + k);\n"
-"const mbk_i32 other = column / block;\nif (other != node) {\n"
-"const mbk_u32 e = mbk_multiply_find(a.node_col + begin, count, other);\n"
-"column -= mbk_load(a.links + begin + e) < 0 ? (other - node) * block : 0;\n}\n"
-"filtered += column == row ? mbk_load(a.values + k) : 0;\n"
-"a.lumped[k] = column == row ? -1 : column;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
-"if (at.row < a.rows && at.lane == 0) {\nmbk_amg_filter(a, at.row, filtered);\n}\n}\n}\n\n\n\n\n\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"MBK_AMG_ENTRIES(e, a.row_ptr, at) {\nif (mbk_load(a.links + e) < 0) {\nfiltered +=\n"
+"mbk_load(a.values + mbk_amg_place(a.block, begin, end - begin, e, r) + r);\n}\n}\n}\n"
+"filtered = mbk_amg_sum(filtered, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"mbk_amg_filter(a, at.row * a.block + r, filtered);\n}\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
-"const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n",
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n",
+"const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n"
 "const mbk_u32 end = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row + 1) : 0;\n"
 "const mbk_u32 length = (end - begin) * a.width;\n"
 "for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {\n"
@@ -5820,8 +5844,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum = mbk_amg_sum(sum, 32);\nmbk_block_sync();\nif (mbk_lane() == 0) {\n"
 "shared[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nsum = 0;\n"
 "for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n"
-"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
-"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n",
+"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n",
+"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\nMBK_DEVICE double mbk_amg_root(double inverse) {\n"
 "return sqrt(inverse < 0 ? -inverse : inverse);\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5843,8 +5867,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (at.row < a.rows && at.lane == 0) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\n"
 "a.w[at.row] = sum;\ndot += sum * v * factor;\n}\n}\n"
 "dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
+"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
@@ -33561,8 +33585,9 @@ typedef struct mbk_multiply_values_arguments {
 	mbi_devptr b_ptr, b_col, b_val;
 	mbi_devptr scale, filtered;
 	double omega;
-	mbk_u32 high_b, high_c, wide;
-	mbk_u32 lanes_a, lanes_b, lanes_c;
+	mbk_u32 blocks, high_b, high_c, wide;
+	mbk_u32 high, strips;
+	mbk_u32 lanes_a, lanes_b;
 	mbk_u32 most, longest;
 	mbi_devptr c_ptr, c_col, c_val, sums;
 } mbk_multiply_values_arguments;
@@ -33582,8 +33607,8 @@ typedef struct mbk_amg_strength_arguments {
 	mbk_u32 known, both;
 	double theta;
 	mbi_devptr most, strongest, links;
-	mbi_devptr node_ptr, node_col, norms;
-	mbi_devptr lumped, state;
+	mbi_devptr node_ptr, node_col;
+	mbi_devptr norms, full, state;
 	mbi_devptr inverse, filtered, scale;
 	double least;
 	mbi_devptr bound;
@@ -33682,7 +33707,7 @@ enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
 	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_BLOCKS_PASS, MBI_AMG_LONG_VALUES,
 	MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES, MBI_AMG_NORMS,
-	MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
+	MBI_AMG_FILL, MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
 	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN,
 	MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
 
@@ -33690,14 +33715,15 @@ typedef struct mbi_amg_gpu_level {
 	int block, vectors;
 	mbi_amg_there a, p, r;
 	mbi_amg_there graph;
+	mbi_amg_there full;
 	mbi_amg_there blocks;
+	mbi_amg_there turned;
 	mbi_amg_there ap;
 	mbi_devptr links;
 	mbi_devptr aggregate;
 	mbi_devptr modes, t;
 	mbi_devptr inverse;
 	mbi_devptr filtered, scale;
-	mbi_devptr lumped;
 	mbi_devptr places;
 	mbi_devptr single[3];
 	int32_t aggregates;
@@ -33722,8 +33748,8 @@ typedef struct mbi_amg_gpu {
 #define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
 
 enum {
-	MBI_AMG_LARGEST, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN,
-	MBI_AMG_LUMPED };
+	MBI_AMG_LARGEST, MBI_AMG_FULL, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT,
+	MBI_AMG_KNOWN, MBI_AMG_LUMPED };
 
 typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
 
@@ -33762,15 +33788,16 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 #define MBI_AMG_BLOCKS 8192
 #define MBI_AMG_LONG ((uint64_t)1 << 28)
 #define MBI_AMG_FEW 4096
+#define MBI_AMG_STRIP 3
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
 		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_blocks",
 		"mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move", "mbk_amg_rows", "mbk_amg_links",
-		"mbk_amg_nodes", "mbk_amg_norms", "mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start",
-		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
-		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
-		"mbk_amg_tentative", };
+		"mbk_amg_nodes", "mbk_amg_norms", "mbk_amg_fill", "mbk_amg_lump", "mbk_amg_expand",
+		"mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract",
+		"mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest",
+		"mbk_amg_follow", "mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -33861,32 +33888,31 @@ static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
 
 typedef struct mbi_amg_lanes {
 	uint32_t a, b;
-	uint32_t c;
 	double products;
 } mbi_amg_lanes;
 
 static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
 	const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
-	const double of_b = b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
+	const double of_b =
+			(b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1) *
+			(b->wide > 0 ? b->wide : 1);
 	mbi_amg_lanes lanes;
-	lanes.c = b->wide > 0 && b->wide % 2 == 0 ? 2 : 1;
-	lanes.b = mbi_amg_power(of_b * lanes.c, lanes.c, 16);
-	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
 	lanes.products = of_a * of_b;
+	lanes.b = mbi_amg_power(of_b, 1, b->wide > 1 ? 32 : 16);
+	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
 	return lanes;
 }
 
-static int mbi_amg_few(const mbi_amg_there *a, const mbi_amg_lanes *lanes) {
-	return a->rows <= MBI_AMG_FEW && lanes->products >= MBI_AMG_THREADS;
+static int mbi_amg_few(int64_t rows, const mbi_amg_lanes *lanes) {
+	return rows <= MBI_AMG_FEW && lanes->products >= MBI_AMG_THREADS;
 }
 
 static size_t mbi_amg_shared(const mbi_amg_lanes *lanes) {
 	return (size_t)MBI_AMG_SHARED * lanes->a * lanes->b / 32;
 }
 
-static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes) {
+static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes, int threads) {
 	const size_t group = lanes->a * lanes->b;
-	int threads = MBI_AMG_THREADS;
 	while (threads > 32 && (size_t)threads / group * bytes > MBI_AMG_SHARED) { threads /= 2; }
 	return threads;
 }
@@ -33904,7 +33930,7 @@ static size_t mbi_amg_set_bytes(uint32_t slots) {
 static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu, mbk_multiply_columns_arguments *arguments,
 		const mbi_amg_lanes *lanes, int64_t grid_long) {
 	const size_t bytes = mbi_amg_set_bytes(arguments->slots);
-	const int threads = mbi_amg_threads(lanes, bytes);
+	const int threads = mbi_amg_threads(lanes, bytes, MBI_AMG_THREADS);
 	const int groups = threads / (int)(lanes->a * lanes->b);
 	if (arguments->long_rows != 0) {
 		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
@@ -33947,7 +33973,7 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 	arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
 	arguments.words = words;
 	arguments.long_rows = 0;
-	if (!mbi_amg_few(a, &lanes)) {
+	if (!mbi_amg_few(a->rows, &lanes)) {
 		MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
 				&arguments.long_rows));
 	}
@@ -33966,19 +33992,33 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 			arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0);
 }
 
-static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu,
+static void mbi_amg_strips(mbk_multiply_values_arguments *arguments, int64_t nodes,
+		uint32_t high) {
+	arguments->high = arguments->high_c < high ? arguments->high_c : high;
+	arguments->strips = (arguments->high_c + arguments->high - 1) / arguments->high;
+	arguments->rows = (uint64_t)nodes * arguments->strips;
+}
+
+static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
 		mbk_multiply_values_arguments *arguments) {
-	const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * arguments->longest * arguments->wide *
-			sizeof(double);
-	const int64_t grid = mbi_amg_long_grid(gpu, sums);
+	const uint64_t row = (uint64_t)arguments->longest * arguments->wide * sizeof(double);
 	size_t shared = (2 + MBI_AMG_THREADS) * sizeof(uint32_t);
+	int threads = MBI_AMG_THREADS;
+	uint64_t sums;
+	int64_t grid;
+	mbi_amg_strips(arguments, nodes, MBI_AMG_STRIP);
+	while (threads > 64 && shared + threads / 32 * arguments->high * row > MBI_AMG_SHARED) {
+		threads /= 2;
+	}
+	sums = (uint64_t)threads / 32 * arguments->high * row;
+	grid = mbi_amg_long_grid(gpu, sums);
 	if (shared + sums <= MBI_AMG_SHARED) {
 		shared += (size_t)sums;
 	} else {
 		MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums,
 				&arguments->sums));
 	}
-	return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS, shared, arguments);
+	return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, threads, shared, arguments);
 }
 
 static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
@@ -33986,13 +34026,7 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
 	const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
 	const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024);
-	const uint32_t wide = b->wide > 0 ? b->wide : 1;
-	const size_t entry = lanes.a * wide * sizeof(double) + sizeof(int32_t);
-	const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
 	mbk_multiply_values_arguments arguments;
-	arguments.most = c->longest < usual ? c->longest : usual;
-	arguments.most = ((arguments.most < fit ? arguments.most : fit - 1) + 1) & ~1u;
-	arguments.rows = (uint64_t)a->rows;
 	arguments.a_ptr = a->row_ptr;
 	arguments.a_col = a->col_ind;
 	arguments.a_val = a->values;
@@ -34005,27 +34039,34 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 			? MBI_AMG_OMEGA / smooths->lambda : 0;
 	arguments.high_b = b->high > 0 ? b->high : 1;
 	arguments.high_c = c->high > 0 ? c->high : 1;
-	arguments.wide = wide;
+	arguments.wide = b->wide > 0 ? b->wide : 1;
+	arguments.blocks = arguments.high_b * arguments.high_c * arguments.wide > 1;
 	arguments.lanes_a = lanes.a;
 	arguments.lanes_b = lanes.b;
-	arguments.lanes_c = lanes.c;
+	arguments.most = 0;
 	arguments.longest = c->longest;
 	arguments.c_ptr = c->row_ptr;
 	arguments.c_col = c->col_ind;
 	arguments.c_val = c->values;
 	arguments.sums = 0;
-	if (mbi_amg_few(a, &lanes)) {
-		arguments.most = 0;
-	} else {
-		const size_t bytes = arguments.most * entry;
-		const int threads = mbi_amg_threads(&lanes, bytes);
-		const int groups = threads / (int)(lanes.a * lanes.b);
-		const int kernel = arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
-				: MBI_AMG_VALUES_PASS;
-		MBI_TRY(mbi_amg_launch(gpu, kernel, mbi_block_count(a->rows, groups), threads,
+	mbi_amg_strips(&arguments, a->rows, MBI_AMG_STRIP);
+	if (!mbi_amg_few((int64_t)arguments.rows, &lanes)) {
+		const size_t entry =
+				lanes.a * arguments.high * arguments.wide * sizeof(double) + sizeof(int32_t);
+		const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
+		uint32_t most = c->longest < usual ? c->longest : usual;
+		size_t bytes;
+		int threads, groups;
+		most = ((most < fit ? most : fit - 1) + 1) & ~1u;
+		bytes = most * entry;
+		threads = mbi_amg_threads(&lanes, bytes, MBI_AMG_THREADS / (1 + (int)arguments.blocks));
+		groups = threads / (int)(lanes.a * lanes.b);
+		arguments.most = most;
+		MBI_TRY(mbi_amg_launch(gpu, arguments.blocks ? MBI_AMG_BLOCKS_PASS : MBI_AMG_VALUES_PASS,
+				mbi_block_count((int64_t)arguments.rows, groups), threads,
 				(size_t)groups * bytes, &arguments));
 	}
-	return c->longest > arguments.most ? mbi_amg_long_values(gpu, &arguments) : MERBIT_OK;
+	return c->longest > arguments.most ? mbi_amg_long_values(gpu, a->rows, &arguments) : MERBIT_OK;
 }
 
 static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
@@ -34075,20 +34116,18 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
 
 static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
 		double theta, const mbi_amg_found *found) {
-	static const int kernels[] = {MBI_AMG_ROWS, MBI_AMG_NORMS, MBI_AMG_LINKS,
+	static const int kernels[] = {MBI_AMG_ROWS, MBI_AMG_FILL, MBI_AMG_NORMS, MBI_AMG_LINKS,
 			MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
 	const int blocks = level->block > 1, of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
-	const int64_t rows =
-			of_links || pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.rows : level->a.rows;
-	const mbi_amg_there *a = of_links ? &level->graph : &level->a;
+	const mbi_amg_there *a = of_links ? &level->graph
+			: pass == MBI_AMG_LARGEST_BLOCKS || pass == MBI_AMG_LUMPED ? &level->full : &level->a;
 	mbk_amg_strength_arguments arguments;
-	arguments.rows = (uint64_t)rows;
+	arguments.rows = (uint64_t)a->rows;
 	arguments.block = (uint32_t)level->block;
 	arguments.row_ptr = a->row_ptr;
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
-	arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS ? mbi_amg_row_lanes(rows, level->graph.nnz)
-			: mbi_amg_row_lanes(rows, a->nnz);
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
 	arguments.known = pass == MBI_AMG_KNOWN;
 	arguments.both = pass == MBI_AMG_STRONG;
 	arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
@@ -34097,8 +34136,8 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.links = level->links;
 	arguments.node_ptr = level->graph.row_ptr;
 	arguments.node_col = level->graph.col_ind;
-	arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
-	arguments.lumped = pass == MBI_AMG_LUMPED ? level->lumped : 0;
+	arguments.norms = level->graph.values;
+	arguments.full = level->full.values;
 	arguments.state = found->state;
 	arguments.inverse = blocks && of_links ? 0 : level->inverse;
 	arguments.filtered = level->filtered;
@@ -34108,7 +34147,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
 	arguments.wild = MBI_AMG_FACT(gpu, wild);
-	return mbi_amg_run(gpu, kernels[pass], rows * arguments.lanes, &arguments);
+	return mbi_amg_run(gpu, kernels[pass], a->rows * arguments.lanes, &arguments);
 }
 
 static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -34123,18 +34162,23 @@ static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
 	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
 }
 
-static merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+static merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		const mbi_amg_found *found) {
-	if (level->block == 1) { return mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, found); }
-	MBI_TRY(mbi_amg_borrow(gpu, level->a.nnz, sizeof(int32_t), &level->lumped));
-	return mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, found);
+	const int64_t entries = level->graph.nnz * level->block * level->block;
+	level->full = level->graph;
+	level->full.values = level->a.values;
+	if (entries == level->a.nnz) { return MERBIT_OK; }
+	MBI_TRY(mbi_amg_borrow(gpu, entries, sizeof(double), &level->full.values));
+	MBI_TRY(mbi_device_zero(gpu->context, level->full.values, (size_t)entries * sizeof(double),
+			NULL));
+	return mbi_amg_look(gpu, level, MBI_AMG_FULL, 0, found);
 }
 
 static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		const mbi_amg_found *found) {
 	if (level->block == 1) {
 		level->graph = level->a;
-		return MERBIT_OK;
+		return mbi_amg_fill(gpu, level, found);
 	}
 	if (level == gpu->levels) {
 		mbi_amg_there rows = level->a, nodes;
@@ -34152,6 +34196,7 @@ static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level 
 		MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NODES, level->a.rows + 1, &arguments));
 		MBI_TRY(mbi_amg_product_columns(gpu, &rows, &nodes, 0, &level->graph));
 	}
+	MBI_TRY(mbi_amg_fill(gpu, level, found));
 	MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
 	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
 }
@@ -34358,11 +34403,10 @@ static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
 	return t;
 }
 
-static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level, const mbi_amg_there *a,
-		mbi_devptr columns) {
-	mbi_amg_there filtered = *a;
-	filtered.col_ind = columns;
-	filtered.row_ptr = level->empty != 0 ? level->empty : a->row_ptr;
+static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
+	mbi_amg_there filtered = level->full;
+	filtered.col_ind = level->links;
+	filtered.row_ptr = level->empty != 0 ? level->empty : filtered.row_ptr;
 	return filtered;
 }
 
@@ -34444,21 +34488,22 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
 	const mbi_amg_there t = mbi_amg_blocks_of(level, &nodes, block, level->t);
 	const mbi_amg_there p = mbi_amg_blocks_of(level, &level->blocks, block, level->p.values);
 	const mbi_amg_there coarse = mbi_amg_blocks_of(level, &next->graph, k, next->a.values);
-	const mbi_amg_there a =
-			mbi_amg_filtered(level, &level->a, block > 1 ? level->lumped : level->links);
+	const mbi_amg_there a = mbi_amg_filtered(level);
+	mbi_amg_there r = level->turned;
 	mbi_amg_there ap = mbi_amg_blocks_of(level, &level->ap, block, 0);
 	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz * block * k, sizeof(double), &ap.values));
 	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &p));
 	MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
-	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &p, NULL, &ap));
-	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, &coarse);
+	MBI_TRY(mbi_amg_product_values(gpu, &level->full, &p, NULL, &ap));
+	r.values = level->r.values;
+	return mbi_amg_product_values(gpu, &r, &ap, NULL, &coarse);
 }
 
 static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		mbi_amg_there *p) {
 	const mbi_amg_there t = mbi_amg_tentative_of(level);
 	const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
-	mbi_amg_there a = mbi_amg_filtered(level, &level->graph, level->links);
+	mbi_amg_there a = mbi_amg_filtered(level);
 	mbk_amg_products_arguments arguments;
 	mbi_amg_facts facts;
 	MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, p));
@@ -34480,20 +34525,18 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		mbi_amg_gpu_level *next) {
 	const int block = level->block, k = level->vectors;
-	mbi_amg_there *const p = &level->blocks;
-	mbi_amg_there r;
-	memset(&r, 0, sizeof r);
+	mbi_amg_there *const p = &level->blocks, *const r = &level->turned;
 	MBI_TRY(mbi_amg_prolong(gpu, level, p));
-	MBI_TRY(mbi_amg_turn(gpu, p, &r, &level->places));
+	MBI_TRY(mbi_amg_turn(gpu, p, r, &level->places));
 	MBI_TRY(mbi_amg_expand(gpu, p, block, k, NULL, NULL, &level->p));
-	MBI_TRY(mbi_amg_expand(gpu, &r, k, block, p, &level->places, &level->r));
+	MBI_TRY(mbi_amg_expand(gpu, r, k, block, p, &level->places, &level->r));
 	MBI_TRY(mbi_amg_keep(gpu, level->a.rows * k, sizeof(double), &level->t));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
 	MBI_TRY(mbi_amg_keep(gpu, (int64_t)level->aggregates * k * k, sizeof(double), &next->modes));
-	MBI_TRY(mbi_amg_tentative_there(gpu, level, &r, next->modes));
+	MBI_TRY(mbi_amg_tentative_there(gpu, level, r, next->modes));
 	MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, p, 0, &level->ap));
-	MBI_TRY(mbi_amg_product_columns(gpu, &r, &level->ap, 0, &next->graph));
+	MBI_TRY(mbi_amg_product_columns(gpu, r, &level->ap, 0, &next->graph));
 	MBI_TRY(mbi_amg_expand(gpu, &next->graph, k, k, NULL, NULL, &next->a));
 	MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
 	next->block = next->vectors = k;
@@ -34533,7 +34576,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 			return MERBIT_OK;
 		}
 		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
-		if (level->block > 1) { MBI_TRY(mbi_amg_look_last(gpu, level, &found)); }
+		if (level->block > 1) { MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found)); }
 		MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
 	}
 }
@@ -34581,7 +34624,9 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
-			MBI_TRY(mbi_amg_look_last(gpu, level, &found));
+			MBI_TRY(mbi_amg_fill(gpu, level, &found));
+			MBI_TRY(mbi_amg_look(gpu, level, level->block > 1 ? MBI_AMG_LUMPED : MBI_AMG_KNOWN, 0,
+					&found));
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}
 	}

@@ -35,6 +35,7 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_kernels::mbk_amg_links),
     SIMT_KERNEL(amg_kernels::mbk_amg_nodes),
     SIMT_KERNEL(amg_kernels::mbk_amg_norms),
+    SIMT_KERNEL(amg_kernels::mbk_amg_fill),
     SIMT_KERNEL(amg_kernels::mbk_amg_lump),
     SIMT_KERNEL(amg_kernels::mbk_amg_expand),
     SIMT_KERNEL(amg_kernels::mbk_amg_lanczos_start),

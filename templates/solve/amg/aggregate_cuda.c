@@ -14,21 +14,21 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
 /* Enqueues a pass. `theta`: for MBI_AMG_STRONG. */
 MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
                                         double theta, const mbi_amg_found *found) {
-  static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_NORMS, MBI_AMG_LINKS,
+  static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_FILL,  MBI_AMG_NORMS, MBI_AMG_LINKS,
                                 MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
   const int blocks = level->block > 1,
             of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
-  const int64_t rows =
-      of_links || pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.rows : level->a.rows;
-  const mbi_amg_there *a = of_links ? &level->graph : &level->a;
+  const mbi_amg_there *a = of_links ? &level->graph
+                           : pass == MBI_AMG_LARGEST_BLOCKS || pass == MBI_AMG_LUMPED
+                               ? &level->full
+                               : &level->a;
   mbk_amg_strength_arguments arguments;
-  arguments.rows = (uint64_t)rows;
+  arguments.rows = (uint64_t)a->rows;
   arguments.block = (uint32_t)level->block;
   arguments.row_ptr = a->row_ptr;
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
-  arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS ? mbi_amg_row_lanes(rows, level->graph.nnz)
-                                                   : mbi_amg_row_lanes(rows, a->nnz);
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
   arguments.known = pass == MBI_AMG_KNOWN;
   arguments.both = pass == MBI_AMG_STRONG;
   arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
@@ -37,8 +37,8 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.links = level->links;
   arguments.node_ptr = level->graph.row_ptr;
   arguments.node_col = level->graph.col_ind;
-  arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
-  arguments.lumped = pass == MBI_AMG_LUMPED ? level->lumped : 0;
+  arguments.norms = level->graph.values;
+  arguments.full = level->full.values;
   arguments.state = found->state;
   arguments.inverse = blocks && of_links ? 0 : level->inverse;
   arguments.filtered = level->filtered;
@@ -48,7 +48,7 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
   arguments.wild = MBI_AMG_FACT(gpu, wild);
-  return mbi_amg_run(gpu, kernels[pass], rows * arguments.lanes, &arguments);
+  return mbi_amg_run(gpu, kernels[pass], a->rows * arguments.lanes, &arguments);
 }
 
 /* Takes scratch memory for a level and enqueues the first pass over its matrix. */
@@ -64,22 +64,28 @@ MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_leve
   return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
 }
 
-/* Enqueues the pass that finds the diagonal of A_F, and A_F itself if there are blocks. */
-MBI_INTERNAL merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                             const mbi_amg_found *found) {
-  if (level->block == 1) {
-    return mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, found);
+/* Sets level->full to A, or if its blocks have holes, to a copy in scratch memory. */
+MBI_INTERNAL merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                        const mbi_amg_found *found) {
+  const int64_t entries = level->graph.nnz * level->block * level->block;
+  level->full = level->graph;
+  level->full.values = level->a.values;
+  if (entries == level->a.nnz) {
+    return MERBIT_OK;
   }
-  MBI_TRY(mbi_amg_borrow(gpu, level->a.nnz, sizeof(int32_t), &level->lumped));
-  return mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, found);
+  MBI_TRY(mbi_amg_borrow(gpu, entries, sizeof(double), &level->full.values));
+  MBI_TRY(mbi_device_zero(gpu->context, level->full.values, (size_t)entries * sizeof(double),
+                          NULL));
+  return mbi_amg_look(gpu, level, MBI_AMG_FULL, 0, found);
 }
 
-/* Sets level->graph and enqueues the pass over blocks. Waits if the level is the first. */
+/* Sets level->graph and level->full, and enqueues the pass over blocks. Waits if the level is
+ * the first. */
 MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                                   const mbi_amg_found *found) {
   if (level->block == 1) {
     level->graph = level->a;
-    return MERBIT_OK;
+    return mbi_amg_fill(gpu, level, found);
   }
   if (level == gpu->levels) { /* the product of the nodes' rows and the nodes of columns */
     mbi_amg_there rows = level->a, nodes;
@@ -97,6 +103,7 @@ MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_
     MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NODES, level->a.rows + 1, &arguments));
     MBI_TRY(mbi_amg_product_columns(gpu, &rows, &nodes, 0, &level->graph));
   }
+  MBI_TRY(mbi_amg_fill(gpu, level, found));
   MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
   return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
 }

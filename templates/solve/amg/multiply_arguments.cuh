@@ -4,9 +4,11 @@
 // is negative; without b_col either, B is the unit matrix. With `smooths`, for a B without
 // b_ptr, or `scale`, C = (I - omega S A) B, where rows of C are empty if B's row has negative
 // columns: `scale` is the diagonal matrix S, `filtered` the diagonal of A, which A's arrays
-// leave out. In a product of values the entries of B and C are blocks of `wide` columns; rows
-// of blocks have high_b and high_c rows. b_ptr, b_col, c_ptr and c_col have the places of
-// blocks. The values of a row of blocks come row by row, those of a row block by block.
+// leave out. In a product of `blocks`, A's entries are blocks of high_c rows and high_b columns,
+// those of B have high_b rows and `wide` columns; then `scale` is for a whole A, whose negative
+// columns are the row's own. a_ptr, a_col, b_ptr, b_col, c_ptr and c_col have the places of
+// blocks. The values of a row of blocks come row by row, those of a row block by block. The
+// `rows` rows of C are `strips` for each row of blocks, of up to `high` rows of it each.
 typedef struct mbk_multiply_columns_arguments {
   mbk_u64 rows;
   MBK_POINTER(const mbk_i32) a_ptr, a_col, b_ptr, b_col;
@@ -28,8 +30,9 @@ typedef struct mbk_multiply_values_arguments {
   MBK_POINTER(const double) b_val;
   MBK_POINTER(const double) scale, filtered;
   double omega;
-  mbk_u32 high_b, high_c, wide;
-  mbk_u32 lanes_a, lanes_b, lanes_c;
+  mbk_u32 blocks, high_b, high_c, wide;
+  mbk_u32 high, strips;
+  mbk_u32 lanes_a, lanes_b;
   mbk_u32 most, longest;
   MBK_POINTER(const mbk_i32) c_ptr, c_col;
   MBK_POINTER(double) c_val;

@@ -268,39 +268,50 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
+// Returns the place of the first value of block e in row r of its row of blocks, the `count`
+// blocks from `begin` on.
+MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,
+                                 mbk_u32 r) {
+  return ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;
+}
+
+// Copies A's entries to `full`, the values of full blocks.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    if (at.row < a.rows) {
+      const mbk_u32 node = (mbk_u32)at.row / a.block, r = (mbk_u32)at.row - node * a.block;
+      const mbk_u32 begin = (mbk_u32)mbk_load(a.node_ptr + node);
+      const mbk_u32 count = (mbk_u32)mbk_load(a.node_ptr + node + 1) - begin;
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + k), other = column / a.block;
+        const mbk_u32 e = begin + mbk_multiply_find(a.node_col + begin, count, (mbk_i32)other);
+        a.full[mbk_amg_place(a.block, begin, count, e, r) + column - other * a.block] =
+            mbk_load(a.values + k);
+      }
+    }
+  }
+}
+
 // Writes norms[e], the Frobenius norm of each block of A, added up in the order of rows; to
 // most[node] the largest that is not on the diagonal, and to strongest[node] the first column
-// of it or -1. node_ptr and node_col have the `rows` nodes' blocks.
+// of it or -1. `values` are those of full blocks; row_ptr and col_ind have the `rows` nodes'
+// blocks, for this kernel and the next.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
     mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     double own_most = 0;
     mbk_u32 strongest = 0; // the complement of the column
     if (at.row < a.rows) {
-      const mbk_u64 first = at.row * a.block;
-      const mbk_u32 start = (mbk_u32)mbk_load(a.node_ptr + at.row);
-      MBK_AMG_ENTRIES(e, a.node_ptr, at) {
-        const mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);
-        const mbk_u32 left = column * a.block, right = left + a.block;
+      const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+      MBK_AMG_ENTRIES(e, a.row_ptr, at) {
+        const mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + e);
         double norm = 0;
         for (mbk_u32 r = 0; r < a.block; r++) {
-          const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + first + r);
-          const mbk_u32 stop = (mbk_u32)mbk_load(a.row_ptr + first + r + 1);
-          mbk_u32 k = begin + (e - start) * a.block, high = k; // if all blocks are full
-          if (k >= stop || (mbk_u32)mbk_load(a.col_ind + k) != left) {
-            k = begin;
-            high = stop;
-          }
-          while (k < high) {
-            const mbk_u32 middle = (k + high) / 2;
-            if ((mbk_u32)mbk_load(a.col_ind + middle) < left) {
-              k = middle + 1;
-            } else {
-              high = middle;
-            }
-          }
-          for (; k < stop && (mbk_u32)mbk_load(a.col_ind + k) < right; k++) {
-            const double value = mbk_load(a.values + k);
+          const double *const values =
+              a.values + mbk_amg_place(a.block, begin, end - begin, e, r);
+          for (mbk_u32 c = 0; c < a.block; c++) {
+            const double value = mbk_load(values + c);
             norm += mbk_multiply(value, value);
           }
         }
@@ -321,31 +332,26 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
   }
 }
 
-// Writes lumped[k], the column of entry k of A in A_F: that of the same unknown of the own node
-// if `links` leave the block out, and -1 if this is the diagonal, which goes to `filtered`.
+// Finds the diagonal of A_F: the sums of diagonals of the own block and of those that `links`
+// leave out.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
-  const mbk_i32 block = (mbk_i32)a.block;
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
-    double filtered = 0;
-    if (at.row < a.rows) {
-      const mbk_i32 row = (mbk_i32)at.row, node = row / block;
-      const mbk_i32 begin = mbk_load(a.node_ptr + node);
-      const mbk_u32 count = (mbk_u32)(mbk_load(a.node_ptr + node + 1) - begin);
-      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
-        mbk_i32 column = mbk_load(a.col_ind + k);
-        const mbk_i32 other = column / block;
-        if (other != node) {
-          const mbk_u32 e = mbk_multiply_find(a.node_col + begin, count, other);
-          column -= mbk_load(a.links + begin + e) < 0 ? (other - node) * block : 0;
+    for (mbk_u32 r = 0; r < a.block; r++) {
+      double filtered = 0;
+      if (at.row < a.rows) {
+        const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+        MBK_AMG_ENTRIES(e, a.row_ptr, at) {
+          if (mbk_load(a.links + e) < 0) {
+            filtered +=
+                mbk_load(a.values + mbk_amg_place(a.block, begin, end - begin, e, r) + r);
+          }
         }
-        filtered += column == row ? mbk_load(a.values + k) : 0;
-        a.lumped[k] = column == row ? -1 : column;
       }
-    }
-    filtered = mbk_amg_sum(filtered, a.lanes);
-    if (at.row < a.rows && at.lane == 0) {
-      mbk_amg_filter(a, at.row, filtered);
+      filtered = mbk_amg_sum(filtered, a.lanes);
+      if (at.row < a.rows && at.lane == 0) {
+        mbk_amg_filter(a, at.row * a.block + r, filtered);
+      }
     }
   }
 }

@@ -11,8 +11,7 @@ typedef struct mbk_amg_strength_arguments {
   MBK_POINTER(mbk_i32) strongest;
   MBK_POINTER(mbk_i32) links;
   MBK_POINTER(mbk_i32) node_ptr, node_col;
-  MBK_POINTER(double) norms;
-  MBK_POINTER(mbk_i32) lumped;
+  MBK_POINTER(double) norms, full;
   MBK_POINTER(mbk_u8) state;
   MBK_POINTER(double) inverse, filtered, scale;
   double least;
