@@ -37,8 +37,8 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.links = level->links;
   arguments.node_ptr = level->graph.row_ptr;
   arguments.node_col = level->graph.col_ind;
-  arguments.norms = level->graph.values;
-  arguments.full = level->full.values;
+  arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
+  arguments.full = pass == MBI_AMG_FULL ? level->full.values : 0;
   arguments.state = found->state;
   arguments.inverse = blocks && of_links ? 0 : level->inverse;
   arguments.filtered = level->filtered;
