@@ -3606,7 +3606,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 87
-#define MBI_KERNEL_HASH "d52cccf4092d7cf7f82d94b3b89d48a3ee604195f9468371fb3e6d243db55161"
+#define MBI_KERNEL_HASH "08d071353f3092582a11c70b7f684dfb792c1e94fefea1b44fe0283b39d955da"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5420,11 +5420,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
 "mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
 "const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
-"*b_val; const double *scale, *filtered; double omega; mbk_u32 blocks, high_b, high_c, wide; "
-"mbk_u32 high, strips; mbk_u32 lanes_a, lanes_b; mbk_u32 most, longest; const mbk_i32 *c_ptr, "
-"*c_col; double *c_val; double *sums; } mbk_multiply_values_arguments; typedef struct "
-"mbk_scan_arguments { mbk_i32 *counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 "
-"*total; mbk_u32 *most; } mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
+"*b_val; const double *scale; double omega; mbk_u32 high_b, high_c, wide; mbk_u32 high, strips; "
+"mbk_u32 lanes_a, lanes_b; mbk_u32 most, longest; const mbk_i32 *c_ptr, *c_col; double *c_val; "
+"double *sums; } mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 "
+"*counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } "
+"mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
 "#define MBK_MULTIPLY_EMPTY 0xffffffffu\n\n\n\nstruct mbk_multiply_lane {\n"
 "mbk_u32 lanes, group, lane, mask, pair;\n\n"
 "MBK_MEMBER mbk_multiply_lane(mbk_u32 lanes_a, mbk_u32 lanes_b)\n"
@@ -5543,103 +5543,91 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {\n"
 "mbk_u32 low = 0;\nfor (mbk_u32 high = count - 1; low < high;) {\n"
 "const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n"
-"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n"
-"MBK_DEVICE void mbk_multiply_add_row(const mbk_multiply_values_arguments &a, double value,\n"
-"mbk_u32 j, mbk_u32 lane, mbk_u32 lanes,\nconst mbk_i32 *columns, mbk_u32 count, double *sums) {\n"
-"const bool one = a.b_ptr == nullptr;\n"
-"const mbk_u32 end = one ? j + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);\n"
-"for (mbk_u32 l = (one ? j : (mbk_u32)mbk_load(a.b_ptr + j)) + lane; l < end; l += lanes) {\n"
-"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;\n"
-"if (column >= 0) {\nsums[mbk_multiply_find(columns, count, column)] +=\n",
-"a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;\n}\n}\n}\n\n\n\n\n"
-"MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u32 row,\n"
-"mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
-"mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\n"
-"const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;\n"
-"if (a.scale != nullptr && first == 0) {\n"
-"mbk_multiply_add_row(a, 1 + factor * mbk_load(a.filtered + row), row, lane, lanes, columns,\n"
-"count, sums);\nmbk_warp_sync(mask);\n}\n"
-"for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {\n"
-"const mbk_i32 j = mbk_load(a.a_col + k);\nif (j >= 0) {\n"
-"mbk_multiply_add_row(a, factor * mbk_load(a.a_val + k), (mbk_u32)j, lane, lanes, columns,\n"
-"count, sums);\n}\nmbk_warp_sync(mask);\n}\n}\n\n#define MBK_MULTIPLY_STRIP 3\n\n\n"
+"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n#define MBK_MULTIPLY_STRIP 3\n\n\n"
 "struct mbk_multiply_strip {\nmbk_u32 node, top, rows;\nmbk_u32 at, count;\n\n"
 "MBK_MEMBER mbk_multiply_strip(const mbk_multiply_values_arguments &a, mbk_u32 number)\n"
 ": node(a.strips > 1 ? number / a.strips : number),\ntop((number - node * a.strips) * a.high),\n"
 "rows(a.high_c - top < a.high ? a.high_c - top : a.high),\n"
 "at((mbk_u32)mbk_load(a.c_ptr + node)),\ncount((mbk_u32)mbk_load(a.c_ptr + node + 1) - at) {\n"
 "}\n\nMBK_MEMBER mbk_u64 place(const mbk_multiply_values_arguments &a) const {\n"
-"return ((mbk_u64)at * a.high_c + top * count) * a.wide;\n}\n};\n\n\n\n"
-"MBK_DEVICE void mbk_multiply_add_blocks(const mbk_multiply_values_arguments &a,\n"
-"const mbk_multiply_strip &to, mbk_u32 first,\n"
-"mbk_u32 step, mbk_u32 lane, mbk_u32 lanes, mbk_u32 mask,\n"
-"const mbk_i32 *columns, double *sums) {\n",
+"return ((mbk_u64)at * a.high_c + top * count) * a.wide;\n}\n};\n\n\n\n\n\n",
+"template <int STRIP, int PACK>\n"
+"MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,\n"
+"const mbk_multiply_strip &to, mbk_u32 first, mbk_u32 step,\n"
+"mbk_u32 lane, mbk_u32 lanes, mbk_u32 mask,\nconst mbk_i32 *columns, double *sums) {\n"
+"const mbk_u32 wide = STRIP > 1 ? a.wide : 1, high = STRIP > 1 ? a.high_b : 1;\n"
+"const mbk_u32 rows = STRIP > 1 ? to.rows : 1, size = to.count * wide;\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.a_ptr + to.node);\n"
 "const mbk_u32 length = (mbk_u32)mbk_load(a.a_ptr + to.node + 1) - begin;\n"
+"const mbk_u32 first_row = STRIP > 1 ? to.node * a.high_c + to.top : to.node;\n"
 "const double *const values =\n"
-"a.a_val + ((mbk_u64)begin * a.high_c + to.top * length) * a.high_b;\n"
-"const mbk_u32 size = to.count * a.wide;\n"
-"const mbk_u32 l_first = lane / a.wide, c_first = lane % a.wide;\n"
-"const mbk_u32 l_step = lanes / a.wide, c_step = lanes % a.wide;\n"
+"a.a_val + (STRIP > 1 ? ((mbk_u64)begin * a.high_c + to.top * length) * high : begin);\n"
+"const mbk_u32 packs = wide / PACK;\n"
+"const mbk_u32 l_first = lane / packs, c_first = lane % packs;\n"
+"const mbk_u32 l_step = lanes / packs, c_step = lanes % packs;\n\n"
+"const auto row_of = [&](mbk_u32 e) {\n"
+"const mbk_i32 column = e < length ? mbk_load(a.a_col + begin + e) : 0;\n"
+"return column >= 0 ? (mbk_u32)column : to.node;\n};\nconst auto start_of = [&](mbk_u32 j) {\n"
+"return a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;\n};\n"
+"mbk_u32 now = row_of(first), next = row_of(first + step);\n"
+"mbk_u32 from = start_of(now), stop = start_of(now + 1);\n"
 "if (a.scale != nullptr && first == 0) {\ndouble *const own =\n"
-"sums + mbk_multiply_find(columns, to.count, mbk_load(a.b_col + to.node)) * a.wide;\n"
-"for (mbk_u32 c = lane; c < a.wide; c += lanes) {\nfor (mbk_u32 r = 0; r < to.rows; r++) {\n"
-"own[r * size + c] =\n"
-"mbk_load(a.b_val + ((mbk_u64)to.node * a.high_b + to.top + r) * a.wide + c);\n}\n}\n"
-"mbk_warp_sync(mask);\n}\nfor (mbk_u32 e = first; e < length; e += step) {\n"
-"const mbk_i32 column = mbk_load(a.a_col + begin + e);\n"
-"const mbk_u32 j = column >= 0 ? (mbk_u32)column : to.node;\n"
-"const mbk_u32 from = a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;\n"
-"const mbk_u32 blocks = a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j + 1) - from : 1;\n"
-"for (mbk_u32 part = 0; part < a.high_b; part += MBK_MULTIPLY_STRIP) {\n"
-"const double *const right = a.b_val + ((mbk_u64)from * a.high_b + part * blocks) * a.wide;\n"
-"double left[MBK_MULTIPLY_STRIP][MBK_MULTIPLY_STRIP];\n#pragma unroll\n"
-"for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nconst double factor =\n"
-"a.scale != nullptr && r < to.rows\n"
-"? -a.omega * mbk_load(a.scale + to.node * a.high_c + to.top + r)\n: 1;\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < MBK_MULTIPLY_STRIP; i++) {\n"
-"left[r][i] = r < to.rows && part + i < a.high_b\n"
-"? factor * mbk_load(values + (r * length + e) * a.high_b + part + i)\n: 0;\n}\n}\n",
-"for (mbk_u32 l = l_first, c = c_first; l < blocks;) {\n"
-"const mbk_i32 found = mbk_load(a.b_col + from + l);\nif (found >= 0) {\n"
-"double *sum = sums + mbk_multiply_find(columns, to.count, found) * a.wide + c;\n"
-"double entry[MBK_MULTIPLY_STRIP];\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < MBK_MULTIPLY_STRIP; i++) {\nentry[i] =\n"
-"part + i < a.high_b ? mbk_load(right + (i * blocks + l) * a.wide + c) : 0;\n}\n#pragma unroll\n"
-"for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nif (r < to.rows) {\n"
-"*sum += left[r][0] * entry[0] + left[r][1] * entry[1] + left[r][2] * entry[2];\nsum += size;\n}\n"
-"}\n}\nl += l_step;\nc += c_step;\nif (c >= a.wide) {\nc -= a.wide;\nl++;\n}\n}\n}\n"
-"mbk_warp_sync(mask);\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
+"sums + mbk_multiply_find(columns, to.count, mbk_load(a.b_col + to.node)) * wide;\n"
+"for (mbk_u32 c = lane; c < wide; c += lanes) {\nfor (mbk_u32 r = 0; r < rows; r++) {\n"
+"own[r * size + c] =\nmbk_load(a.b_val + ((mbk_u64)to.node * high + to.top + r) * wide + c);\n}\n"
+"}\nmbk_warp_sync(mask);\n}\n"
+"for (mbk_u32 k = 16 * lane; STRIP > 1 && k < rows * length * high; k += 16 * lanes) {\n",
+"mbk_prefetch(values + k);\n}\nfor (mbk_u32 e = first; e < length; e += step) {\n"
+"const mbk_u32 blocks = stop - from, from_next = start_of(next);\nstop = start_of(next + 1);\n"
+"next = row_of(e + 2 * step);\nfor (mbk_u32 part = 0; part < high; part += STRIP) {\n"
+"const double *const right = a.b_val + ((mbk_u64)from * high + part * blocks) * wide;\n"
+"double left[STRIP][STRIP];\n#pragma unroll\nfor (mbk_u32 r = 0; r < STRIP; r++) {\n"
+"const double factor =\n"
+"a.scale != nullptr && r < rows ? -a.omega * mbk_load(a.scale + first_row + r) : 1;\n"
+"#pragma unroll\nfor (mbk_u32 i = 0; i < STRIP; i++) {\nleft[r][i] = r < rows && part + i < high\n"
+"? factor * mbk_load(values + (r * length + e) * high + part + i)\n: 0;\n}\n}\n"
+"for (mbk_u32 l = l_first, c = c_first; l < blocks;) {\nconst mbk_i32 column =\n"
+"a.b_col != nullptr ? mbk_load(a.b_col + from + l) : (mbk_i32)from;\nif (column >= 0) {\n"
+"double *sum = sums + mbk_multiply_find(columns, to.count, column) * wide + PACK * c;\n"
+"mbk_pack<double, PACK> entry[STRIP] = {};\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < STRIP; i++) {\nif (part + i < high && a.b_val != nullptr) {\nentry[i] =\n"
+"mbk_load_pack<double, PACK>(right + (i * blocks + l) * wide + PACK * c);\n} else {\n"
+"entry[i].at[0] = 1;\n}\n}\n#pragma unroll\nfor (mbk_u32 r = 0; r < STRIP; r++) {\n"
+"if (r < rows) {\nmbk_pack<double, PACK> total = *(mbk_pack<double, PACK> *)sum;\n#pragma unroll\n"
+"for (mbk_u32 p = 0; p < PACK; p++) {\n#pragma unroll\nfor (mbk_u32 i = 0; i < STRIP; i++) {\n"
+"total.at[p] += left[r][i] * entry[i].at[p];\n}\n}\n*(mbk_pack<double, PACK> *)sum = total;\n"
+"sum += size;\n}\n}\n}\nl += l_step;\nc += c_step;\nif (c >= packs) {\nc -= packs;\nl++;\n}\n}\n"
+"}\nfrom = from_next;\nmbk_warp_sync(mask);\n}\n}\n\n\n\n\ntemplate <int STRIP, int PACK>\n",
 "MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,\n"
 "unsigned char *shared) {\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
-"const mbk_u32 wide = BLOCKS ? a.wide : 1;\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
-"const mbk_u32 kept = a.lanes_a * a.most * (BLOCKS ? a.high : 1) * wide;\n"
+"const mbk_u32 wide = STRIP > 1 ? a.wide : 1;\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
+"const mbk_u32 kept = a.lanes_a * a.most * (STRIP > 1 ? a.high : 1) * wide;\n"
 "const mbk_u32 first = me.lane / a.lanes_b, lane = me.lane % a.lanes_b;\n"
 "double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
 "mbk_i32 *const columns = (mbk_i32 *)(sums + kept);\n"
 "for (mbk_u32 i = mbk_block() * groups + me.group; i < a.rows; i += mbk_grid() * groups) {\n"
 "const mbk_multiply_strip to(a, i);\n"
-"const mbk_u32 size = (BLOCKS ? to.rows : 1) * to.count * wide;\n"
+"const mbk_u32 size = (STRIP > 1 ? to.rows : 1) * to.count * wide;\n"
 "if (to.count == 0 || to.count > a.most) {\ncontinue;\n}\n"
 "for (mbk_u32 k = me.lane; k < to.count; k += me.lanes) {\n"
 "columns[k] = mbk_load(a.c_col + to.at + k);\n}\n"
 "for (mbk_u32 k = me.lane; k < a.lanes_a * size; k += me.lanes) {\nsums[k] = 0;\n}\n"
-"mbk_warp_sync(me.mask);\nif (BLOCKS) {\n",
-"mbk_multiply_add_blocks(a, to, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,\n"
-"sums + first * size);\n} else {\n"
-"mbk_multiply_add(a, to.node, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,\n"
-"to.count, sums + first * size);\n}\nmbk_warp_sync(me.mask);\n"
+"mbk_warp_sync(me.mask);\n"
+"mbk_multiply_add<STRIP, PACK>(a, to, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,\n"
+"sums + first * size);\nmbk_warp_sync(me.mask);\n"
 "for (mbk_u32 k = me.lane; k < size; k += me.lanes) {\ndouble sum = sums[k];\n"
 "for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * size + k];\n}\n"
 "a.c_val[to.place(a) + k] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<false>(a, shared);\n}\n\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<1, 1>(a, shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 7)\n"
-"mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<true>(a, shared);\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n",
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<MBK_MULTIPLY_STRIP, 1>(a, shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)\n"
+"mbk_multiply_packs(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<MBK_MULTIPLY_STRIP, 2>(a, shared);\n"
+"}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u32 threads = mbk_threads(), warps = threads / 32, warp = mbk_thread() / 32;\n"
@@ -5650,7 +5638,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 chunk = even < threads ? even : threads;\n"
 "for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n"
 "const mbk_u64 mine = first + mbk_thread();\nif (mbk_thread() == 0) {\n*found = 0;\n}\n"
-"mbk_block_sync();\nif (mbk_thread() < chunk && mine < a.rows &&\n",
+"mbk_block_sync();\nif (mbk_thread() < chunk && mine < a.rows &&\n"
 "mbk_multiply_strip(a, (mbk_u32)mine).count > a.most) {\n"
 "found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();\n}\nmbk_block_sync();\n"
 "for (mbk_u32 f = 1; f <= *found; f++) {\n"
@@ -5658,39 +5646,37 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 size = (mbk_u64)to.rows * to.count * a.wide;\n"
 "double *const own = sums + warp * size;\n"
 "for (mbk_u64 i = mbk_thread(); i < warps * size; i += threads) {\nsums[i] = 0;\n}\n"
-"mbk_block_sync();\nif (a.blocks) {\n"
-"mbk_multiply_add_blocks(a, to, warp, warps, mbk_lane(), 32, 0xffffffffu,\n"
-"a.c_col + to.at, own);\n} else {\n"
-"mbk_multiply_add(a, to.node, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + to.at,\n"
-"to.count, own);\n}\nmbk_block_sync();\nfor (mbk_u64 i = mbk_thread(); i < size; i += threads) {\n"
-"double sum = sums[i];\nfor (mbk_u32 part = 1; part < warps; part++) {\n"
-"sum += sums[part * size + i];\n}\na.c_val[to.place(a) + i] = sum;\n}\nmbk_block_sync();\n}\n"
-"mbk_block_sync();\n}\n}\n"}},
+"mbk_block_sync();\n"
+"mbk_multiply_add<MBK_MULTIPLY_STRIP, 1>(a, to, warp, warps, mbk_lane(), 32, 0xffffffffu,\n"
+"a.c_col + to.at, own);\nmbk_block_sync();\n",
+"for (mbk_u64 i = mbk_thread(); i < size; i += threads) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[part * size + i];\n}\n"
+"a.c_val[to.place(a) + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
 {"solve/amg/setup.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; mbk_u32 block; const mbk_i32 *row_ptr, "
-"*col_ind; const double *values; mbk_u32 lanes; mbk_u32 known, both; double theta; double *most; "
-"mbk_i32 *strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms, *full; mbk_u8 "
-"*state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; mbk_u32 *unsorted, "
-"*missing, *wild; } mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { "
-"mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, "
-"step; double *v, *u, *w, *x, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; "
-"typedef struct mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 block; const mbk_i32 *col_ind, "
-"*row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; typedef struct "
-"mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; "
-"mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 *counts, "
-"*aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef struct "
-"mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; "
-"const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, room; double "
-"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { mbk_u64 "
-"rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 *row_ptr_to, "
-"*col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } mbk_amg_expand_arguments; "
-"typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 *places; const double ",
-"*from; double *to; float *rounded; } mbk_amg_move_arguments; typedef struct "
-"mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const double "
-"*modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
-"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
-"#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
+"*col_ind; const double *values; mbk_u32 lanes; mbk_u32 both; double theta; double *most; mbk_i32 "
+"*strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms, *full; mbk_u8 *state; "
+"double *inverse, *scale; double least; mbk_u64 *bound; mbk_u32 *unsorted, *missing, *wild; } "
+"mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { mbk_u64 rows; const "
+"mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, step; double *v, *u, "
+"*w, *x, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; typedef struct "
+"mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 block; const mbk_i32 *col_ind, *row_ptr; "
+"mbk_u64 *products; } mbk_amg_products_arguments; typedef struct mbk_amg_aggregate_arguments { "
+"mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 round, first; mbk_u8 "
+"*state; mbk_u64 *around; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; const mbk_i32 "
+"*strongest; } mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 "
+"aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *modes; mbk_u64 next_row, "
+"next_vector; mbk_u32 block, vectors, lanes, room; double *coarse, *t; } "
+"mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { mbk_u64 rows; const "
+"mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 *row_ptr_to, *col_ind_to; "
+"const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } mbk_amg_expand_arguments; typedef struct "
+"mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 *places; const double *from; double *to; ",
+"float *rounded; } mbk_amg_move_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 rows, "
+"nnz; const void *row_ptr, *col_ind, *values; const double *modes; mbk_u64 mode_elements; mbk_u32 "
+"*strange; mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; "
+"double *values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n\n\n"
+"#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
 "for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
@@ -5708,8 +5694,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
 "mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane;\n"
 "for (; k < end; k += AHEAD * at.lanes) {\nmbk_i32 columns[AHEAD];\ndouble values[AHEAD];\n"
-"#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\n",
-"const mbk_u32 e = k + i * at.lanes < end ? k + i * at.lanes : end - 1;\n"
+"#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\n"
+"const mbk_u32 e = k + i * at.lanes < end ? k + i * at.lanes : end - 1;\n",
 "values[i] = mbk_load_streaming(a.values + e);\ncolumns[i] = mbk_load_streaming(a.col_ind + e);\n"
 "}\n#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\nif (k + i * at.lanes < end) {\n"
 "take(k + i * at.lanes, columns[i], values[i]);\n}\n}\n}\n}\ntemplate <class MATRIX, class TAKE>\n"
@@ -5731,8 +5717,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*a.strange = 1;\n}\n}\nfor (mbk_u64 k = first; k < a.nnz; k += step) {\n"
 "if (a.col_ind_to != nullptr) {\n"
 "a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
-": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n",
-"a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
+": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n"
+"a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n",
 ": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {\nMBK_AMG_EACH(k, a.count) {\n"
@@ -5754,37 +5740,30 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n});\n}\n"
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
-"sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n",
-"const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;\n"
+"sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n"
+"const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;\n",
 "const double inverse = none ? 0 : 1 / diagonal;\nsum *= inverse < 0 ? -inverse : inverse;\n"
 "bound = sum > bound ? sum : bound;\nif (at.row < a.rows && at.lane == 0) {\n"
 "if (a.most != nullptr) {\na.most[at.row] = most;\na.strongest[at.row] = (mbk_i32)~strongest;\n}\n"
 "a.inverse[at.row] = inverse;\nif (none) {\nmbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n"
 "if (!(sum - sum == 0)) {\nmbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n"
 "*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
-"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_amg_filter(const mbk_amg_strength_arguments &a, mbk_u64 row,\n"
-"double filtered) {\nconst double inverse = a.inverse[row];\nconst double diagonal =\n"
-"filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
-"a.filtered[row] = filtered;\na.scale[row] = diagonal != 0 ? 1 / diagonal : 0;\n}\n\n\n\n\n\n\n"
+"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
-"if (at.row < a.rows) {\nconst double most = a.known ? 0 : mbk_load(a.most + at.row);\n"
-"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n"
+"const double most = mbk_load(a.most + at.row);\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
-"const mbk_i32 column = mbk_load(a.col_ind + k);\nbool strong = a.known && a.links[k] >= 0;\n"
-"if (!a.known) {\nconst double other = a.both ? mbk_load(a.most + column) : 0;\n"
-"strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n",
-"a.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
-"strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\n"
+"const double other = a.both ? mbk_load(a.most + column) : 0;\nconst bool strong =\n"
+"(mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
+"a.links[k] = strong ? column : ~column;\nstrong_ones |= strong;\n}\n}\n"
 "strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"if (a.inverse != nullptr) {\nmbk_amg_filter(a, at.row, filtered);\n}\nif (!a.known) {\n"
-"a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n}\n\n\n\n\n"
+"a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
 "if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
-"a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n"
+"a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n",
 "MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,\n"
 "mbk_u32 r) {\nreturn ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5798,7 +5777,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 e = begin + mbk_multiply_find(a.node_col + begin, count, (mbk_i32)other);\n"
 "a.full[mbk_amg_place(a.block, begin, count, e, r) + column - other * a.block] =\n"
 "mbk_load(a.values + k);\n}\n}\n}\n}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
-"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n",
+"mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own_most = 0;\nmbk_u32 strongest = 0;\n"
 "if (at.row < a.rows) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
 "MBK_AMG_ENTRIES(e, a.row_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + e);\n"
@@ -5807,22 +5786,24 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 c = 0; c < a.block; c++) {\nconst double value = mbk_load(values + c);\n"
 "norm += mbk_multiply(value, value);\n}\n}\nnorm = sqrt(norm);\na.norms[e] = norm;\n"
 "if (norm > own_most && column != at.row) {\nown_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
-"const double most = mbk_amg_most(own_most, a.lanes);\n"
+"const double most = mbk_amg_most(own_most, a.lanes);\n",
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
 "if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
 "a.strongest[at.row] = (mbk_i32)~strongest;\n}\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)\n"
 "mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
-"double filtered = 0;\nif (at.row < a.rows) {\n"
+"double diagonal = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
-"MBK_AMG_ENTRIES(e, a.row_ptr, at) {\nif (mbk_load(a.links + e) < 0) {\nfiltered +=\n"
+"MBK_AMG_ENTRIES(e, a.row_ptr, at) {\nif (mbk_load(a.links + e) < 0) {\ndiagonal +=\n"
 "mbk_load(a.values + mbk_amg_place(a.block, begin, end - begin, e, r) + r);\n}\n}\n}\n"
-"filtered = mbk_amg_sum(filtered, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"mbk_amg_filter(a, at.row * a.block + r, filtered);\n}\n}\n}\n}\n\n\n\n\n\n"
+"diagonal = mbk_amg_sum(diagonal, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const double inverse = mbk_load(a.inverse + at.row * a.block + r);\n"
+"if (diagonal * inverse < a.least) {\ndiagonal = inverse != 0 ? a.least / inverse : 0;\n}\n"
+"a.scale[at.row * a.block + r] = diagonal != 0 ? 1 / diagonal : 0;\n}\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n",
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n"
 "const mbk_u32 end = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row + 1) : 0;\n"
 "const mbk_u32 length = (end - begin) * a.width;\n"
@@ -5830,7 +5811,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 base = begin * a.width * a.height + r * length;\nif (at.lane == 0) {\n"
 "const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n"
 "if (row + 1 == a.rows * a.height) {\na.row_ptr_to[row + 1] = (mbk_i32)(base + length);\n}\n}\n"
-"for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n"
+"for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n",
 "const mbk_u32 e = begin + v / a.width, c = v % a.width;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + e);\n"
 "a.col_ind_to[base + v] = column * (mbk_i32)a.width + (mbk_i32)c;\nif (a.places != nullptr) {\n"
@@ -5844,7 +5825,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum = mbk_amg_sum(sum, 32);\nmbk_block_sync();\nif (mbk_lane() == 0) {\n"
 "shared[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nsum = 0;\n"
 "for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n"
-"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n",
+"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
 "for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\nMBK_DEVICE double mbk_amg_root(double inverse) {\n"
 "return sqrt(inverse < 0 ? -inverse : inverse);\n}\n\n\n\n\n"
@@ -5852,7 +5833,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n"
 "const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;\na.v[i] = v;\n"
-"a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * v;\na.u[i] = 0;\nsum += v * v;\n}\n"
+"a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * v;\na.u[i] = 0;\nsum += v * v;\n}\n",
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
@@ -5867,7 +5848,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (at.row < a.rows && at.lane == 0) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\n"
 "a.w[at.row] = sum;\ndot += sum * v * factor;\n}\n}\n"
 "dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
@@ -5875,7 +5856,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
 "MBK_AMG_EACH(i, a.rows) {\nconst double u = a.v[i] * factor, w = a.w[i] - alpha * u;\n"
 "a.u[i] = u;\na.w[i] = w;\na.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * w;\nsum += w * w;\n}\n"
-"sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
+"sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n",
 "a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
 "MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n"
@@ -33582,10 +33563,9 @@ typedef struct mbk_multiply_columns_arguments {
 typedef struct mbk_multiply_values_arguments {
 	mbk_u64 rows;
 	mbi_devptr a_ptr, a_col, a_val;
-	mbi_devptr b_ptr, b_col, b_val;
-	mbi_devptr scale, filtered;
+	mbi_devptr b_ptr, b_col, b_val, scale;
 	double omega;
-	mbk_u32 blocks, high_b, high_c, wide;
+	mbk_u32 high_b, high_c, wide;
 	mbk_u32 high, strips;
 	mbk_u32 lanes_a, lanes_b;
 	mbk_u32 most, longest;
@@ -33604,12 +33584,12 @@ typedef struct mbk_amg_strength_arguments {
 	mbk_u32 block;
 	mbi_devptr row_ptr, col_ind, values;
 	mbk_u32 lanes;
-	mbk_u32 known, both;
+	mbk_u32 both;
 	double theta;
 	mbi_devptr most, strongest, links;
 	mbi_devptr node_ptr, node_col;
 	mbi_devptr norms, full, state;
-	mbi_devptr inverse, filtered, scale;
+	mbi_devptr inverse, scale;
 	double least;
 	mbi_devptr bound;
 	mbi_devptr unsorted, missing, wild;
@@ -33705,11 +33685,11 @@ typedef struct mbi_amg_facts {
 
 enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
-	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_BLOCKS_PASS, MBI_AMG_LONG_VALUES,
-	MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES, MBI_AMG_NORMS,
-	MBI_AMG_FILL, MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
-	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN,
-	MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
+	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_BLOCKS_PASS, MBI_AMG_PACKS_PASS,
+	MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES,
+	MBI_AMG_NORMS, MBI_AMG_FILL, MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START,
+	MBI_AMG_LANCZOS_MULTIPLY, MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS,
+	MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
 
 typedef struct mbi_amg_gpu_level {
 	int block, vectors;
@@ -33723,7 +33703,7 @@ typedef struct mbi_amg_gpu_level {
 	mbi_devptr aggregate;
 	mbi_devptr modes, t;
 	mbi_devptr inverse;
-	mbi_devptr filtered, scale;
+	mbi_devptr scale;
 	mbi_devptr places;
 	mbi_devptr single[3];
 	int32_t aggregates;
@@ -33749,7 +33729,7 @@ typedef struct mbi_amg_gpu {
 
 enum {
 	MBI_AMG_LARGEST, MBI_AMG_FULL, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT,
-	MBI_AMG_KNOWN, MBI_AMG_LUMPED };
+	MBI_AMG_LUMPED };
 
 typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
 
@@ -33793,11 +33773,11 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
 		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_blocks",
-		"mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move", "mbk_amg_rows", "mbk_amg_links",
-		"mbk_amg_nodes", "mbk_amg_norms", "mbk_amg_fill", "mbk_amg_lump", "mbk_amg_expand",
-		"mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract",
-		"mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest",
-		"mbk_amg_follow", "mbk_amg_tentative", };
+		"mbk_multiply_packs", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move",
+		"mbk_amg_rows", "mbk_amg_links", "mbk_amg_nodes", "mbk_amg_norms", "mbk_amg_fill",
+		"mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
+		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
+		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow", "mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -33891,11 +33871,13 @@ typedef struct mbi_amg_lanes {
 	double products;
 } mbi_amg_lanes;
 
+static uint32_t mbi_amg_pack(uint32_t wide) { return wide % 2 == 0 ? 2 : 1; }
+
 static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
 	const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
+	const uint32_t wide = b->wide > 1 ? b->wide / mbi_amg_pack(b->wide) : 1;
 	const double of_b =
-			(b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1) *
-			(b->wide > 0 ? b->wide : 1);
+			(b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1) * wide;
 	mbi_amg_lanes lanes;
 	lanes.products = of_a * of_b;
 	lanes.b = mbi_amg_power(of_b, 1, b->wide > 1 ? 32 : 16);
@@ -34001,16 +33983,13 @@ static void mbi_amg_strips(mbk_multiply_values_arguments *arguments, int64_t nod
 
 static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
 		mbk_multiply_values_arguments *arguments) {
-	const uint64_t row = (uint64_t)arguments->longest * arguments->wide * sizeof(double);
 	size_t shared = (2 + MBI_AMG_THREADS) * sizeof(uint32_t);
-	int threads = MBI_AMG_THREADS;
-	uint64_t sums;
+	uint64_t sums, warps = MBI_AMG_THREADS / 32;
 	int64_t grid;
 	mbi_amg_strips(arguments, nodes, MBI_AMG_STRIP);
-	while (threads > 64 && shared + threads / 32 * arguments->high * row > MBI_AMG_SHARED) {
-		threads /= 2;
-	}
-	sums = (uint64_t)threads / 32 * arguments->high * row;
+	sums = (uint64_t)arguments->longest * arguments->high * arguments->wide * sizeof(double);
+	while (warps > 2 && shared + warps * sums > MBI_AMG_SHARED) { warps /= 2; }
+	sums *= warps;
 	grid = mbi_amg_long_grid(gpu, sums);
 	if (shared + sums <= MBI_AMG_SHARED) {
 		shared += (size_t)sums;
@@ -34018,7 +33997,7 @@ static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
 		MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums,
 				&arguments->sums));
 	}
-	return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, threads, shared, arguments);
+	return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, 32 * (int)warps, shared, arguments);
 }
 
 static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
@@ -34026,6 +34005,7 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
 	const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
 	const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024);
+	int kernel = MBI_AMG_VALUES_PASS, threads = MBI_AMG_THREADS, groups;
 	mbk_multiply_values_arguments arguments;
 	arguments.a_ptr = a->row_ptr;
 	arguments.a_col = a->col_ind;
@@ -34034,13 +34014,11 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	arguments.b_col = b->col_ind;
 	arguments.b_val = b->values;
 	arguments.scale = smooths != NULL ? smooths->scale : 0;
-	arguments.filtered = smooths != NULL ? smooths->filtered : 0;
 	arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
 			? MBI_AMG_OMEGA / smooths->lambda : 0;
 	arguments.high_b = b->high > 0 ? b->high : 1;
 	arguments.high_c = c->high > 0 ? c->high : 1;
 	arguments.wide = b->wide > 0 ? b->wide : 1;
-	arguments.blocks = arguments.high_b * arguments.high_c * arguments.wide > 1;
 	arguments.lanes_a = lanes.a;
 	arguments.lanes_b = lanes.b;
 	arguments.most = 0;
@@ -34049,6 +34027,10 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	arguments.c_col = c->col_ind;
 	arguments.c_val = c->values;
 	arguments.sums = 0;
+	if (arguments.high_b * arguments.high_c * arguments.wide > 1) {
+		kernel = mbi_amg_pack(arguments.wide) > 1 ? MBI_AMG_PACKS_PASS : MBI_AMG_BLOCKS_PASS;
+		threads /= 2;
+	}
 	mbi_amg_strips(&arguments, a->rows, MBI_AMG_STRIP);
 	if (!mbi_amg_few((int64_t)arguments.rows, &lanes)) {
 		const size_t entry =
@@ -34056,15 +34038,13 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 		const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
 		uint32_t most = c->longest < usual ? c->longest : usual;
 		size_t bytes;
-		int threads, groups;
-		most = ((most < fit ? most : fit - 1) + 1) & ~1u;
+		most = ((most < fit ? most : fit - 3) + 3) & ~3u;
 		bytes = most * entry;
-		threads = mbi_amg_threads(&lanes, bytes, MBI_AMG_THREADS / (1 + (int)arguments.blocks));
+		threads = mbi_amg_threads(&lanes, bytes, threads);
 		groups = threads / (int)(lanes.a * lanes.b);
 		arguments.most = most;
-		MBI_TRY(mbi_amg_launch(gpu, arguments.blocks ? MBI_AMG_BLOCKS_PASS : MBI_AMG_VALUES_PASS,
-				mbi_block_count((int64_t)arguments.rows, groups), threads,
-				(size_t)groups * bytes, &arguments));
+		MBI_TRY(mbi_amg_launch(gpu, kernel, mbi_block_count((int64_t)arguments.rows, groups),
+				threads, (size_t)groups * bytes, &arguments));
 	}
 	return c->longest > arguments.most ? mbi_amg_long_values(gpu, a->rows, &arguments) : MERBIT_OK;
 }
@@ -34116,10 +34096,9 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
 
 static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
 		double theta, const mbi_amg_found *found) {
-	static const int kernels[] = {MBI_AMG_ROWS, MBI_AMG_FILL, MBI_AMG_NORMS, MBI_AMG_LINKS,
+	static const int kernels[] = {MBI_AMG_ROWS, MBI_AMG_FILL, MBI_AMG_NORMS,
 			MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
-	const int blocks = level->block > 1, of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
-	const mbi_amg_there *a = of_links ? &level->graph
+	const mbi_amg_there *a = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT ? &level->graph
 			: pass == MBI_AMG_LARGEST_BLOCKS || pass == MBI_AMG_LUMPED ? &level->full : &level->a;
 	mbk_amg_strength_arguments arguments;
 	arguments.rows = (uint64_t)a->rows;
@@ -34128,10 +34107,9 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
 	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-	arguments.known = pass == MBI_AMG_KNOWN;
 	arguments.both = pass == MBI_AMG_STRONG;
 	arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
-	arguments.most = blocks && pass == MBI_AMG_LARGEST ? 0 : found->most;
+	arguments.most = level->block > 1 && pass == MBI_AMG_LARGEST ? 0 : found->most;
 	arguments.strongest = found->strongest;
 	arguments.links = level->links;
 	arguments.node_ptr = level->graph.row_ptr;
@@ -34139,8 +34117,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
 	arguments.full = pass == MBI_AMG_FULL ? level->full.values : 0;
 	arguments.state = found->state;
-	arguments.inverse = blocks && of_links ? 0 : level->inverse;
-	arguments.filtered = level->filtered;
+	arguments.inverse = level->inverse;
 	arguments.scale = level->scale;
 	arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
 	arguments.bound = mbi_amg_bound(gpu, level);
@@ -34157,7 +34134,6 @@ static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
 	MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(double), &found->most));
 	MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
 	MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
-	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
 	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
 	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
 }
@@ -34576,7 +34552,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 			return MERBIT_OK;
 		}
 		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
-		if (level->block > 1) { MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found)); }
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
 		MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
 	}
 }
@@ -34625,8 +34601,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
 			MBI_TRY(mbi_amg_fill(gpu, level, &found));
-			MBI_TRY(mbi_amg_look(gpu, level, level->block > 1 ? MBI_AMG_LUMPED : MBI_AMG_KNOWN, 0,
-					&found));
+			MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}
 	}

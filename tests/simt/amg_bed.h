@@ -28,6 +28,7 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_kernels::mbk_multiply_long_columns),
     SIMT_KERNEL(amg_kernels::mbk_multiply_values),
     SIMT_KERNEL(amg_kernels::mbk_multiply_blocks),
+    SIMT_KERNEL(amg_kernels::mbk_multiply_packs),
     SIMT_KERNEL(amg_kernels::mbk_multiply_long_values),
     SIMT_KERNEL(amg_kernels::mbk_amg_copy),
     SIMT_KERNEL(amg_kernels::mbk_amg_move),

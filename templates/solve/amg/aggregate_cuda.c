@@ -14,11 +14,9 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
 /* Enqueues a pass. `theta`: for MBI_AMG_STRONG. */
 MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
                                         double theta, const mbi_amg_found *found) {
-  static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_FILL,  MBI_AMG_NORMS, MBI_AMG_LINKS,
+  static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_FILL,  MBI_AMG_NORMS,
                                 MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
-  const int blocks = level->block > 1,
-            of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
-  const mbi_amg_there *a = of_links ? &level->graph
+  const mbi_amg_there *a = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT ? &level->graph
                            : pass == MBI_AMG_LARGEST_BLOCKS || pass == MBI_AMG_LUMPED
                                ? &level->full
                                : &level->a;
@@ -29,10 +27,9 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
   arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-  arguments.known = pass == MBI_AMG_KNOWN;
   arguments.both = pass == MBI_AMG_STRONG;
   arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
-  arguments.most = blocks && pass == MBI_AMG_LARGEST ? 0 : found->most;
+  arguments.most = level->block > 1 && pass == MBI_AMG_LARGEST ? 0 : found->most;
   arguments.strongest = found->strongest;
   arguments.links = level->links;
   arguments.node_ptr = level->graph.row_ptr;
@@ -40,8 +37,7 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
   arguments.full = pass == MBI_AMG_FULL ? level->full.values : 0;
   arguments.state = found->state;
-  arguments.inverse = blocks && of_links ? 0 : level->inverse;
-  arguments.filtered = level->filtered;
+  arguments.inverse = level->inverse;
   arguments.scale = level->scale;
   arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
   arguments.bound = mbi_amg_bound(gpu, level);
@@ -59,7 +55,6 @@ MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_leve
   MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(double), &found->most));
   MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
   MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
-  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
   MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
   return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
 }

@@ -54,6 +54,7 @@ enum {
   MBI_AMG_LONG_COLUMNS,
   MBI_AMG_VALUES_PASS,
   MBI_AMG_BLOCKS_PASS,
+  MBI_AMG_PACKS_PASS,
   MBI_AMG_LONG_VALUES,
   MBI_AMG_COPY,
   MBI_AMG_MOVE,
@@ -93,10 +94,9 @@ typedef struct mbi_amg_gpu_level {
   mbi_devptr modes, t;  /* rows x vectors, row by row, but modes of the first level column by
                          * column; modes: 0: an unknown of the nodes each */
   mbi_devptr inverse;   /* per row */
-  mbi_devptr filtered, scale; /* per row, in scratch memory: the diagonal of A_F, and the factor
-                               * that smoothes P */
-  mbi_devptr places;          /* per entry of R: its place in P */
-  mbi_devptr single[3];       /* values of A, P and R in f32, or 0 */
+  mbi_devptr scale;     /* per row, in scratch memory: the factor that smoothes P */
+  mbi_devptr places;    /* per entry of R: its place in P */
+  mbi_devptr single[3]; /* values of A, P and R in f32, or 0 */
   int32_t aggregates;
   mbi_devptr empty; /* if P = T: the offsets of a matrix without entries; else 0 */
   double lambda;
@@ -122,15 +122,13 @@ typedef struct mbi_amg_gpu {
 
 /* Passes over A or its blocks. They find the inverse diagonal, a bound of lambda and the
  * largest entries; fill the holes of blocks; find the norms of blocks and the largest ones; the
- * strong entries; those that A_F keeps, with its diagonal unless there are blocks; or this
- * diagonal alone, without blocks or with. */
+ * strong entries; those that A_F keeps; and its diagonal. */
 enum {
   MBI_AMG_LARGEST,
   MBI_AMG_FULL,
   MBI_AMG_LARGEST_BLOCKS,
   MBI_AMG_STRONG,
   MBI_AMG_KEPT,
-  MBI_AMG_KNOWN,
   MBI_AMG_LUMPED
 };
 

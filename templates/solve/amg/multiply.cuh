@@ -316,46 +316,6 @@ MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_
   return low;
 }
 
-// Adds `value` times row j of B to `sums`, the row of C whose `count` columns are `columns`.
-// Takes the share of `lane` of `lanes`.
-MBK_DEVICE void mbk_multiply_add_row(const mbk_multiply_values_arguments &a, double value,
-                                     mbk_u32 j, mbk_u32 lane, mbk_u32 lanes,
-                                     const mbk_i32 *columns, mbk_u32 count, double *sums) {
-  const bool one = a.b_ptr == nullptr; // entry in the row of B, at most
-  const mbk_u32 end = one ? j + 1 : (mbk_u32)mbk_load(a.b_ptr + j + 1);
-  for (mbk_u32 l = (one ? j : (mbk_u32)mbk_load(a.b_ptr + j)) + lane; l < end; l += lanes) {
-    const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + l) : (mbk_i32)l;
-    if (column >= 0) {
-      sums[mbk_multiply_find(columns, count, column)] +=
-          a.b_col != nullptr ? value * mbk_load(a.b_val + l) : value;
-    }
-  }
-}
-
-// Adds to `sums` what A's row gives: its entries number `first`, `first` + `step` and so on, in
-// this order. The lanes of `mask` take an entry together, and each of them other entries of B's
-// row: no two add to the same sum.
-MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u32 row,
-                                 mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,
-                                 mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,
-                                 double *sums) {
-  const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);
-  const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;
-  if (a.scale != nullptr && first == 0) { // the row of B that is added as it is
-    mbk_multiply_add_row(a, 1 + factor * mbk_load(a.filtered + row), row, lane, lanes, columns,
-                         count, sums);
-    mbk_warp_sync(mask);
-  }
-  for (mbk_u32 k = (mbk_u32)mbk_load(a.a_ptr + row) + first; k < end; k += step) {
-    const mbk_i32 j = mbk_load(a.a_col + k);
-    if (j >= 0) {
-      mbk_multiply_add_row(a, factor * mbk_load(a.a_val + k), (mbk_u32)j, lane, lanes, columns,
-                           count, sums);
-    }
-    mbk_warp_sync(mask);
-  }
-}
-
 #define MBK_MULTIPLY_STRIP 3 // rows of a block of C at a time, and of a block of B
 
 // A row of C, or up to MBK_MULTIPLY_STRIP rows of a row of blocks: a strip.
@@ -376,96 +336,127 @@ struct mbk_multiply_strip {
   }
 };
 
-// Does for a strip what mbk_multiply_add does for a row. Each lane takes columns of the rows of
-// B's blocks. A negative column of A stands for the own node.
-MBK_DEVICE void mbk_multiply_add_blocks(const mbk_multiply_values_arguments &a,
-                                        const mbk_multiply_strip &to, mbk_u32 first,
-                                        mbk_u32 step, mbk_u32 lane, mbk_u32 lanes, mbk_u32 mask,
-                                        const mbk_i32 *columns, double *sums) {
+// Adds to `sums`, those of a strip of C whose columns are `columns`, what A's row of blocks
+// gives: its blocks number `first`, `first` + `step` and so on, in this order. The lanes of
+// `mask` take a block together, and each of them PACK neighbouring columns of B's blocks at
+// once: no two add to the same sum. With a STRIP of 1 there are single entries.
+template <int STRIP, int PACK>
+MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,
+                                 const mbk_multiply_strip &to, mbk_u32 first, mbk_u32 step,
+                                 mbk_u32 lane, mbk_u32 lanes, mbk_u32 mask,
+                                 const mbk_i32 *columns, double *sums) {
+  const mbk_u32 wide = STRIP > 1 ? a.wide : 1, high = STRIP > 1 ? a.high_b : 1;
+  const mbk_u32 rows = STRIP > 1 ? to.rows : 1, size = to.count * wide;
   const mbk_u32 begin = (mbk_u32)mbk_load(a.a_ptr + to.node);
   const mbk_u32 length = (mbk_u32)mbk_load(a.a_ptr + to.node + 1) - begin;
+  const mbk_u32 first_row = STRIP > 1 ? to.node * a.high_c + to.top : to.node;
   const double *const values =
-      a.a_val + ((mbk_u64)begin * a.high_c + to.top * length) * a.high_b;
-  const mbk_u32 size = to.count * a.wide;
-  const mbk_u32 l_first = lane / a.wide, c_first = lane % a.wide; // a block of B, its column
-  const mbk_u32 l_step = lanes / a.wide, c_step = lanes % a.wide;
+      a.a_val + (STRIP > 1 ? ((mbk_u64)begin * a.high_c + to.top * length) * high : begin);
+  const mbk_u32 packs = wide / PACK;                            // of a block's row
+  const mbk_u32 l_first = lane / packs, c_first = lane % packs; // a block of B, its columns
+  const mbk_u32 l_step = lanes / packs, c_step = lanes % packs;
+  // A row of B, and the first block of one.
+  const auto row_of = [&](mbk_u32 e) {
+    const mbk_i32 column = e < length ? mbk_load(a.a_col + begin + e) : 0;
+    return column >= 0 ? (mbk_u32)column : to.node;
+  };
+  const auto start_of = [&](mbk_u32 j) {
+    return a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;
+  };
+  mbk_u32 now = row_of(first), next = row_of(first + step); // each is loaded one turn ahead
+  mbk_u32 from = start_of(now), stop = start_of(now + 1);
   if (a.scale != nullptr && first == 0) { // the row of B that is added as it is
     double *const own =
-        sums + mbk_multiply_find(columns, to.count, mbk_load(a.b_col + to.node)) * a.wide;
-    for (mbk_u32 c = lane; c < a.wide; c += lanes) {
-      for (mbk_u32 r = 0; r < to.rows; r++) {
+        sums + mbk_multiply_find(columns, to.count, mbk_load(a.b_col + to.node)) * wide;
+    for (mbk_u32 c = lane; c < wide; c += lanes) {
+      for (mbk_u32 r = 0; r < rows; r++) {
         own[r * size + c] =
-            mbk_load(a.b_val + ((mbk_u64)to.node * a.high_b + to.top + r) * a.wide + c);
+            mbk_load(a.b_val + ((mbk_u64)to.node * high + to.top + r) * wide + c);
       }
     }
     mbk_warp_sync(mask);
   }
+  for (mbk_u32 k = 16 * lane; STRIP > 1 && k < rows * length * high; k += 16 * lanes) {
+    mbk_prefetch(values + k); // a line each
+  }
   for (mbk_u32 e = first; e < length; e += step) {
-    const mbk_i32 column = mbk_load(a.a_col + begin + e);
-    const mbk_u32 j = column >= 0 ? (mbk_u32)column : to.node;
-    const mbk_u32 from = a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;
-    const mbk_u32 blocks = a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j + 1) - from : 1;
-    for (mbk_u32 part = 0; part < a.high_b; part += MBK_MULTIPLY_STRIP) {
-      const double *const right = a.b_val + ((mbk_u64)from * a.high_b + part * blocks) * a.wide;
-      double left[MBK_MULTIPLY_STRIP][MBK_MULTIPLY_STRIP];
+    const mbk_u32 blocks = stop - from, from_next = start_of(next);
+    stop = start_of(next + 1);
+    next = row_of(e + 2 * step);
+    for (mbk_u32 part = 0; part < high; part += STRIP) {
+      const double *const right = a.b_val + ((mbk_u64)from * high + part * blocks) * wide;
+      double left[STRIP][STRIP];
 #pragma unroll
-      for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {
+      for (mbk_u32 r = 0; r < STRIP; r++) {
         const double factor =
-            a.scale != nullptr && r < to.rows
-                ? -a.omega * mbk_load(a.scale + to.node * a.high_c + to.top + r)
-                : 1;
+            a.scale != nullptr && r < rows ? -a.omega * mbk_load(a.scale + first_row + r) : 1;
 #pragma unroll
-        for (mbk_u32 i = 0; i < MBK_MULTIPLY_STRIP; i++) {
-          left[r][i] = r < to.rows && part + i < a.high_b
-                           ? factor * mbk_load(values + (r * length + e) * a.high_b + part + i)
+        for (mbk_u32 i = 0; i < STRIP; i++) {
+          left[r][i] = r < rows && part + i < high
+                           ? factor * mbk_load(values + (r * length + e) * high + part + i)
                            : 0;
         }
       }
       for (mbk_u32 l = l_first, c = c_first; l < blocks;) {
-        const mbk_i32 found = mbk_load(a.b_col + from + l);
-        if (found >= 0) {
-          double *sum = sums + mbk_multiply_find(columns, to.count, found) * a.wide + c;
-          double entry[MBK_MULTIPLY_STRIP];
+        const mbk_i32 column =
+            a.b_col != nullptr ? mbk_load(a.b_col + from + l) : (mbk_i32)from;
+        if (column >= 0) {
+          double *sum = sums + mbk_multiply_find(columns, to.count, column) * wide + PACK * c;
+          mbk_pack<double, PACK> entry[STRIP] = {};
 #pragma unroll
-          for (mbk_u32 i = 0; i < MBK_MULTIPLY_STRIP; i++) {
-            entry[i] =
-                part + i < a.high_b ? mbk_load(right + (i * blocks + l) * a.wide + c) : 0;
+          for (mbk_u32 i = 0; i < STRIP; i++) {
+            if (part + i < high && a.b_val != nullptr) {
+              entry[i] =
+                  mbk_load_pack<double, PACK>(right + (i * blocks + l) * wide + PACK * c);
+            } else {
+              entry[i].at[0] = 1; // of the unit matrix
+            }
           }
 #pragma unroll
-          for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {
-            if (r < to.rows) {
-              *sum += left[r][0] * entry[0] + left[r][1] * entry[1] + left[r][2] * entry[2];
+          for (mbk_u32 r = 0; r < STRIP; r++) {
+            if (r < rows) {
+              mbk_pack<double, PACK> total = *(mbk_pack<double, PACK> *)sum;
+#pragma unroll
+              for (mbk_u32 p = 0; p < PACK; p++) {
+#pragma unroll
+                for (mbk_u32 i = 0; i < STRIP; i++) {
+                  total.at[p] += left[r][i] * entry[i].at[p];
+                }
+              }
+              *(mbk_pack<double, PACK> *)sum = total;
               sum += size;
             }
           }
         }
         l += l_step;
         c += c_step;
-        if (c >= a.wide) {
-          c -= a.wide;
+        if (c >= packs) {
+          c -= packs;
           l++;
         }
       }
     }
+    from = from_next;
     mbk_warp_sync(mask);
   }
 }
 
 // Writes the values of the rows of C of up to `most` entries. Launch: as mbk_multiply_columns.
-// Shared, for each group: double[lanes_a * most * high * wide], mbk_i32[most]; `most` is even.
-template <bool BLOCKS>
+// Shared, for each group: double[lanes_a * most * high * wide], mbk_i32[most]; `most` is a
+// multiple of 4.
+template <int STRIP, int PACK>
 MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,
                                           unsigned char *shared) {
   const mbk_multiply_lane me(a.lanes_a, a.lanes_b);
-  const mbk_u32 wide = BLOCKS ? a.wide : 1;
+  const mbk_u32 wide = STRIP > 1 ? a.wide : 1;
   const mbk_u32 groups = mbk_threads() / me.lanes;
-  const mbk_u32 kept = a.lanes_a * a.most * (BLOCKS ? a.high : 1) * wide;
+  const mbk_u32 kept = a.lanes_a * a.most * (STRIP > 1 ? a.high : 1) * wide;
   const mbk_u32 first = me.lane / a.lanes_b, lane = me.lane % a.lanes_b;
   double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));
   mbk_i32 *const columns = (mbk_i32 *)(sums + kept);
   for (mbk_u32 i = mbk_block() * groups + me.group; i < a.rows; i += mbk_grid() * groups) {
     const mbk_multiply_strip to(a, i);
-    const mbk_u32 size = (BLOCKS ? to.rows : 1) * to.count * wide;
+    const mbk_u32 size = (STRIP > 1 ? to.rows : 1) * to.count * wide;
     if (to.count == 0 || to.count > a.most) {
       continue;
     }
@@ -476,13 +467,8 @@ MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a
       sums[k] = 0;
     }
     mbk_warp_sync(me.mask);
-    if (BLOCKS) {
-      mbk_multiply_add_blocks(a, to, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,
-                              sums + first * size);
-    } else {
-      mbk_multiply_add(a, to.node, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,
-                       to.count, sums + first * size);
-    }
+    mbk_multiply_add<STRIP, PACK>(a, to, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,
+                                  sums + first * size);
     mbk_warp_sync(me.mask);
     for (mbk_u32 k = me.lane; k < size; k += me.lanes) {
       double sum = sums[k];
@@ -498,13 +484,19 @@ MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a
 MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_multiply_short_values<false>(a, shared);
+  mbk_multiply_short_values<1, 1>(a, shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 7)
     mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_multiply_short_values<true>(a, shared);
+  mbk_multiply_short_values<MBK_MULTIPLY_STRIP, 1>(a, shared);
+}
+
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)
+    mbk_multiply_packs(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_multiply_short_values<MBK_MULTIPLY_STRIP, 2>(a, shared);
 }
 
 // Writes the values of the rows of C of more than `most` entries. Each warp of a block has sums
@@ -540,13 +532,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
         sums[i] = 0;
       }
       mbk_block_sync();
-      if (a.blocks) {
-        mbk_multiply_add_blocks(a, to, warp, warps, mbk_lane(), 32, 0xffffffffu,
-                                a.c_col + to.at, own);
-      } else {
-        mbk_multiply_add(a, to.node, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + to.at,
-                         to.count, own);
-      }
+      mbk_multiply_add<MBK_MULTIPLY_STRIP, 1>(a, to, warp, warps, mbk_lane(), 32, 0xffffffffu,
+                                              a.c_col + to.at, own);
       mbk_block_sync();
       for (mbk_u64 i = mbk_thread(); i < size; i += threads) {
         double sum = sums[i];

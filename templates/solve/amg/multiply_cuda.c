@@ -21,6 +21,7 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_multiply_long_columns",
     "mbk_multiply_values",
     "mbk_multiply_blocks",
+    "mbk_multiply_packs",
     "mbk_multiply_long_values",
     "mbk_amg_copy",
     "mbk_amg_move",
@@ -152,11 +153,16 @@ typedef struct mbi_amg_lanes {
   double products; /* per row of C, about */
 } mbi_amg_lanes;
 
+/* Returns how many columns of blocks `wide` a lane takes at once. */
+static uint32_t mbi_amg_pack(uint32_t wide) {
+  return wide % 2 == 0 ? 2 : 1;
+}
+
 static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
   const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
+  const uint32_t wide = b->wide > 1 ? b->wide / mbi_amg_pack(b->wide) : 1;
   const double of_b =
-      (b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1) *
-      (b->wide > 0 ? b->wide : 1);
+      (b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1) * wide;
   mbi_amg_lanes lanes;
   lanes.products = of_a * of_b;
   lanes.b = mbi_amg_power(of_b, 1, b->wide > 1 ? 32 : 16);
@@ -286,16 +292,15 @@ static void mbi_amg_strips(mbk_multiply_values_arguments *arguments, int64_t nod
 /* Enqueues the pass over rows of C of more than arguments->most entries. */
 static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
                                          mbk_multiply_values_arguments *arguments) {
-  const uint64_t row = (uint64_t)arguments->longest * arguments->wide * sizeof(double);
   size_t shared = (2 + MBI_AMG_THREADS) * sizeof(uint32_t);
-  int threads = MBI_AMG_THREADS;
-  uint64_t sums;
+  uint64_t sums, warps = MBI_AMG_THREADS / 32;
   int64_t grid;
   mbi_amg_strips(arguments, nodes, MBI_AMG_STRIP);
-  while (threads > 64 && shared + threads / 32 * arguments->high * row > MBI_AMG_SHARED) {
-    threads /= 2;
+  sums = (uint64_t)arguments->longest * arguments->high * arguments->wide * sizeof(double);
+  while (warps > 2 && shared + warps * sums > MBI_AMG_SHARED) {
+    warps /= 2;
   }
-  sums = (uint64_t)threads / 32 * arguments->high * row;
+  sums *= warps;
   grid = mbi_amg_long_grid(gpu, sums);
   if (shared + sums <= MBI_AMG_SHARED) {
     shared += (size_t)sums;
@@ -303,12 +308,11 @@ static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
     MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums,
                               &arguments->sums));
   }
-  return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, threads, shared, arguments);
+  return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, 32 * (int)warps, shared, arguments);
 }
 
 /* Enqueues the pass that writes c->values. The entries of all three may be blocks. With
- * `smooths`, the level of A, B is T, C is P, and A is A_F without its diagonal, or with blocks
- * A with the columns of A_F. */
+ * `smooths`, the level of A, B is T, C is P, and A has the columns of A_F. */
 MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
                                                   const mbi_amg_there *b,
                                                   const mbi_amg_gpu_level *smooths,
@@ -316,6 +320,7 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
   const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
   const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024); /* longer rows are rare */
+  int kernel = MBI_AMG_VALUES_PASS, threads = MBI_AMG_THREADS, groups;
   mbk_multiply_values_arguments arguments;
   arguments.a_ptr = a->row_ptr;
   arguments.a_col = a->col_ind;
@@ -324,14 +329,12 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   arguments.b_col = b->col_ind;
   arguments.b_val = b->values;
   arguments.scale = smooths != NULL ? smooths->scale : 0;
-  arguments.filtered = smooths != NULL ? smooths->filtered : 0;
   arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
                         ? MBI_AMG_OMEGA / smooths->lambda
                         : 0;
   arguments.high_b = b->high > 0 ? b->high : 1;
   arguments.high_c = c->high > 0 ? c->high : 1;
   arguments.wide = b->wide > 0 ? b->wide : 1;
-  arguments.blocks = arguments.high_b * arguments.high_c * arguments.wide > 1;
   arguments.lanes_a = lanes.a;
   arguments.lanes_b = lanes.b;
   arguments.most = 0;
@@ -340,6 +343,10 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   arguments.c_col = c->col_ind;
   arguments.c_val = c->values;
   arguments.sums = 0;
+  if (arguments.high_b * arguments.high_c * arguments.wide > 1) {
+    kernel = mbi_amg_pack(arguments.wide) > 1 ? MBI_AMG_PACKS_PASS : MBI_AMG_BLOCKS_PASS;
+    threads /= 2;
+  }
   mbi_amg_strips(&arguments, a->rows, MBI_AMG_STRIP);
   if (!mbi_amg_few((int64_t)arguments.rows, &lanes)) {
     const size_t entry =
@@ -347,15 +354,13 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
     const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
     uint32_t most = c->longest < usual ? c->longest : usual;
     size_t bytes;
-    int threads, groups;
-    most = ((most < fit ? most : fit - 1) + 1) & ~1u;
+    most = ((most < fit ? most : fit - 3) + 3) & ~3u;
     bytes = most * entry;
-    threads = mbi_amg_threads(&lanes, bytes, MBI_AMG_THREADS / (1 + (int)arguments.blocks));
+    threads = mbi_amg_threads(&lanes, bytes, threads);
     groups = threads / (int)(lanes.a * lanes.b);
     arguments.most = most;
-    MBI_TRY(mbi_amg_launch(gpu, arguments.blocks ? MBI_AMG_BLOCKS_PASS : MBI_AMG_VALUES_PASS,
-                           mbi_block_count((int64_t)arguments.rows, groups), threads,
-                           (size_t)groups * bytes, &arguments));
+    MBI_TRY(mbi_amg_launch(gpu, kernel, mbi_block_count((int64_t)arguments.rows, groups),
+                           threads, (size_t)groups * bytes, &arguments));
   }
   return c->longest > arguments.most ? mbi_amg_long_values(gpu, a->rows, &arguments)
                                      : MERBIT_OK;

@@ -204,51 +204,28 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
   }
 }
 
-// Writes filtered[row], the diagonal of A_F, and scale[row], the inverse of it, but of no less
-// than `least` times A's diagonal.
-MBK_DEVICE void mbk_amg_filter(const mbk_amg_strength_arguments &a, mbk_u64 row,
-                               double filtered) {
-  const double inverse = a.inverse[row];
-  const double diagonal =
-      filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;
-  a.filtered[row] = filtered;
-  a.scale[row] = diagonal != 0 ? 1 / diagonal : 0;
-}
-
 // Writes links[k], the column of entry k of A, or its complement if the entry is on the
 // diagonal or no larger than `theta` times the largest magnitude of its row, or with `both` of
-// the larger one of its row and column, and `state`, whether the row has others; `known`: both
-// are there already. With `inverse`, takes the diagonal plus the row's weak entries for that of
-// A_F.
+// the larger one of its row and column, and `state`, whether the row has others.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
-    double filtered = 0;
     mbk_u32 strong_ones = 0;
     if (at.row < a.rows) {
-      const double most = a.known ? 0 : mbk_load(a.most + at.row);
+      const double most = mbk_load(a.most + at.row);
       MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
         const mbk_i32 column = mbk_load(a.col_ind + k);
-        bool strong = a.known && a.links[k] >= 0;
-        if (!a.known) {
-          const double other = a.both ? mbk_load(a.most + column) : 0;
-          strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);
-          a.links[k] = strong ? column : ~column;
-        }
-        filtered += strong ? 0 : value;
+        const double other = a.both ? mbk_load(a.most + column) : 0;
+        const bool strong =
+            (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);
+        a.links[k] = strong ? column : ~column;
         strong_ones |= strong;
       }
     }
-    filtered = mbk_amg_sum(filtered, a.lanes);
     strong_ones = mbk_amg_most(strong_ones, a.lanes);
     if (at.row < a.rows && at.lane == 0) {
-      if (a.inverse != nullptr) {
-        mbk_amg_filter(a, at.row, filtered);
-      }
-      if (!a.known) {
-        a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;
-      }
+      a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;
     }
   }
 }
@@ -332,25 +309,29 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
   }
 }
 
-// Finds the diagonal of A_F: the sums of diagonals of the own block and of those that `links`
-// leave out.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+// Writes scale[row], the inverse of A_F's diagonal, but of no less than `least` times A's. A_F
+// has there the sum of the own block's and those that `links` leave out.
+MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)
     mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     for (mbk_u32 r = 0; r < a.block; r++) {
-      double filtered = 0;
+      double diagonal = 0;
       if (at.row < a.rows) {
         const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
         MBK_AMG_ENTRIES(e, a.row_ptr, at) {
           if (mbk_load(a.links + e) < 0) {
-            filtered +=
+            diagonal +=
                 mbk_load(a.values + mbk_amg_place(a.block, begin, end - begin, e, r) + r);
           }
         }
       }
-      filtered = mbk_amg_sum(filtered, a.lanes);
+      diagonal = mbk_amg_sum(diagonal, a.lanes);
       if (at.row < a.rows && at.lane == 0) {
-        mbk_amg_filter(a, at.row * a.block + r, filtered);
+        const double inverse = mbk_load(a.inverse + at.row * a.block + r);
+        if (diagonal * inverse < a.least) {
+          diagonal = inverse != 0 ? a.least / inverse : 0;
+        }
+        a.scale[at.row * a.block + r] = diagonal != 0 ? 1 / diagonal : 0;
       }
     }
   }

@@ -323,9 +323,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
       return MERBIT_OK;
     }
     MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
-    if (level->block > 1) {
-      MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
-    }
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
     MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
   }
 }
@@ -384,8 +382,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
       MBI_TRY(mbi_amg_fill(gpu, level, &found));
-      MBI_TRY(mbi_amg_look(gpu, level, level->block > 1 ? MBI_AMG_LUMPED : MBI_AMG_KNOWN, 0,
-                           &found));
+      MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
       MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
     }
   }
