@@ -34670,7 +34670,7 @@ typedef struct mbi_coarsest {
 	double *m, *u, *v;
 	double *first, *now;
 	char *done;
-	int n;
+	int n, symmetric;
 } mbi_coarsest;
 
 static int mbi_coarsest_pivot(const mbi_coarsest *e, double least) {
@@ -34692,6 +34692,10 @@ static void mbi_coarsest_eliminate(const mbi_coarsest *e, int p, int at) {
 	int i, s;
 	for (i = 0; i < n; i++) {
 		double column = m[i * n + p], row = m[p * n + i];
+		if (e->symmetric) {
+			column = i > p ? (e->done[i] ? -row : row) : column;
+			row = i < p ? (e->done[i] ? -column : column) : row;
+		}
 		for (s = 0; s < at; s++) {
 			column -= u[4 * i + s] * v[s * n + p];
 			row -= u[4 * p + s] * v[s * n + i];
@@ -34715,7 +34719,7 @@ static void mbi_coarsest_subtract(const mbi_coarsest *e) {
 		const double *u = e->u + 4 * i;
 		const double u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
 		double *row = e->m + i * n;
-		j = 0;
+		j = e->symmetric ? i : 0;
 #ifdef __GNUC__
 		for (; j + 1 < n; j += 2) {
 			mbi_coarsest_lanes x, v0, v1, v2, v3;
@@ -34734,6 +34738,19 @@ static void mbi_coarsest_subtract(const mbi_coarsest *e) {
 	}
 }
 
+static int mbi_coarsest_symmetric(const double *m, int n, double least) {
+	int i, j;
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < i; j++) {
+			if (!(fabs(m[i * n + j] - m[j * n + i]) <=
+					least * sqrt(fabs(m[i * n + i] * m[j * n + j])))) {
+				return 0;
+			}
+		}
+	}
+	return 1;
+}
+
 static void mbi_coarsest_invert(double *m, double *scratch, int n, double least) {
 	mbi_coarsest e;
 	int i, j, at;
@@ -34744,6 +34761,7 @@ static void mbi_coarsest_invert(double *m, double *scratch, int n, double least)
 	e.now = e.first + n;
 	e.done = (char *)(e.now + n);
 	e.n = n;
+	e.symmetric = mbi_coarsest_symmetric(m, n, least);
 	for (i = 0; i < n; i++) {
 		e.first[i] = e.now[i] = m[i * n + i];
 		e.done[i] = 0;
@@ -34756,7 +34774,10 @@ static void mbi_coarsest_invert(double *m, double *scratch, int n, double least)
 		mbi_coarsest_subtract(&e);
 	} while (at == 4);
 	for (i = 0; i < n; i++) {
-		for (j = 0; j < n; j++) { m[i * n + j] = e.done[i] && e.done[j] ? m[i * n + j] : 0; }
+		for (j = 0; j < n; j++) {
+			m[i * n + j] = !e.done[i] || !e.done[j] ? 0 : e.symmetric && j < i ? m[j * n + i]
+					: m[i * n + j];
+		}
 	}
 }
 
