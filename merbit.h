@@ -3606,7 +3606,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 87
-#define MBI_KERNEL_HASH "08d071353f3092582a11c70b7f684dfb792c1e94fefea1b44fe0283b39d955da"
+#define MBI_KERNEL_HASH "2f7083128127fcedbc41cd46ef05ce332dd560924f7ef03f98cc256cc8388e07"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5658,25 +5658,25 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*col_ind; const double *values; mbk_u32 lanes; mbk_u32 both; double theta; double *most; mbk_i32 "
 "*strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms, *full; mbk_u8 *state; "
 "double *inverse, *scale; double least; mbk_u64 *bound; mbk_u32 *unsorted, *missing, *wild; } "
-"mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { mbk_u64 rows; const "
-"mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, step; double *v, *u, "
-"*w, *x, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; typedef struct "
-"mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 block; const mbk_i32 *col_ind, *row_ptr; "
-"mbk_u64 *products; } mbk_amg_products_arguments; typedef struct mbk_amg_aggregate_arguments { "
-"mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 round, first; mbk_u8 "
-"*state; mbk_u64 *around; mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; const mbk_i32 "
-"*strongest; } mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 "
-"aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; const double *modes; mbk_u64 next_row, "
-"next_vector; mbk_u32 block, vectors, lanes, room; double *coarse, *t; } "
-"mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { mbk_u64 rows; const "
-"mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 *row_ptr_to, *col_ind_to; "
-"const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } mbk_amg_expand_arguments; typedef struct "
-"mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 *places; const double *from; double *to; ",
-"float *rounded; } mbk_amg_move_arguments; typedef struct mbk_amg_copy_arguments { mbk_u64 rows, "
-"nnz; const void *row_ptr, *col_ind, *values; const double *modes; mbk_u64 mode_elements; mbk_u32 "
-"*strange; mbk_u32 wide_ptr, wide_col, base, value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; "
-"double *values_to; } mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n\n\n"
-"#define MBK_AMG_EACH(i, count) \\\n"
+"mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { mbk_u64 rows, nodes; "
+"mbk_u32 block; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, "
+"step; double *v, *u, *w, *x, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; "
+"typedef struct mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 block; const mbk_i32 *col_ind, "
+"*row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; typedef struct "
+"mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; "
+"mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 *counts, "
+"*aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef struct "
+"mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; "
+"const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, room; double "
+"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { mbk_u64 "
+"rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 *row_ptr_to, "
+"*col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } mbk_amg_expand_arguments; "
+"typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 *places; const double ",
+"*from; double *to; float *rounded; } mbk_amg_move_arguments; typedef struct "
+"mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const double "
+"*modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
+"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
+"#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
 "for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
@@ -5694,8 +5694,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
 "mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane;\n"
 "for (; k < end; k += AHEAD * at.lanes) {\nmbk_i32 columns[AHEAD];\ndouble values[AHEAD];\n"
-"#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\n"
-"const mbk_u32 e = k + i * at.lanes < end ? k + i * at.lanes : end - 1;\n",
+"#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\n",
+"const mbk_u32 e = k + i * at.lanes < end ? k + i * at.lanes : end - 1;\n"
 "values[i] = mbk_load_streaming(a.values + e);\ncolumns[i] = mbk_load_streaming(a.col_ind + e);\n"
 "}\n#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\nif (k + i * at.lanes < end) {\n"
 "take(k + i * at.lanes, columns[i], values[i]);\n}\n}\n}\n}\ntemplate <class MATRIX, class TAKE>\n"
@@ -5717,8 +5717,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*a.strange = 1;\n}\n}\nfor (mbk_u64 k = first; k < a.nnz; k += step) {\n"
 "if (a.col_ind_to != nullptr) {\n"
 "a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
-": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n"
-"a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n",
+": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n",
+"a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
 ": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {\nMBK_AMG_EACH(k, a.count) {\n"
@@ -5740,8 +5740,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n});\n}\n"
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
-"sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n"
-"const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;\n",
+"sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n",
+"const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;\n"
 "const double inverse = none ? 0 : 1 / diagonal;\nsum *= inverse < 0 ? -inverse : inverse;\n"
 "bound = sum > bound ? sum : bound;\nif (at.row < a.rows && at.lane == 0) {\n"
 "if (a.most != nullptr) {\na.most[at.row] = most;\na.strongest[at.row] = (mbk_i32)~strongest;\n}\n"
@@ -5762,8 +5762,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
-"if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
-"a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n",
+"if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n",
+"a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,\n"
 "mbk_u32 r) {\nreturn ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5784,9 +5784,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "double norm = 0;\nfor (mbk_u32 r = 0; r < a.block; r++) {\nconst double *const values =\n"
 "a.values + mbk_amg_place(a.block, begin, end - begin, e, r);\n"
 "for (mbk_u32 c = 0; c < a.block; c++) {\nconst double value = mbk_load(values + c);\n"
-"norm += mbk_multiply(value, value);\n}\n}\nnorm = sqrt(norm);\na.norms[e] = norm;\n"
+"norm += mbk_multiply(value, value);\n}\n}\nnorm = sqrt(norm);\na.norms[e] = norm;\n",
 "if (norm > own_most && column != at.row) {\nown_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
-"const double most = mbk_amg_most(own_most, a.lanes);\n",
+"const double most = mbk_amg_most(own_most, a.lanes);\n"
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
 "if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
 "a.strongest[at.row] = (mbk_i32)~strongest;\n}\n}\n}\n\n\n\n"
@@ -5809,9 +5809,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 length = (end - begin) * a.width;\n"
 "for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {\n"
 "const mbk_u32 base = begin * a.width * a.height + r * length;\nif (at.lane == 0) {\n"
-"const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n"
+"const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n",
 "if (row + 1 == a.rows * a.height) {\na.row_ptr_to[row + 1] = (mbk_i32)(base + length);\n}\n}\n"
-"for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n",
+"for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n"
 "const mbk_u32 e = begin + v / a.width, c = v % a.width;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + e);\n"
 "a.col_ind_to[base + v] = column * (mbk_i32)a.width + (mbk_i32)c;\nif (a.places != nullptr) {\n"
@@ -5831,24 +5831,43 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return sqrt(inverse < 0 ? -inverse : inverse);\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n"
+"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n",
 "const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;\na.v[i] = v;\n"
-"a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * v;\na.u[i] = 0;\nsum += v * v;\n}\n",
+"a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * v;\na.u[i] = 0;\nsum += v * v;\n}\n"
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)\n"
+"a.squares[mbk_block()] = sum;\n}\n}\n\n\n"
+"MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,\n"
+"mbk_u32 top, double *sums) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"const mbk_u32 length = ((mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin) * a.block;\n"
+"const double *const values =\n"
+"a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;\n"
+"for (mbk_u32 k = at.lane; k < length; k += at.lanes) {\n"
+"const mbk_u32 e = k / a.block, column = (mbk_u32)mbk_load(a.col_ind + begin + e);\n"
+"const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));\n"
+"#pragma unroll\nfor (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\n"
+"sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;\n}\n}\n"
+"}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0, inverse = 0, u = 0, v = 0;\n"
-"if (at.row < a.rows) {\ninverse = mbk_load(a.inverse + at.row);\nu = mbk_load(a.u + at.row);\n"
-"v = mbk_load(a.v + at.row);\nmbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n"
-"sum += value * mbk_load(a.x + column);\n});\n}\nsum = mbk_amg_sum(sum, a.lanes);\n"
-"if (at.row < a.rows && at.lane == 0) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\n"
-"a.w[at.row] = sum;\ndot += sum * v * factor;\n}\n}\n"
-"dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"MBK_AMG_ROWS(at, a.lanes, a.nodes) {\n"
+"for (mbk_u32 top = 0; top < a.block; top += MBK_MULTIPLY_STRIP) {\n"
+"const mbk_u64 row = at.row * a.block + top + at.lane;\nconst bool owns =\n"
+"at.row < a.nodes && at.lane < MBK_MULTIPLY_STRIP && top + at.lane < a.block;\n",
+"double sums[MBK_MULTIPLY_STRIP] = {}, sum = 0, inverse = 0, u = 0, v = 0;\nif (owns) {\n"
+"inverse = mbk_load(a.inverse + row);\nu = mbk_load(a.u + row);\nv = mbk_load(a.v + row);\n}\n"
+"if (at.row < a.nodes && a.block > 1) {\nmbk_amg_take_blocks(a, at, top, sums);\n"
+"} else if (at.row < a.nodes) {\n"
+"mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n"
+"sums[0] += value * mbk_load(a.x + column);\n});\n}\n#pragma unroll\n"
+"for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nif (top + r < a.block) {\n"
+"const double all = mbk_amg_sum(sums[r], a.lanes);\nsum = at.lane == r ? all : sum;\n}\n}\n"
+"if (owns) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\na.w[row] = sum;\n"
+"dot += sum * v * factor;\n}\n}\n}\ndot = mbk_amg_block_sum(dot, (double *)shared);\n"
+"if (mbk_thread() == 0) {\na.dots[mbk_block()] = dot;\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
@@ -5856,10 +5875,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
 "MBK_AMG_EACH(i, a.rows) {\nconst double u = a.v[i] * factor, w = a.w[i] - alpha * u;\n"
 "a.u[i] = u;\na.w[i] = w;\na.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * w;\nsum += w * w;\n}\n"
-"sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n",
+"sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
-"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n"
+"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n",
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
 "mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n"
@@ -33596,7 +33615,8 @@ typedef struct mbk_amg_strength_arguments {
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {
-	mbk_u64 rows;
+	mbk_u64 rows, nodes;
+	mbk_u32 block;
 	mbi_devptr row_ptr, col_ind;
 	mbi_devptr values, inverse;
 	mbk_u32 lanes, step;
@@ -33961,7 +33981,7 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 	}
 	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
 			(uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
-	MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, unsorted), NULL));
+	MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, missing), NULL));
 	MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes, grid_long));
 	MBI_TRY(mbi_amg_scan(gpu, c->row_ptr, c->rows));
 	MBI_TRY(mbi_amg_read(gpu, &facts));
@@ -34178,7 +34198,8 @@ static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level 
 }
 
 static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
-	const mbi_amg_there *a = &level->a;
+	const int whole = level->block > 1 && level->full.values == level->a.values;
+	const mbi_amg_there *a = whole ? &level->full : &level->a;
 	const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
 	mbk_amg_lanczos_arguments arguments;
 	const int64_t most = MBI_AMG_RESIDENT * (int64_t)gpu->context->device.multiprocessors;
@@ -34187,18 +34208,21 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
 	mbi_devptr swap;
 	int64_t grid;
 	int i;
-	arguments.rows = (uint64_t)a->rows;
+	arguments.rows = (uint64_t)level->a.rows;
+	arguments.nodes = (uint64_t)a->rows;
+	arguments.block = whole ? (uint32_t)level->block : 1;
 	arguments.row_ptr = a->row_ptr;
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
 	arguments.inverse = level->inverse;
-	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz * arguments.block);
+	if (whole && arguments.lanes < 4) { arguments.lanes = 4; }
 	arguments.alpha = MBI_AMG_FACT(gpu, alpha);
 	arguments.beta = MBI_AMG_FACT(gpu, beta);
 	grid = mbi_amg_blocks(a->rows * arguments.lanes);
 	grid = grid < most ? grid : most;
 	for (i = 0; i < 6; i++) {
-		MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? a->rows : grid, sizeof(double), vectors[i]));
+		MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? level->a.rows : grid, sizeof(double), vectors[i]));
 	}
 	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));
 	for (i = 0; i < MBI_LAMBDA_STEPS; i++) {
@@ -34524,6 +34548,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 	for (;; theta /= MBI_AMG_THETA_FALL) {
 		mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
 		const int64_t rows = level->a.rows;
+		const int last = rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS;
 		mbi_amg_found found;
 		mbi_amg_facts facts;
 		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
@@ -34540,9 +34565,9 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 				MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, &found));
 			}
 		}
+		if (!last) { MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
-		if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) { return MERBIT_OK; }
-		MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));
+		if (last) { return MERBIT_OK; }
 		MBI_TRY(mbi_amg_keep(gpu, level->graph.nnz, sizeof(int32_t), &level->links));
 		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
 		MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
@@ -34598,9 +34623,9 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		mbi_amg_gpu_level *level = &gpu->levels[l];
 		mbi_amg_found found;
 		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
+		if (l + 1 < gpu->count) { MBI_TRY(mbi_amg_fill(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
-			MBI_TRY(mbi_amg_fill(gpu, level, &found));
 			MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}

@@ -105,7 +105,8 @@ MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_
 
 /* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */
 static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
-  const mbi_amg_there *a = &level->a;
+  const int whole = level->block > 1 && level->full.values == level->a.values;
+  const mbi_amg_there *a = whole ? &level->full : &level->a;
   const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
   mbk_amg_lanczos_arguments arguments;
   const int64_t most = MBI_AMG_RESIDENT * (int64_t)gpu->context->device.multiprocessors;
@@ -114,18 +115,23 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
   mbi_devptr swap;
   int64_t grid;
   int i;
-  arguments.rows = (uint64_t)a->rows;
+  arguments.rows = (uint64_t)level->a.rows;
+  arguments.nodes = (uint64_t)a->rows;
+  arguments.block = whole ? (uint32_t)level->block : 1;
   arguments.row_ptr = a->row_ptr;
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
   arguments.inverse = level->inverse;
-  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz * arguments.block);
+  if (whole && arguments.lanes < 4) {
+    arguments.lanes = 4;
+  }
   arguments.alpha = MBI_AMG_FACT(gpu, alpha);
   arguments.beta = MBI_AMG_FACT(gpu, beta);
   grid = mbi_amg_blocks(a->rows * arguments.lanes);
   grid = grid < most ? grid : most;
   for (i = 0; i < 6; i++) {
-    MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? a->rows : grid, sizeof(double), vectors[i]));
+    MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? level->a.rows : grid, sizeof(double), vectors[i]));
   }
   MBI_TRY(
       mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));

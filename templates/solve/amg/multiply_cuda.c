@@ -268,7 +268,7 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
   }
   MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
                             (uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
-  MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, unsorted), NULL));
+  MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, missing), NULL));
   MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes, grid_long));
   MBI_TRY(mbi_amg_scan(gpu, c->row_ptr, c->rows));
   MBI_TRY(mbi_amg_read(gpu, &facts));

@@ -432,8 +432,26 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
+// Adds to sums[r] this lane's part of x times row `top` + r of a row of full blocks.
+MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,
+                                    mbk_u32 top, double *sums) {
+  const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+  const mbk_u32 length = ((mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin) * a.block;
+  const double *const values =
+      a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;
+  for (mbk_u32 k = at.lane; k < length; k += at.lanes) {
+    const mbk_u32 e = k / a.block, column = (mbk_u32)mbk_load(a.col_ind + begin + e);
+    const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));
+#pragma unroll
+    for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {
+      sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;
+    }
+  }
+}
+
 // Computes w = D^-1/2 A x / beta - beta u and dots[block], this block's part of v'w /
-// beta. Writes beta[step], the norm of v.
+// beta. Writes beta[step], the norm of v. A's entries are full blocks of `block` rows: at least
+// four lanes take a row of them.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)
     mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -443,21 +461,36 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)
   if (mbk_block() == 0 && mbk_thread() == 0) {
     a.beta[a.step] = beta;
   }
-  MBK_AMG_ROWS(at, a.lanes, a.rows) {
-    double sum = 0, inverse = 0, u = 0, v = 0;
-    if (at.row < a.rows) {
-      inverse = mbk_load(a.inverse + at.row); // early, as in mbk_amg_take
-      u = mbk_load(a.u + at.row);
-      v = mbk_load(a.v + at.row);
-      mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {
-        sum += value * mbk_load(a.x + column);
-      });
-    }
-    sum = mbk_amg_sum(sum, a.lanes);
-    if (at.row < a.rows && at.lane == 0) {
-      sum = mbk_amg_root(inverse) * sum * factor - beta * u;
-      a.w[at.row] = sum;
-      dot += sum * v * factor;
+  MBK_AMG_ROWS(at, a.lanes, a.nodes) {
+    for (mbk_u32 top = 0; top < a.block; top += MBK_MULTIPLY_STRIP) {
+      const mbk_u64 row = at.row * a.block + top + at.lane;
+      const bool owns =
+          at.row < a.nodes && at.lane < MBK_MULTIPLY_STRIP && top + at.lane < a.block;
+      double sums[MBK_MULTIPLY_STRIP] = {}, sum = 0, inverse = 0, u = 0, v = 0;
+      if (owns) {
+        inverse = mbk_load(a.inverse + row); // early, as in mbk_amg_take
+        u = mbk_load(a.u + row);
+        v = mbk_load(a.v + row);
+      }
+      if (at.row < a.nodes && a.block > 1) {
+        mbk_amg_take_blocks(a, at, top, sums);
+      } else if (at.row < a.nodes) {
+        mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {
+          sums[0] += value * mbk_load(a.x + column);
+        });
+      }
+#pragma unroll
+      for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {
+        if (top + r < a.block) {
+          const double all = mbk_amg_sum(sums[r], a.lanes);
+          sum = at.lane == r ? all : sum;
+        }
+      }
+      if (owns) {
+        sum = mbk_amg_root(inverse) * sum * factor - beta * u;
+        a.w[row] = sum;
+        dot += sum * v * factor;
+      }
     }
   }
   dot = mbk_amg_block_sum(dot, (double *)shared);

@@ -20,7 +20,8 @@ typedef struct mbk_amg_strength_arguments {
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {
-  mbk_u64 rows;
+  mbk_u64 rows, nodes;
+  mbk_u32 block;
   MBK_POINTER(const mbk_i32) row_ptr, col_ind;
   MBK_POINTER(const double) values, inverse;
   mbk_u32 lanes, step;

@@ -293,6 +293,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
   for (;; theta /= MBI_AMG_THETA_FALL) {
     mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
     const int64_t rows = level->a.rows;
+    const int last = rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS;
     mbi_amg_found found;
     mbi_amg_facts facts;
     MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
@@ -309,11 +310,13 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
         MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, &found));
       }
     }
+    if (!last) {
+      MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));
+    }
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
-    if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) {
+    if (last) {
       return MERBIT_OK;
     }
-    MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));
     MBI_TRY(mbi_amg_keep(gpu, level->graph.nnz, sizeof(int32_t), &level->links));
     MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
     MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
@@ -379,9 +382,11 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     mbi_amg_gpu_level *level = &gpu->levels[l];
     mbi_amg_found found;
     MBI_TRY(mbi_amg_look_first(gpu, level, &found));
-    MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
       MBI_TRY(mbi_amg_fill(gpu, level, &found));
+    }
+    MBI_TRY(mbi_amg_find_lambda(gpu, level));
+    if (l + 1 < gpu->count) {
       MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
       MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
     }
