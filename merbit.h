@@ -33747,10 +33747,6 @@ typedef struct mbi_amg_gpu {
 
 #define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
 
-enum {
-	MBI_AMG_LARGEST, MBI_AMG_FULL, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT,
-	MBI_AMG_LUMPED };
-
 typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
 
 static merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
@@ -34008,13 +34004,17 @@ static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
 	int64_t grid;
 	mbi_amg_strips(arguments, nodes, MBI_AMG_STRIP);
 	sums = (uint64_t)arguments->longest * arguments->high * arguments->wide * sizeof(double);
-	while (warps > 2 && shared + warps * sums > MBI_AMG_SHARED) { warps /= 2; }
-	sums *= warps;
-	grid = mbi_amg_long_grid(gpu, sums);
-	if (shared + sums <= MBI_AMG_SHARED) {
-		shared += (size_t)sums;
+	grid = mbi_amg_long_grid(gpu, warps * sums);
+	while (warps > 2 && shared + warps * sums > MBI_AMG_SHARED) {
+		warps /= 2;
+		grid *= 2;
+	}
+	if (shared + warps * sums <= MBI_AMG_SHARED) {
+		shared += (size_t)(warps * sums);
 	} else {
-		MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums,
+		grid = grid * (int64_t)warps / (MBI_AMG_THREADS / 32);
+		warps = MBI_AMG_THREADS / 32;
+		MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * warps * sums,
 				&arguments->sums));
 	}
 	return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, 32 * (int)warps, shared, arguments);
@@ -34114,12 +34114,10 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
 	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int kernel,
 		double theta, const mbi_amg_found *found) {
-	static const int kernels[] = {MBI_AMG_ROWS, MBI_AMG_FILL, MBI_AMG_NORMS,
-			MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
-	const mbi_amg_there *a = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT ? &level->graph
-			: pass == MBI_AMG_LARGEST_BLOCKS || pass == MBI_AMG_LUMPED ? &level->full : &level->a;
+	const mbi_amg_there *a = kernel == MBI_AMG_LINKS ? &level->graph
+			: kernel == MBI_AMG_NORMS || kernel == MBI_AMG_LUMP ? &level->full : &level->a;
 	mbk_amg_strength_arguments arguments;
 	arguments.rows = (uint64_t)a->rows;
 	arguments.block = (uint32_t)level->block;
@@ -34127,24 +34125,24 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
 	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-	arguments.both = pass == MBI_AMG_STRONG;
+	arguments.both = theta > 0;
 	arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
-	arguments.most = level->block > 1 && pass == MBI_AMG_LARGEST ? 0 : found->most;
+	arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
 	arguments.strongest = found->strongest;
 	arguments.links = level->links;
 	arguments.node_ptr = level->graph.row_ptr;
 	arguments.node_col = level->graph.col_ind;
-	arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
-	arguments.full = pass == MBI_AMG_FULL ? level->full.values : 0;
+	arguments.norms = kernel == MBI_AMG_NORMS ? level->graph.values : 0;
+	arguments.full = kernel == MBI_AMG_FILL ? level->full.values : 0;
 	arguments.state = found->state;
 	arguments.inverse = level->inverse;
 	arguments.scale = level->scale;
-	arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
+	arguments.least = kernel == MBI_AMG_ROWS ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
 	arguments.bound = mbi_amg_bound(gpu, level);
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
 	arguments.wild = MBI_AMG_FACT(gpu, wild);
-	return mbi_amg_run(gpu, kernels[pass], a->rows * arguments.lanes, &arguments);
+	return mbi_amg_run(gpu, kernel, a->rows * arguments.lanes, &arguments);
 }
 
 static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -34155,7 +34153,7 @@ static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
 	MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
 	MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
 	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
-	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
+	return mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found);
 }
 
 static merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -34167,7 +34165,7 @@ static merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 	MBI_TRY(mbi_amg_borrow(gpu, entries, sizeof(double), &level->full.values));
 	MBI_TRY(mbi_device_zero(gpu->context, level->full.values, (size_t)entries * sizeof(double),
 			NULL));
-	return mbi_amg_look(gpu, level, MBI_AMG_FULL, 0, found);
+	return mbi_amg_look(gpu, level, MBI_AMG_FILL, 0, found);
 }
 
 static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -34194,7 +34192,7 @@ static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level 
 	}
 	MBI_TRY(mbi_amg_fill(gpu, level, found));
 	MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
-	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
+	return mbi_amg_look(gpu, level, MBI_AMG_NORMS, 0, found);
 }
 
 static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
@@ -34562,22 +34560,22 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 				gpu->given = level->a;
 				MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
 				MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
-				MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, &found));
+				MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, &found));
 			}
 		}
 		if (!last) { MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (last) { return MERBIT_OK; }
 		MBI_TRY(mbi_amg_keep(gpu, level->graph.nnz, sizeof(int32_t), &level->links));
-		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LINKS, theta, &found));
 		MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
 		if (level->aggregates == 0 ||
 				(double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
 			level->aggregates = 0;
 			return MERBIT_OK;
 		}
-		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
-		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LINKS, 0, &found));
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
 		MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
 	}
 }
@@ -34626,7 +34624,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		if (l + 1 < gpu->count) { MBI_TRY(mbi_amg_fill(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
-			MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
+			MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}
 	}

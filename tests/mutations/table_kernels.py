@@ -327,7 +327,7 @@ MUTATIONS = [
      "simt_amg"),
     ("mbk_multiply_short_values", "sum += sums[part * size + k];", "", "entries that are taken at once are left out",
      "simt_amg"),
-    ("mbi_amg_long_values", "shared += (size_t)sums;", "", "sums of a thread block lie behind its shared memory",
+    ("mbi_amg_long_values", "shared += (size_t)(warps * sums);", "", "sums of a thread block lie behind its shared memory",
      "simt_amg"),
     ("place", "top * count", "0", "the strips of a block lie on each other", "simt_amg"),
     ("mbi_amg_product_columns", "arguments.slots /= 2;", "break;", "a table is larger than a group's shared memory",

@@ -11,15 +11,13 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-/* Enqueues a pass. `theta`: for MBI_AMG_STRONG. */
-MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+/* Enqueues a pass over A or its blocks: MBI_AMG_ROWS, _FILL, _NORMS, _LINKS or _LUMP.
+ * MBI_AMG_LINKS finds the strong entries, or without `theta` those that A_F keeps. */
+MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int kernel,
                                         double theta, const mbi_amg_found *found) {
-  static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_FILL,  MBI_AMG_NORMS,
-                                MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
-  const mbi_amg_there *a = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT ? &level->graph
-                           : pass == MBI_AMG_LARGEST_BLOCKS || pass == MBI_AMG_LUMPED
-                               ? &level->full
-                               : &level->a;
+  const mbi_amg_there *a = kernel == MBI_AMG_LINKS                             ? &level->graph
+                           : kernel == MBI_AMG_NORMS || kernel == MBI_AMG_LUMP ? &level->full
+                                                                               : &level->a;
   mbk_amg_strength_arguments arguments;
   arguments.rows = (uint64_t)a->rows;
   arguments.block = (uint32_t)level->block;
@@ -27,24 +25,24 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
   arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
-  arguments.both = pass == MBI_AMG_STRONG;
+  arguments.both = theta > 0;
   arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
-  arguments.most = level->block > 1 && pass == MBI_AMG_LARGEST ? 0 : found->most;
+  arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
   arguments.strongest = found->strongest;
   arguments.links = level->links;
   arguments.node_ptr = level->graph.row_ptr;
   arguments.node_col = level->graph.col_ind;
-  arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
-  arguments.full = pass == MBI_AMG_FULL ? level->full.values : 0;
+  arguments.norms = kernel == MBI_AMG_NORMS ? level->graph.values : 0;
+  arguments.full = kernel == MBI_AMG_FILL ? level->full.values : 0;
   arguments.state = found->state;
   arguments.inverse = level->inverse;
   arguments.scale = level->scale;
-  arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
+  arguments.least = kernel == MBI_AMG_ROWS ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
   arguments.bound = mbi_amg_bound(gpu, level);
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
   arguments.wild = MBI_AMG_FACT(gpu, wild);
-  return mbi_amg_run(gpu, kernels[pass], a->rows * arguments.lanes, &arguments);
+  return mbi_amg_run(gpu, kernel, a->rows * arguments.lanes, &arguments);
 }
 
 /* Takes scratch memory for a level and enqueues the first pass over its matrix. */
@@ -56,7 +54,7 @@ MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_leve
   MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
   MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
   MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
-  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
+  return mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found);
 }
 
 /* Sets level->full to A, or if its blocks have holes, to a copy in scratch memory. */
@@ -71,7 +69,7 @@ MBI_INTERNAL merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   MBI_TRY(mbi_amg_borrow(gpu, entries, sizeof(double), &level->full.values));
   MBI_TRY(mbi_device_zero(gpu->context, level->full.values, (size_t)entries * sizeof(double),
                           NULL));
-  return mbi_amg_look(gpu, level, MBI_AMG_FULL, 0, found);
+  return mbi_amg_look(gpu, level, MBI_AMG_FILL, 0, found);
 }
 
 /* Sets level->graph and level->full, and enqueues the pass over blocks. Waits if the level is
@@ -100,7 +98,7 @@ MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_
   }
   MBI_TRY(mbi_amg_fill(gpu, level, found));
   MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
-  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
+  return mbi_amg_look(gpu, level, MBI_AMG_NORMS, 0, found);
 }
 
 /* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */

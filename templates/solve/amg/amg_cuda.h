@@ -120,18 +120,6 @@ typedef struct mbi_amg_gpu {
 /* Returns the address of a number that the kernels report. */
 #define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
 
-/* Passes over A or its blocks. They find the inverse diagonal, a bound of lambda and the
- * largest entries; fill the holes of blocks; find the norms of blocks and the largest ones; the
- * strong entries; those that A_F keeps; and its diagonal. */
-enum {
-  MBI_AMG_LARGEST,
-  MBI_AMG_FULL,
-  MBI_AMG_LARGEST_BLOCKS,
-  MBI_AMG_STRONG,
-  MBI_AMG_KEPT,
-  MBI_AMG_LUMPED
-};
-
 typedef struct mbi_amg_found { /* per node, in scratch memory */
   mbi_devptr most, strongest, state;
 } mbi_amg_found;
@@ -167,7 +155,7 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
 MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
                                         mbi_amg_there *r, mbi_devptr *places);
 /* solve/amg/aggregate_cuda.c */
-MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int kernel,
                                         double theta, const mbi_amg_found *found);
 MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                               mbi_amg_found *found);

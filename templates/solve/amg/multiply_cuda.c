@@ -297,15 +297,17 @@ static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
   int64_t grid;
   mbi_amg_strips(arguments, nodes, MBI_AMG_STRIP);
   sums = (uint64_t)arguments->longest * arguments->high * arguments->wide * sizeof(double);
+  grid = mbi_amg_long_grid(gpu, warps * sums);
   while (warps > 2 && shared + warps * sums > MBI_AMG_SHARED) {
     warps /= 2;
+    grid *= 2;
   }
-  sums *= warps;
-  grid = mbi_amg_long_grid(gpu, sums);
-  if (shared + sums <= MBI_AMG_SHARED) {
-    shared += (size_t)sums;
-  } else {
-    MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums,
+  if (shared + warps * sums <= MBI_AMG_SHARED) {
+    shared += (size_t)(warps * sums);
+  } else { /* in GPU memory */
+    grid = grid * (int64_t)warps / (MBI_AMG_THREADS / 32);
+    warps = MBI_AMG_THREADS / 32;
+    MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * warps * sums,
                               &arguments->sums));
   }
   return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, 32 * (int)warps, shared, arguments);

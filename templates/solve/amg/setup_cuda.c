@@ -307,7 +307,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
         gpu->given = level->a;
         MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
         MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
-        MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, &found));
+        MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, &found));
       }
     }
     if (!last) {
@@ -318,15 +318,15 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
       return MERBIT_OK;
     }
     MBI_TRY(mbi_amg_keep(gpu, level->graph.nnz, sizeof(int32_t), &level->links));
-    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LINKS, theta, &found));
     MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
     if (level->aggregates == 0 ||
         (double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
       level->aggregates = 0;
       return MERBIT_OK;
     }
-    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
-    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LINKS, 0, &found));
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
     MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
   }
 }
@@ -387,7 +387,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     }
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
-      MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, &found));
+      MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
       MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
     }
   }
