@@ -34665,8 +34665,10 @@ static merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
 	const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
 	csr->rows = csr->cols = a->rows;
 	csr->nnz = a->nnz;
-	MBI_TRY(mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
-	MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+	if (csr->row_ptr == NULL) {
+		MBI_TRY(mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
+		MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+	}
 	return mbi_amg_fetch(gpu, a->values, a->nnz, sizeof(double), (void **)&csr->values);
 }
 
@@ -35261,10 +35263,9 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 
 static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 		mbi_amg_csr *coarsest) {
-	mbi_amg_level last;
+	mbi_amg_level *last = &amg->levels[amg->count - 1];
 	merbit_status status;
 	int l, k;
-	memset(&last, 0, sizeof last);
 	for (l = 0; l < amg->count; l++) {
 		amg->levels[l].lambda = amg->gpu->levels[l].lambda;
 		for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
@@ -35272,9 +35273,11 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 		}
 	}
 	if (amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST) { return MERBIT_OK; }
-	status = mbi_amg_gpu_coarsest(amg->gpu, &last.a);
-	if (status == MERBIT_OK) { status = mbi_amg_invert_last(p, &last, coarsest); }
-	mbi_amg_csr_release(p->context, &last.a);
+	status = mbi_amg_gpu_coarsest(amg->gpu, &last->a);
+	if (status == MERBIT_OK) { status = mbi_amg_invert_last(p, last, coarsest); }
+	if (status != MERBIT_OK) { mbi_amg_csr_release(p->context, &last->a); }
+	mbi_release(p->context, last->a.values);
+	last->a.values = NULL;
 	return status;
 }
 

@@ -432,13 +432,17 @@ static merbit_status mbi_amg_fetch(mbi_amg_gpu *gpu, mbi_devptr from, int64_t co
   return mbi_device_download(gpu->context, *to, from, (size_t)count * size);
 }
 
-/* Sets `csr` to a copy of the last level's matrix. */
+/* Sets `csr` to a copy of the last level's matrix; its structure may be there from an earlier
+ * call. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
   const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
   csr->rows = csr->cols = a->rows;
   csr->nnz = a->nnz;
-  MBI_TRY(mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
-  MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+  if (csr->row_ptr == NULL) {
+    MBI_TRY(
+        mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
+    MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+  }
   return mbi_amg_fetch(gpu, a->values, a->nnz, sizeof(double), (void **)&csr->values);
 }
 
