@@ -706,7 +706,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_HUBS = 10,       /* CUDA: SCAN with x of the fullest columns in shared memory */
   MERBIT_METHOD_SORTED = 11,     /* CPU: rows sorted by length within windows, equal values once */
   MERBIT_METHOD_MANY = 12,       /* CUDA: several vectors at once (plan_desc.vectors) */
-  MERBIT_METHOD_SYMMETRIC = 13   /* CPU: one triangle of a symmetric matrix, without the other */
+  MERBIT_METHOD_SYMMETRIC = 13,  /* CPU: one triangle of a symmetric matrix, without the other */
+  MERBIT_METHOD_DIAGONALS = 14   /* CUDA: slices of 64 rows, stored by diagonals, without columns */
 } merbit_method;
 
 /* The symmetry of a view that gives one triangle of A, lower or upper, each entry once. The other
@@ -3605,8 +3606,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #endif
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
-#define MBI_SOURCES 87
-#define MBI_KERNEL_HASH "2f7083128127fcedbc41cd46ef05ce332dd560924f7ef03f98cc256cc8388e07"
+#define MBI_SOURCES 89
+#define MBI_KERNEL_HASH "e7ef437d2e9f5a95a494b707b320a0627812842559810b1a4f4ef8898853290e"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7671,6 +7672,90 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SCALARS_LOAD;\nsum = MBK_ZERO;\n"
 "for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {\n"
 "sum = MBK_ADD(sum, partial[i]);\n}\nMBK_COMMIT(row, sum);\n}\n}\n"}},
+{"spmv/gpu/diagonals/diagonals.cu", {
+"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_UNROLL\n#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n"
+"#error MBK_STREAMING\n#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"#define MBK_SLOT_LOAD mbk_load_streaming\n#else\n#define MBK_SLOT_LOAD mbk_load\n#endif\n"
+"#define MBK_ALL 0xffffffffu\n\n#include \"spmv/shared/diagonals.cuh\"\n\n"
+"typedef struct mbk_diagonals_count_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
+"*col_ind; mbk_u64 rows, slices; mbk_u32 *count; } mbk_diagonals_count_arguments; typedef struct "
+"mbk_diagonals_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
+"MBK_VALUE *values; mbk_u64 rows, slices; const mbk_u32 *start; mbk_i32 *offsets; mbk_u64 "
+"*present; MBK_VALUE *slots; } mbk_diagonals_fill_arguments; typedef struct "
+"mbk_diagonals_product_arguments { const mbk_u32 *start; const mbk_i32 *offsets; const mbk_u64 "
+"*present; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; "
+"mbk_u64 rows; mbk_scalar alpha, beta; } mbk_diagonals_product_arguments;\n\n\n\n\n"
+"MBK_KERNEL_1 MBK_BOUNDS(128)\n"
+"mbk_diagonals_count(MBK_GRID_CONSTANT mbk_diagonals_count_arguments a) {\n"
+"for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;\n"
+"slice += (mbk_u64)mbk_grid() * 4) {\nconst mbk_u64 row = slice * MBK_SLICE + mbk_lane();\n"
+"mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);\n"
+"mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);\nmbk_u32 count = 0;\n"
+"mbk_i32 diagonal;\nwhile ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n",
+"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\ncount++;\n}\n"
+"if (mbk_lane() == 0) {\na.count[slice] = count;\n}\n}\n}\n\n\nMBK_KERNEL_1 MBK_BOUNDS(128)\n"
+"mbk_diagonals_fill(MBK_GRID_CONSTANT mbk_diagonals_fill_arguments a) {\n"
+"for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;\n"
+"slice += (mbk_u64)mbk_grid() * 4) {\n"
+"const mbk_u64 row = slice * MBK_SLICE + mbk_lane(), end = a.start[slice + 1];\n"
+"mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);\n"
+"mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);\n"
+"for (mbk_u64 k = a.start[slice]; k < end; k++) {\n"
+"const mbk_i32 diagonal = mbk_next_diagonal(low, high);\n"
+"const bool in_low = low.offset == diagonal, in_high = high.offset == diagonal;\n"
+"const mbk_u32 lows = mbk_ballot(MBK_ALL, in_low), highs = mbk_ballot(MBK_ALL, in_high);\n"
+"if (mbk_lane() == 0) {\na.offsets[k] = diagonal;\na.present[k] = (mbk_u64)highs << 32 | lows;\n"
+"}\n#if !MBK_PATTERN\nMBK_VALUE *const slot = a.slots + k * MBK_SLICE + mbk_lane();\n"
+"slot[0] = in_low ? mbk_load(a.values + low.at) : (MBK_VALUE)0;\n"
+"slot[32] = in_high ? mbk_load(a.values + high.at) : (MBK_VALUE)0;\n#endif\n"
+"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\n}\n}\n}\n\n\n"
+"#if MBK_PATTERN\n"
+"#define MBK_SLOT_PRODUCT(slot, after, x) MBK_UNIT(values + (MBK_BY_ROW ? after : 0), x)\n#else\n"
+"#define MBK_SLOT_PRODUCT(slot, after, x) MBK_MUL(mbk_value(slot), x)\n#endif\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+"mbk_diagonals_product(MBK_PARAMETERS(mbk_diagonals_product_arguments, a, const mbk_u32 *a_start, "
+"const mbk_i32 *a_offsets, const mbk_u64 *a_present, const MBK_VALUE *a_values, const MBK_COMPUTE ",
+"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_diagonals_product_arguments, a, a_start, a_offsets, a_present, a_values, "
+"a_table, a_x, a_y, a_rows, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"const mbk_u32 slice = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nmbk_release();\n"
+"const MBK_COMPUTE factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"if ((mbk_u64)slice * MBK_SLICE >= a.rows) {\nreturn;\n}\n"
+"const mbk_u32 lane = mbk_lane(), row = slice * MBK_SLICE + lane;\n"
+"const mbk_u32 start = mbk_load(a.start + slice);\n"
+"const mbk_u32 end = factor != (MBK_COMPUTE)0 ? mbk_load(a.start + slice + 1) : start;\n"
+"const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
+"values += (mbk_u64)start * MBK_SLICE + lane;\n#elif MBK_BY_ROW\nvalues += row;\n#endif\n\n"
+"mbk_i32 offset = start + lane < end ? mbk_load(a.offsets + start + lane) : 0;\n"
+"mbk_u64 present = start + lane < end ? mbk_load(a.present + start + lane) : 0;\nmbk_await();\n"
+"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\nconst bool old = beta != (MBK_COMPUTE)0;\n"
+"const MBK_VECTOR old_low = old && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;\n"
+"const MBK_VECTOR old_high =\n"
+"old && row + 32 < a.rows ? mbk_load_after_wait(y + row + 32) : (MBK_VECTOR)0;\n"
+"MBK_COMPUTE low = MBK_ZERO, high = MBK_ZERO;\nfor (mbk_u32 first = start; first < end;) {\n"
+"const mbk_u32 count = end - first < 32 ? end - first : 32;\n"
+"for (mbk_u32 at = 0; at < count; at += MBK_UNROLL) {\n"
+"MBK_VALUE slot_low[MBK_UNROLL], slot_high[MBK_UNROLL];\n"
+"MBK_VECTOR x_low[MBK_UNROLL], x_high[MBK_UNROLL];\n"
+"bool in_low[MBK_UNROLL], in_high[MBK_UNROLL];\n#if !MBK_PATTERN\n#pragma unroll\n",
+"for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + u < count) {\n"
+"slot_low[u] = MBK_SLOT_LOAD(values + u * MBK_SLICE);\n"
+"slot_high[u] = MBK_SLOT_LOAD(values + u * MBK_SLICE + 32);\n}\n}\n"
+"values += MBK_UNROLL * MBK_SLICE;\n#endif\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\n"
+"const mbk_u32 column = row + (mbk_u32)mbk_shuffle(MBK_ALL, offset, (int)at + u, 32);\n"
+"const mbk_u64 rows = mbk_shuffle(MBK_ALL, present, (int)at + u, 32) >> lane;\n"
+"in_low[u] = rows & 1;\nin_high[u] = rows >> 32 & 1;\n"
+"x_low[u] = in_low[u] ? mbk_load_after_wait(a.x + column) : (MBK_VECTOR)0;\n"
+"x_high[u] = in_high[u] ? mbk_load_after_wait(a.x + (column + 32)) : (MBK_VECTOR)0;\n}\n"
+"#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (in_low[u]) {\n"
+"low = MBK_ADD(low, MBK_SLOT_PRODUCT(slot_low[u], 0, x_low[u]));\n}\nif (in_high[u]) {\n"
+"high = MBK_ADD(high, MBK_SLOT_PRODUCT(slot_high[u], 32, x_high[u]));\n}\n}\n}\nfirst += 32;\n"
+"offset = first + lane < end ? mbk_load(a.offsets + first + lane) : 0;\n"
+"present = first + lane < end ? mbk_load(a.present + first + lane) : 0;\n}\nif (row < a.rows) {\n"
+"y[row] = MBK_RESULT(low, old_low);\n}\nif (row + 32 < a.rows) {\n"
+"y[row + 32] = MBK_RESULT(high, old_high);\n}\n}\n"}},
 {"spmv/gpu/hubs/build.cuh", {
 "\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
 "typedef struct mbk_hubs_assign_arguments { const mbk_u32 *counts; mbk_u64 cols; mbk_u32 least, "
@@ -9120,11 +9205,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n"}},
 {"spmv/shared/csr_sample.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/pages.cuh\"\n\n"
+"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/diagonals.cuh\"\n"
+"#include \"spmv/shared/pages.cuh\"\n\n"
 "typedef struct mbk_sample_columns_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
-"*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *sectors, *narrow; } "
-"mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n"
-"#define MBK_SAMPLE_THREADS 1024\n#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
+"*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *found; } mbk_sample_columns_arguments;\n\n"
+"#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n#define MBK_SAMPLE_THREADS 1024\n"
+"#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
 "MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {\n"
 "const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n"
 "mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
@@ -9159,15 +9245,53 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
 "if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
-"mbk_atomic_add(narrow, 1u);\n}\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
+"mbk_atomic_add(narrow, 1u);\n}\n}\n\n#define MBK_SAMPLE_DIAGONALS 256\n\n\n\n"
+"MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"mbk_u64 rows, mbk_u64 slice, mbk_u32 *found) {\n"
+"const mbk_u64 first = slice * MBK_SLICE, next = first + MBK_SLICE;\n"
+"const mbk_u64 row = first + mbk_lane();\nmbk_u64 nonzeros =\n"
+"(mbk_u64)(mbk_load(row_ptr + (next < rows ? next : rows)) - mbk_load(row_ptr + first));\n",
+"mbk_row_walk low = mbk_row_begin(row_ptr, col_ind, row, rows);\n"
+"mbk_row_walk high = mbk_row_begin(row_ptr, col_ind, row + 32, rows);\n"
+"mbk_u64 count = 0, passed = 0;\nmbk_i32 diagonal;\n"
+"while ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n"
+"passed += (mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, low.offset == diagonal)) +\n"
+"(mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, high.offset == diagonal));\ncount++;\n"
+"if (count > MBK_SAMPLE_DIAGONALS || count * (MBK_SLICE / 2) > passed + 1024) {\nnonzeros =\n"
+"nonzeros < 1u << 20 ? nonzeros : 1u << 20;\ncount = nonzeros;\nbreak;\n}\n"
+"mbk_row_pass(low, col_ind, diagonal);\nmbk_row_pass(high, col_ind, diagonal);\n}\n"
+"if (mbk_lane() == 0) {\nmbk_atomic_add(found, (mbk_u32)count);\n"
+"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
 "mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
 "const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\nif (mbk_block() < windows) {\n"
-"mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
-"} else if (warp < 8) {\n",
-"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
-"mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
-"words + warp * MBK_PAGE_SET);\n}\n}\n"}},
+"mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, words);\n"
+"} else if (warp < 16) {\nconst mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;\n"
+"const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;\n"
+"const mbk_u64 slice = (a.rows + size - 1) / size * number / (8 * windows);\nif (warp < 8) {\n"
+"mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slice, a.found + 1,\n"
+"words + warp * MBK_PAGE_SET);\n} else {\n"
+"mbk_sample_diagonals(a.row_ptr, a.col_ind, a.rows, slice, a.found + 2);\n}\n}\n}\n"}},
+{"spmv/shared/diagonals.cuh", {
+"\n\n\n\n#define MBK_SLICE 64\n#define MBK_NO_DIAGONAL 0x7fffffff\n\n\n"
+"typedef struct mbk_row_walk {\nmbk_u64 at, end;\nmbk_u64 row;\nmbk_i32 offset;\n"
+"} mbk_row_walk;\n\n\nMBK_DEVICE void mbk_row_look(mbk_row_walk &walk, const mbk_i32 *col_ind) {\n"
+"walk.offset =\nwalk.at < walk.end\n"
+"? (mbk_i32)((mbk_i64)(mbk_load(col_ind + walk.at) - MBK_BASE) - (mbk_i64)walk.row)\n"
+": MBK_NO_DIAGONAL;\n}\n\n"
+"MBK_DEVICE mbk_row_walk mbk_row_begin(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"mbk_u64 row, mbk_u64 rows) {\nmbk_row_walk walk = {0, 0, row, 0};\nif (row < rows) {\n"
+"walk.at = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+"walk.end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n}\nmbk_row_look(walk, col_ind);\n"
+"return walk;\n}\n\n\n"
+"MBK_DEVICE mbk_i32 mbk_next_diagonal(const mbk_row_walk &low, const mbk_row_walk &high) {\n"
+"mbk_i32 least = low.offset < high.offset ? low.offset : high.offset;\n"
+"for (int d = 16; d > 0; d >>= 1) {\n"
+"const mbk_i32 other = mbk_shuffle_xor(0xffffffffu, least, d, 32);\n"
+"least = other < least ? other : least;\n}\nreturn least;\n}\n\n\n"
+"MBK_DEVICE void mbk_row_pass(mbk_row_walk &walk, const mbk_i32 *col_ind, mbk_i32 diagonal) {\n"
+"if (walk.offset == diagonal) {\nwalk.at++;\nmbk_row_look(walk, col_ind);\n}\n}\n"}},
 {"spmv/shared/epilogue.cu", {
 "\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_COMPUTE\n"
 "#error MBK_COMPUTE\n#endif\n#ifndef MBK_EPILOGUE_VECTORS\n#error MBK_EPILOGUE_VECTORS\n#endif\n"
@@ -14286,7 +14410,7 @@ typedef struct mbk_sample_columns_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbk_u64 rows, nnz;
 	mbk_u32 shift;
-	mbi_devptr sectors, narrow;
+	mbi_devptr found;
 } mbk_sample_columns_arguments;
 typedef struct mbk_epilogue {
 	MBK_POINTER(const MBK_VECTOR) vectors[6];
@@ -14378,6 +14502,7 @@ typedef struct mbi_nonempty_rows {
 	double sectors;
 	int block_rows, block_cols;
 	double narrow;
+	double diagonal_slots;
 	mbi_devptr counts, offsets;
 	uint64_t counts_bytes, blocks;
 	mbi_csr_programs programs;
@@ -19427,6 +19552,23 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
+static merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
+		uint64_t count, uint64_t *sum) {
+	void *offsets = NULL;
+	mbk_nonempty_offsets_arguments arguments;
+	uint32_t found = 0;
+	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
+	arguments.counts = array;
+	arguments.blocks = count;
+	arguments.total = array + count * sizeof(uint32_t);
+	MBI_TRY(mbi_device_launch(plan->context, offsets, "mbk_nonempty_offsets", 1, 1024,
+			(unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
+	MBI_TRY(mbi_device_download(plan->context, &found, array + count * sizeof(uint32_t),
+			sizeof found));
+	*sum = found;
+	return MERBIT_OK;
+}
+
 static int mbi_nonempty_equal(const merbit_plan *plan) {
 	return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
@@ -19435,30 +19577,28 @@ static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 	merbit_context *context = plan->context;
 	const mbi_device_csr *csr = &plan->device;
 	mbi_nonempty_rows *nonempty = &plan->nonempty;
-	mbi_devptr narrow;
 	uint64_t nnz = csr->nnz;
 	const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
 	const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
 	const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
-	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
+	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[4] = {0, 0, 0, 0};
 	void *sample = NULL;
 	mbk_sample_columns_arguments arguments;
 	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
 	MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
-	narrow = nonempty->counts + sizeof answer[0];
 	arguments.row_ptr = csr->row_ptr;
 	arguments.col_ind = csr->col_ind;
 	arguments.rows = csr->rows;
 	arguments.nnz = nnz;
 	arguments.shift = shift;
-	arguments.sectors = nonempty->counts;
-	arguments.narrow = narrow;
+	arguments.found = nonempty->counts;
 	MBI_TRY(mbi_device_launch(
 			context, sample, "mbk_sample_columns", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
 			(unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
 	MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
 	nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
 	nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
+	nonempty->diagonal_slots = answer[3] > 0 ? 64.0 * (double)answer[2] / (double)answer[3] : 0;
 	return MERBIT_OK;
 }
 
@@ -21467,23 +21607,6 @@ static int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
 	return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
-static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
-	merbit_context *context = plan->context;
-	mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
-	void *offsets = NULL;
-	mbk_nonempty_offsets_arguments arguments;
-	uint32_t found = 0;
-	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
-	arguments.counts = array;
-	arguments.blocks = mbi_sliced_of(plan)->slices;
-	arguments.total = total;
-	MBI_TRY(mbi_device_launch(context, offsets, "mbk_nonempty_offsets", 1, 1024,
-			(unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
-	MBI_TRY(mbi_device_download(context, &found, total, sizeof found));
-	*sum = found;
-	return MERBIT_OK;
-}
-
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
 	mbi_sliced *s = mbi_sliced_of(plan);
 	mbk_sliced_order_arguments order_arguments;
@@ -21520,8 +21643,8 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
 			starts, starts, places / 2};
 	MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
 	MBI_TRY(mbi_sliced_order(plan));
-	MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
-	MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
+	MBI_TRY(mbi_nonempty_sums(plan, s->slice_start, s->slices, &s->slots));
+	MBI_TRY(mbi_nonempty_sums(plan, s->column_start, s->slices, &s->column_slots));
 	s->slots *= 32;
 	s->column_slots *= 32;
 	return MERBIT_OK;
@@ -21643,6 +21766,234 @@ static const mbi_cuda_method mbi_sliced_method = {
 		sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy, mbi_rows_carry_bytes,
 		mbi_sliced_multiply, mbi_sliced_info, mbi_sliced_describe, mbi_sliced_fill, MBI_FORMS_ALL,
 		mbi_sliced_cost, mbi_sliced_bound, MBI_MAKING_FORM, mbi_sliced_trusted, "unroll unsorted", };
+
+/* ==== >>spmv/gpu/diagonals/diagonals.c  CUDA: slices of rows stored by diagonals ==== */
+/* ==== >>spmv/gpu/diagonals/diagonals.h ==== */
+typedef struct mbk_diagonals_count_arguments {
+	mbi_devptr row_ptr, col_ind;
+	mbk_u64 rows, slices;
+	mbi_devptr count;
+} mbk_diagonals_count_arguments;
+
+typedef struct mbk_diagonals_fill_arguments {
+	mbi_devptr row_ptr, col_ind, values;
+	mbk_u64 rows, slices;
+	mbi_devptr start, offsets;
+	mbi_devptr present, slots;
+} mbk_diagonals_fill_arguments;
+
+typedef struct mbk_diagonals_product_arguments {
+	mbi_devptr start, offsets;
+	mbi_devptr present, values;
+	mbi_devptr table, x, y;
+	mbk_u64 rows;
+	mbk_scalar alpha, beta;
+} mbk_diagonals_product_arguments;
+
+typedef struct mbi_diagonals {
+	int unroll, threads;
+	uint64_t slices, blocks;
+	uint64_t count;
+	mbi_devptr start, offsets, present, slots;
+	void *kernels[3];
+} mbi_diagonals;
+
+#define MBI_SLICE 64
+#define MBI_DIAGONALS_BUILD_THREADS 128
+#define MBI_DIAGONALS_RESIDENT 4
+
+enum { MBI_KNOB_DIAGONALS_UNROLL };
+
+#define MBI_DIAGONALS_UNROLL 4
+
+static mbi_diagonals *mbi_diagonals_of(const merbit_plan *plan) {
+	return (mbi_diagonals *)plan->state;
+}
+
+static double mbi_diagonals_bytes(const merbit_plan *plan, double count) {
+	return count * (double)(sizeof(int32_t) + sizeof(uint64_t) + MBI_SLICE * mbi_value_bytes(plan)) +
+			(double)plan->device.rows / MBI_SLICE * (double)sizeof(uint32_t);
+}
+
+static double mbi_diagonals_expected(const merbit_plan *plan) {
+	const double slots = plan->nonempty.diagonal_slots;
+	return (slots > 0 ? slots : 1) * (double)plan->device.nnz / MBI_SLICE;
+}
+
+static uint64_t mbi_diagonals_most(const merbit_plan *plan) {
+	return plan->device.nnz / (MBI_SLICE / 2) + (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
+}
+
+static merbit_status mbi_diagonals_size(merbit_plan *plan) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
+	d->unroll = wish != 0 ? wish : MBI_DIAGONALS_UNROLL;
+	d->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+	if (d->unroll < 1 || d->unroll > 8 || (d->unroll & (d->unroll - 1)) != 0 || d->threads < 32 ||
+			d->threads > 1024 || d->threads % 32 != 0) {
+		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+				"plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1, 2, 4 or 8, and "
+				"a multiple of 32 up to 1024", d->unroll, d->threads);
+	}
+	if (plan->device.rows > (uint64_t)INT32_MAX || plan->device.nnz > (uint64_t)UINT32_MAX) {
+		return mbi_fail(plan->context, MERBIT_TOO_LARGE, "%" PRIu64 " rows with %" PRIu64
+				" nonzeros are too many for MERBIT_METHOD_DIAGONALS; use another " "plan_desc.method",
+				plan->device.rows, plan->device.nnz);
+	}
+	d->slices = (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
+	d->blocks = (d->slices * 32 + (uint64_t)d->threads - 1) / (uint64_t)d->threads;
+	return MERBIT_OK;
+}
+
+static void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+	const mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbi_plan_preamble(plan, preamble);
+	mbi_preamble_define_int(preamble, "MBK_UNROLL", d->unroll);
+	mbi_choose_loads(plan, preamble,
+			(uint64_t)mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan)), 1);
+	mbi_preamble_define_int(preamble, "MBK_THREADS", d->threads);
+}
+
+static merbit_status mbi_diagonals_specialise(merbit_plan *plan) {
+	static const char *const names[3] = {"mbk_diagonals_count", "mbk_diagonals_fill",
+			"mbk_diagonals_product"};
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbi_preamble preamble;
+	int i;
+	mbi_diagonals_preamble(plan, &preamble);
+	MBI_TRY(
+			mbi_plan_program(plan, "spmv/gpu/diagonals/diagonals.cu", &preamble, 2, &plan->program));
+	for (i = 0; i < 3; i++) {
+		MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i < 2, names[i],
+				&d->kernels[i]));
+	}
+	return MERBIT_OK;
+}
+
+static int64_t mbi_diagonals_build_blocks(const merbit_plan *plan) {
+	const int64_t all =
+			((int64_t)mbi_diagonals_of(plan)->slices * 32 + MBI_DIAGONALS_BUILD_THREADS - 1) /
+			MBI_DIAGONALS_BUILD_THREADS;
+	const int64_t most = (int64_t)MBI_DIAGONALS_RESIDENT * plan->context->device.multiprocessors;
+	return all < most ? all : most;
+}
+
+static merbit_status mbi_diagonals_count(merbit_plan *plan) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbk_diagonals_count_arguments arguments;
+	arguments.row_ptr = plan->device.row_ptr;
+	arguments.col_ind = plan->device.col_ind;
+	arguments.rows = plan->device.rows;
+	arguments.slices = d->slices;
+	arguments.count = d->start;
+	MBI_TRY(mbi_device_launch(plan->context, d->kernels[0], "mbk_diagonals_count",
+			mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments));
+	MBI_TRY(mbi_nonempty_sums(plan, d->start, d->slices, &d->count));
+	if (plan->desc.method == MERBIT_METHOD_AUTO && d->count > mbi_diagonals_most(plan)) {
+		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+				"the slices have %" PRIu64 " diagonals, more than pay", d->count);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_diagonals_fill(merbit_plan *plan) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbk_diagonals_fill_arguments arguments;
+	arguments.row_ptr = plan->device.row_ptr;
+	arguments.col_ind = plan->device.col_ind;
+	arguments.values = plan->device.values;
+	arguments.rows = plan->device.rows;
+	arguments.slices = d->slices;
+	arguments.start = d->start;
+	arguments.offsets = d->offsets;
+	arguments.present = d->present;
+	arguments.slots = d->slots;
+	return mbi_device_launch(plan->context, d->kernels[1], "mbk_diagonals_fill",
+			mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments);
+}
+
+static merbit_status mbi_diagonals_create(merbit_plan *plan) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	MBI_TRY(mbi_diagonals_size(plan));
+	if (d->slices == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_diagonals_specialise(plan));
+	MBI_TRY(mbi_plan_allocate(plan, (d->slices + 1) * sizeof(uint32_t), "starts of slices",
+			&d->start));
+	MBI_TRY(mbi_diagonals_count(plan));
+	{
+		mbi_devptr *const parts[] = {&d->present, &d->slots, &d->offsets};
+		const uint64_t bytes[] = {d->count * sizeof(uint64_t),
+				d->count * MBI_SLICE * mbi_value_bytes(plan), d->count * sizeof(int32_t)};
+		MBI_TRY(mbi_plan_allocate_parts(plan, "diagonals", 3, parts, bytes));
+	}
+	plan->schedule_bytes = (uint64_t)mbi_diagonals_bytes(plan, (double)d->count);
+	plan->stream_bytes = plan->schedule_bytes + mbi_value_bytes_once(plan);
+	return mbi_diagonals_fill(plan);
+}
+
+static void mbi_diagonals_destroy(merbit_plan *plan) {
+	mbi_plan_release(plan, mbi_diagonals_of(plan)->start);
+	mbi_plan_release(plan, mbi_diagonals_of(plan)->present);
+	mbi_program_destroy(plan->context, &plan->program);
+}
+
+static merbit_status mbi_diagonals_multiply(merbit_plan *plan, mbi_devptr carries,
+		const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbk_diagonals_product_arguments arguments;
+	(void)carries;
+	if (d->blocks == 0) { return MERBIT_OK; }
+	arguments.start = d->start;
+	arguments.offsets = d->offsets;
+	arguments.present = d->present;
+	arguments.values = mbi_value_bytes(plan) > 0 ? d->slots : plan->device.values;
+	arguments.table = plan->device.table;
+	arguments.x = x;
+	arguments.y = y;
+	arguments.rows = plan->device.rows;
+	arguments.alpha = mbi_plan_scalar(plan, alpha);
+	arguments.beta = mbi_plan_scalar(plan, beta);
+	return mbi_plan_launch(plan, d->kernels[2], "mbk_diagonals_product", (int64_t)d->blocks,
+			d->threads, mbi_value_shared(plan), stream, &arguments, sizeof arguments);
+}
+
+static void mbi_diagonals_info(const merbit_plan *plan, merbit_plan_info *info) {
+	info->block_threads = mbi_diagonals_of(plan)->threads;
+	info->tiles = (int64_t)mbi_diagonals_of(plan)->slices;
+}
+
+static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t size) {
+	const mbi_diagonals *d = mbi_diagonals_of(plan);
+	return snprintf(text, size,
+			"%" PRIu64 " slices of 64 rows, %.1f diagonals each, %.1f%% of the slots "
+			"filled, %d threads",
+			d->slices, (double)d->count / (d->slices > 0 ? (double)d->slices : 1.0),
+			d->count > 0 ? 100.0 * (double)plan->device.nnz / ((double)d->count * MBI_SLICE) : 100.0,
+			d->threads);
+}
+
+static double mbi_diagonals_cost(const merbit_plan *plan) {
+	const double slots = plan->nonempty.diagonal_slots;
+	const mbi_traffic t = mbi_traffic_of(plan);
+	const double bytes = mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
+	if (!(slots > 0 && slots <= 1.5) || plan->device.rows > (uint64_t)INT32_MAX) { return HUGE_VAL; }
+	return mbi_choose_longer(
+			1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
+			mbi_walk(plan, MBI_DIAGONALS_UNROLL, 2));
+}
+
+static merbit_status mbi_diagonals_bound(merbit_plan *plan, mbi_bound *bound) {
+	MBI_TRY(mbi_diagonals_size(plan));
+	bound->kept +=
+			(uint64_t)mbi_diagonals_bytes(plan, (double)(plan->desc.method == MERBIT_METHOD_AUTO
+			? mbi_diagonals_most(plan) : plan->device.nnz)) + 2 * sizeof(uint32_t);
+	return MERBIT_OK;
+}
+
+static const mbi_cuda_method mbi_diagonals_method = {
+		sizeof(mbi_diagonals), mbi_diagonals_create, mbi_diagonals_destroy, mbi_rows_carry_bytes,
+		mbi_diagonals_multiply, mbi_diagonals_info, mbi_diagonals_describe, mbi_diagonals_fill,
+		MBI_FORMS_ALL, mbi_diagonals_cost, mbi_diagonals_bound, MBI_MAKING_FORM, NULL, "unroll", };
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* ==== >>spmv/gpu/binned/binned.h ==== */
@@ -24798,6 +25149,8 @@ static const mbi_method mbi_methods[] = {
 		{MERBIT_METHOD_MANY, "many", "MERBIT_METHOD_MANY", MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
 		 &mbi_many_method, NULL}, {MERBIT_METHOD_SYMMETRIC, "symmetric", "MERBIT_METHOD_SYMMETRIC",
 		 MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
+		{MERBIT_METHOD_DIAGONALS, "diagonals", "MERBIT_METHOD_DIAGONALS",
+		 MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT, &mbi_diagonals_method, NULL},
 };
 
 MBI_NOINLINE static const mbi_method *mbi_method_row(size_t i) {

@@ -100,6 +100,32 @@ static void even_rows(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "even rows");
 }
 
+/* Diagonals pay if the samples found few empty slots; without samples nothing is known. */
+static void rows_of_diagonals(void **state) {
+  int type;
+  (void)state;
+  for (type = 0; type < 2; type++) {
+    merbit_plan plan;
+    square_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 3000000, 60000000);
+    plan.nonempty.longest = 20;
+    plan.nonempty.narrow = 1;
+    assert_true(mbi_diagonals_cost(&plan) == HUGE_VAL);
+    plan.nonempty.diagonal_slots = 1.02;
+    takes(&plan, MERBIT_METHOD_DIAGONALS, ", diagonals ");
+    plan.nonempty.diagonal_slots = 1.5;
+    takes(&plan, MERBIT_METHOD_SLICED, ", diagonals ");
+    plan.nonempty.diagonal_slots = 1.501;
+    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    assert_null(strstr(plan.why, "diagonals"));
+    plan.nonempty.diagonal_slots = 1.02;
+    plan.nonempty.longest = 100000; /* which a lane walks alone */
+    takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+    plan.nonempty.longest = 20;
+    plan.device.rows = (uint64_t)INT32_MAX + 1;
+    assert_true(mbi_diagonals_cost(&plan) == HUGE_VAL);
+  }
+}
+
 /* Narrow columns pay for slices, unless gathers decide. Even rows do without. */
 static void columns_of_even_rows(void **state) {
   int type;
@@ -501,6 +527,7 @@ int main(void) {
       cmocka_unit_test(vectors_count_for_small_matrices),
       cmocka_unit_test(no_nonzeros),
       cmocka_unit_test(even_rows),
+      cmocka_unit_test(rows_of_diagonals),
       cmocka_unit_test(columns_of_even_rows),
       cmocka_unit_test(short_even_rows),
       cmocka_unit_test(gathers_that_miss),
