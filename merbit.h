@@ -21978,16 +21978,16 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
 
 static int mbi_diagonals_trusted(const merbit_plan *plan) {
 	const double slots = plan->nonempty.diagonal_slots;
-	return slots > 0 && slots <= 1.5 && plan->device.rows <= (uint64_t)INT32_MAX;
+	return slots > 0 && slots <= 1.5 && plan->device.rows <= (uint64_t)INT32_MAX &&
+			mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= mbi_scan_cost(plan);
 }
 
 static double mbi_diagonals_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double bytes = mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
-	if (!mbi_diagonals_trusted(plan)) { return HUGE_VAL; }
-	return mbi_choose_longer(
-			1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
-			mbi_walk(plan, mbi_diagonals_unroll(plan), 2));
+	return mbi_diagonals_trusted(plan)
+			? 1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers)
+			: HUGE_VAL;
 }
 
 static merbit_status mbi_diagonals_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -25228,7 +25228,7 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
 	const double seconds = mbi_scan_cost(plan);
 	const int even = plan->nonempty.slots / 2 <= plan->device.nnz && mbi_rows_walk(plan) <= seconds;
 	const int full = mbi_choose_full(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
-	const merbit_method first = mbi_choose_small_diagonals(plan) ? MERBIT_METHOD_DIAGONALS
+	const merbit_method first = mbi_diagonals_trusted(plan) ? MERBIT_METHOD_DIAGONALS
 			: full ? MERBIT_METHOD_BSR : even ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
 	int count = 0;
 	if (first != MERBIT_METHOD_AUTO) {
@@ -25490,11 +25490,6 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 
 #define MBI_CHOOSE_STEPS 3.0
 
-static int mbi_choose_small_diagonals(const merbit_plan *plan) {
-	return mbi_plan_plain(plan) && mbi_diagonals_trusted(plan) &&
-			mbi_walk(plan, 4, 2) <= mbi_scan_cost(plan);
-}
-
 static int mbi_choose_small_rows(const merbit_plan *plan) {
 	return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
 			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
@@ -25532,7 +25527,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 static merbit_method mbi_choose_method(merbit_plan *plan) {
 	const int even = mbi_sliced_trusted(plan);
 	if (mbi_choose_small(plan)) {
-		const int diagonals = mbi_choose_small_diagonals(plan);
+		const int diagonals = mbi_diagonals_trusted(plan);
 		const int rows = !diagonals && mbi_choose_small_rows(plan);
 		const int blocks = !diagonals && mbi_choose_full(plan);
 		const int slices = !diagonals && !rows && !blocks && mbi_choose_small_slices(plan);
@@ -25698,8 +25693,8 @@ static uint32_t mbi_choose_inspects(const merbit_plan *plan) {
 	const int any = one && plan->method == MERBIT_METHOD_AUTO && !mbi_choose_unseen(plan) &&
 			mbi_nonempty_fit(plan);
 	const int shortens = one && mbi_choose_shortens(plan);
-	const int plain = any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) &&
-			plan->device.nnz > 0;
+	const int plain =
+			any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) && plan->device.nnz > 0;
 	const int large = plain && !mbi_choose_small(plan);
 	const int samples = large || (plain && mbi_choose_small_sample(plan));
 	const int blocks = large ? plan->desc.expected_calls > MBI_MAKING_FORM

@@ -195,7 +195,7 @@ MUTATIONS = [
     ("mbi_choose_fits", "keeps ? MBI_CHOOSE_SMALL : ", "", "parts are kept of larger matrices alone", CHOOSE),
     ("mbi_choose_passing_of", "mbi_choose_fits(plan, bytes, 1) ? 0 :", "", "a part of what L2 holds is evicted first", CHOOSE),
     ("mbi_choose_loads", "mbi_choose_fits(plan, bytes, keeps) ? 0 :", "", "what L2 holds is loaded past the caches", CHOOSE),
-    ("mbi_choose_method", "const int blocks = mbi_choose_full(plan);", "const int blocks = 0;", "small matrices of blocks take no blocks", CHOOSE),
+    ("mbi_choose_method", "const int blocks = !diagonals && mbi_choose_full(plan);", "const int blocks = 0;", "small matrices of blocks take no blocks", CHOOSE),
     ("mbi_rows_preamble", "r->lanes <= MBI_ROWS_KEPT", "1", "eight lanes per row keep a part of the matrix", CHOOSE),
     ("mbi_choose_passing", "plan->view.format == MERBIT_BSR ? 16 :", "", "views of blocks are counted as nonzeros", CHOOSE),
     ("mbi_choose_streams", "x <= plan->profile->l2_bytes", "1", "short rows are loaded past the caches for nothing", CHOOSE),

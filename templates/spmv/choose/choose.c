@@ -73,14 +73,6 @@ static int mbi_choose_slices(const merbit_plan *plan) {
  * row's lanes, which wait for columns and then for x. */
 #define MBI_CHOOSE_STEPS 3.0
 
-/* Returns whether diagonals pay for a small matrix: with few empty slots they take half of the
- * bytes of lanes per row. (3M floats on an H100, us: 27 points ROWS 6.7, DIAGONALS 4.5; 7
- * points 5.9 and 4.6.) */
-MBI_INTERNAL int mbi_choose_small_diagonals(const merbit_plan *plan) {
-  return mbi_plan_plain(plan) && mbi_diagonals_trusted(plan) &&
-         mbi_walk(plan, 4, 2) <= mbi_scan_cost(plan);
-}
-
 /* Returns whether lanes per row pay for a small matrix: the rows of a warp leave at most half
  * of its steps idle, or have a warp each, and no lanes walk a row for longer than SCAN takes.
  * If SCAN has the whole matrix in flight at once, in one launch, it does not wait for the steps
@@ -132,7 +124,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan)) {
-    const int diagonals = mbi_choose_small_diagonals(plan);
+    const int diagonals = mbi_diagonals_trusted(plan);
     const int rows = !diagonals && mbi_choose_small_rows(plan);
     const int blocks = !diagonals && mbi_choose_full(plan);
     const int slices = !diagonals && !rows && !blocks && mbi_choose_small_slices(plan);
@@ -356,8 +348,8 @@ MBI_INTERNAL uint32_t mbi_choose_inspects(const merbit_plan *plan) {
   const int any = one && plan->method == MERBIT_METHOD_AUTO && !mbi_choose_unseen(plan) &&
                   mbi_nonempty_fit(plan);
   const int shortens = one && mbi_choose_shortens(plan);
-  const int plain = any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) &&
-                    plan->device.nnz > 0;
+  const int plain =
+      any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) && plan->device.nnz > 0;
   const int large = plain && !mbi_choose_small(plan);
   const int samples = large || (plain && mbi_choose_small_sample(plan));
   const int blocks = large ? plan->desc.expected_calls > MBI_MAKING_FORM
