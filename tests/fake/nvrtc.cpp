@@ -18,6 +18,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "fake.h"
@@ -91,6 +93,10 @@ time_t shim_changed() {
 // hundred that merbit.h gives for each.
 std::map<std::string, std::string>
 included(const char *source, int count, const char *const *texts, const char *const *names) {
+  std::unordered_map<std::string_view, const char *> given;
+  for (int i = 0; i < count; i++) {
+    given.emplace(names[i], texts[i]);
+  }
   std::map<std::string, std::string> found;
   std::vector<std::string> unread = {source, std::string("\"") + device_file + "\""};
   while (!unread.empty()) {
@@ -99,10 +105,9 @@ included(const char *source, int count, const char *const *texts, const char *co
     for (size_t quote = text.find('"'), next; quote != std::string::npos; quote = next) {
       next = text.find('"', quote + 1);
       const std::string name = text.substr(quote + 1, next - quote - 1);
-      for (int i = 0; i < count; i++) {
-        if (name == names[i] && found.emplace(name, texts[i]).second) {
-          unread.push_back(texts[i]);
-        }
+      const auto it = given.find(name);
+      if (it != given.end() && found.emplace(name, it->second).second) {
+        unread.push_back(it->second);
       }
     }
   }
