@@ -69,11 +69,11 @@ time_t changed(const std::string &path) {
   return stat(path.c_str(), &about) == 0 ? about.st_mtime : 0;
 }
 
-// When the shim last changed: what was compiled before is out of date.
+// When what programs include last changed: what was compiled before is out of date.
 time_t shim_changed() {
-  time_t newest = changed(FAKE_AHEAD "/run.o");
-  for (const char *folder :
-       {FAKE_TESTS "/fake", FAKE_TESTS "/simt", FAKE_TESTS "/simt/include/jit"}) {
+  time_t newest = std::max({changed(FAKE_AHEAD "/run.o"), changed(FAKE_TESTS "/fake/ahead.h"),
+                            changed(FAKE_TESTS "/fake/program.h")});
+  for (const char *folder : {FAKE_TESTS "/simt", FAKE_TESTS "/simt/include/jit"}) {
     DIR *open = opendir(folder);
     while (const dirent *entry = open != nullptr ? readdir(open) : nullptr) {
       const std::string name = entry->d_name;
