@@ -706,7 +706,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_HUBS = 10,       /* CUDA: SCAN with x of the fullest columns in shared memory */
   MERBIT_METHOD_SORTED = 11,     /* CPU: rows sorted by length within windows, equal values once */
   MERBIT_METHOD_MANY = 12,       /* CUDA: several vectors at once (plan_desc.vectors) */
-  MERBIT_METHOD_SYMMETRIC = 13   /* CPU: one triangle of a symmetric matrix, without the other */
+  MERBIT_METHOD_SYMMETRIC = 13,  /* CPU: one triangle of a symmetric matrix, without the other */
+  MERBIT_METHOD_DIAGONALS = 14   /* CUDA: slices of 64 rows, stored by diagonals, without columns */
 } merbit_method;
 
 /* The symmetry of a view that gives one triangle of A, lower or upper, each entry once. The other
@@ -3605,8 +3606,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #endif
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
-#define MBI_SOURCES 87
-#define MBI_KERNEL_HASH "c032bc7506359b48d496cff94303629f98c9e7a8e61e17997a051fd76c611683"
+#define MBI_SOURCES 89
+#define MBI_KERNEL_HASH "e7ef437d2e9f5a95a494b707b320a0627812842559810b1a4f4ef8898853290e"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5420,8 +5421,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
 "mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
 "const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
-"*b_val; const double *scale, *filtered; double omega; mbk_u32 high_b, high_c, wide; mbk_u32 "
-"lanes_a, lanes_b, lanes_c; mbk_u32 most, longest; const mbk_i32 *c_ptr, *c_col; double *c_val; "
+"*b_val; const double *scale; double omega; mbk_u32 high_b, high_c, wide; mbk_u32 high, strips; "
+"mbk_u32 lanes_a, lanes_b; mbk_u32 most, longest; const mbk_i32 *c_ptr, *c_col; double *c_val; "
 "double *sums; } mbk_multiply_values_arguments; typedef struct mbk_scan_arguments { mbk_i32 "
 "*counts; mbk_u64 count; mbk_u64 *sums; mbk_u64 tiles; mbk_u64 *total; mbk_u32 *most; } "
 "mbk_scan_arguments;\n\n#define MBK_MULTIPLY_THREADS 256\n"
@@ -5543,128 +5544,139 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {\n"
 "mbk_u32 low = 0;\nfor (mbk_u32 high = count - 1; low < high;) {\n"
 "const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n"
-"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_multiply_node(mbk_u32 row, mbk_u32 high) {\n"
-"return high > 1 ? row / high : row;\n}\n\n\ntemplate <bool BLOCKS> struct mbk_multiply_run {\n"
-"enum { MOST = BLOCKS ? 3 : 1 };\nmbk_u32 node, count;\nmbk_u32 row[MOST];\ndouble value[MOST];\n"
-"};\n\n\n\n\ntemplate <bool BLOCKS>\n"
-"MBK_DEVICE void mbk_multiply_add_run(const mbk_multiply_values_arguments &a,\n"
-"const mbk_multiply_run<BLOCKS> &run, mbk_u32 lane,\n"
-"mbk_u32 lanes, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
-"const bool one = a.b_ptr == nullptr;\n",
-"const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;\n"
-"const mbk_u32 share = BLOCKS ? a.lanes_c : 1;\n"
-"const mbk_u32 begin = one ? run.node : (mbk_u32)mbk_load(a.b_ptr + run.node);\n"
-"const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + run.node + 1) - begin;\n"
-"for (mbk_u32 l = lane / share; l < length; l += lanes / share) {\n"
-"const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;\n"
-"if (column >= 0) {\ndouble *const to = sums + mbk_multiply_find(columns, count, column) * wide;\n"
-"const double *const from = a.b_val + ((mbk_u64)begin * high + l) * wide;\n"
-"for (mbk_u32 c = lane % share; c < wide; c += share) {\ndouble sum = to[c];\n#pragma unroll\n"
-"for (mbk_u32 e = 0; e < run.MOST; e++) {\nif (e < run.count) {\nsum += a.b_col != nullptr\n"
-"? run.value[e] * mbk_load(from + run.row[e] * length * wide + c)\n: run.value[e];\n}\n}\n"
-"to[c] = sum;\n}\n}\n}\n}\n\n\n\n\ntemplate <bool BLOCKS>\n"
-"MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,\n"
-"mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,\n"
-"mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,\ndouble *sums) {\n"
-"const mbk_u32 high = BLOCKS ? a.high_b : 1;\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);\n"
-"const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;\n"
-"mbk_multiply_run<BLOCKS> run;\nif (a.scale != nullptr && first == 0) {\n"
-"run.node = mbk_multiply_node((mbk_u32)row, high);\nrun.count = 1;\n"
-"run.row[0] = (mbk_u32)row - run.node * high;\n"
-"run.value[0] = 1 + factor * mbk_load(a.filtered + row);\n"
-"mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);\nmbk_warp_sync(mask);\n",
-"}\nfor (mbk_u32 unit = (mbk_u32)mbk_load(a.a_ptr + row) + first * high; unit < end;\n"
-"unit += step * high) {\nconst mbk_u32 stop = unit + high < end ? unit + high : end;\n"
-"for (mbk_u32 k = unit; k < stop; k += run.count > 0 ? run.count : 1) {\nbool goes_on = true;\n"
-"run.count = 0;\n#pragma unroll\nfor (mbk_u32 e = 0; e < run.MOST; e++) {\n"
-"const mbk_i32 j = k + e < stop ? mbk_load(a.a_col + k + e) : -1;\n"
-"const mbk_u32 node = mbk_multiply_node((mbk_u32)j, high);\nrun.node = e == 0 ? node : run.node;\n"
-"goes_on = goes_on && j >= 0 && node == run.node;\nrun.row[e] = (mbk_u32)j - node * high;\n"
-"run.value[e] = goes_on ? factor * mbk_load(a.a_val + k + e) : 0;\nrun.count += goes_on;\n}\n"
-"if (run.count > 0) {\nmbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);\n"
-"}\nmbk_warp_sync(mask);\n}\n}\n}\n\n\n\ntemplate <bool BLOCKS>\n"
+"} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n#define MBK_MULTIPLY_STRIP 3\n\n\n"
+"struct mbk_multiply_strip {\nmbk_u32 node, top, rows;\nmbk_u32 at, count;\n\n"
+"MBK_MEMBER mbk_multiply_strip(const mbk_multiply_values_arguments &a, mbk_u32 number)\n"
+": node(a.strips > 1 ? number / a.strips : number),\ntop((number - node * a.strips) * a.high),\n"
+"rows(a.high_c - top < a.high ? a.high_c - top : a.high),\n"
+"at((mbk_u32)mbk_load(a.c_ptr + node)),\ncount((mbk_u32)mbk_load(a.c_ptr + node + 1) - at) {\n"
+"}\n\nMBK_MEMBER mbk_u64 place(const mbk_multiply_values_arguments &a) const {\n"
+"return ((mbk_u64)at * a.high_c + top * count) * a.wide;\n}\n};\n\n\n\n\n\n",
+"template <int STRIP, int PACK>\n"
+"MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,\n"
+"const mbk_multiply_strip &to, mbk_u32 first, mbk_u32 step,\n"
+"mbk_u32 lane, mbk_u32 lanes, mbk_u32 mask,\nconst mbk_i32 *columns, double *sums) {\n"
+"const mbk_u32 wide = STRIP > 1 ? a.wide : 1, high = STRIP > 1 ? a.high_b : 1;\n"
+"const mbk_u32 rows = STRIP > 1 ? to.rows : 1, size = to.count * wide;\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.a_ptr + to.node);\n"
+"const mbk_u32 length = (mbk_u32)mbk_load(a.a_ptr + to.node + 1) - begin;\n"
+"const mbk_u32 first_row = STRIP > 1 ? to.node * a.high_c + to.top : to.node;\n"
+"const double *const values =\n"
+"a.a_val + (STRIP > 1 ? ((mbk_u64)begin * a.high_c + to.top * length) * high : begin);\n"
+"const mbk_u32 packs = wide / PACK;\n"
+"const mbk_u32 l_first = lane / packs, c_first = lane % packs;\n"
+"const mbk_u32 l_step = lanes / packs, c_step = lanes % packs;\n\n"
+"const auto row_of = [&](mbk_u32 e) {\n"
+"const mbk_i32 column = e < length ? mbk_load(a.a_col + begin + e) : 0;\n"
+"return column >= 0 ? (mbk_u32)column : to.node;\n};\nconst auto start_of = [&](mbk_u32 j) {\n"
+"return a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;\n};\n"
+"mbk_u32 now = row_of(first), next = row_of(first + step);\n"
+"mbk_u32 from = start_of(now), stop = start_of(now + 1);\n"
+"if (a.scale != nullptr && first == 0) {\ndouble *const own =\n"
+"sums + mbk_multiply_find(columns, to.count, mbk_load(a.b_col + to.node)) * wide;\n"
+"for (mbk_u32 c = lane; c < wide; c += lanes) {\nfor (mbk_u32 r = 0; r < rows; r++) {\n"
+"own[r * size + c] =\nmbk_load(a.b_val + ((mbk_u64)to.node * high + to.top + r) * wide + c);\n}\n"
+"}\nmbk_warp_sync(mask);\n}\n"
+"for (mbk_u32 k = 16 * lane; STRIP > 1 && k < rows * length * high; k += 16 * lanes) {\n",
+"mbk_prefetch(values + k);\n}\nfor (mbk_u32 e = first; e < length; e += step) {\n"
+"const mbk_u32 blocks = stop - from, from_next = start_of(next);\nstop = start_of(next + 1);\n"
+"next = row_of(e + 2 * step);\nfor (mbk_u32 part = 0; part < high; part += STRIP) {\n"
+"const double *const right = a.b_val + ((mbk_u64)from * high + part * blocks) * wide;\n"
+"double left[STRIP][STRIP];\n#pragma unroll\nfor (mbk_u32 r = 0; r < STRIP; r++) {\n"
+"const double factor =\n"
+"a.scale != nullptr && r < rows ? -a.omega * mbk_load(a.scale + first_row + r) : 1;\n"
+"#pragma unroll\nfor (mbk_u32 i = 0; i < STRIP; i++) {\nleft[r][i] = r < rows && part + i < high\n"
+"? factor * mbk_load(values + (r * length + e) * high + part + i)\n: 0;\n}\n}\n"
+"for (mbk_u32 l = l_first, c = c_first; l < blocks;) {\nconst mbk_i32 column =\n"
+"a.b_col != nullptr ? mbk_load(a.b_col + from + l) : (mbk_i32)from;\nif (column >= 0) {\n"
+"double *sum = sums + mbk_multiply_find(columns, to.count, column) * wide + PACK * c;\n"
+"mbk_pack<double, PACK> entry[STRIP] = {};\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < STRIP; i++) {\nif (part + i < high && a.b_val != nullptr) {\nentry[i] =\n"
+"mbk_load_pack<double, PACK>(right + (i * blocks + l) * wide + PACK * c);\n} else {\n"
+"entry[i].at[0] = 1;\n}\n}\n#pragma unroll\nfor (mbk_u32 r = 0; r < STRIP; r++) {\n"
+"if (r < rows) {\nmbk_pack<double, PACK> total = *(mbk_pack<double, PACK> *)sum;\n#pragma unroll\n"
+"for (mbk_u32 p = 0; p < PACK; p++) {\n#pragma unroll\nfor (mbk_u32 i = 0; i < STRIP; i++) {\n"
+"total.at[p] += left[r][i] * entry[i].at[p];\n}\n}\n*(mbk_pack<double, PACK> *)sum = total;\n"
+"sum += size;\n}\n}\n}\nl += l_step;\nc += c_step;\nif (c >= packs) {\nc -= packs;\nl++;\n}\n}\n"
+"}\nfrom = from_next;\nmbk_warp_sync(mask);\n}\n}\n\n\n\n\ntemplate <int STRIP, int PACK>\n",
 "MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,\n"
 "unsigned char *shared) {\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
-"const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;\n"
-"const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;\n"
+"const mbk_u32 wide = STRIP > 1 ? a.wide : 1;\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
+"const mbk_u32 kept = a.lanes_a * a.most * (STRIP > 1 ? a.high : 1) * wide;\n"
+"const mbk_u32 first = me.lane / a.lanes_b, lane = me.lane % a.lanes_b;\n"
 "double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));\n"
 "mbk_i32 *const columns = (mbk_i32 *)(sums + kept);\n"
-"for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
-"row += (mbk_u64)mbk_grid() * groups) {\n"
-"const mbk_u32 node = mbk_multiply_node((mbk_u32)row, high);\n"
-"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + node);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + node + 1) - at;\n"
-"const mbk_u32 first = me.lane / a.lanes_b, size = count * wide;\n"
-"const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;\n",
-"if (count == 0 || count > a.most) {\ncontinue;\n}\n"
-"for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\ncolumns[i] = mbk_load(a.c_col + at + i);\n"
-"}\nfor (mbk_u32 i = me.lane; i < a.lanes_a * size; i += me.lanes) {\nsums[i] = 0;\n}\n"
+"for (mbk_u32 i = mbk_block() * groups + me.group; i < a.rows; i += mbk_grid() * groups) {\n"
+"const mbk_multiply_strip to(a, i);\n"
+"const mbk_u32 size = (STRIP > 1 ? to.rows : 1) * to.count * wide;\n"
+"if (to.count == 0 || to.count > a.most) {\ncontinue;\n}\n"
+"for (mbk_u32 k = me.lane; k < to.count; k += me.lanes) {\n"
+"columns[k] = mbk_load(a.c_col + to.at + k);\n}\n"
+"for (mbk_u32 k = me.lane; k < a.lanes_a * size; k += me.lanes) {\nsums[k] = 0;\n}\n"
 "mbk_warp_sync(me.mask);\n"
-"mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair,\n"
-"columns, count, sums + first * size);\nmbk_warp_sync(me.mask);\n"
-"for (mbk_u32 i = me.lane; i < size; i += me.lanes) {\ndouble sum = sums[i];\n"
-"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * size + i];\n}\n"
-"a.c_val[to + i] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n"
+"mbk_multiply_add<STRIP, PACK>(a, to, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,\n"
+"sums + first * size);\nmbk_warp_sync(me.mask);\n"
+"for (mbk_u32 k = me.lane; k < size; k += me.lanes) {\ndouble sum = sums[k];\n"
+"for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * size + k];\n}\n"
+"a.c_val[to.place(a) + k] = sum;\n}\nmbk_warp_sync(me.mask);\n}\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<false>(a, shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
-"mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<true>(a, shared);\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<1, 1>(a, shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 7)\n"
+"mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n",
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<MBK_MULTIPLY_STRIP, 1>(a, shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)\n"
+"mbk_multiply_packs(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<MBK_MULTIPLY_STRIP, 2>(a, shared);\n"
+"}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
 "mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
-"const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;\n"
-"double *const sums =\n"
-"a.sums != nullptr ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide\n"
+"const mbk_u32 threads = mbk_threads(), warps = threads / 32, warp = mbk_thread() / 32;\n"
+"double *const sums = a.sums != nullptr\n"
+"? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.high * a.wide\n"
 ": (double *)(found + 2 + MBK_MULTIPLY_THREADS);\n"
 "const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid();\n"
-"const mbk_u64 chunk = even < MBK_MULTIPLY_THREADS ? even : MBK_MULTIPLY_THREADS;\n"
-"for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n",
-"const mbk_u64 mine = first + mbk_thread();\n"
-"const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);\nif (mbk_thread() == 0) {\n"
-"*found = 0;\n}\nmbk_block_sync();\nif (mbk_thread() < chunk && mine < a.rows &&\n"
-"(mbk_u32)(mbk_load(a.c_ptr + node + 1) - mbk_load(a.c_ptr + node)) > a.most) {\n"
+"const mbk_u64 chunk = even < threads ? even : threads;\n"
+"for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n"
+"const mbk_u64 mine = first + mbk_thread();\nif (mbk_thread() == 0) {\n*found = 0;\n}\n"
+"mbk_block_sync();\nif (mbk_thread() < chunk && mine < a.rows &&\n"
+"mbk_multiply_strip(a, (mbk_u32)mine).count > a.most) {\n"
 "found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();\n}\nmbk_block_sync();\n"
-"for (mbk_u32 f = 1; f <= *found; f++) {\nconst mbk_u32 row = (mbk_u32)first + found[f];\n"
-"const mbk_u32 of = mbk_multiply_node(row, a.high_c);\n"
-"const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + of);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + of + 1) - at;\n"
-"const mbk_u64 size = (mbk_u64)count * a.wide;\n"
-"for (mbk_u64 i = mbk_thread(); i < warps * size; i += MBK_MULTIPLY_THREADS) {\nsums[i] = 0;\n}\n"
+"for (mbk_u32 f = 1; f <= *found; f++) {\n"
+"const mbk_multiply_strip to(a, (mbk_u32)first + found[f]);\n"
+"const mbk_u64 size = (mbk_u64)to.rows * to.count * a.wide;\n"
+"double *const own = sums + warp * size;\n"
+"for (mbk_u64 i = mbk_thread(); i < warps * size; i += threads) {\nsums[i] = 0;\n}\n"
 "mbk_block_sync();\n"
-"mbk_multiply_add<true>(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at,\n"
-"count, sums + warp * size);\nmbk_block_sync();\ndouble *const to =\n"
-"a.c_val + ((mbk_u64)at * a.high_c + (row - of * a.high_c) * count) * a.wide;\n"
-"for (mbk_u64 i = mbk_thread(); i < size; i += MBK_MULTIPLY_THREADS) {\ndouble sum = sums[i];\n"
-"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[part * size + i];\n}\nto[i] = sum;\n"
-"}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
+"mbk_multiply_add<MBK_MULTIPLY_STRIP, 1>(a, to, warp, warps, mbk_lane(), 32, 0xffffffffu,\n"
+"a.c_col + to.at, own);\nmbk_block_sync();\n",
+"for (mbk_u64 i = mbk_thread(); i < size; i += threads) {\ndouble sum = sums[i];\n"
+"for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[part * size + i];\n}\n"
+"a.c_val[to.place(a) + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
 {"solve/amg/setup.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; mbk_u32 block; const mbk_i32 *row_ptr, "
-"*col_ind; const double *values; mbk_u32 lanes; mbk_u32 known, both; double theta; double *most; "
-"mbk_i32 *strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms; mbk_i32 "
-"*lumped; mbk_u8 *state; double *inverse, *filtered, *scale; double least; mbk_u64 *bound; "
-"mbk_u32 *unsorted, *missing, *wild; } mbk_amg_strength_arguments; typedef struct "
-"mbk_amg_lanczos_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; const double "
-"*values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *x, *dots, *squares, *alpha, *beta; } "
-"mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 "
-"block; const mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; "
-"typedef struct mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; "
-"mbk_u32 lanes; mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 "
-"*counts, *aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef "
-"struct mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, "
-"*aggregate; const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, "
-"room; double *coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments "
-"{ mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 "
-"*row_ptr_to, *col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } "
-"mbk_amg_expand_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 ",
-"*places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; typedef "
-"struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const "
-"double *modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, "
-"value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
+"*col_ind; const double *values; mbk_u32 lanes; mbk_u32 both; double theta; double *most; mbk_i32 "
+"*strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms, *full; mbk_u8 *state; "
+"double *inverse, *scale; double least; mbk_u64 *bound; mbk_u32 *unsorted, *missing, *wild; } "
+"mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { mbk_u64 rows, nodes; "
+"mbk_u32 block; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, "
+"step; double *v, *u, *w, *x, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; "
+"typedef struct mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 block; const mbk_i32 *col_ind, "
+"*row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; typedef struct "
+"mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; "
+"mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 *counts, "
+"*aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef struct "
+"mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; "
+"const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, room; double "
+"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { mbk_u64 "
+"rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 *row_ptr_to, "
+"*col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } mbk_amg_expand_arguments; "
+"typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 *places; const double ",
+"*from; double *to; float *rounded; } mbk_amg_move_arguments; typedef struct "
+"mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const double "
+"*modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
+"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
 "#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
@@ -5737,74 +5749,68 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.inverse[at.row] = inverse;\nif (none) {\nmbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n"
 "if (!(sum - sum == 0)) {\nmbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n"
 "*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
-"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_amg_filter(const mbk_amg_strength_arguments &a, mbk_u64 row,\n"
-"double filtered) {\nconst double inverse = a.inverse[row];\nconst double diagonal =\n"
-"filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;\n"
-"a.filtered[row] = filtered;\na.scale[row] = diagonal != 0 ? 1 / diagonal : 0;\n}\n\n\n\n\n\n\n"
+"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble filtered = 0;\nmbk_u32 strong_ones = 0;\n"
-"if (at.row < a.rows) {\nconst double most = a.known ? 0 : mbk_load(a.most + at.row);\n"
-"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n"
+"const double most = mbk_load(a.most + at.row);\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
-"const mbk_i32 column = mbk_load(a.col_ind + k);\nbool strong = a.known && a.links[k] >= 0;\n"
-"if (!a.known) {\nconst double other = a.both ? mbk_load(a.most + column) : 0;\n"
-"strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n",
-"a.links[k] = strong ? column : ~column;\n}\nfiltered += strong ? 0 : value;\n"
-"strong_ones |= strong;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\n"
+"const double other = a.both ? mbk_load(a.most + column) : 0;\nconst bool strong =\n"
+"(mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
+"a.links[k] = strong ? column : ~column;\nstrong_ones |= strong;\n}\n}\n"
 "strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"if (a.inverse != nullptr) {\nmbk_amg_filter(a, at.row, filtered);\n}\nif (!a.known) {\n"
-"a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n}\n\n\n\n\n"
+"a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
-"if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
-"a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
+"if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n",
+"a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,\n"
+"mbk_u32 r) {\nreturn ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;\n"
+"}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nif (at.row < a.rows) {\n"
+"const mbk_u32 node = (mbk_u32)at.row / a.block, r = (mbk_u32)at.row - node * a.block;\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.node_ptr + node);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.node_ptr + node + 1) - begin;\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + k), other = column / a.block;\n"
+"const mbk_u32 e = begin + mbk_multiply_find(a.node_col + begin, count, (mbk_i32)other);\n"
+"a.full[mbk_amg_place(a.block, begin, count, e, r) + column - other * a.block] =\n"
+"mbk_load(a.values + k);\n}\n}\n}\n}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own_most = 0;\nmbk_u32 strongest = 0;\n"
-"if (at.row < a.rows) {\nconst mbk_u64 first = at.row * a.block;\n"
-"const mbk_u32 start = (mbk_u32)mbk_load(a.node_ptr + at.row);\n"
-"MBK_AMG_ENTRIES(e, a.node_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);\n"
-"const mbk_u32 left = column * a.block, right = left + a.block;\ndouble norm = 0;\n"
-"for (mbk_u32 r = 0; r < a.block; r++) {\n"
-"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + first + r);\n"
-"const mbk_u32 stop = (mbk_u32)mbk_load(a.row_ptr + first + r + 1);\n"
-"mbk_u32 k = begin + (e - start) * a.block, high = k;\n"
-"if (k >= stop || (mbk_u32)mbk_load(a.col_ind + k) != left) {\nk = begin;\nhigh = stop;\n}\n"
-"while (k < high) {\nconst mbk_u32 middle = (k + high) / 2;\n"
-"if ((mbk_u32)mbk_load(a.col_ind + middle) < left) {\nk = middle + 1;\n} else {\nhigh = middle;\n",
-"}\n}\nfor (; k < stop && (mbk_u32)mbk_load(a.col_ind + k) < right; k++) {\n"
-"const double value = mbk_load(a.values + k);\nnorm += mbk_multiply(value, value);\n}\n}\n"
-"norm = sqrt(norm);\na.norms[e] = norm;\nif (norm > own_most && column != at.row) {\n"
-"own_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
+"if (at.row < a.rows) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"MBK_AMG_ENTRIES(e, a.row_ptr, at) {\nconst mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + e);\n"
+"double norm = 0;\nfor (mbk_u32 r = 0; r < a.block; r++) {\nconst double *const values =\n"
+"a.values + mbk_amg_place(a.block, begin, end - begin, e, r);\n"
+"for (mbk_u32 c = 0; c < a.block; c++) {\nconst double value = mbk_load(values + c);\n"
+"norm += mbk_multiply(value, value);\n}\n}\nnorm = sqrt(norm);\na.norms[e] = norm;\n",
+"if (norm > own_most && column != at.row) {\nown_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
 "if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
 "a.strongest[at.row] = (mbk_i32)~strongest;\n}\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)\n"
 "mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
-"const mbk_i32 block = (mbk_i32)a.block;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
-"double filtered = 0;\nif (at.row < a.rows) {\n"
-"const mbk_i32 row = (mbk_i32)at.row, node = row / block;\n"
-"const mbk_i32 begin = mbk_load(a.node_ptr + node);\n"
-"const mbk_u32 count = (mbk_u32)(mbk_load(a.node_ptr + node + 1) - begin);\n"
-"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nmbk_i32 column = mbk_load(a.col_ind + k);\n"
-"const mbk_i32 other = column / block;\nif (other != node) {\n"
-"const mbk_u32 e = mbk_multiply_find(a.node_col + begin, count, other);\n"
-"column -= mbk_load(a.links + begin + e) < 0 ? (other - node) * block : 0;\n}\n"
-"filtered += column == row ? mbk_load(a.values + k) : 0;\n"
-"a.lumped[k] = column == row ? -1 : column;\n}\n}\nfiltered = mbk_amg_sum(filtered, a.lanes);\n"
-"if (at.row < a.rows && at.lane == 0) {\nmbk_amg_filter(a, at.row, filtered);\n}\n}\n}\n\n\n\n\n\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
+"double diagonal = 0;\nif (at.row < a.rows) {\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"MBK_AMG_ENTRIES(e, a.row_ptr, at) {\nif (mbk_load(a.links + e) < 0) {\ndiagonal +=\n"
+"mbk_load(a.values + mbk_amg_place(a.block, begin, end - begin, e, r) + r);\n}\n}\n}\n"
+"diagonal = mbk_amg_sum(diagonal, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const double inverse = mbk_load(a.inverse + at.row * a.block + r);\n"
+"if (diagonal * inverse < a.least) {\ndiagonal = inverse != 0 ? a.least / inverse : 0;\n}\n"
+"a.scale[at.row * a.block + r] = diagonal != 0 ? 1 / diagonal : 0;\n}\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
-"const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n",
+"const mbk_u32 begin = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row) : 0;\n"
 "const mbk_u32 end = at.row < a.rows ? (mbk_u32)mbk_load(a.row_ptr + at.row + 1) : 0;\n"
 "const mbk_u32 length = (end - begin) * a.width;\n"
 "for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {\n"
 "const mbk_u32 base = begin * a.width * a.height + r * length;\nif (at.lane == 0) {\n"
-"const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n"
+"const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n",
 "if (row + 1 == a.rows * a.height) {\na.row_ptr_to[row + 1] = (mbk_i32)(base + length);\n}\n}\n"
 "for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n"
 "const mbk_u32 e = begin + v / a.width, c = v % a.width;\n"
@@ -5821,30 +5827,49 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "shared[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nsum = 0;\n"
 "for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n"
 "MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
-"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n",
+"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\nMBK_DEVICE double mbk_amg_root(double inverse) {\n"
 "return sqrt(inverse < 0 ? -inverse : inverse);\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n"
+"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n",
 "const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;\na.v[i] = v;\n"
 "a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * v;\na.u[i] = 0;\nsum += v * v;\n}\n"
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)\n"
+"a.squares[mbk_block()] = sum;\n}\n}\n\n\n"
+"MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,\n"
+"mbk_u32 top, double *sums) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"const mbk_u32 length = ((mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin) * a.block;\n"
+"const double *const values =\n"
+"a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;\n"
+"for (mbk_u32 k = at.lane; k < length; k += at.lanes) {\n"
+"const mbk_u32 e = k / a.block, column = (mbk_u32)mbk_load(a.col_ind + begin + e);\n"
+"const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));\n"
+"#pragma unroll\nfor (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\n"
+"sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;\n}\n}\n"
+"}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0, inverse = 0, u = 0, v = 0;\n"
-"if (at.row < a.rows) {\ninverse = mbk_load(a.inverse + at.row);\nu = mbk_load(a.u + at.row);\n"
-"v = mbk_load(a.v + at.row);\nmbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n"
-"sum += value * mbk_load(a.x + column);\n});\n}\nsum = mbk_amg_sum(sum, a.lanes);\n"
-"if (at.row < a.rows && at.lane == 0) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\n"
-"a.w[at.row] = sum;\ndot += sum * v * factor;\n}\n}\n"
-"dot = mbk_amg_block_sum(dot, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.dots[mbk_block()] = dot;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
+"MBK_AMG_ROWS(at, a.lanes, a.nodes) {\n"
+"for (mbk_u32 top = 0; top < a.block; top += MBK_MULTIPLY_STRIP) {\n"
+"const mbk_u64 row = at.row * a.block + top + at.lane;\nconst bool owns =\n"
+"at.row < a.nodes && at.lane < MBK_MULTIPLY_STRIP && top + at.lane < a.block;\n",
+"double sums[MBK_MULTIPLY_STRIP] = {}, sum = 0, inverse = 0, u = 0, v = 0;\nif (owns) {\n"
+"inverse = mbk_load(a.inverse + row);\nu = mbk_load(a.u + row);\nv = mbk_load(a.v + row);\n}\n"
+"if (at.row < a.nodes && a.block > 1) {\nmbk_amg_take_blocks(a, at, top, sums);\n"
+"} else if (at.row < a.nodes) {\n"
+"mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n"
+"sums[0] += value * mbk_load(a.x + column);\n});\n}\n#pragma unroll\n"
+"for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nif (top + r < a.block) {\n"
+"const double all = mbk_amg_sum(sums[r], a.lanes);\nsum = at.lane == r ? all : sum;\n}\n}\n"
+"if (owns) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\na.w[row] = sum;\n"
+"dot += sum * v * factor;\n}\n}\n}\ndot = mbk_amg_block_sum(dot, (double *)shared);\n"
+"if (mbk_thread() == 0) {\na.dots[mbk_block()] = dot;\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
@@ -5854,7 +5879,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
-"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n"
+"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n",
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
 "mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n"
@@ -7647,6 +7672,90 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SCALARS_LOAD;\nsum = MBK_ZERO;\n"
 "for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {\n"
 "sum = MBK_ADD(sum, partial[i]);\n}\nMBK_COMMIT(row, sum);\n}\n}\n"}},
+{"spmv/gpu/diagonals/diagonals.cu", {
+"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_UNROLL\n#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n"
+"#error MBK_STREAMING\n#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"#define MBK_SLOT_LOAD mbk_load_streaming\n#else\n#define MBK_SLOT_LOAD mbk_load\n#endif\n"
+"#define MBK_ALL 0xffffffffu\n\n#include \"spmv/shared/diagonals.cuh\"\n\n"
+"typedef struct mbk_diagonals_count_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
+"*col_ind; mbk_u64 rows, slices; mbk_u32 *count; } mbk_diagonals_count_arguments; typedef struct "
+"mbk_diagonals_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
+"MBK_VALUE *values; mbk_u64 rows, slices; const mbk_u32 *start; mbk_i32 *offsets; mbk_u64 "
+"*present; MBK_VALUE *slots; } mbk_diagonals_fill_arguments; typedef struct "
+"mbk_diagonals_product_arguments { const mbk_u32 *start; const mbk_i32 *offsets; const mbk_u64 "
+"*present; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; "
+"mbk_u64 rows; mbk_scalar alpha, beta; } mbk_diagonals_product_arguments;\n\n\n\n\n"
+"MBK_KERNEL_1 MBK_BOUNDS(128)\n"
+"mbk_diagonals_count(MBK_GRID_CONSTANT mbk_diagonals_count_arguments a) {\n"
+"for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;\n"
+"slice += (mbk_u64)mbk_grid() * 4) {\nconst mbk_u64 row = slice * MBK_SLICE + mbk_lane();\n"
+"mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);\n"
+"mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);\nmbk_u32 count = 0;\n"
+"mbk_i32 diagonal;\nwhile ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n",
+"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\ncount++;\n}\n"
+"if (mbk_lane() == 0) {\na.count[slice] = count;\n}\n}\n}\n\n\nMBK_KERNEL_1 MBK_BOUNDS(128)\n"
+"mbk_diagonals_fill(MBK_GRID_CONSTANT mbk_diagonals_fill_arguments a) {\n"
+"for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;\n"
+"slice += (mbk_u64)mbk_grid() * 4) {\n"
+"const mbk_u64 row = slice * MBK_SLICE + mbk_lane(), end = a.start[slice + 1];\n"
+"mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);\n"
+"mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);\n"
+"for (mbk_u64 k = a.start[slice]; k < end; k++) {\n"
+"const mbk_i32 diagonal = mbk_next_diagonal(low, high);\n"
+"const bool in_low = low.offset == diagonal, in_high = high.offset == diagonal;\n"
+"const mbk_u32 lows = mbk_ballot(MBK_ALL, in_low), highs = mbk_ballot(MBK_ALL, in_high);\n"
+"if (mbk_lane() == 0) {\na.offsets[k] = diagonal;\na.present[k] = (mbk_u64)highs << 32 | lows;\n"
+"}\n#if !MBK_PATTERN\nMBK_VALUE *const slot = a.slots + k * MBK_SLICE + mbk_lane();\n"
+"slot[0] = in_low ? mbk_load(a.values + low.at) : (MBK_VALUE)0;\n"
+"slot[32] = in_high ? mbk_load(a.values + high.at) : (MBK_VALUE)0;\n#endif\n"
+"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\n}\n}\n}\n\n\n"
+"#if MBK_PATTERN\n"
+"#define MBK_SLOT_PRODUCT(slot, after, x) MBK_UNIT(values + (MBK_BY_ROW ? after : 0), x)\n#else\n"
+"#define MBK_SLOT_PRODUCT(slot, after, x) MBK_MUL(mbk_value(slot), x)\n#endif\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+"mbk_diagonals_product(MBK_PARAMETERS(mbk_diagonals_product_arguments, a, const mbk_u32 *a_start, "
+"const mbk_i32 *a_offsets, const mbk_u64 *a_present, const MBK_VALUE *a_values, const MBK_COMPUTE ",
+"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_diagonals_product_arguments, a, a_start, a_offsets, a_present, a_values, "
+"a_table, a_x, a_y, a_rows, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"const mbk_u32 slice = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nmbk_release();\n"
+"const MBK_COMPUTE factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"if ((mbk_u64)slice * MBK_SLICE >= a.rows) {\nreturn;\n}\n"
+"const mbk_u32 lane = mbk_lane(), row = slice * MBK_SLICE + lane;\n"
+"const mbk_u32 start = mbk_load(a.start + slice);\n"
+"const mbk_u32 end = factor != (MBK_COMPUTE)0 ? mbk_load(a.start + slice + 1) : start;\n"
+"const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
+"values += (mbk_u64)start * MBK_SLICE + lane;\n#elif MBK_BY_ROW\nvalues += row;\n#endif\n\n"
+"mbk_i32 offset = start + lane < end ? mbk_load(a.offsets + start + lane) : 0;\n"
+"mbk_u64 present = start + lane < end ? mbk_load(a.present + start + lane) : 0;\nmbk_await();\n"
+"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\nconst bool old = beta != (MBK_COMPUTE)0;\n"
+"const MBK_VECTOR old_low = old && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;\n"
+"const MBK_VECTOR old_high =\n"
+"old && row + 32 < a.rows ? mbk_load_after_wait(y + row + 32) : (MBK_VECTOR)0;\n"
+"MBK_COMPUTE low = MBK_ZERO, high = MBK_ZERO;\nfor (mbk_u32 first = start; first < end;) {\n"
+"const mbk_u32 count = end - first < 32 ? end - first : 32;\n"
+"for (mbk_u32 at = 0; at < count; at += MBK_UNROLL) {\n"
+"MBK_VALUE slot_low[MBK_UNROLL], slot_high[MBK_UNROLL];\n"
+"MBK_VECTOR x_low[MBK_UNROLL], x_high[MBK_UNROLL];\n"
+"bool in_low[MBK_UNROLL], in_high[MBK_UNROLL];\n#if !MBK_PATTERN\n#pragma unroll\n",
+"for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + u < count) {\n"
+"slot_low[u] = MBK_SLOT_LOAD(values + u * MBK_SLICE);\n"
+"slot_high[u] = MBK_SLOT_LOAD(values + u * MBK_SLICE + 32);\n}\n}\n"
+"values += MBK_UNROLL * MBK_SLICE;\n#endif\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\n"
+"const mbk_u32 column = row + (mbk_u32)mbk_shuffle(MBK_ALL, offset, (int)at + u, 32);\n"
+"const mbk_u64 rows = mbk_shuffle(MBK_ALL, present, (int)at + u, 32) >> lane;\n"
+"in_low[u] = rows & 1;\nin_high[u] = rows >> 32 & 1;\n"
+"x_low[u] = in_low[u] ? mbk_load_after_wait(a.x + column) : (MBK_VECTOR)0;\n"
+"x_high[u] = in_high[u] ? mbk_load_after_wait(a.x + (column + 32)) : (MBK_VECTOR)0;\n}\n"
+"#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (in_low[u]) {\n"
+"low = MBK_ADD(low, MBK_SLOT_PRODUCT(slot_low[u], 0, x_low[u]));\n}\nif (in_high[u]) {\n"
+"high = MBK_ADD(high, MBK_SLOT_PRODUCT(slot_high[u], 32, x_high[u]));\n}\n}\n}\nfirst += 32;\n"
+"offset = first + lane < end ? mbk_load(a.offsets + first + lane) : 0;\n"
+"present = first + lane < end ? mbk_load(a.present + first + lane) : 0;\n}\nif (row < a.rows) {\n"
+"y[row] = MBK_RESULT(low, old_low);\n}\nif (row + 32 < a.rows) {\n"
+"y[row + 32] = MBK_RESULT(high, old_high);\n}\n}\n"}},
 {"spmv/gpu/hubs/build.cuh", {
 "\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
 "typedef struct mbk_hubs_assign_arguments { const mbk_u32 *counts; mbk_u64 cols; mbk_u32 least, "
@@ -9096,11 +9205,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n"}},
 {"spmv/shared/csr_sample.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/pages.cuh\"\n\n"
+"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/diagonals.cuh\"\n"
+"#include \"spmv/shared/pages.cuh\"\n\n"
 "typedef struct mbk_sample_columns_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
-"*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *sectors, *narrow; } "
-"mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n"
-"#define MBK_SAMPLE_THREADS 1024\n#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
+"*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *found; } mbk_sample_columns_arguments;\n\n"
+"#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n#define MBK_SAMPLE_THREADS 1024\n"
+"#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
 "MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {\n"
 "const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n"
 "mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
@@ -9135,15 +9245,53 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
 "if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
-"mbk_atomic_add(narrow, 1u);\n}\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
+"mbk_atomic_add(narrow, 1u);\n}\n}\n\n#define MBK_SAMPLE_DIAGONALS 256\n\n\n\n"
+"MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"mbk_u64 rows, mbk_u64 slice, mbk_u32 *found) {\n"
+"const mbk_u64 first = slice * MBK_SLICE, next = first + MBK_SLICE;\n"
+"const mbk_u64 row = first + mbk_lane();\nmbk_u64 nonzeros =\n"
+"(mbk_u64)(mbk_load(row_ptr + (next < rows ? next : rows)) - mbk_load(row_ptr + first));\n",
+"mbk_row_walk low = mbk_row_begin(row_ptr, col_ind, row, rows);\n"
+"mbk_row_walk high = mbk_row_begin(row_ptr, col_ind, row + 32, rows);\n"
+"mbk_u64 count = 0, passed = 0;\nmbk_i32 diagonal;\n"
+"while ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n"
+"passed += (mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, low.offset == diagonal)) +\n"
+"(mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, high.offset == diagonal));\ncount++;\n"
+"if (count > MBK_SAMPLE_DIAGONALS || count * (MBK_SLICE / 2) > passed + 1024) {\nnonzeros =\n"
+"nonzeros < 1u << 20 ? nonzeros : 1u << 20;\ncount = nonzeros;\nbreak;\n}\n"
+"mbk_row_pass(low, col_ind, diagonal);\nmbk_row_pass(high, col_ind, diagonal);\n}\n"
+"if (mbk_lane() == 0) {\nmbk_atomic_add(found, (mbk_u32)count);\n"
+"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
 "mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
 "const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\nif (mbk_block() < windows) {\n"
-"mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
-"} else if (warp < 8) {\n",
-"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
-"mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
-"words + warp * MBK_PAGE_SET);\n}\n}\n"}},
+"mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, words);\n"
+"} else if (warp < 16) {\nconst mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;\n"
+"const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;\n"
+"const mbk_u64 slice = (a.rows + size - 1) / size * number / (8 * windows);\nif (warp < 8) {\n"
+"mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slice, a.found + 1,\n"
+"words + warp * MBK_PAGE_SET);\n} else {\n"
+"mbk_sample_diagonals(a.row_ptr, a.col_ind, a.rows, slice, a.found + 2);\n}\n}\n}\n"}},
+{"spmv/shared/diagonals.cuh", {
+"\n\n\n\n#define MBK_SLICE 64\n#define MBK_NO_DIAGONAL 0x7fffffff\n\n\n"
+"typedef struct mbk_row_walk {\nmbk_u64 at, end;\nmbk_u64 row;\nmbk_i32 offset;\n"
+"} mbk_row_walk;\n\n\nMBK_DEVICE void mbk_row_look(mbk_row_walk &walk, const mbk_i32 *col_ind) {\n"
+"walk.offset =\nwalk.at < walk.end\n"
+"? (mbk_i32)((mbk_i64)(mbk_load(col_ind + walk.at) - MBK_BASE) - (mbk_i64)walk.row)\n"
+": MBK_NO_DIAGONAL;\n}\n\n"
+"MBK_DEVICE mbk_row_walk mbk_row_begin(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"mbk_u64 row, mbk_u64 rows) {\nmbk_row_walk walk = {0, 0, row, 0};\nif (row < rows) {\n"
+"walk.at = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+"walk.end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n}\nmbk_row_look(walk, col_ind);\n"
+"return walk;\n}\n\n\n"
+"MBK_DEVICE mbk_i32 mbk_next_diagonal(const mbk_row_walk &low, const mbk_row_walk &high) {\n"
+"mbk_i32 least = low.offset < high.offset ? low.offset : high.offset;\n"
+"for (int d = 16; d > 0; d >>= 1) {\n"
+"const mbk_i32 other = mbk_shuffle_xor(0xffffffffu, least, d, 32);\n"
+"least = other < least ? other : least;\n}\nreturn least;\n}\n\n\n"
+"MBK_DEVICE void mbk_row_pass(mbk_row_walk &walk, const mbk_i32 *col_ind, mbk_i32 diagonal) {\n"
+"if (walk.offset == diagonal) {\nwalk.at++;\nmbk_row_look(walk, col_ind);\n}\n}\n"}},
 {"spmv/shared/epilogue.cu", {
 "\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_COMPUTE\n"
 "#error MBK_COMPUTE\n#endif\n#ifndef MBK_EPILOGUE_VECTORS\n#error MBK_EPILOGUE_VECTORS\n#endif\n"
@@ -14262,7 +14410,7 @@ typedef struct mbk_sample_columns_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbk_u64 rows, nnz;
 	mbk_u32 shift;
-	mbi_devptr sectors, narrow;
+	mbi_devptr found;
 } mbk_sample_columns_arguments;
 typedef struct mbk_epilogue {
 	MBK_POINTER(const MBK_VECTOR) vectors[6];
@@ -14354,6 +14502,7 @@ typedef struct mbi_nonempty_rows {
 	double sectors;
 	int block_rows, block_cols;
 	double narrow;
+	double diagonal_slots;
 	mbi_devptr counts, offsets;
 	uint64_t counts_bytes, blocks;
 	mbi_csr_programs programs;
@@ -19403,6 +19552,23 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
+static merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
+		uint64_t count, uint64_t *sum) {
+	void *offsets = NULL;
+	mbk_nonempty_offsets_arguments arguments;
+	uint32_t found = 0;
+	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
+	arguments.counts = array;
+	arguments.blocks = count;
+	arguments.total = array + count * sizeof(uint32_t);
+	MBI_TRY(mbi_device_launch(plan->context, offsets, "mbk_nonempty_offsets", 1, 1024,
+			(unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
+	MBI_TRY(mbi_device_download(plan->context, &found, array + count * sizeof(uint32_t),
+			sizeof found));
+	*sum = found;
+	return MERBIT_OK;
+}
+
 static int mbi_nonempty_equal(const merbit_plan *plan) {
 	return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
@@ -19411,30 +19577,28 @@ static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 	merbit_context *context = plan->context;
 	const mbi_device_csr *csr = &plan->device;
 	mbi_nonempty_rows *nonempty = &plan->nonempty;
-	mbi_devptr narrow;
 	uint64_t nnz = csr->nnz;
 	const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
 	const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
 	const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
-	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
+	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[4] = {0, 0, 0, 0};
 	void *sample = NULL;
 	mbk_sample_columns_arguments arguments;
 	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
 	MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
-	narrow = nonempty->counts + sizeof answer[0];
 	arguments.row_ptr = csr->row_ptr;
 	arguments.col_ind = csr->col_ind;
 	arguments.rows = csr->rows;
 	arguments.nnz = nnz;
 	arguments.shift = shift;
-	arguments.sectors = nonempty->counts;
-	arguments.narrow = narrow;
+	arguments.found = nonempty->counts;
 	MBI_TRY(mbi_device_launch(
 			context, sample, "mbk_sample_columns", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
 			(unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
 	MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
 	nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
 	nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
+	nonempty->diagonal_slots = answer[3] > 0 ? 64.0 * (double)answer[2] / (double)answer[3] : 0;
 	return MERBIT_OK;
 }
 
@@ -19655,6 +19819,8 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 #ifndef MBI_CHOOSE_BLOCKS
 #define MBI_CHOOSE_BLOCKS 0.625
 #endif
+
+#define MBI_CHOOSE_DIAGONALS_CALLS 100
 
 #define MBI_MEASURE_SHARE 0.03
 #define MBI_MEASURE_MOST 3
@@ -21443,23 +21609,6 @@ static int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
 	return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
-static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
-	merbit_context *context = plan->context;
-	mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
-	void *offsets = NULL;
-	mbk_nonempty_offsets_arguments arguments;
-	uint32_t found = 0;
-	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
-	arguments.counts = array;
-	arguments.blocks = mbi_sliced_of(plan)->slices;
-	arguments.total = total;
-	MBI_TRY(mbi_device_launch(context, offsets, "mbk_nonempty_offsets", 1, 1024,
-			(unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
-	MBI_TRY(mbi_device_download(context, &found, total, sizeof found));
-	*sum = found;
-	return MERBIT_OK;
-}
-
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
 	mbi_sliced *s = mbi_sliced_of(plan);
 	mbk_sliced_order_arguments order_arguments;
@@ -21496,8 +21645,8 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
 			starts, starts, places / 2};
 	MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
 	MBI_TRY(mbi_sliced_order(plan));
-	MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
-	MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
+	MBI_TRY(mbi_nonempty_sums(plan, s->slice_start, s->slices, &s->slots));
+	MBI_TRY(mbi_nonempty_sums(plan, s->column_start, s->slices, &s->column_slots));
 	s->slots *= 32;
 	s->column_slots *= 32;
 	return MERBIT_OK;
@@ -21619,6 +21768,240 @@ static const mbi_cuda_method mbi_sliced_method = {
 		sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy, mbi_rows_carry_bytes,
 		mbi_sliced_multiply, mbi_sliced_info, mbi_sliced_describe, mbi_sliced_fill, MBI_FORMS_ALL,
 		mbi_sliced_cost, mbi_sliced_bound, MBI_MAKING_FORM, mbi_sliced_trusted, "unroll unsorted", };
+
+/* ==== >>spmv/gpu/diagonals/diagonals.c  CUDA: slices of rows stored by diagonals ==== */
+/* ==== >>spmv/gpu/diagonals/diagonals.h ==== */
+typedef struct mbk_diagonals_count_arguments {
+	mbi_devptr row_ptr, col_ind;
+	mbk_u64 rows, slices;
+	mbi_devptr count;
+} mbk_diagonals_count_arguments;
+
+typedef struct mbk_diagonals_fill_arguments {
+	mbi_devptr row_ptr, col_ind, values;
+	mbk_u64 rows, slices;
+	mbi_devptr start, offsets;
+	mbi_devptr present, slots;
+} mbk_diagonals_fill_arguments;
+
+typedef struct mbk_diagonals_product_arguments {
+	mbi_devptr start, offsets;
+	mbi_devptr present, values;
+	mbi_devptr table, x, y;
+	mbk_u64 rows;
+	mbk_scalar alpha, beta;
+} mbk_diagonals_product_arguments;
+
+typedef struct mbi_diagonals {
+	int unroll, threads;
+	uint64_t slices, blocks;
+	uint64_t count;
+	mbi_devptr start, offsets, present, slots;
+	void *kernels[3];
+} mbi_diagonals;
+
+#define MBI_SLICE 64
+#define MBI_DIAGONALS_BUILD_THREADS 128
+#define MBI_DIAGONALS_RESIDENT 4
+
+enum { MBI_KNOB_DIAGONALS_UNROLL };
+
+static mbi_diagonals *mbi_diagonals_of(const merbit_plan *plan) {
+	return (mbi_diagonals *)plan->state;
+}
+
+static double mbi_diagonals_bytes(const merbit_plan *plan, double count) {
+	return count * (double)(sizeof(int32_t) + sizeof(uint64_t) + MBI_SLICE * mbi_value_bytes(plan)) +
+			(double)plan->device.rows / MBI_SLICE * (double)sizeof(uint32_t);
+}
+
+static double mbi_diagonals_expected(const merbit_plan *plan) {
+	const double slots = plan->nonempty.diagonal_slots;
+	return (slots > 0 ? slots : 1) * (double)plan->device.nnz / MBI_SLICE;
+}
+
+static uint64_t mbi_diagonals_most(const merbit_plan *plan) {
+	return plan->device.nnz / (MBI_SLICE / 2) + (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
+}
+
+static int mbi_diagonals_unroll(const merbit_plan *plan) {
+	const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
+	return wish != 0 ? wish : plan->device.nnz > 8 * plan->device.rows ? 8 : 4;
+}
+
+static merbit_status mbi_diagonals_size(merbit_plan *plan) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	d->unroll = mbi_diagonals_unroll(plan);
+	d->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
+	if (d->unroll < 1 || d->unroll > 8 || (d->unroll & (d->unroll - 1)) != 0 || d->threads < 32 ||
+			d->threads > 1024 || d->threads % 32 != 0) {
+		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+				"plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1, 2, 4 or 8, and "
+				"a multiple of 32 up to 1024", d->unroll, d->threads);
+	}
+	if (plan->device.rows > (uint64_t)INT32_MAX || plan->device.nnz > (uint64_t)UINT32_MAX) {
+		return mbi_fail(plan->context, MERBIT_TOO_LARGE, "%" PRIu64 " rows with %" PRIu64
+				" nonzeros are too many for MERBIT_METHOD_DIAGONALS; use another " "plan_desc.method",
+				plan->device.rows, plan->device.nnz);
+	}
+	d->slices = (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
+	d->blocks = (d->slices * 32 + (uint64_t)d->threads - 1) / (uint64_t)d->threads;
+	return MERBIT_OK;
+}
+
+static void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+	const mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbi_plan_preamble(plan, preamble);
+	mbi_preamble_define_int(preamble, "MBK_UNROLL", d->unroll);
+	mbi_choose_loads(plan, preamble,
+			(uint64_t)mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan)), 1);
+	mbi_preamble_define_int(preamble, "MBK_THREADS", d->threads);
+}
+
+static merbit_status mbi_diagonals_specialise(merbit_plan *plan) {
+	static const char *const names[3] = {"mbk_diagonals_count", "mbk_diagonals_fill",
+			"mbk_diagonals_product"};
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbi_preamble preamble;
+	int i;
+	mbi_diagonals_preamble(plan, &preamble);
+	MBI_TRY(
+			mbi_plan_program(plan, "spmv/gpu/diagonals/diagonals.cu", &preamble, 2, &plan->program));
+	for (i = 0; i < 3; i++) {
+		MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i < 2, names[i],
+				&d->kernels[i]));
+	}
+	return MERBIT_OK;
+}
+
+static int64_t mbi_diagonals_build_blocks(const merbit_plan *plan) {
+	const int64_t all =
+			((int64_t)mbi_diagonals_of(plan)->slices * 32 + MBI_DIAGONALS_BUILD_THREADS - 1) /
+			MBI_DIAGONALS_BUILD_THREADS;
+	const int64_t most = (int64_t)MBI_DIAGONALS_RESIDENT * plan->context->device.multiprocessors;
+	return all < most ? all : most;
+}
+
+static merbit_status mbi_diagonals_count(merbit_plan *plan) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbk_diagonals_count_arguments arguments;
+	arguments.row_ptr = plan->device.row_ptr;
+	arguments.col_ind = plan->device.col_ind;
+	arguments.rows = plan->device.rows;
+	arguments.slices = d->slices;
+	arguments.count = d->start;
+	MBI_TRY(mbi_device_launch(plan->context, d->kernels[0], "mbk_diagonals_count",
+			mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments));
+	MBI_TRY(mbi_nonempty_sums(plan, d->start, d->slices, &d->count));
+	if (plan->desc.method == MERBIT_METHOD_AUTO && d->count > mbi_diagonals_most(plan)) {
+		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+				"the slices have %" PRIu64 " diagonals, more than pay", d->count);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_diagonals_fill(merbit_plan *plan) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbk_diagonals_fill_arguments arguments;
+	arguments.row_ptr = plan->device.row_ptr;
+	arguments.col_ind = plan->device.col_ind;
+	arguments.values = plan->device.values;
+	arguments.rows = plan->device.rows;
+	arguments.slices = d->slices;
+	arguments.start = d->start;
+	arguments.offsets = d->offsets;
+	arguments.present = d->present;
+	arguments.slots = d->slots;
+	return mbi_device_launch(plan->context, d->kernels[1], "mbk_diagonals_fill",
+			mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments);
+}
+
+static merbit_status mbi_diagonals_create(merbit_plan *plan) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	MBI_TRY(mbi_diagonals_size(plan));
+	if (d->slices == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_diagonals_specialise(plan));
+	MBI_TRY(mbi_plan_allocate(plan, (d->slices + 1) * sizeof(uint32_t), "starts of slices",
+			&d->start));
+	MBI_TRY(mbi_diagonals_count(plan));
+	{
+		mbi_devptr *const parts[] = {&d->present, &d->slots, &d->offsets};
+		const uint64_t bytes[] = {d->count * sizeof(uint64_t),
+				d->count * MBI_SLICE * mbi_value_bytes(plan), d->count * sizeof(int32_t)};
+		MBI_TRY(mbi_plan_allocate_parts(plan, "diagonals", 3, parts, bytes));
+	}
+	plan->schedule_bytes = (uint64_t)mbi_diagonals_bytes(plan, (double)d->count);
+	plan->stream_bytes = plan->schedule_bytes + mbi_value_bytes_once(plan);
+	return mbi_diagonals_fill(plan);
+}
+
+static void mbi_diagonals_destroy(merbit_plan *plan) {
+	mbi_plan_release(plan, mbi_diagonals_of(plan)->start);
+	mbi_plan_release(plan, mbi_diagonals_of(plan)->present);
+	mbi_program_destroy(plan->context, &plan->program);
+}
+
+static merbit_status mbi_diagonals_multiply(merbit_plan *plan, mbi_devptr carries,
+		const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbk_diagonals_product_arguments arguments;
+	(void)carries;
+	if (d->blocks == 0) { return MERBIT_OK; }
+	arguments.start = d->start;
+	arguments.offsets = d->offsets;
+	arguments.present = d->present;
+	arguments.values = mbi_value_bytes(plan) > 0 ? d->slots : plan->device.values;
+	arguments.table = plan->device.table;
+	arguments.x = x;
+	arguments.y = y;
+	arguments.rows = plan->device.rows;
+	arguments.alpha = mbi_plan_scalar(plan, alpha);
+	arguments.beta = mbi_plan_scalar(plan, beta);
+	return mbi_plan_launch(plan, d->kernels[2], "mbk_diagonals_product", (int64_t)d->blocks,
+			d->threads, mbi_value_shared(plan), stream, &arguments, sizeof arguments);
+}
+
+static void mbi_diagonals_info(const merbit_plan *plan, merbit_plan_info *info) {
+	info->block_threads = mbi_diagonals_of(plan)->threads;
+	info->tiles = (int64_t)mbi_diagonals_of(plan)->slices;
+}
+
+static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t size) {
+	const mbi_diagonals *d = mbi_diagonals_of(plan);
+	return snprintf(text, size,
+			"%" PRIu64 " slices of 64 rows, %.1f diagonals each, %.1f%% of the slots "
+			"filled, %d threads",
+			d->slices, (double)d->count / (d->slices > 0 ? (double)d->slices : 1.0),
+			d->count > 0 ? 100.0 * (double)plan->device.nnz / ((double)d->count * MBI_SLICE) : 100.0,
+			d->threads);
+}
+
+static int mbi_diagonals_trusted(const merbit_plan *plan) {
+	const double slots = plan->nonempty.diagonal_slots;
+	return slots > 0 && slots <= 1.5 && plan->device.rows <= (uint64_t)INT32_MAX &&
+			mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= mbi_scan_cost(plan);
+}
+
+static double mbi_diagonals_cost(const merbit_plan *plan) {
+	const mbi_traffic t = mbi_traffic_of(plan);
+	const double bytes = mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
+	return mbi_diagonals_trusted(plan)
+			? 1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers)
+			: HUGE_VAL;
+}
+
+static merbit_status mbi_diagonals_bound(merbit_plan *plan, mbi_bound *bound) {
+	MBI_TRY(mbi_diagonals_size(plan));
+	bound->kept +=
+			(uint64_t)mbi_diagonals_bytes(plan, (double)(plan->desc.method == MERBIT_METHOD_AUTO
+			? mbi_diagonals_most(plan) : plan->device.nnz)) + 2 * sizeof(uint32_t);
+	return MERBIT_OK;
+}
+
+static const mbi_cuda_method mbi_diagonals_method = {
+		sizeof(mbi_diagonals), mbi_diagonals_create, mbi_diagonals_destroy, mbi_rows_carry_bytes,
+		mbi_diagonals_multiply, mbi_diagonals_info, mbi_diagonals_describe, mbi_diagonals_fill,
+		MBI_FORMS_ALL, mbi_diagonals_cost, mbi_diagonals_bound, MBI_MAKING_FORM, NULL, "unroll", };
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* ==== >>spmv/gpu/binned/binned.h ==== */
@@ -24774,6 +25157,8 @@ static const mbi_method mbi_methods[] = {
 		{MERBIT_METHOD_MANY, "many", "MERBIT_METHOD_MANY", MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
 		 &mbi_many_method, NULL}, {MERBIT_METHOD_SYMMETRIC, "symmetric", "MERBIT_METHOD_SYMMETRIC",
 		 MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
+		{MERBIT_METHOD_DIAGONALS, "diagonals", "MERBIT_METHOD_DIAGONALS",
+		 MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT, &mbi_diagonals_method, NULL},
 };
 
 MBI_NOINLINE static const mbi_method *mbi_method_row(size_t i) {
@@ -24843,10 +25228,11 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
 	const double seconds = mbi_scan_cost(plan);
 	const int even = plan->nonempty.slots / 2 <= plan->device.nnz && mbi_rows_walk(plan) <= seconds;
 	const int full = mbi_choose_full(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
+	const merbit_method first = mbi_diagonals_trusted(plan) ? MERBIT_METHOD_DIAGONALS
+			: full ? MERBIT_METHOD_BSR : even ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
 	int count = 0;
-	if (full || even) {
-		count = mbi_measure_add(candidates, count, full ? MERBIT_METHOD_BSR : MERBIT_METHOD_ROWS, 0,
-				seconds);
+	if (first != MERBIT_METHOD_AUTO) {
+		count = mbi_measure_add(candidates, count, first, 0, seconds);
 	}
 	count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, full ? 1 : whole, seconds);
 	return full && even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, seconds)
@@ -25115,6 +25501,12 @@ static int mbi_choose_small_slices(const merbit_plan *plan) {
 			plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
 }
 
+static int mbi_choose_small_sample(const merbit_plan *plan) {
+	return plan->device.nnz > 0 && mbi_choose_small(plan) &&
+			plan->desc.expected_calls >= MBI_CHOOSE_DIAGONALS_CALLS &&
+			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
+}
+
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 	const double scan = mbi_scan_cost(plan);
 	merbit_method method = MERBIT_METHOD_SCAN;
@@ -25135,15 +25527,16 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 static merbit_method mbi_choose_method(merbit_plan *plan) {
 	const int even = mbi_sliced_trusted(plan);
 	if (mbi_choose_small(plan)) {
-		const int rows = mbi_choose_small_rows(plan);
-		const int blocks = mbi_choose_full(plan);
-		const int slices = !rows && !blocks && mbi_choose_small_slices(plan);
+		const int diagonals = mbi_diagonals_trusted(plan);
+		const int rows = !diagonals && mbi_choose_small_rows(plan);
+		const int blocks = !diagonals && mbi_choose_full(plan);
+		const int slices = !diagonals && !rows && !blocks && mbi_choose_small_slices(plan);
 		(void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
-				rows     ? "with even rows" : blocks ? "of full blocks"
-				: slices ? "with uneven, short rows" : "with uneven rows",
-				rows || blocks || slices ? "scan" : "rows");
-		return rows ? MERBIT_METHOD_ROWS : blocks ? MERBIT_METHOD_BSR : slices ? MERBIT_METHOD_SLICED
-				: MERBIT_METHOD_SCAN;
+				diagonals ? "of diagonals" : rows    ? "with even rows" : blocks  ? "of full blocks"
+				: slices  ? "with uneven, short rows" : "with uneven rows",
+				diagonals || rows || blocks || slices ? "scan" : "rows");
+		return diagonals ? MERBIT_METHOD_DIAGONALS : rows ? MERBIT_METHOD_ROWS
+				: blocks ? MERBIT_METHOD_BSR : slices ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
 	}
 	if (!mbi_plan_plain(plan)) {
 		const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
@@ -25186,6 +25579,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 	const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
 	merbit_status status = MERBIT_OK;
 	double gathers;
+	if (mbi_choose_small_sample(plan)) { MBI_TRY(mbi_nonempty_sample(plan)); }
 	if (mbi_choose_small_blocks(plan) && !mbi_choose_small_rows(plan)) {
 		return mbi_nonempty_blocks(plan);
 	}
@@ -25299,12 +25693,14 @@ static uint32_t mbi_choose_inspects(const merbit_plan *plan) {
 	const int any = one && plan->method == MERBIT_METHOD_AUTO && !mbi_choose_unseen(plan) &&
 			mbi_nonempty_fit(plan);
 	const int shortens = one && mbi_choose_shortens(plan);
-	const int large = any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) &&
-			plan->device.nnz > 0 && !mbi_choose_small(plan);
+	const int plain =
+			any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) && plan->device.nnz > 0;
+	const int large = plain && !mbi_choose_small(plan);
+	const int samples = large || (plain && mbi_choose_small_sample(plan));
 	const int blocks = large ? plan->desc.expected_calls > MBI_MAKING_FORM
-			: any && mbi_plan_plain(plan) && mbi_choose_small_blocks(plan);
+			: plain && mbi_choose_small_blocks(plan);
 	return (any || shortens ? 1u << MBI_CSR_NONEMPTY : 0) |
-			(shortens ? 1u << MBI_CSR_VALUES : 0) | (large ? 1u << MBI_CSR_SAMPLE : 0) |
+			(shortens ? 1u << MBI_CSR_VALUES : 0) | (samples ? 1u << MBI_CSR_SAMPLE : 0) |
 			(blocks ? 1u << MBI_CSR_BLOCKS : 0);
 }
 
@@ -33558,11 +33954,11 @@ typedef struct mbk_multiply_columns_arguments {
 typedef struct mbk_multiply_values_arguments {
 	mbk_u64 rows;
 	mbi_devptr a_ptr, a_col, a_val;
-	mbi_devptr b_ptr, b_col, b_val;
-	mbi_devptr scale, filtered;
+	mbi_devptr b_ptr, b_col, b_val, scale;
 	double omega;
 	mbk_u32 high_b, high_c, wide;
-	mbk_u32 lanes_a, lanes_b, lanes_c;
+	mbk_u32 high, strips;
+	mbk_u32 lanes_a, lanes_b;
 	mbk_u32 most, longest;
 	mbi_devptr c_ptr, c_col, c_val, sums;
 } mbk_multiply_values_arguments;
@@ -33579,19 +33975,20 @@ typedef struct mbk_amg_strength_arguments {
 	mbk_u32 block;
 	mbi_devptr row_ptr, col_ind, values;
 	mbk_u32 lanes;
-	mbk_u32 known, both;
+	mbk_u32 both;
 	double theta;
 	mbi_devptr most, strongest, links;
-	mbi_devptr node_ptr, node_col, norms;
-	mbi_devptr lumped, state;
-	mbi_devptr inverse, filtered, scale;
+	mbi_devptr node_ptr, node_col;
+	mbi_devptr norms, full, state;
+	mbi_devptr inverse, scale;
 	double least;
 	mbi_devptr bound;
 	mbi_devptr unsorted, missing, wild;
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {
-	mbk_u64 rows;
+	mbk_u64 rows, nodes;
+	mbk_u32 block;
 	mbi_devptr row_ptr, col_ind;
 	mbi_devptr values, inverse;
 	mbk_u32 lanes, step;
@@ -33680,24 +34077,25 @@ typedef struct mbi_amg_facts {
 
 enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
-	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_BLOCKS_PASS, MBI_AMG_LONG_VALUES,
-	MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES, MBI_AMG_NORMS,
-	MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START, MBI_AMG_LANCZOS_MULTIPLY,
-	MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS, MBI_AMG_DECIDE, MBI_AMG_JOIN,
-	MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
+	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_BLOCKS_PASS, MBI_AMG_PACKS_PASS,
+	MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES,
+	MBI_AMG_NORMS, MBI_AMG_FILL, MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START,
+	MBI_AMG_LANCZOS_MULTIPLY, MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS,
+	MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
 
 typedef struct mbi_amg_gpu_level {
 	int block, vectors;
 	mbi_amg_there a, p, r;
 	mbi_amg_there graph;
+	mbi_amg_there full;
 	mbi_amg_there blocks;
+	mbi_amg_there turned;
 	mbi_amg_there ap;
 	mbi_devptr links;
 	mbi_devptr aggregate;
 	mbi_devptr modes, t;
 	mbi_devptr inverse;
-	mbi_devptr filtered, scale;
-	mbi_devptr lumped;
+	mbi_devptr scale;
 	mbi_devptr places;
 	mbi_devptr single[3];
 	int32_t aggregates;
@@ -33720,10 +34118,6 @@ typedef struct mbi_amg_gpu {
 } mbi_amg_gpu;
 
 #define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
-
-enum {
-	MBI_AMG_LARGEST, MBI_AMG_LARGEST_BLOCKS, MBI_AMG_STRONG, MBI_AMG_KEPT, MBI_AMG_KNOWN,
-	MBI_AMG_LUMPED };
 
 typedef struct mbi_amg_found { mbi_devptr most, strongest, state; } mbi_amg_found;
 
@@ -33762,15 +34156,16 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 #define MBI_AMG_BLOCKS 8192
 #define MBI_AMG_LONG ((uint64_t)1 << 28)
 #define MBI_AMG_FEW 4096
+#define MBI_AMG_STRIP 3
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
 		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_blocks",
-		"mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move", "mbk_amg_rows", "mbk_amg_links",
-		"mbk_amg_nodes", "mbk_amg_norms", "mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start",
-		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
-		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
-		"mbk_amg_tentative", };
+		"mbk_multiply_packs", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move",
+		"mbk_amg_rows", "mbk_amg_links", "mbk_amg_nodes", "mbk_amg_norms", "mbk_amg_fill",
+		"mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
+		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
+		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow", "mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -33861,32 +34256,33 @@ static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
 
 typedef struct mbi_amg_lanes {
 	uint32_t a, b;
-	uint32_t c;
 	double products;
 } mbi_amg_lanes;
 
+static uint32_t mbi_amg_pack(uint32_t wide) { return wide % 2 == 0 ? 2 : 1; }
+
 static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
 	const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
-	const double of_b = b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
+	const uint32_t wide = b->wide > 1 ? b->wide / mbi_amg_pack(b->wide) : 1;
+	const double of_b =
+			(b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1) * wide;
 	mbi_amg_lanes lanes;
-	lanes.c = b->wide > 0 && b->wide % 2 == 0 ? 2 : 1;
-	lanes.b = mbi_amg_power(of_b * lanes.c, lanes.c, 16);
-	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
 	lanes.products = of_a * of_b;
+	lanes.b = mbi_amg_power(of_b, 1, b->wide > 1 ? 32 : 16);
+	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
 	return lanes;
 }
 
-static int mbi_amg_few(const mbi_amg_there *a, const mbi_amg_lanes *lanes) {
-	return a->rows <= MBI_AMG_FEW && lanes->products >= MBI_AMG_THREADS;
+static int mbi_amg_few(int64_t rows, const mbi_amg_lanes *lanes) {
+	return rows <= MBI_AMG_FEW && lanes->products >= MBI_AMG_THREADS;
 }
 
 static size_t mbi_amg_shared(const mbi_amg_lanes *lanes) {
 	return (size_t)MBI_AMG_SHARED * lanes->a * lanes->b / 32;
 }
 
-static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes) {
+static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes, int threads) {
 	const size_t group = lanes->a * lanes->b;
-	int threads = MBI_AMG_THREADS;
 	while (threads > 32 && (size_t)threads / group * bytes > MBI_AMG_SHARED) { threads /= 2; }
 	return threads;
 }
@@ -33904,7 +34300,7 @@ static size_t mbi_amg_set_bytes(uint32_t slots) {
 static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu, mbk_multiply_columns_arguments *arguments,
 		const mbi_amg_lanes *lanes, int64_t grid_long) {
 	const size_t bytes = mbi_amg_set_bytes(arguments->slots);
-	const int threads = mbi_amg_threads(lanes, bytes);
+	const int threads = mbi_amg_threads(lanes, bytes, MBI_AMG_THREADS);
 	const int groups = threads / (int)(lanes->a * lanes->b);
 	if (arguments->long_rows != 0) {
 		MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
@@ -33947,13 +34343,13 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 	arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
 	arguments.words = words;
 	arguments.long_rows = 0;
-	if (!mbi_amg_few(a, &lanes)) {
+	if (!mbi_amg_few(a->rows, &lanes)) {
 		MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
 				&arguments.long_rows));
 	}
 	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
 			(uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
-	MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, unsorted), NULL));
+	MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, missing), NULL));
 	MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes, grid_long));
 	MBI_TRY(mbi_amg_scan(gpu, c->row_ptr, c->rows));
 	MBI_TRY(mbi_amg_read(gpu, &facts));
@@ -33966,19 +34362,34 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 			arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0);
 }
 
-static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu,
+static void mbi_amg_strips(mbk_multiply_values_arguments *arguments, int64_t nodes,
+		uint32_t high) {
+	arguments->high = arguments->high_c < high ? arguments->high_c : high;
+	arguments->strips = (arguments->high_c + arguments->high - 1) / arguments->high;
+	arguments->rows = (uint64_t)nodes * arguments->strips;
+}
+
+static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
 		mbk_multiply_values_arguments *arguments) {
-	const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * arguments->longest * arguments->wide *
-			sizeof(double);
-	const int64_t grid = mbi_amg_long_grid(gpu, sums);
 	size_t shared = (2 + MBI_AMG_THREADS) * sizeof(uint32_t);
-	if (shared + sums <= MBI_AMG_SHARED) {
-		shared += (size_t)sums;
+	uint64_t sums, warps = MBI_AMG_THREADS / 32;
+	int64_t grid;
+	mbi_amg_strips(arguments, nodes, MBI_AMG_STRIP);
+	sums = (uint64_t)arguments->longest * arguments->high * arguments->wide * sizeof(double);
+	grid = mbi_amg_long_grid(gpu, warps * sums);
+	while (warps > 2 && shared + warps * sums > MBI_AMG_SHARED) {
+		warps /= 2;
+		grid *= 2;
+	}
+	if (shared + warps * sums <= MBI_AMG_SHARED) {
+		shared += (size_t)(warps * sums);
 	} else {
-		MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums,
+		grid = grid * (int64_t)warps / (MBI_AMG_THREADS / 32);
+		warps = MBI_AMG_THREADS / 32;
+		MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * warps * sums,
 				&arguments->sums));
 	}
-	return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS, shared, arguments);
+	return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, 32 * (int)warps, shared, arguments);
 }
 
 static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
@@ -33986,13 +34397,8 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
 	const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
 	const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024);
-	const uint32_t wide = b->wide > 0 ? b->wide : 1;
-	const size_t entry = lanes.a * wide * sizeof(double) + sizeof(int32_t);
-	const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
+	int kernel = MBI_AMG_VALUES_PASS, threads = MBI_AMG_THREADS, groups;
 	mbk_multiply_values_arguments arguments;
-	arguments.most = c->longest < usual ? c->longest : usual;
-	arguments.most = ((arguments.most < fit ? arguments.most : fit - 1) + 1) & ~1u;
-	arguments.rows = (uint64_t)a->rows;
 	arguments.a_ptr = a->row_ptr;
 	arguments.a_col = a->col_ind;
 	arguments.a_val = a->values;
@@ -34000,32 +34406,39 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	arguments.b_col = b->col_ind;
 	arguments.b_val = b->values;
 	arguments.scale = smooths != NULL ? smooths->scale : 0;
-	arguments.filtered = smooths != NULL ? smooths->filtered : 0;
 	arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
 			? MBI_AMG_OMEGA / smooths->lambda : 0;
 	arguments.high_b = b->high > 0 ? b->high : 1;
 	arguments.high_c = c->high > 0 ? c->high : 1;
-	arguments.wide = wide;
+	arguments.wide = b->wide > 0 ? b->wide : 1;
 	arguments.lanes_a = lanes.a;
 	arguments.lanes_b = lanes.b;
-	arguments.lanes_c = lanes.c;
+	arguments.most = 0;
 	arguments.longest = c->longest;
 	arguments.c_ptr = c->row_ptr;
 	arguments.c_col = c->col_ind;
 	arguments.c_val = c->values;
 	arguments.sums = 0;
-	if (mbi_amg_few(a, &lanes)) {
-		arguments.most = 0;
-	} else {
-		const size_t bytes = arguments.most * entry;
-		const int threads = mbi_amg_threads(&lanes, bytes);
-		const int groups = threads / (int)(lanes.a * lanes.b);
-		const int kernel = arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
-				: MBI_AMG_VALUES_PASS;
-		MBI_TRY(mbi_amg_launch(gpu, kernel, mbi_block_count(a->rows, groups), threads,
-				(size_t)groups * bytes, &arguments));
+	if (arguments.high_b * arguments.high_c * arguments.wide > 1) {
+		kernel = mbi_amg_pack(arguments.wide) > 1 ? MBI_AMG_PACKS_PASS : MBI_AMG_BLOCKS_PASS;
+		threads /= 2;
 	}
-	return c->longest > arguments.most ? mbi_amg_long_values(gpu, &arguments) : MERBIT_OK;
+	mbi_amg_strips(&arguments, a->rows, MBI_AMG_STRIP);
+	if (!mbi_amg_few((int64_t)arguments.rows, &lanes)) {
+		const size_t entry =
+				lanes.a * arguments.high * arguments.wide * sizeof(double) + sizeof(int32_t);
+		const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
+		uint32_t most = c->longest < usual ? c->longest : usual;
+		size_t bytes;
+		most = ((most < fit ? most : fit - 3) + 3) & ~3u;
+		bytes = most * entry;
+		threads = mbi_amg_threads(&lanes, bytes, threads);
+		groups = threads / (int)(lanes.a * lanes.b);
+		arguments.most = most;
+		MBI_TRY(mbi_amg_launch(gpu, kernel, mbi_block_count((int64_t)arguments.rows, groups),
+				threads, (size_t)groups * bytes, &arguments));
+	}
+	return c->longest > arguments.most ? mbi_amg_long_values(gpu, a->rows, &arguments) : MERBIT_OK;
 }
 
 static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
@@ -34073,42 +34486,35 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
 	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int kernel,
 		double theta, const mbi_amg_found *found) {
-	static const int kernels[] = {MBI_AMG_ROWS, MBI_AMG_NORMS, MBI_AMG_LINKS,
-			MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
-	const int blocks = level->block > 1, of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
-	const int64_t rows =
-			of_links || pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.rows : level->a.rows;
-	const mbi_amg_there *a = of_links ? &level->graph : &level->a;
+	const mbi_amg_there *a = kernel == MBI_AMG_LINKS ? &level->graph
+			: kernel == MBI_AMG_NORMS || kernel == MBI_AMG_LUMP ? &level->full : &level->a;
 	mbk_amg_strength_arguments arguments;
-	arguments.rows = (uint64_t)rows;
+	arguments.rows = (uint64_t)a->rows;
 	arguments.block = (uint32_t)level->block;
 	arguments.row_ptr = a->row_ptr;
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
-	arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS ? mbi_amg_row_lanes(rows, level->graph.nnz)
-			: mbi_amg_row_lanes(rows, a->nnz);
-	arguments.known = pass == MBI_AMG_KNOWN;
-	arguments.both = pass == MBI_AMG_STRONG;
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.both = theta > 0;
 	arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
-	arguments.most = blocks && pass == MBI_AMG_LARGEST ? 0 : found->most;
+	arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
 	arguments.strongest = found->strongest;
 	arguments.links = level->links;
 	arguments.node_ptr = level->graph.row_ptr;
 	arguments.node_col = level->graph.col_ind;
-	arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
-	arguments.lumped = pass == MBI_AMG_LUMPED ? level->lumped : 0;
+	arguments.norms = kernel == MBI_AMG_NORMS ? level->graph.values : 0;
+	arguments.full = kernel == MBI_AMG_FILL ? level->full.values : 0;
 	arguments.state = found->state;
-	arguments.inverse = blocks && of_links ? 0 : level->inverse;
-	arguments.filtered = level->filtered;
+	arguments.inverse = level->inverse;
 	arguments.scale = level->scale;
-	arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
+	arguments.least = kernel == MBI_AMG_ROWS ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
 	arguments.bound = mbi_amg_bound(gpu, level);
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
 	arguments.wild = MBI_AMG_FACT(gpu, wild);
-	return mbi_amg_run(gpu, kernels[pass], rows * arguments.lanes, &arguments);
+	return mbi_amg_run(gpu, kernel, a->rows * arguments.lanes, &arguments);
 }
 
 static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -34118,23 +34524,27 @@ static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
 	MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(double), &found->most));
 	MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
 	MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
-	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
 	MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
-	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
+	return mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found);
 }
 
-static merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+static merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		const mbi_amg_found *found) {
-	if (level->block == 1) { return mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, found); }
-	MBI_TRY(mbi_amg_borrow(gpu, level->a.nnz, sizeof(int32_t), &level->lumped));
-	return mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, found);
+	const int64_t entries = level->graph.nnz * level->block * level->block;
+	level->full = level->graph;
+	level->full.values = level->a.values;
+	if (entries == level->a.nnz) { return MERBIT_OK; }
+	MBI_TRY(mbi_amg_borrow(gpu, entries, sizeof(double), &level->full.values));
+	MBI_TRY(mbi_device_zero(gpu->context, level->full.values, (size_t)entries * sizeof(double),
+			NULL));
+	return mbi_amg_look(gpu, level, MBI_AMG_FILL, 0, found);
 }
 
 static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		const mbi_amg_found *found) {
 	if (level->block == 1) {
 		level->graph = level->a;
-		return MERBIT_OK;
+		return mbi_amg_fill(gpu, level, found);
 	}
 	if (level == gpu->levels) {
 		mbi_amg_there rows = level->a, nodes;
@@ -34152,12 +34562,14 @@ static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level 
 		MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NODES, level->a.rows + 1, &arguments));
 		MBI_TRY(mbi_amg_product_columns(gpu, &rows, &nodes, 0, &level->graph));
 	}
+	MBI_TRY(mbi_amg_fill(gpu, level, found));
 	MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
-	return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
+	return mbi_amg_look(gpu, level, MBI_AMG_NORMS, 0, found);
 }
 
 static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
-	const mbi_amg_there *a = &level->a;
+	const int whole = level->block > 1 && level->full.values == level->a.values;
+	const mbi_amg_there *a = whole ? &level->full : &level->a;
 	const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
 	mbk_amg_lanczos_arguments arguments;
 	const int64_t most = MBI_AMG_RESIDENT * (int64_t)gpu->context->device.multiprocessors;
@@ -34166,18 +34578,21 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
 	mbi_devptr swap;
 	int64_t grid;
 	int i;
-	arguments.rows = (uint64_t)a->rows;
+	arguments.rows = (uint64_t)level->a.rows;
+	arguments.nodes = (uint64_t)a->rows;
+	arguments.block = whole ? (uint32_t)level->block : 1;
 	arguments.row_ptr = a->row_ptr;
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
 	arguments.inverse = level->inverse;
-	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz * arguments.block);
+	if (whole && arguments.lanes < 4) { arguments.lanes = 4; }
 	arguments.alpha = MBI_AMG_FACT(gpu, alpha);
 	arguments.beta = MBI_AMG_FACT(gpu, beta);
 	grid = mbi_amg_blocks(a->rows * arguments.lanes);
 	grid = grid < most ? grid : most;
 	for (i = 0; i < 6; i++) {
-		MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? a->rows : grid, sizeof(double), vectors[i]));
+		MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? level->a.rows : grid, sizeof(double), vectors[i]));
 	}
 	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));
 	for (i = 0; i < MBI_LAMBDA_STEPS; i++) {
@@ -34358,11 +34773,10 @@ static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
 	return t;
 }
 
-static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level, const mbi_amg_there *a,
-		mbi_devptr columns) {
-	mbi_amg_there filtered = *a;
-	filtered.col_ind = columns;
-	filtered.row_ptr = level->empty != 0 ? level->empty : a->row_ptr;
+static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
+	mbi_amg_there filtered = level->full;
+	filtered.col_ind = level->links;
+	filtered.row_ptr = level->empty != 0 ? level->empty : filtered.row_ptr;
 	return filtered;
 }
 
@@ -34444,21 +34858,22 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
 	const mbi_amg_there t = mbi_amg_blocks_of(level, &nodes, block, level->t);
 	const mbi_amg_there p = mbi_amg_blocks_of(level, &level->blocks, block, level->p.values);
 	const mbi_amg_there coarse = mbi_amg_blocks_of(level, &next->graph, k, next->a.values);
-	const mbi_amg_there a =
-			mbi_amg_filtered(level, &level->a, block > 1 ? level->lumped : level->links);
+	const mbi_amg_there a = mbi_amg_filtered(level);
+	mbi_amg_there r = level->turned;
 	mbi_amg_there ap = mbi_amg_blocks_of(level, &level->ap, block, 0);
 	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz * block * k, sizeof(double), &ap.values));
 	MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &p));
 	MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
-	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &p, NULL, &ap));
-	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, &coarse);
+	MBI_TRY(mbi_amg_product_values(gpu, &level->full, &p, NULL, &ap));
+	r.values = level->r.values;
+	return mbi_amg_product_values(gpu, &r, &ap, NULL, &coarse);
 }
 
 static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		mbi_amg_there *p) {
 	const mbi_amg_there t = mbi_amg_tentative_of(level);
 	const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
-	mbi_amg_there a = mbi_amg_filtered(level, &level->graph, level->links);
+	mbi_amg_there a = mbi_amg_filtered(level);
 	mbk_amg_products_arguments arguments;
 	mbi_amg_facts facts;
 	MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, p));
@@ -34480,20 +34895,18 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 		mbi_amg_gpu_level *next) {
 	const int block = level->block, k = level->vectors;
-	mbi_amg_there *const p = &level->blocks;
-	mbi_amg_there r;
-	memset(&r, 0, sizeof r);
+	mbi_amg_there *const p = &level->blocks, *const r = &level->turned;
 	MBI_TRY(mbi_amg_prolong(gpu, level, p));
-	MBI_TRY(mbi_amg_turn(gpu, p, &r, &level->places));
+	MBI_TRY(mbi_amg_turn(gpu, p, r, &level->places));
 	MBI_TRY(mbi_amg_expand(gpu, p, block, k, NULL, NULL, &level->p));
-	MBI_TRY(mbi_amg_expand(gpu, &r, k, block, p, &level->places, &level->r));
+	MBI_TRY(mbi_amg_expand(gpu, r, k, block, p, &level->places, &level->r));
 	MBI_TRY(mbi_amg_keep(gpu, level->a.rows * k, sizeof(double), &level->t));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
 	MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
 	MBI_TRY(mbi_amg_keep(gpu, (int64_t)level->aggregates * k * k, sizeof(double), &next->modes));
-	MBI_TRY(mbi_amg_tentative_there(gpu, level, &r, next->modes));
+	MBI_TRY(mbi_amg_tentative_there(gpu, level, r, next->modes));
 	MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, p, 0, &level->ap));
-	MBI_TRY(mbi_amg_product_columns(gpu, &r, &level->ap, 0, &next->graph));
+	MBI_TRY(mbi_amg_product_columns(gpu, r, &level->ap, 0, &next->graph));
 	MBI_TRY(mbi_amg_expand(gpu, &next->graph, k, k, NULL, NULL, &next->a));
 	MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
 	next->block = next->vectors = k;
@@ -34505,6 +34918,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 	for (;; theta /= MBI_AMG_THETA_FALL) {
 		mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
 		const int64_t rows = level->a.rows;
+		const int last = rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS;
 		mbi_amg_found found;
 		mbi_amg_facts facts;
 		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
@@ -34518,22 +34932,22 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 				gpu->given = level->a;
 				MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
 				MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
-				MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, &found));
+				MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, &found));
 			}
 		}
+		if (!last) { MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
-		if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) { return MERBIT_OK; }
-		MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));
+		if (last) { return MERBIT_OK; }
 		MBI_TRY(mbi_amg_keep(gpu, level->graph.nnz, sizeof(int32_t), &level->links));
-		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LINKS, theta, &found));
 		MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
 		if (level->aggregates == 0 ||
 				(double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
 			level->aggregates = 0;
 			return MERBIT_OK;
 		}
-		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
-		if (level->block > 1) { MBI_TRY(mbi_amg_look_last(gpu, level, &found)); }
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LINKS, 0, &found));
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
 		MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
 	}
 }
@@ -34579,9 +34993,10 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		mbi_amg_gpu_level *level = &gpu->levels[l];
 		mbi_amg_found found;
 		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
+		if (l + 1 < gpu->count) { MBI_TRY(mbi_amg_fill(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
-			MBI_TRY(mbi_amg_look_last(gpu, level, &found));
+			MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}
 	}
@@ -34622,8 +35037,10 @@ static merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
 	const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
 	csr->rows = csr->cols = a->rows;
 	csr->nnz = a->nnz;
-	MBI_TRY(mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
-	MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+	if (csr->row_ptr == NULL) {
+		MBI_TRY(mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
+		MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+	}
 	return mbi_amg_fetch(gpu, a->values, a->nnz, sizeof(double), (void **)&csr->values);
 }
 
@@ -34650,7 +35067,7 @@ typedef struct mbi_coarsest {
 	double *m, *u, *v;
 	double *first, *now;
 	char *done;
-	int n;
+	int n, symmetric;
 } mbi_coarsest;
 
 static int mbi_coarsest_pivot(const mbi_coarsest *e, double least) {
@@ -34672,6 +35089,10 @@ static void mbi_coarsest_eliminate(const mbi_coarsest *e, int p, int at) {
 	int i, s;
 	for (i = 0; i < n; i++) {
 		double column = m[i * n + p], row = m[p * n + i];
+		if (e->symmetric) {
+			column = i > p ? (e->done[i] ? -row : row) : column;
+			row = i < p ? (e->done[i] ? -column : column) : row;
+		}
 		for (s = 0; s < at; s++) {
 			column -= u[4 * i + s] * v[s * n + p];
 			row -= u[4 * p + s] * v[s * n + i];
@@ -34695,7 +35116,7 @@ static void mbi_coarsest_subtract(const mbi_coarsest *e) {
 		const double *u = e->u + 4 * i;
 		const double u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
 		double *row = e->m + i * n;
-		j = 0;
+		j = e->symmetric ? i : 0;
 #ifdef __GNUC__
 		for (; j + 1 < n; j += 2) {
 			mbi_coarsest_lanes x, v0, v1, v2, v3;
@@ -34714,6 +35135,19 @@ static void mbi_coarsest_subtract(const mbi_coarsest *e) {
 	}
 }
 
+static int mbi_coarsest_symmetric(const double *m, int n, double least) {
+	int i, j;
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < i; j++) {
+			if (!(fabs(m[i * n + j] - m[j * n + i]) <=
+					least * sqrt(fabs(m[i * n + i] * m[j * n + j])))) {
+				return 0;
+			}
+		}
+	}
+	return 1;
+}
+
 static void mbi_coarsest_invert(double *m, double *scratch, int n, double least) {
 	mbi_coarsest e;
 	int i, j, at;
@@ -34724,6 +35158,7 @@ static void mbi_coarsest_invert(double *m, double *scratch, int n, double least)
 	e.now = e.first + n;
 	e.done = (char *)(e.now + n);
 	e.n = n;
+	e.symmetric = mbi_coarsest_symmetric(m, n, least);
 	for (i = 0; i < n; i++) {
 		e.first[i] = e.now[i] = m[i * n + i];
 		e.done[i] = 0;
@@ -34736,7 +35171,10 @@ static void mbi_coarsest_invert(double *m, double *scratch, int n, double least)
 		mbi_coarsest_subtract(&e);
 	} while (at == 4);
 	for (i = 0; i < n; i++) {
-		for (j = 0; j < n; j++) { m[i * n + j] = e.done[i] && e.done[j] ? m[i * n + j] : 0; }
+		for (j = 0; j < n; j++) {
+			m[i * n + j] = !e.done[i] || !e.done[j] ? 0 : e.symmetric && j < i ? m[j * n + i]
+					: m[i * n + j];
+		}
 	}
 }
 
@@ -35197,10 +35635,9 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 
 static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 		mbi_amg_csr *coarsest) {
-	mbi_amg_level last;
+	mbi_amg_level *last = &amg->levels[amg->count - 1];
 	merbit_status status;
 	int l, k;
-	memset(&last, 0, sizeof last);
 	for (l = 0; l < amg->count; l++) {
 		amg->levels[l].lambda = amg->gpu->levels[l].lambda;
 		for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
@@ -35208,9 +35645,11 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 		}
 	}
 	if (amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST) { return MERBIT_OK; }
-	status = mbi_amg_gpu_coarsest(amg->gpu, &last.a);
-	if (status == MERBIT_OK) { status = mbi_amg_invert_last(p, &last, coarsest); }
-	mbi_amg_csr_release(p->context, &last.a);
+	status = mbi_amg_gpu_coarsest(amg->gpu, &last->a);
+	if (status == MERBIT_OK) { status = mbi_amg_invert_last(p, last, coarsest); }
+	if (status != MERBIT_OK) { mbi_amg_csr_release(p->context, &last->a); }
+	mbi_release(p->context, last->a.values);
+	last->a.values = NULL;
 	return status;
 }
 

@@ -123,16 +123,8 @@ static void bench_lab_open(bench_lab *lab, merbit_context *context, const bench_
 }
 
 static void bench_lab_describe(const bench_lab *lab) {
-  const bench_cusparse *s = &lab->cusparse;
   bench_ceilings_report(&lab->ceilings, lab->json);
-  if (s->handle != NULL) {
-    (void)printf("cuSPARSE %d.%d.%d: %s\n", s->version / 1000, s->version % 1000 / 100,
-                 s->version % 100, s->path);
-  } else {
-    (void)printf("no cuSPARSE: %s; name one in MERBIT_BENCH_CUSPARSE\n", s->reason);
-  }
-  bench_json_integer(lab->json, "cusparse_version", s->version);
-  bench_json_text(lab->json, "cusparse", s->handle != NULL ? s->path : s->reason);
+  bench_cusparse_describe(&lab->cusparse, lab->json);
 }
 
 static void bench_lab_close(bench_lab *lab) {
@@ -208,7 +200,7 @@ int main(int argc, char **argv) {
     bench_die("%s", error.message);
   }
   if (options.write != NULL) {
-    bench_write(context, options.inputs[0], options.write);
+    bench_write(context, &options);
     merbit_context_destroy(context);
     free(command);
     return 0;
@@ -236,8 +228,8 @@ int main(int argc, char **argv) {
   bench_describe_run(context, command, &json);
   wrong = options.preconditioner != NULL
               ? bench_precondition_inputs(context, cuda, &options, &json)
-          : cuda                         ? bench_run_gpu(context, &options, &given, &json)
-                                         : bench_run_cpu(context, &options, &given, &json);
+          : cuda ? bench_run_gpu(context, &options, &given, &json)
+                 : bench_run_cpu(context, &options, &given, &json);
   bench_given_end(&given);
   bench_json_integer(&json, "wrong", wrong);
   bench_json_end(&json);

@@ -27,6 +27,18 @@ typedef struct bench_lab { /* what serves all problems */
   bench_json *json;
 } bench_lab;
 
+/* Writes which cuSPARSE is measured, or why there is none. */
+static void bench_cusparse_describe(const bench_cusparse *s, bench_json *json) {
+  if (s->handle != NULL) {
+    (void)printf("cuSPARSE %d.%d.%d: %s\n", s->version / 1000, s->version % 1000 / 100,
+                 s->version % 100, s->path);
+  } else {
+    (void)printf("no cuSPARSE: %s; name one in MERBIT_BENCH_CUSPARSE\n", s->reason);
+  }
+  bench_json_integer(json, "cusparse_version", s->version);
+  bench_json_text(json, "cusparse", s->handle != NULL ? s->path : s->reason);
+}
+
 typedef struct bench_bench { /* all cases of one problem */
   bench_lab *lab;
   bench_arrays arrays;

@@ -129,18 +129,4 @@ static void bench_load(merbit_context *context, const char *spec, int kind, benc
   }
 }
 
-/* The input as a Matrix Market file, for other programs. */
-static void bench_write(merbit_context *context, const char *spec, const char *path) {
-  bench_matrix m;
-  merbit_view view;
-  char message[MERBIT_MESSAGE_SIZE];
-  bench_load(context, spec, BENCH_VALUES_GENERAL, &m);
-  view = merbit_csr(m.rows, m.cols, m.nnz, m.row_ptr, m.col_ind, m.values);
-  if (merbit_matrix_write_file(context, &view, path) != MERBIT_OK) {
-    (void)merbit_last_error(context, message, sizeof message);
-    bench_die("%s", message);
-  }
-  bench_matrix_free(&m);
-}
-
 #endif

@@ -24,6 +24,24 @@ typedef struct bench_loop_state { /* loop_state of the text */
   uint32_t ticket;
 } bench_loop_state;
 
+/* The arguments of every kernel, loop_arguments of the text. */
+typedef struct bench_loop_arguments {
+  mbi_devptr x, r, p, q; /* iterate, residual, direction, product with A */
+  mbi_devptr t, rhat;    /* of BiCGSTAB; t with a preconditioner: z = M^-1 r */
+  mbi_devptr b;          /* right-hand side */
+  mbi_devptr dangling;   /* of PageRank: a byte for each vertex, or 0: there are none */
+  mbi_devptr state, partials;
+  uint64_t n;
+} bench_loop_arguments;
+
+/* The arguments of a sweep of multigrid, loop_sweep of the text. */
+typedef struct bench_loop_sweep {
+  mbi_devptr inverse, b, y, t; /* D^-1, right-hand side, iterate, A y */
+  double weight;
+  uint64_t n;
+  uint32_t before_residual; /* 1: t becomes b */
+} bench_loop_sweep;
+
 /* Commas and quotes are free inside; lines that begin with # are not. */
 #define BENCH_TEXT(...) #__VA_ARGS__
 
@@ -42,6 +60,23 @@ struct loop_state {
   double alpha, beta, omega, rho, rr, norm, tolerance, damping, base, change, vertices;
   mbk_i32 iterations, cap, stop;
   mbk_u32 ticket;
+};
+
+struct loop_arguments {
+  VECTOR *x, *r, *p, *q, *t, *rhat;
+  const VECTOR *b;
+  const unsigned char *dangling;
+  loop_state *state;
+  double *partials;
+  mbk_u64 n;
+};
+
+struct loop_sweep {
+  const VECTOR *inverse, *b;
+  VECTOR *y, *t;
+  double weight;
+  mbk_u64 n;
+  mbk_u32 before_residual;
 };
 
 typedef mbk_pack<VECTOR, 16 / sizeof(VECTOR)> loop_pack;
@@ -152,33 +187,33 @@ MBK_DEVICE void loop_end(loop_state *state, double rr) {
 }
 );
 
-/* x' = damping y + base. `dangling` may be NULL: there are none. */
+/* x' = damping q + base, where q = P'x */
 static const char bench_loop_pagerank[] = BENCH_TEXT(
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
-mbk_loop_rank(VECTOR *x, const VECTOR *y, const unsigned char *dangling, mbk_u64 n,
-              loop_state *state, double *partials) {
+mbk_loop_rank(MBK_GRID_CONSTANT loop_arguments v) {
+  loop_state *const state = v.state;
   MBK_SHARED_MEMORY(shared);
   if (state->stop != RUNNING) {
     return;
   }
   const double base = state->base, damping = state->damping;
   double sum[2] = {0, 0};
-  loop_each(n, [&](mbk_u64 at) {
-    const loop_pack old = loop_get(x, at), fresh = loop_get(y, at);
+  loop_each(v.n, [&](mbk_u64 at) {
+    const loop_pack old = loop_get(v.x, at), fresh = loop_get(v.q, at);
     loop_marks mark;
-    if (dangling != nullptr) {
-      mark = *(const loop_marks *)(dangling + at);
+    if (v.dangling != nullptr) {
+      mark = *(const loop_marks *)(v.dangling + at);
     }
     loop_pack rank;
     for (int k = 0; k < P; k++) {
       rank.at[k] = (VECTOR)(damping * (double)fresh.at[k] + base);
       const double difference = (double)rank.at[k] - (double)old.at[k];
-      sum[0] += at + k >= n ? 0.0 : difference < 0 ? -difference : difference;
-      sum[1] += dangling != nullptr && mark.at[k] != 0 ? (double)rank.at[k] : 0.0;
+      sum[0] += at + k >= v.n ? 0.0 : difference < 0 ? -difference : difference;
+      sum[1] += v.dangling != nullptr && mark.at[k] != 0 ? (double)rank.at[k] : 0.0;
     }
-    mbk_store_pack(x + at, rank);
+    mbk_store_pack(v.x + at, rank);
   });
-  if (loop_sum<2>((double *)shared, partials, state, sum)) {
+  if (loop_sum<2>((double *)shared, v.partials, state, sum)) {
     state->base = (1.0 - damping + damping * sum[1]) / state->vertices;
     state->change = sum[0];
     loop_count(state, sum[0] < state->tolerance, sum[0]);
@@ -190,37 +225,37 @@ mbk_loop_rank(VECTOR *x, const VECTOR *y, const unsigned char *dangling, mbk_u64
 static const char bench_loop_cg[] = BENCH_TEXT(
 /* From x = 0: r = p = b. */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
-mbk_loop_cg_start(const VECTOR *b, VECTOR *x, VECTOR *r, VECTOR *p, mbk_u64 n,
-                  loop_state *state, double *partials) {
+mbk_loop_cg_start(MBK_GRID_CONSTANT loop_arguments v) {
+  loop_state *const state = v.state;
   MBK_SHARED_MEMORY(shared);
   double sum[1] = {0};
-  loop_each(n, [&](mbk_u64 at) {
-    const loop_pack load = loop_get(b, at);
+  loop_each(v.n, [&](mbk_u64 at) {
+    const loop_pack load = loop_get(v.b, at);
     for (int k = 0; k < P; k++) {
       sum[0] += (double)load.at[k] * (double)load.at[k];
     }
-    loop_clear(x, at);
-    mbk_store_pack(r + at, load);
-    mbk_store_pack(p + at, load);
+    loop_clear(v.x, at);
+    mbk_store_pack(v.r + at, load);
+    mbk_store_pack(v.p + at, load);
   });
-  if (loop_sum<1>((double *)shared, partials, state, sum)) {
-    state->rr = state->norm = sum[0];
+  if (loop_sum<1>((double *)shared, v.partials, state, sum)) {
+    state->rr = state->norm = state->rho = sum[0];
     state->stop = sum[0] == 0 ? CONVERGED : RUNNING;
   }
 }
 
-/* alpha = r'r / p'q */
+/* alpha = rho / p'q, where rho is r'r, or r'z with a preconditioner */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
-mbk_loop_cg_dot(const VECTOR *p, const VECTOR *q, mbk_u64 n, loop_state *state,
-                double *partials) {
+mbk_loop_cg_dot(MBK_GRID_CONSTANT loop_arguments v) {
+  loop_state *const state = v.state;
   MBK_SHARED_MEMORY(shared);
   if (state->stop != RUNNING) {
     return;
   }
   double sum[1] = {0};
-  loop_dot(p, q, n, sum[0]);
-  if (loop_sum<1>((double *)shared, partials, state, sum)) {
-    state->alpha = state->rr / sum[0];
+  loop_dot(v.p, v.q, v.n, sum[0]);
+  if (loop_sum<1>((double *)shared, v.partials, state, sum)) {
+    state->alpha = state->rho / sum[0];
     if (!(sum[0] > 0)) {
       state->stop = BREAKDOWN;
     }
@@ -229,24 +264,24 @@ mbk_loop_cg_dot(const VECTOR *p, const VECTOR *q, mbk_u64 n, loop_state *state,
 
 /* r -= alpha q; r'r. The end of the iteration is told by the kernel after it. */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
-mbk_loop_cg_residual(VECTOR *r, const VECTOR *q, mbk_u64 n, loop_state *state,
-                     double *partials) {
+mbk_loop_cg_residual(MBK_GRID_CONSTANT loop_arguments v) {
+  loop_state *const state = v.state;
   MBK_SHARED_MEMORY(shared);
   if (state->stop != RUNNING) {
     return;
   }
   const double alpha = state->alpha;
   double sum[1] = {0};
-  loop_each(n, [&](mbk_u64 at) {
-    loop_pack a = loop_get(r, at);
-    const loop_pack b = loop_get(q, at);
+  loop_each(v.n, [&](mbk_u64 at) {
+    loop_pack a = loop_get(v.r, at);
+    const loop_pack b = loop_get(v.q, at);
     for (int k = 0; k < P; k++) {
       a.at[k] = (VECTOR)((double)a.at[k] - alpha * (double)b.at[k]);
       sum[0] += (double)a.at[k] * (double)a.at[k];
     }
-    mbk_store_pack(r + at, a);
+    mbk_store_pack(v.r + at, a);
   });
-  if (loop_sum<1>((double *)shared, partials, state, sum)) {
+  if (loop_sum<1>((double *)shared, v.partials, state, sum)) {
     state->beta = sum[0] / state->rr;
     state->omega = sum[0];
   }
@@ -254,21 +289,22 @@ mbk_loop_cg_residual(VECTOR *r, const VECTOR *q, mbk_u64 n, loop_state *state,
 
 /* x += alpha p; p = r + beta p */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
-mbk_loop_cg_direction(VECTOR *x, VECTOR *p, const VECTOR *r, mbk_u64 n, loop_state *state) {
+mbk_loop_cg_direction(MBK_GRID_CONSTANT loop_arguments v) {
+  loop_state *const state = v.state;
   MBK_SHARED_MEMORY(shared);
   if (state->stop != RUNNING) {
     return;
   }
   const double alpha = state->alpha, beta = state->beta;
-  loop_each(n, [&](mbk_u64 at) {
-    loop_pack a = loop_get(x, at), b = loop_get(p, at);
-    const loop_pack c = loop_get(r, at);
+  loop_each(v.n, [&](mbk_u64 at) {
+    loop_pack a = loop_get(v.x, at), b = loop_get(v.p, at);
+    const loop_pack c = loop_get(v.r, at);
     for (int k = 0; k < P; k++) {
       a.at[k] = (VECTOR)((double)a.at[k] + alpha * (double)b.at[k]);
       b.at[k] = (VECTOR)((double)c.at[k] + beta * (double)b.at[k]);
     }
-    mbk_store_pack(x + at, a);
-    mbk_store_pack(p + at, b);
+    mbk_store_pack(v.x + at, a);
+    mbk_store_pack(v.p + at, b);
   });
   mbk_u32 *const last = (mbk_u32 *)shared;
   mbk_block_sync();
@@ -276,9 +312,106 @@ mbk_loop_cg_direction(VECTOR *x, VECTOR *p, const VECTOR *r, mbk_u64 n, loop_sta
     *last = mbk_atomic_add(&state->ticket, 1u) == mbk_grid() - 1;
     if (*last != 0) {
       state->ticket = 0;
+      state->rho = state->omega;
       loop_end(state, state->omega);
     }
   }
+}
+);
+
+/* CG with a preconditioner, and the sweeps of multigrid. */
+static const char bench_loop_multigrid[] = BENCH_TEXT(
+/* rho = r'z; beta = rho / old rho, at first 0 */
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_pcg_beta(MBK_GRID_CONSTANT loop_arguments v) {
+  loop_state *const state = v.state;
+  MBK_SHARED_MEMORY(shared);
+  if (state->stop != RUNNING) {
+    return;
+  }
+  double sum[1] = {0};
+  loop_dot(v.r, v.t, v.n, sum[0]);
+  if (loop_sum<1>((double *)shared, v.partials, state, sum)) {
+    state->beta = state->iterations > 0 ? sum[0] / state->rho : 0.0;
+    state->rho = sum[0];
+    if (!(sum[0] > 0)) {
+      state->stop = BREAKDOWN;
+    }
+  }
+}
+
+/* p = z + beta p */
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_pcg_direction(MBK_GRID_CONSTANT loop_arguments v) {
+  const loop_state *const state = v.state;
+  if (state->stop != RUNNING) {
+    return;
+  }
+  const double beta = state->beta;
+  loop_each(v.n, [&](mbk_u64 at) {
+    loop_pack a = loop_get(v.p, at);
+    const loop_pack b = loop_get(v.t, at);
+    for (int k = 0; k < P; k++) {
+      a.at[k] = (VECTOR)((double)b.at[k] + beta * (double)a.at[k]);
+    }
+    mbk_store_pack(v.p + at, a);
+  });
+}
+
+/* x += alpha p; r -= alpha q; r'r */
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_pcg_update(MBK_GRID_CONSTANT loop_arguments v) {
+  loop_state *const state = v.state;
+  MBK_SHARED_MEMORY(shared);
+  if (state->stop != RUNNING) {
+    return;
+  }
+  const double alpha = state->alpha;
+  double sum[1] = {0};
+  loop_each(v.n, [&](mbk_u64 at) {
+    loop_pack a = loop_get(v.x, at), b = loop_get(v.r, at);
+    const loop_pack c = loop_get(v.p, at), d = loop_get(v.q, at);
+    for (int k = 0; k < P; k++) {
+      a.at[k] = (VECTOR)((double)a.at[k] + alpha * (double)c.at[k]);
+      b.at[k] = (VECTOR)((double)b.at[k] - alpha * (double)d.at[k]);
+      sum[0] += (double)b.at[k] * (double)b.at[k];
+    }
+    mbk_store_pack(v.x + at, a);
+    mbk_store_pack(v.r + at, b);
+  });
+  if (loop_sum<1>((double *)shared, v.partials, state, sum)) {
+    loop_end(state, sum[0]);
+  }
+}
+
+/* y = w D^-1 b */
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_sweep_first(MBK_GRID_CONSTANT loop_sweep s) {
+  loop_each(s.n, [&](mbk_u64 at) {
+    loop_pack a = loop_get(s.inverse, at);
+    const loop_pack b = loop_get(s.b, at);
+    for (int k = 0; k < P; k++) {
+      a.at[k] = (VECTOR)(s.weight * (double)a.at[k] * (double)b.at[k]);
+    }
+    mbk_store_pack(s.y + at, a);
+  });
+}
+
+/* y += w D^-1 (b - t) */
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_sweep(MBK_GRID_CONSTANT loop_sweep s) {
+  loop_each(s.n, [&](mbk_u64 at) {
+    loop_pack a = loop_get(s.y, at);
+    const loop_pack b = loop_get(s.b, at), c = loop_get(s.inverse, at), d = loop_get(s.t, at);
+    for (int k = 0; k < P; k++) {
+      a.at[k] = (VECTOR)((double)a.at[k] + s.weight * (double)c.at[k] *
+                                               ((double)b.at[k] - (double)d.at[k]));
+    }
+    mbk_store_pack(s.y + at, a);
+    if (s.before_residual != 0) {
+      mbk_store_pack(s.t + at, b);
+    }
+  });
 }
 );
 

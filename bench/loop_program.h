@@ -15,12 +15,19 @@ typedef enum bench_loop_kernel {
   BENCH_LOOP_BI_HALF,
   BENCH_LOOP_BI_OMEGA,
   BENCH_LOOP_BI_UPDATE,
+  BENCH_LOOP_PCG_BETA,
+  BENCH_LOOP_PCG_DIRECTION,
+  BENCH_LOOP_PCG_UPDATE,
+  BENCH_LOOP_SWEEP_FIRST,
+  BENCH_LOOP_SWEEP,
   BENCH_LOOP_KERNELS
 } bench_loop_kernel;
 static const char *const bench_loop_names[] = {
-    "mbk_loop_rank",         "mbk_loop_cg_start", "mbk_loop_cg_dot",   "mbk_loop_cg_residual",
-    "mbk_loop_cg_direction", "mbk_loop_bi_start", "mbk_loop_bi_alpha", "mbk_loop_bi_half",
-    "mbk_loop_bi_omega",     "mbk_loop_bi_update"};
+    "mbk_loop_rank",        "mbk_loop_cg_start",     "mbk_loop_cg_dot",
+    "mbk_loop_cg_residual", "mbk_loop_cg_direction", "mbk_loop_bi_start",
+    "mbk_loop_bi_alpha",    "mbk_loop_bi_half",      "mbk_loop_bi_omega",
+    "mbk_loop_bi_update",   "mbk_loop_pcg_beta",     "mbk_loop_pcg_direction",
+    "mbk_loop_pcg_update",  "mbk_loop_sweep_first",  "mbk_loop_sweep"};
 
 typedef struct bench_loop_program { /* of one precision */
   void *module, *functions[BENCH_LOOP_KERNELS];
@@ -36,8 +43,8 @@ static merbit_status bench_loop_load(merbit_context *context, int single,
   mbi_target target;
   mbi_texts files;
   char main_text[128], *text;
-  const char *const parts[] = {bench_loop_head, bench_loop_common, bench_loop_pagerank,
-                               bench_loop_cg, bench_loop_bicgstab};
+  const char *const parts[] = {bench_loop_head, bench_loop_common,   bench_loop_pagerank,
+                               bench_loop_cg,   bench_loop_bicgstab, bench_loop_multigrid};
   void *program = NULL, *image = NULL;
   size_t size = 0, length = 1, i;
   merbit_status status;

@@ -16,29 +16,27 @@
 typedef enum bench_task { BENCH_PAGERANK, BENCH_CG, BENCH_BICGSTAB, BENCH_TASKS } bench_task;
 static const char *const bench_task_names[] = {"pagerank", "cg", "bicgstab"};
 
-/* Vectors of a loop: x of the rival's descriptors is what its product reads, y what it writes.
- */
-enum { BENCH_X, BENCH_R, BENCH_P, BENCH_Q, BENCH_T, BENCH_RHAT, BENCH_LOOP_VECTORS };
-
 typedef struct bench_loop {
   bench_gpu *gpu;
   bench_loop_program *program;
   bench_task task;
   bench_arrays arrays; /* the matrix; x and y of the first product */
-  bench_rival rival;
-  mbi_devptr vectors[BENCH_LOOP_VECTORS], state, partials, b, dangling;
+  bench_rival rival;   /* from p, of PageRank x, to q */
+  bench_loop_arguments v;
   void *second[2];    /* BiCGSTAB: descriptors of s and t */
   void *descriptor_x; /* of the solution, for restarts */
   void *graphs[2];    /* executables: one iteration, BENCH_LOOP_CHUNK of them; NULL: none */
-  uint64_t n;
   int blocks;
-  int64_t looks; /* of the last run */
-  int failed;    /* of cuSPARSE, while enqueuing */
+  int64_t looks;                           /* of the last run */
+  int failed;                              /* of cuSPARSE, while enqueuing */
+  void (*iteration)(struct bench_loop *l); /* enqueues one */
 } bench_loop;
 
 /* ---- One iteration ----------------------------------------------------------------------- */
 
-static void bench_loop_launch(bench_loop *l, bench_loop_kernel kernel, void **arguments) {
+static void bench_loop_launch(bench_loop *l, bench_loop_kernel kernel) {
+  void *arguments[1];
+  arguments[0] = &l->v;
   bench_launch(l->gpu, l->program->functions[kernel], bench_loop_names[kernel], l->blocks,
                BENCH_LOOP_THREADS, BENCH_LOOP_SHARED, arguments);
 }
@@ -55,89 +53,38 @@ static void bench_loop_multiply(bench_loop *l, void *x, void *y) {
 }
 
 static void bench_loop_rank_iteration(bench_loop *l) {
-  void *arguments[6];
-  arguments[0] = &l->vectors[BENCH_X];
-  arguments[1] = &l->vectors[BENCH_Q];
-  arguments[2] = &l->dangling;
-  arguments[3] = &l->n;
-  arguments[4] = &l->state;
-  arguments[5] = &l->partials;
   bench_loop_multiply(l, l->rival.x, l->rival.y);
-  bench_loop_launch(l, BENCH_LOOP_RANK, arguments);
+  bench_loop_launch(l, BENCH_LOOP_RANK);
 }
 
 static void bench_loop_cg_iteration(bench_loop *l) {
-  mbi_devptr *v = l->vectors;
-  void *dot[5], *residual[5], *direction[5];
-  dot[0] = &v[BENCH_P];
-  dot[1] = &v[BENCH_Q];
-  residual[0] = &v[BENCH_R];
-  residual[1] = &v[BENCH_Q];
-  dot[2] = residual[2] = &l->n;
-  dot[3] = residual[3] = &l->state;
-  dot[4] = residual[4] = &l->partials;
-  direction[0] = &v[BENCH_X];
-  direction[1] = &v[BENCH_P];
-  direction[2] = &v[BENCH_R];
-  direction[3] = &l->n;
-  direction[4] = &l->state;
   bench_loop_multiply(l, l->rival.x, l->rival.y);
-  bench_loop_launch(l, BENCH_LOOP_CG_DOT, dot);
-  bench_loop_launch(l, BENCH_LOOP_CG_RESIDUAL, residual);
-  bench_loop_launch(l, BENCH_LOOP_CG_DIRECTION, direction);
+  bench_loop_launch(l, BENCH_LOOP_CG_DOT);
+  bench_loop_launch(l, BENCH_LOOP_CG_RESIDUAL);
+  bench_loop_launch(l, BENCH_LOOP_CG_DIRECTION);
 }
 
 static void bench_loop_bi_iteration(bench_loop *l) {
-  mbi_devptr *v = l->vectors;
-  void *alpha[5], *half[4], *omega[6], *update[8];
-  alpha[0] = &v[BENCH_RHAT];
-  alpha[1] = half[1] = update[4] = &v[BENCH_Q];
-  alpha[2] = half[2] = omega[3] = update[5] = &l->n;
-  alpha[3] = half[3] = omega[4] = update[6] = &l->state;
-  alpha[4] = omega[5] = update[7] = &l->partials;
-  half[0] = omega[1] = update[1] = &v[BENCH_R];
-  omega[0] = update[3] = &v[BENCH_T];
-  omega[2] = &v[BENCH_RHAT];
-  update[0] = &v[BENCH_X];
-  update[2] = &v[BENCH_P];
   bench_loop_multiply(l, l->rival.x, l->rival.y);
-  bench_loop_launch(l, BENCH_LOOP_BI_ALPHA, alpha);
-  bench_loop_launch(l, BENCH_LOOP_BI_HALF, half);
+  bench_loop_launch(l, BENCH_LOOP_BI_ALPHA);
+  bench_loop_launch(l, BENCH_LOOP_BI_HALF);
   bench_loop_multiply(l, l->second[0], l->second[1]);
-  bench_loop_launch(l, BENCH_LOOP_BI_OMEGA, omega);
-  bench_loop_launch(l, BENCH_LOOP_BI_UPDATE, update);
-}
-
-static void bench_loop_iteration(bench_loop *l) {
-  if (l->task == BENCH_PAGERANK) {
-    bench_loop_rank_iteration(l);
-  } else if (l->task == BENCH_CG) {
-    bench_loop_cg_iteration(l);
-  } else {
-    bench_loop_bi_iteration(l);
-  }
+  bench_loop_launch(l, BENCH_LOOP_BI_OMEGA);
+  bench_loop_launch(l, BENCH_LOOP_BI_UPDATE);
 }
 
 /* From x = 0, or again from the true residual of x. */
 static void bench_loop_start(bench_loop *l, int again) {
-  mbi_devptr *v = l->vectors, none = 0;
-  void *cg[7], *bi[9];
-  cg[0] = bi[0] = &l->b;
-  cg[1] = bi[2] = &v[BENCH_X];
-  cg[2] = bi[3] = &v[BENCH_R];
-  cg[3] = bi[5] = &v[BENCH_P];
-  cg[4] = bi[6] = &l->n;
-  cg[5] = bi[7] = &l->state;
-  cg[6] = bi[8] = &l->partials;
-  bi[1] = again ? &v[BENCH_T] : &none;
-  bi[4] = &v[BENCH_RHAT];
+  const mbi_devptr t = l->v.t;
   if (l->task == BENCH_CG) {
-    bench_loop_launch(l, BENCH_LOOP_CG_START, cg);
+    bench_loop_launch(l, BENCH_LOOP_CG_START);
   } else if (l->task == BENCH_BICGSTAB) {
     if (again) {
       bench_loop_multiply(l, l->descriptor_x, l->second[1]);
     }
-    bench_loop_launch(l, BENCH_LOOP_BI_START, bi);
+    l->v.t = again ? t : 0;
+    bench_loop_launch(l, BENCH_LOOP_BI_START);
+    l->v.t = t;
   }
 }
 
@@ -152,7 +99,7 @@ static void *bench_loop_record(bench_loop *l, int count) {
     return NULL;
   }
   for (i = 0; i < count; i++) {
-    bench_loop_iteration(l);
+    l->iteration(l);
   }
   good = d->end_capture(l->gpu->stream, &graph) == 0 && graph != NULL && !l->failed;
   if (!good || d->graph_instantiate(&executable, graph, 0) != 0) {
@@ -167,61 +114,66 @@ static void *bench_loop_record(bench_loop *l, int count) {
 
 /* ---- Preparing --------------------------------------------------------------------------- */
 
-static mbi_devptr bench_loop_vector(bench_loop *l) {
+static mbi_devptr bench_loop_vector(bench_loop *l, uint64_t rows) {
   const size_t size = l->arrays.problem->size;
-  const mbi_devptr address = bench_gpu_allocate(l->gpu, (int64_t)l->n + BENCH_PADDING, size);
-  bench_gpu_fill(l->gpu, address, 0, (l->n + BENCH_PADDING) * size);
+  const mbi_devptr address = bench_gpu_allocate(l->gpu, (int64_t)rows + BENCH_PADDING, size);
+  bench_gpu_fill(l->gpu, address, 0, (rows + BENCH_PADDING) * size);
   return address;
 }
 
-/* Which vectors there are, and what the first product reads and writes. */
+/* Makes the task's vectors, and tells the rival between which its product is. */
 static void bench_loop_vectors(bench_loop *l) {
-  static const int count[BENCH_TASKS] = {0, BENCH_T, BENCH_LOOP_VECTORS};
-  int i;
-  if (l->task == BENCH_PAGERANK) {
-    l->vectors[BENCH_X] = bench_loop_vector(l);
-    l->vectors[BENCH_Q] = bench_loop_vector(l);
+  l->v.x = bench_loop_vector(l, l->v.n);
+  l->v.q = bench_loop_vector(l, l->v.n);
+  if (l->task != BENCH_PAGERANK) {
+    l->v.r = bench_loop_vector(l, l->v.n);
+    l->v.p = bench_loop_vector(l, l->v.n);
   }
-  for (i = 0; i < count[l->task]; i++) {
-    l->vectors[i] = bench_loop_vector(l);
+  if (l->task == BENCH_BICGSTAB) {
+    l->v.t = bench_loop_vector(l, l->v.n);
+    l->v.rhat = bench_loop_vector(l, l->v.n);
   }
-  l->arrays.x = l->vectors[l->task == BENCH_PAGERANK ? BENCH_X : BENCH_P];
-  l->arrays.y = l->vectors[BENCH_Q];
+  l->arrays.x = l->task == BENCH_PAGERANK ? l->v.x : l->v.p;
+  l->arrays.y = l->v.q;
 }
 
-/* Descriptors, buffer, preprocessing, vectors, graphs. 0: cuSPARSE failed; r->failure says how.
- */
-static int bench_loop_open(bench_loop *l) {
+/* Descriptors, buffer, preprocessing, vectors. 0: cuSPARSE failed; r->failure says how. */
+static int bench_loop_prepare(bench_loop *l) {
   bench_rival *r = &l->rival;
   const bench_cusparse *s = r->cusparse;
-  const int64_t n = (int64_t)l->n;
-  l->state = bench_gpu_allocate(l->gpu, 1, sizeof(bench_loop_state));
-  l->partials = bench_gpu_allocate(l->gpu, 4 * (int64_t)l->blocks, sizeof(double));
+  const int64_t n = (int64_t)l->v.n;
+  l->v.state = bench_gpu_allocate(l->gpu, 1, sizeof(bench_loop_state));
+  l->v.partials = bench_gpu_allocate(l->gpu, 4 * (int64_t)l->blocks, sizeof(double));
   bench_loop_vectors(l);
   bench_rival_open(r);
   if (l->task == BENCH_BICGSTAB && r->failure[0] == '\0') {
-    (void)(bench_rival_try(r,
-                           s->create_vector(&l->second[0], n,
-                                            mbi_device_pointer(l->vectors[BENCH_R]), r->type),
-                           "cusparseCreateDnVec") &&
-           bench_rival_try(r,
-                           s->create_vector(&l->second[1], n,
-                                            mbi_device_pointer(l->vectors[BENCH_T]), r->type),
-                           "cusparseCreateDnVec") &&
-           bench_rival_try(r,
-                           s->create_vector(&l->descriptor_x, n,
-                                            mbi_device_pointer(l->vectors[BENCH_X]), r->type),
-                           "cusparseCreateDnVec"));
-  }
-  if (r->failure[0] == '\0') {
-    bench_gpu_wait(l->gpu);
-    l->graphs[0] = bench_loop_record(l, 1);
-    l->graphs[1] = l->graphs[0] != NULL ? bench_loop_record(l, BENCH_LOOP_CHUNK) : NULL;
+    (void)(bench_rival_try(
+               r, s->create_vector(&l->second[0], n, mbi_device_pointer(l->v.r), r->type),
+               "cusparseCreateDnVec") &&
+           bench_rival_try(
+               r, s->create_vector(&l->second[1], n, mbi_device_pointer(l->v.t), r->type),
+               "cusparseCreateDnVec") &&
+           bench_rival_try(
+               r, s->create_vector(&l->descriptor_x, n, mbi_device_pointer(l->v.x), r->type),
+               "cusparseCreateDnVec"));
   }
   return r->failure[0] == '\0';
 }
 
+/* The same, and graphs. */
+static int bench_loop_open(bench_loop *l) {
+  if (!bench_loop_prepare(l)) {
+    return 0;
+  }
+  bench_gpu_wait(l->gpu);
+  l->graphs[0] = bench_loop_record(l, 1);
+  l->graphs[1] = l->graphs[0] != NULL ? bench_loop_record(l, BENCH_LOOP_CHUNK) : NULL;
+  return 1;
+}
+
 static void bench_loop_close(bench_loop *l) {
+  mbi_devptr *const own[] = {&l->v.x, &l->v.r,    &l->v.p,     &l->v.q,
+                             &l->v.t, &l->v.rhat, &l->v.state, &l->v.partials};
   int i;
   bench_gpu_wait(l->gpu);
   for (i = 0; i < 2; i++) {
@@ -238,29 +190,35 @@ static void bench_loop_close(bench_loop *l) {
     l->descriptor_x = NULL;
   }
   bench_rival_close(&l->rival);
-  for (i = 0; i < BENCH_LOOP_VECTORS; i++) {
-    mbi_device_release(l->gpu->context, l->vectors[i]);
-    l->vectors[i] = 0;
+  for (i = 0; i < (int)(sizeof own / sizeof own[0]); i++) {
+    mbi_device_release(l->gpu->context, *own[i]);
+    *own[i] = 0;
   }
-  mbi_device_release(l->gpu->context, l->state);
-  mbi_device_release(l->gpu->context, l->partials);
-  l->state = l->partials = 0;
 }
 
-/* `matrix` is on the GPU; l->b and l->dangling, with zeros behind their last elements, are
+/* Thread blocks for a pass over vectors. */
+static int bench_loop_blocks(const bench_gpu *gpu, int64_t rows, size_t size) {
+  const int64_t chunk = BENCH_LOOP_THREADS * (16 / (int64_t)size);
+  const int64_t most = (int64_t)gpu->context->device.multiprocessors * BENCH_LOOP_RESIDENT;
+  const int64_t blocks = (rows + chunk - 1) / chunk;
+  return (int)(blocks < 1 ? 1 : blocks < most ? blocks : most);
+}
+
+/* `matrix` is on the GPU; l->v.b and l->v.dangling, with zeros behind their last elements, are
  * the caller's to set. */
 static void bench_loop_create(bench_loop *l, bench_lab *lab, bench_loop_program *program,
                               bench_task task, int algorithm, const bench_arrays *matrix) {
-  const int64_t n = matrix->problem->m->rows, pack = 16 / (int64_t)matrix->problem->size;
-  const int64_t most = (int64_t)lab->gpu.context->device.multiprocessors * BENCH_LOOP_RESIDENT;
-  const int64_t blocks = (n + pack * BENCH_LOOP_THREADS - 1) / (pack * BENCH_LOOP_THREADS);
+  static void (*const iterations[BENCH_TASKS])(bench_loop *) = {
+      bench_loop_rank_iteration, bench_loop_cg_iteration, bench_loop_bi_iteration};
+  const int64_t n = matrix->problem->m->rows;
   memset(l, 0, sizeof *l);
   l->gpu = &lab->gpu;
   l->program = program;
   l->task = task;
+  l->iteration = iterations[task];
   l->arrays = *matrix;
-  l->n = (uint64_t)n;
-  l->blocks = (int)(blocks < 1 ? 1 : blocks < most ? blocks : most);
+  l->v.n = (uint64_t)n;
+  l->blocks = bench_loop_blocks(l->gpu, n, matrix->problem->size);
   l->rival.gpu = l->gpu;
   l->rival.cusparse = &lab->cusparse;
   l->rival.arrays = l->rival.vectors = &l->arrays;
@@ -278,7 +236,7 @@ static void bench_loop_enqueue(bench_loop *l, int count) {
       bench_gpu_check(l->gpu, d->graph_launch(l->graphs[many], l->gpu->stream),
                       "cuGraphLaunch");
     } else {
-      bench_loop_iteration(l);
+      l->iteration(l);
     }
     count -= many ? BENCH_LOOP_CHUNK : 1;
   }
@@ -287,18 +245,18 @@ static void bench_loop_enqueue(bench_loop *l, int count) {
 static void bench_loop_look(bench_loop *l, bench_loop_state *state) {
   bench_gpu_wait(l->gpu);
   bench_merbit_check(l->gpu->context,
-                     mbi_device_download(l->gpu->context, state, l->state, sizeof *state));
+                     mbi_device_download(l->gpu->context, state, l->v.state, sizeof *state));
   l->looks++;
 }
 
 /* From `state`, which ends as the loop left it, to its end; `known` iterations are made at
- * first between two looks: what a run before took, or 0. x is in l->vectors[BENCH_X]. */
+ * first between two looks: what a run before took, or 0. x is in l->v.x. */
 static void bench_loop_run(bench_loop *l, bench_loop_state *state, int known) {
   merbit_context *context = l->gpu->context;
   int restarts = 0;
   state->stop = BENCH_LOOP_RUNNING;
   l->looks = 0;
-  bench_merbit_check(context, mbi_device_upload(context, l->state, state, sizeof *state));
+  bench_merbit_check(context, mbi_device_upload(context, l->v.state, state, sizeof *state));
   bench_loop_start(l, 0);
   do {
     int count = BENCH_LOOP_LOOK;
@@ -322,8 +280,8 @@ static double bench_loop_memory(const bench_loop *l) {
   const int coo = bench_rival_format(&l->rival) == BENCH_FORMAT_COO;
   const double matrix = coo ? (double)p->m->nnz * (8.0 + (double)p->size) : bench_csr_memory(p);
   return matrix + (double)l->rival.buffer_bytes +
-         ((double)vectors[l->task] * (double)p->size + (l->dangling != 0 ? 1 : 0)) *
-             (double)l->n;
+         ((double)vectors[l->task] * (double)p->size + (l->v.dangling != 0 ? 1 : 0)) *
+             (double)l->v.n;
 }
 
 #endif

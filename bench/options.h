@@ -11,9 +11,10 @@ typedef struct bench_options {
   const char *methods, *json, *write;
   const char *rivals;         /* the file of other programs' times; or NULL */
   const char *solve, *system; /* NULL: products; the usual systems */
-  const char *preconditioner; /* of CG: kinds, separated by commas; NULL: none are compared */
-  const char *product;        /* of solvers and ranks: methods, separated by commas */
-  double tolerance;           /* of solvers; 0: theirs */
+  const char
+      *preconditioner; /* of solvers: kinds, separated by commas; NULL: none are compared */
+  const char *product; /* of solvers and ranks: methods, separated by commas */
+  double tolerance;    /* of solvers; 0: theirs */
   int max_iterations;
   /* numbers of iterations of solvers and ranks, whether they converge or not; none: until they
    * do */
@@ -127,14 +128,18 @@ static void bench_help(void) {
       "elsewhere),\n"
       "                    ones (of the undirected graph), flow (not symmetric), given; by\n"
       "                    default spd for cg, ones and flow for bicgstab\n"
-      "  --preconditioner LIST for --solve cg, on either side: CG from end to end with each of "
-      "none,\n"
-      "                    jacobi, block-jacobi, chebyshev, fsai, amg, amg-single, until 1e-8; "
-      "INPUT is\n"
-      "                    pde:NAME:SIDE as well: poisson2d, poisson3d, poisson27, weak2d, "
-      "weak3d,\n"
-      "                    weak3d2 (anisotropic), cells, random2d, random3d (jumps), elastic, "
-      "streets\n"
+      "  --preconditioner LIST for --solve of cg, bicgstab and gmres, on either side: from end "
+      "to end\n"
+      "                    with each of none, jacobi, block-jacobi, chebyshev, fsai, amg, "
+      "amg-single,\n"
+      "                    until 1e-8, and by name cusparse-amg, CG with AMG's cycle over "
+      "cuSPARSE.\n"
+      "                    A file's matrix is solved as it is; --system takes one name.\n"
+      "                    INPUT is pde:NAME:SIDE as well: poisson2d, poisson3d, poisson27, "
+      "weak2d,\n"
+      "                    weak3d, weak3d2 (anisotropic), cells, random2d, random3d (jumps), "
+      "elastic,\n"
+      "                    streets, convection2d, convection3d (not symmetric)\n"
       "  --product LIST    for --solve: methods of the products, auto by default; ranks by\n"
       "                    another one are not accelerated\n"
       "  --iterations LIST for --solve: as many, whether they converge or not, as 50,100; "
@@ -162,8 +167,11 @@ static void bench_help(void) {
       "table\n"
       "                    has), f32 or f64, plain (A x) or general, rival, microseconds,\n"
       "                    separated by tabs; # begins a comment\n"
-      "  --write FILE      measure nothing: write the INPUT as a Matrix Market file, on which\n"
-      "                    other programs can be timed for --rivals\n"
+      "  --write FILE      measure nothing: write the INPUT, or the system that --system "
+      "makes of\n"
+      "                    it, as a Matrix Market file, on which other programs can be timed "
+      "for\n"
+      "                    --rivals\n"
       "Times are medians over the rounds of batches of 10 ms between CUDA events (50 ms on "
       "the\n"
       "CPU), with quartiles; -ab is alpha A x + beta y, the others A x. speedup: over the "
@@ -270,8 +278,9 @@ static void bench_settle(bench_options *o) {
     o->full = 1;
     o->single = o->solve == NULL || strcmp(o->solve, "pagerank") == 0;
   }
-  if (o->preconditioner != NULL && (o->solve == NULL || strcmp(o->solve, "cg") != 0)) {
-    bench_die("--preconditioner %s: give --solve cg, too", o->preconditioner);
+  if (o->preconditioner != NULL && o->solve == NULL) {
+    bench_die("--preconditioner %s: give --solve with cg, bicgstab or gmres, too",
+              o->preconditioner);
   }
   if (o->solve != NULL && o->side == MERBIT_SIDE_CPU && o->preconditioner == NULL) {
     bench_die("--solve compares on the GPU; leave out --side cpu");

@@ -196,17 +196,16 @@ static void bench_run_loop(bench_solve *s, bench_loop *l, int known, bench_loop_
   bench_loop_begin(s, state);
   if (s->task == BENCH_PAGERANK) {
     bench_gpu_check(l->gpu,
-                    l->gpu->driver.copy_async(l->vectors[BENCH_X], s->first,
-                                              (size_t)l->n * s->problem.size, l->gpu->stream),
+                    l->gpu->driver.copy_async(l->v.x, s->first,
+                                              (size_t)l->v.n * s->problem.size, l->gpu->stream),
                     "cuMemcpyDtoDAsync");
   }
   bench_loop_run(l, state, known);
 }
 
 static void bench_loop_fetch(const bench_solve *s, bench_loop *l, void *answer) {
-  bench_merbit_check(l->gpu->context,
-                     mbi_device_download(l->gpu->context, answer, l->vectors[BENCH_X],
-                                         (size_t)l->n * s->problem.size));
+  bench_merbit_check(l->gpu->context, mbi_device_download(l->gpu->context, answer, l->v.x,
+                                                          (size_t)l->v.n * s->problem.size));
 }
 
 /* A loop with everything from the start. */
@@ -345,8 +344,8 @@ static void bench_solve_rival(bench_solve *s, int algorithm, int rounds) {
   bench_loop l;
   int i, good = 1;
   bench_loop_create(&l, s->lab, s->program, s->task, algorithm, &s->arrays);
-  l.b = s->b;
-  l.dangling = s->dangling_count > 0 ? s->dangling : 0;
+  l.v.b = s->b;
+  l.v.dangling = s->dangling_count > 0 ? s->dangling : 0;
   for (i = -1; i < rounds && good; i++) { /* the first one loads code and counts iterations */
     good =
         bench_run_rival(s, &l, c, i < 0 ? 0 : ends[0].iterations, answer, &ends[i < 0 ? 0 : i]);

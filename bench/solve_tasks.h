@@ -96,8 +96,8 @@ static int bench_solve_probe(bench_solve *s, bench_loop *l) {
   int algorithm;
   for (algorithm = 0; algorithm < 4; algorithm++) {
     bench_loop_create(l, s->lab, s->program, s->task, algorithm, &s->arrays);
-    l->b = s->b;
-    l->dangling = s->dangling_count > 0 ? s->dangling : 0;
+    l->v.b = s->b;
+    l->v.dangling = s->dangling_count > 0 ? s->dangling : 0;
     if (bench_loop_open(l)) {
       return 1;
     }

@@ -5,8 +5,8 @@
 
 A mark is <!-- table NAME.json -->, <!-- table NAME.json VIEW --> with a view of docs/paper_tables.py, or
 <!-- summary --> for a line on each file; <!-- end --> closes it. A file
-is what `bench --json` or the --json of compare.py, pagerank.py, solvers.py (in examples/compare/) or products.py (in
-python/tests/) wrote, with "commit" added.
+is what `bench --json` or the --json of compare.py, pagerank.py, solvers.py, preconditioners.py (in examples/compare/)
+or products.py (in python/tests/) wrote, with "commit" added.
 """
 
 import json
@@ -24,6 +24,7 @@ RIVALS = {"mkl": "MKL", "eigen": "Eigen", "graphblas": "GraphBLAS", "networkx": 
           "scipy": "SciPy", "librsb": "librsb"}
 CASES = {"merbit f64": "f64", "merbit f32": "f32", "merbit-refine f64": "refined in f32", "random": "general values",
          "given": "values as they come"}
+RIVALS_OF_AMG = {"pyamg": "PyAMG", "hypre": "hypre", "scipy": "SciPy's ILU"}
 METHODS = {"cg": "CG", "bicgstab": "BiCGSTAB", "gmres": "GMRES(30)"}
 PRODUCTS = {"transpose": "transposed", "c64-auto": "complex (C64)", "c128-auto": "complex (C128)",
             "f16-auto": "f16 values, f32 vectors", "bf16-auto": "bf16 values, f32 vectors",
@@ -204,23 +205,56 @@ def iterations(run):
 
 
 def preconditioners(run):
-    """Iterations and times of CG with each kind of preconditioner, a row a system: seconds on the CPU; on a GPU
-    milliseconds, and what AMG's set-up and an update of its values take."""
-    names = {"jacobi": "Jacobi", "chebyshev": "Chebyshev", "fsai": "FSAI", "amg": "AMG", "amg-single": "AMG in f32"}
-    rows, kinds = {}, list(dict.fromkeys(result["preconditioner"] for result in run["results"]))
+    """Iterations and times with each kind of preconditioner, a row a system and solver, CG unless it is named: seconds
+    on the CPU; on a GPU milliseconds, what AMG's set-up and an update of its values take, and where it was measured the
+    solve alone beside that of the same cycle over cuSPARSE."""
+    names = {"none": "none", "jacobi": "Jacobi", "block-jacobi": "block Jacobi", "chebyshev": "Chebyshev", "fsai": "FSAI",
+             "amg": "AMG", "amg-single": "AMG in f32"}
+    rival = "cusparse-amg"
+    rows, found = {}, list(dict.fromkeys(result["preconditioner"] for result in run["results"]))
+    kinds = [kind for kind in found if kind != rival]
     device = run["results"][0].get("memory") == "device"
+    more = (["AMG: set-up", "update"] + ["solve", "over cuSPARSE"] * (rival in found)) * device
     scale = 1e3 if device else 1
     for result in run["results"]:
-        row = rows.setdefault(result["input"], [re.sub(r" seed 1, spd$", "", result["input"]), grouped(result["rows"])]
-                              + ["-"] * (len(kinds) + 2 * device))
-        seconds = scale * (result["setup_seconds"] + result["solve_seconds"])
+        solver = result.get("solver", "cg")
+        system = re.sub(r"( seed 1, (spd|flow)|, given)$", "", result["input"])
+        system = (short(system) if "/" in system else system) + f", {METHODS[solver]}" * (solver != "cg")
+        row = rows.setdefault(system, [system, grouped(result["rows"])] + ["-"] * (len(kinds) + len(more)))
+        seconds = {name: scale * result[f"{name}_seconds"] for name in ("setup", "solve", "update")
+                   if result.get(f"{name}_seconds") is not None}
+        if result["preconditioner"] == rival:
+            cell = f"{result['iterations']}: {three_digits(seconds['solve'])}"
+            row[-1] = cell if result["stop"] == 0 else f"not within {grouped(result['iterations'])}"
+            continue
         row[2 + kinds.index(result["preconditioner"])] = (
-            f"{result['iterations']}: {three_digits(seconds)}" if result["stop"] == 0
+            f"{result['iterations']}: {three_digits(seconds['setup'] + seconds['solve'])}" if result["stop"] == 0
             else f"not within {grouped(result['iterations'])}")
         if device and result["preconditioner"] == "amg":
-            row[-2:] = [three_digits(scale * result[name]) for name in ("setup_seconds", "update_seconds")]
-    return markdown(["system", "unknowns", *(names.get(kind, kind) for kind in kinds)]
-                    + ["AMG: set-up", "update"] * device, list(rows.values()))
+            figures = [three_digits(seconds[name]) for name in ("setup", "update", "solve")]
+            row[2 + len(kinds):] = figures[:2] + figures[2:] * (rival in found) + row[-1:] * (rival in found)
+    return markdown(["system", "unknowns", *(names[kind] for kind in kinds), *more], list(rows.values()))
+
+
+def fastest(record, *names):
+    """(total seconds, kind, iterations) of the fastest program with one of the names or of a library, or None."""
+    return min(((figures["total_seconds"], name.partition("-")[2], figures["iterations"])
+                for name, figures in record["programs"].items()
+                if {name, name.split("-")[0]} & set(names) and "failed" not in figures), default=None)
+
+
+def beside(run):
+    """AMG, merbit's best other preconditioner and the best of each library on each system: iterations and seconds."""
+    rows = []
+    for record in run["results"]:
+        row = [re.sub(r" seed 1, spd$", "", record["input"]), grouped(record["rows"]), METHODS[record["method"]]]
+        for names in (["merbit-amg"], ["merbit-amg-single"], ["merbit-jacobi", "merbit-fsai"],
+                      *([library] for library in RIVALS_OF_AMG)):
+            seconds, kind, count = fastest(record, *names) or (None, "", 0)
+            row.append("-" if seconds is None else
+                       f"{count}: {three_digits(seconds)}" + f" {kind}" * (names[0] not in ("merbit-amg", "merbit-amg-single")))
+        rows.append(row)
+    return markdown(["system", "unknowns", "solver", "AMG", "AMG in f32", "other kind", *RIVALS_OF_AMG.values()], rows, 3)
 
 
 def petsc_products(run):
@@ -277,7 +311,7 @@ def kind_of(run):
     if run["results"] and run["results"][0].get("task") == "preconditioners":
         return preconditioners
     if run["program"] != "bench":
-        return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations,
+        return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations, "preconditioners.py": beside,
                 "bench.sh": petsc_products, "dist_bench": ranks, "products.py": python_products}[run["program"]]
     names = {m["name"] for result in run["results"] for m in result["methods"]}
     return (solves if "task" in run["results"][0] else products if "auto" in names else kinds)
@@ -290,6 +324,13 @@ def ratios(run):
     inputs = {short(result["input"]) for result in run["results"] if "input" in result}
     name_of = short if len({case(name) for name in inputs}) < len(inputs) else case
     for result in run["results"]:
+        for library, label in RIVALS_OF_AMG.items() if "programs" in result else ():
+            ours, theirs = fastest(result, "merbit-amg"), fastest(result, library)
+            other = result["method"] != "cg"
+            if theirs is not None:
+                cases = found.setdefault(f"to {label}" + ", not symmetric" * other, {})
+                name = short(result["input"]) + f" by {METHODS[result['method']]}" * other
+                cases[name] = theirs[0] / ours[0] if ours is not None else None
         if "type" in result:
             if result["type"] != run["results"][0]["type"]:
                 found.setdefault(result["type"], {})[f"{result['matrix']}, {result['ranks']} ranks"] = result["ratio"]

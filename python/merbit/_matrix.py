@@ -30,6 +30,7 @@ METHODS = {
     "hubs": 10,
     "sorted": 11,
     "symmetric": 13,
+    "diagonals": 14,
 }
 SEMIRINGS = {"plus_times": 0, "min_plus": 1, "max_times": 2, "or_and": 3, "custom": 4}
 OPERATIONS = {"N": 0, "T": 1, "H": 2}

@@ -95,3 +95,29 @@ if precondition amg pde:poisson:7; then echo 'an unknown system was taken'; exit
 grep -q 'pde:poisson:7: there is no such system' "$work/errors"
 if precondition amg pde:poisson3d; then echo 'a system without a size was taken'; exit 1; fi
 grep -q 'pde:poisson3d: give pde:NAME:SIDE' "$work/errors"
+
+# Other solvers, on systems that are not symmetric; a file's matrix is solved as it is, unless --system makes another of it.
+solvers() { "$bench" --side cpu --threads 1 --repeat 3 --json "$work/json" --preconditioner "$@" >"$work/out" 2>"$work/errors"; }
+solvers jacobi,amg --solve bicgstab,gmres pde:convection2d:20 pde:convection3d:7 gen:road:2K || { cat "$work/errors"; exit 1; }
+test "$(grep -c '^\(jacobi\|amg\)  .*e-[01][0-9]$' "$work/out")" = 12 || { echo 'no 12 rows of BiCGSTAB and GMRES'; cat "$work/out"; exit 1; }
+test "$(grep -c '"solver": *"gmres"' "$work/json")" = 9 # amg stands for amg-single, too
+grep -q '^gen:road:2K seed 1, flow by bicgstab' "$work/out"
+{ echo '%%MatrixMarket matrix coordinate real symmetric'; echo '2 2 3'; echo '1 1 2'; echo '2 1 1'; echo '2 2 2'; } >"$work/two.mtx"
+solvers none --solve cg "$work/two.mtx" || { cat "$work/errors"; exit 1; }
+grep -q 'two.mtx, given by cg: 2 unknowns' "$work/out"
+solvers none --solve cg --system spd "$work/two.mtx" && grep -q 'two.mtx, spd by cg' "$work/out"
+echo '%%MatrixMarket matrix array real general
+1 2
+1
+1' >"$work/wide.mtx"
+for wrong in "--solve cg,pagerank $work/two.mtx|--solve: pagerank names nothing" "--solve cg --system spd,ones $work/two.mtx|give one of spd, ones" \
+  "--solve gmres $work/wide.mtx|is 1 x 2; --solve takes square" 'pde:poisson3d:7|give --solve with cg, bicgstab or gmres'; do
+  if solvers none ${wrong%%|*}; then echo "${wrong%%|*} was taken"; exit 1; fi
+  grep -q -- "${wrong##*|}" "$work/errors" || { cat "$work/errors"; exit 1; }
+done
+
+# --write: a system of --preconditioner, or what --system makes of a graph, for other programs.
+"$bench" --side cpu --write "$work/seven.mtx" pde:poisson3d:7
+grep -q '^343 343 2107$' "$work/seven.mtx" && grep -q '^1 1 6$' "$work/seven.mtx" && grep -q '^1 50 -1$' "$work/seven.mtx"
+"$bench" --side cpu --system spd --write "$work/road.mtx" gen:road:2K
+solvers fsai --solve cg "$work/road.mtx" && grep -q '^fsai .*e-[01][0-9]$' "$work/out"

@@ -1,11 +1,13 @@
 #!/bin/sh
 # bench on the fake driver: two small matrices, each kind of method and option once; every product is verified there.
-# Needs bench and the folder of the fake libcuda.so.1 and libnvrtc.so.13.
+# Needs bench, the folder of the fake libcuda.so.1 and libnvrtc.so.13, and the fake libcusparse, which is opened where rivals are
+# tested.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bench=$1
-export LD_LIBRARY_PATH="$2" MERBIT_NVRTC="$2/libnvrtc.so.13" FAKE_BYTES=67108864 OMP_NUM_THREADS=2
+cusparse=$3
+export LD_LIBRARY_PATH="$2" MERBIT_BENCH_CUSPARSE="$work/none" MERBIT_NVRTC="$2/libnvrtc.so.13" FAKE_BYTES=67108864 OMP_NUM_THREADS=2
 fail() { echo "$1"; cat "$work/out" "$work/errors"; exit 1; }
 run() { "$bench" --side cuda --repeat 3 --precision f64 --json "$work/json" "$@" >"$work/out" 2>"$work/errors" || fail "bench $*: exit code $?"; }
 row() { grep -q "^$1  .* ok$" "$work/out" || fail "no verified row of $1"; }
@@ -35,6 +37,24 @@ says '"fixed_iterations": *5' json
 says 'dual-buffer commit' json
 run --solve cg --product rows --tolerance 1e-4 gen:road:1k
 says '^by-rows .* converged$' out
+
+# Rivals: products of cuSPARSE, and the loops over it, recorded and verified.
+export MERBIT_BENCH_CUSPARSE="$cusparse"
+run --methods auto,cusparse gen:road:500
+for name in cusparse-csr-alg1 cusparse-csr-alg2-ab; do row $name; done
+run --solve pagerank,cg,bicgstab --system spd --methods cusparse-csr-alg2 --tolerance 1e-5 gen:road:200
+test "$(grep -c '^cusparse-csr-alg2  .*  converged$' "$work/out")" = 3 || fail 'not 3 loops over cuSPARSE have converged'
+says 'recorded as CUDA graphs' json
+says '0 not solved' out
+# The cycle of multigrid over cuSPARSE takes as many iterations as merbit's: with an inverse of the coarsest matrix, and with
+# sweeps on a diagonal one that is too large for it.
+awk 'BEGIN { print "%%MatrixMarket matrix coordinate real symmetric\n300 300 300"; for (i = 1; i <= 300; i++) print i, i, i }' >"$work/diagonal.mtx"
+run --solve cg,bicgstab --preconditioner none,amg,cusparse-amg pde:streets:20 "$work/diagonal.mtx"
+test "$(grep -c '^cusparse-amg  .*e-[01][0-9]$' "$work/out")" = 2 || fail 'not 2 rows of cusparse-amg, which is of CG alone'
+awk '$1 == "amg" { ours = $2 } $1 == "cusparse-amg" && ($2 - ours) ^ 2 > 1 { exit 1 }' "$work/out" || fail 'iterations differ'
+says '2 levels, recorded' json
+says '1 level, recorded' json
+export MERBIT_BENCH_CUSPARSE="$work/none"
 
 if "$bench" --side cuda --solve cg --product bsr gen:road:1k >"$work/out" 2>"$work/errors"; then fail 'a product of blocks was taken'; fi
 says '--product: there is no method bsr on CUDA' errors

@@ -51,6 +51,54 @@ TEST_UNUSED static merbit_status even_rows(merbit_context *context) {
   return status;
 }
 
+static merbit_method band_method; /* what AUTO took for a band */
+
+enum { BAND = 128 }; /* two full slices */
+
+/* Three diagonals of values, for which AUTO takes DIAGONALS, or the scan where memory is short;
+ * a product with new values. */
+TEST_UNUSED static merbit_status band(merbit_context *context) {
+  int32_t row_ptr[BAND + 1] = {0}, col_ind[3 * BAND];
+  double values[3 * BAND], x[BAND], y[BAND];
+  merbit_view view;
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  int i, j, k = 0;
+  forget_latencies(context);
+  for (i = 0; i < BAND; i++) {
+    for (j = i - 1; j <= i + 1; j++) {
+      if (j >= 0 && j < BAND) {
+        col_ind[k] = j;
+        values[k++] = i * 0.3 + j;
+      }
+    }
+    row_ptr[i + 1] = k;
+    x[i] = i % 7;
+  }
+  view = merbit_csr(BAND, BAND, k, row_ptr, col_ind, values);
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.changing_values = 1;
+  status = make_plan(context, &view, &desc, &plan);
+  if (status == MERBIT_OK) {
+    band_method = plan->method;
+    values[1] = -5;
+  }
+  if (TRY(merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST)) == MERBIT_OK &&
+      TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
+    assert_true(y[0] == -5);
+    for (i = 1; i < BAND - 1; i++) {
+      const double *v = values + row_ptr[i];
+      const double want = v[0] * x[i - 1] + v[1] * x[i] + v[2] * x[i + 1];
+      assert_true(fabs(y[i] - want) <= 1e-12 * fabs(want));
+    }
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
 static merbit_method full_method; /* what AUTO took for full columns */
 
 enum { FULL = 24 };

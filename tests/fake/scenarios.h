@@ -262,6 +262,7 @@ TEST_UNUSED static const struct {
     {"products by CB", cb_products, MERBIT_SIDE_CUDA},
     {"parts by CB", cb_parts, MERBIT_SIDE_CUDA},
     {"even rows", even_rows, MERBIT_SIDE_CUDA},
+    {"a band", band, MERBIT_SIDE_CUDA},
     {"full columns", full_columns, MERBIT_SIDE_CUDA},
     {"shorter values", shorter_values, MERBIT_SIDE_CUDA},
     {"values of columns", column_values, MERBIT_SIDE_CUDA},

@@ -52,6 +52,7 @@ static void every_scenario(void **state) {
                                                            cb_products,
                                                            cb_parts,
                                                            even_rows,
+                                                           band,
                                                            full_columns,
                                                            shorter_values,
                                                            column_values,
@@ -116,6 +117,7 @@ static void what_a_plan_keeps(void **state) {
               {MERBIT_METHOD_MERGE, 4},
               /* length, row_id, slice_start, column_start, pages; columns, values */
               {MERBIT_METHOD_SLICED, 3 + 1 + 2},
+              {MERBIT_METHOD_DIAGONALS, 3 + 1 + 1 + 1}, /* start; present, slots, offsets */
               /* as SCAN, then runs, part_start, items, what lies in strips */
               {MERBIT_METHOD_BINNED, 4 + 1 + 2 + 4},
               {MERBIT_METHOD_HUBS, 4 + 1 + 2 + 2}, /* hub_col, codes; counts */
@@ -257,6 +259,54 @@ static void give_way(merbit_status (*scenario)(merbit_context *), const merbit_m
 static void slices_give_way(void **state) {
   (void)state;
   give_way(even_rows, &even_method, MERBIT_METHOD_SLICED, 2);
+}
+
+/* Where slices begin, and their diagonals. */
+static void diagonals_give_way(void **state) {
+  (void)state;
+  give_way(band, &band_method, MERBIT_METHOD_DIAGONALS, 2);
+}
+
+/* Every tenth slice, which the samples see, has three diagonals; the others have one for each
+ * nonzero, and AUTO then takes the scan. */
+static void diagonals_that_no_sample_saw(void **state) {
+  enum { SLICES = 80, WIDE = 64 * SLICES };
+  int32_t *const row_ptr = test_allocate(WIDE + 1, sizeof *row_ptr);
+  int32_t *const col_ind = test_allocate(3 * WIDE, sizeof *col_ind);
+  int poor;
+  (void)state;
+  for (poor = 0; poor < 2; poor++) {
+    merbit_context *context;
+    merbit_plan_desc desc;
+    merbit_plan *plan = NULL;
+    merbit_view view;
+    int i, j, k = 0;
+    for (i = 0; i < WIDE; i++) {
+      row_ptr[i] = k;
+      if (poor && i / 64 % 10 != 0) {
+        col_ind[k++] = i + i % 64; /* offsets are columns minus rows */
+      } else {
+        for (j = 0; j < 3; j++) {
+          col_ind[k++] = i + 100 * j;
+        }
+      }
+    }
+    row_ptr[WIDE] = k;
+    view = merbit_csr(WIDE, WIDE + 300, k, row_ptr, col_ind, NULL);
+    memset(&desc, 0, sizeof desc);
+    desc.side = MERBIT_SIDE_CUDA;
+    fake_reset();
+    context = fake_context(NULL);
+    forget_latencies(context);
+    assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(plan->method, poor ? MERBIT_METHOD_SCAN : MERBIT_METHOD_DIAGONALS);
+    assert_true((strstr(plan->why, "the slices have") != NULL) == poor);
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+  free(row_ptr);
+  free(col_ind);
 }
 
 /* Counts of columns; ranks of rows and where they start, tiles, codes of the matrix */
@@ -579,6 +629,8 @@ int main(void) {
       cmocka_unit_test(bytes_of_a_plan),
       cmocka_unit_test(bytes_after_new_values),
       cmocka_unit_test(slices_give_way),
+      cmocka_unit_test(diagonals_give_way),
+      cmocka_unit_test(diagonals_that_no_sample_saw),
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(columns_are_counted_for_hubs),
       cmocka_unit_test(lists_of_rows),

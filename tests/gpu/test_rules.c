@@ -17,11 +17,12 @@ static long rows_checked;
 /* Each method with its own choice of sizes, then these. Identities see those before the third.
  */
 static const shape tuned[] = {
-    {MERBIT_METHOD_BINNED, 1, 1, 32}, {MERBIT_METHOD_CB, 20, 0, 64},
-    {MERBIT_METHOD_MERGE, 4, 3, 64},  {MERBIT_METHOD_MERBIT, 7, 32, 64},
-    {MERBIT_METHOD_MERBIT, 1, 8, 32}, {MERBIT_METHOD_SCAN, 4, 1, 64},
-    {MERBIT_METHOD_ROWS, 3, 32, 128}, {MERBIT_METHOD_SLICED, 3, 1, 64},
-    {MERBIT_METHOD_SCAN, 4, 2, 96},   {MERBIT_METHOD_HUBS, 4, 1, 96}};
+    {MERBIT_METHOD_BINNED, 1, 1, 32},   {MERBIT_METHOD_CB, 20, 0, 64},
+    {MERBIT_METHOD_MERGE, 4, 3, 64},    {MERBIT_METHOD_MERBIT, 7, 32, 64},
+    {MERBIT_METHOD_MERBIT, 1, 8, 32},   {MERBIT_METHOD_SCAN, 4, 1, 64},
+    {MERBIT_METHOD_ROWS, 3, 32, 128},   {MERBIT_METHOD_SLICED, 3, 1, 64},
+    {MERBIT_METHOD_SCAN, 4, 2, 96},     {MERBIT_METHOD_HUBS, 4, 1, 96},
+    {MERBIT_METHOD_DIAGONALS, 2, 0, 64}};
 enum { TUNED = sizeof tuned / sizeof tuned[0], TUNED_IDENTITIES = 2 };
 
 static int shape_count(int more) {

@@ -130,6 +130,14 @@ static void sliced_preamble(merbit_type type, int form, int unroll, int threads,
   mbi_sliced_preamble(&plan, preamble);
 }
 
+static void diagonals_preamble(merbit_type type, int form, int unroll, int threads,
+                               mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, unroll, 0, threads, &plan);
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  mbi_diagonals_preamble(&plan, preamble);
+}
+
 static void cb_preamble(merbit_type type, int form, int threads, mbi_preamble *preamble) {
   merbit_plan plan;
   mbi_cb_options options;

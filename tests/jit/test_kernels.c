@@ -309,6 +309,8 @@ static void compile_methods(int form, int capability) {
     compile("spmv/gpu/rows/rows.cu", &preamble, capability);
     sliced_preamble(type, form, 0, 0, &preamble);
     compile("spmv/gpu/sliced/sliced.cu", &preamble, capability);
+    diagonals_preamble(type, form, 0, 0, &preamble);
+    compile("spmv/gpu/diagonals/diagonals.cu", &preamble, capability);
   }
   merge_preamble(type, form, 0, form & 4 ? 4 : 1, form & 8 ? 512 : 0, &preamble);
   compile("spmv/gpu/merge/merge.cu", &preamble, capability);
@@ -344,6 +346,8 @@ static void compile_for_every_architecture(void) {
     compile("spmv/gpu/merge/merge.cu", &preamble, archs[i]);
     sliced_preamble(MERBIT_F64, 0, 0, 0, &preamble);
     compile("spmv/gpu/sliced/sliced.cu", &preamble, archs[i]);
+    diagonals_preamble(MERBIT_F64, 0, 0, 0, &preamble);
+    compile("spmv/gpu/diagonals/diagonals.cu", &preamble, archs[i]);
     cb_preamble(MERBIT_F64, 32, 0, &preamble);
     compile("spmv/gpu/cb/cb.cu", &preamble, archs[i]);
     binned_preamble(MERBIT_F64, 0, 0, 0, &preamble);

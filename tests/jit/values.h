@@ -36,6 +36,8 @@ static void compile_values(int capability) {
       if (turn % 4 >= 2 || all) {
         sliced_preamble(type, form, 0, 0, &preamble);
         compile("spmv/gpu/sliced/sliced.cu", &preamble, capability);
+        diagonals_preamble(type, form, 0, 0, &preamble);
+        compile("spmv/gpu/diagonals/diagonals.cu", &preamble, capability);
         binned_preamble(type, form | 64, 0, 0, &preamble);
         compile("spmv/gpu/binned/binned.cu", &preamble, capability);
       }

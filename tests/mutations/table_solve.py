@@ -38,6 +38,7 @@ MUTATIONS = [
      "solve_amg|solve_amg_smooth"),
     ("mbi_coarsest_eliminate", "u[4 * p + at] = -inverse;", "u[4 * p + at] = inverse;", "an inverse is not symmetric",
      "solve_amg_coarsest"),
+    ("mbi_coarsest_eliminate", "e->done[i] ? -row : row", "row", "a column has the sign of its row", "solve_amg_coarsest"),
     ("mbi_coarsest_eliminate", "u[4 * p + s] = v[s * n + p] = 0;", "u[4 * p + s] = 0;",
      "a pivot's column keeps what earlier pivots do to it", "solve_amg_coarsest"),
     ("mbi_cycle_run", "MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,", "MBI_CYCLE_SWEEP, b, k % 2 != 0 ? y : g->x,",

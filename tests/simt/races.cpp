@@ -72,6 +72,10 @@ extern "C" {
 #define SIMT_FORM path_f64, double, 64, 1, 0, 1, 1, 2, 0, 96
 #include "simt/split_study_form.h"
 
+#include "simt/diagonals_bed.h"
+#define SIMT_FORM diagonals_f64, double, 32, 0, 0, 0, 4, 0, 64
+#include "simt/diagonals_form.h"
+
 #include "simt/sliced_pages.h"
 #define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64, 4, mbk_u32
 #include "simt/sliced_form.h"
@@ -314,6 +318,12 @@ static void test_merge(void **) {
   }
 }
 
+static void test_diagonals(void **) {
+  each_small([](int index, test_matrix &m) {
+    diagonals_check_matrix<double>(diagonals_f64::form, index, m, simt_seeds[2], false);
+  });
+}
+
 static void test_sliced(void **) {
   each_small([](int index, test_matrix &m) {
     sliced_check_matrix<float>(sliced_f32::form, index, m, simt_seeds[2], false);
@@ -472,6 +482,7 @@ int main() {
       cmocka_unit_test(test_scan),          cmocka_unit_test(test_scan_long),
       cmocka_unit_test(test_binned),        cmocka_unit_test(test_hubs),
       cmocka_unit_test(test_sliced),        cmocka_unit_test(test_cb),
+      cmocka_unit_test(test_diagonals),
       cmocka_unit_test(test_merge),         cmocka_unit_test(test_studies),
       cmocka_unit_test(test_nonempty_rows), cmocka_unit_test(test_solvers),
       cmocka_unit_test(test_rows),          cmocka_unit_test(test_blocks),

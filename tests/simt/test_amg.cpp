@@ -467,9 +467,9 @@ static const char *name_of(const char *what, int i) {
 }
 
 // Replaces each entry of a matrix of nodes by a block of `block` rows. Of the blocks off the
-// diagonal, `left_out` in 8 entries are not stored; the first unknown of some nodes is coupled
-// to nothing, as where its value is prescribed. A diagonal entry exceeds the magnitudes in its
-// row.
+// diagonal, `left_out` in 8 entries are not stored; the first unknown of some nodes is then
+// coupled to nothing, as where its value is prescribed. With `left_out` 0 all blocks are full. A
+// diagonal entry exceeds the magnitudes in its row.
 static input blocked(const char *name, const input &of, int block, int left_out) {
   uint64_t random = 17;
   entries e;
@@ -478,7 +478,8 @@ static input blocked(const char *name, const input &of, int block, int left_out)
       const int64_t j = of.col_ind[(size_t)k];
       for (int64_t r = 0; j <= i && r < block; r++) {
         for (int64_t c = 0; c < block; c++) {
-          const bool apart = (i % 50 == 3 && r == 0) || (j % 50 == 3 && c == 0);
+          const bool apart =
+              left_out > 0 && ((i % 50 == 3 && r == 0) || (j % 50 == 3 && c == 0));
           if (!apart && (j == i ? r != c : r == c || test_below(&random, 8) >= left_out)) {
             put(e, i * block + r, j * block + c,
                 of.values[(size_t)k] * (r == c ? 1 : (double)test_below(&random, 5) / 16));

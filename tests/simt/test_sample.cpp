@@ -1,12 +1,13 @@
-// The kernel that looks at a matrix before a method is chosen: it samples its
-// columns, against sets (sectors of x in each window of nonzeros, slices whose columns lie in
-// few pages).
+// The kernel that looks at a matrix before a method is chosen: it samples its columns, against
+// sets (sectors of x in each window of nonzeros, slices whose columns lie in few pages) and a
+// plain search for diagonals.
 #include "support/internal.h"
 
 #include <set>
 
 #include "jit/device.cuh"
 #include "simt/csr.h"
+#include "simt/diagonals_bed.h"
 
 #define MBK_ROW_PTR mbk_i32
 #define MBK_BASE 0
@@ -24,6 +25,22 @@ namespace offsets64_base1 {
 
 enum { WINDOW = 8192, SHARED = 12288 * 4 };
 
+// Adds the diagonals and nonzeros of 64 rows. Few nonzeros on each, or more than 256 diagonals,
+// and all nonzeros count as diagonals.
+static void count_slice(const test_matrix &m, uint64_t first, mbk_u32 *want) {
+  const uint64_t end = std::min(first + 64, (uint64_t)m.rows);
+  const uint64_t nonzeros = (uint64_t)(m.row_ptr[end] - m.row_ptr[first]);
+  const auto all = diagonals_of(m, (int64_t)first);
+  uint64_t passed = 0;
+  bool poor = all.size() > 256;
+  for (size_t k = 0; k < all.size(); k++) {
+    passed += (uint64_t)__builtin_popcountll(all[k].present);
+    poor |= (k + 1) * 32 > passed + 1024;
+  }
+  want[0] += (mbk_u32)(poor ? nonzeros : all.size());
+  want[1] += (mbk_u32)nonzeros;
+}
+
 // Checks a sample of as many windows as `blocks`.
 static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsigned blocks,
                          uint64_t seed) {
@@ -31,8 +48,7 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
   const uint64_t rows = (uint64_t)m.rows, nnz = (uint64_t)m.nnz;
   const uint64_t window = std::min(nnz, (uint64_t)WINDOW), slices = (rows + 31) / 32;
   simt_array row_ptr(rows + 1, second ? 8 : 4), col_ind(nnz, 4);
-  mbk_u32 sectors = 0, narrow = 0, sectors_found = 0, narrow_found = 0;
-  mbk_u32 *const at_sectors = &sectors_found, *const at_narrow = &narrow_found;
+  mbk_u32 want[4] = {}, found[4] = {}, *const at_found = found;
   for (uint64_t row = 0; row <= rows; row++) {
     row_ptr.store(row, (uint64_t)m.row_ptr[row] + base);
   }
@@ -45,7 +61,7 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
     for (uint64_t k = first; k < first + window; k++) {
       seen.insert(m.col_ind[k] >> shift);
     }
-    sectors += (mbk_u32)seen.size();
+    want[0] += (mbk_u32)seen.size();
   }
   for (uint64_t i = 0; i < 8 * blocks; i++) {
     const uint64_t row = slices * i / (8 * blocks) * 32, end = std::min(row + 32, rows);
@@ -53,16 +69,19 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
     for (int64_t k = m.row_ptr[row]; k < m.row_ptr[end]; k++) {
       pages.insert(m.col_ind[k] / 2048);
     }
-    narrow += pages.size() <= 32 && (pages.empty() || *pages.rbegin() < 65535);
+    want[1] += pages.size() <= 32 && (pages.empty() || *pages.rbegin() < 65535);
+    count_slice(m, (rows + 63) / 64 * i / (8 * blocks) * 64, want + 2);
   }
   simt_run(second ? SIMT_KERNEL(offsets64_base1::mbk_sample_columns)
                   : SIMT_KERNEL(offsets32_base0::mbk_sample_columns),
            {second ? "offsets64_base1" : "offsets32_base0", m.name, seed},
            {2 * blocks, 1024, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz, shift,
-           at_sectors, at_narrow);
-  if (sectors_found != sectors || narrow_found != narrow) {
-    fail_msg("%s: %u sectors and %u narrow slices instead of %u and %u", m.name, sectors_found,
-             narrow_found, sectors, narrow);
+           at_found);
+  for (int i = 0; i < 4; i++) {
+    static const char *const names[] = {"sectors", "narrow slices", "diagonals", "nonzeros"};
+    if (found[i] != want[i]) {
+      fail_msg("%s: %u %s instead of %u", m.name, found[i], names[i], want[i]);
+    }
   }
 }
 
@@ -103,6 +122,39 @@ static void test_limits(void **) {
   }
 }
 
+// Full bands of 255 to 257 diagonals, of which a sample counts 256; and rows that share
+// diagonals by twos and by threes.
+static void test_bands(void **) {
+  for (int64_t width : {255, 256, 257}) {
+    for (int64_t rows : {64, 200}) {
+      test_matrix m;
+      make(width * rows, rows + width, 0, &m);
+      m.rows = rows;
+      for (int64_t row = 0; row <= rows; row++) {
+        m.row_ptr[row] = row * width;
+      }
+      for (int64_t k = 0; k < m.nnz; k++) {
+        m.col_ind[k] = (int32_t)(k / width + k % width);
+      }
+      check_matrix(m, rows == 64, 2, 1, 3);
+      test_matrix_free(&m);
+    }
+  }
+  for (int64_t shared : {31, 32, 33}) { // so many rows have a diagonal at once
+    test_matrix m;
+    make(64 * 40, 1 << 20, 0, &m);
+    m.rows = 64;
+    for (int64_t row = 0; row <= 64; row++) {
+      m.row_ptr[row] = row * 40;
+    }
+    for (int64_t k = 0; k < m.nnz; k++) {
+      m.col_ind[k] = (int32_t)(k / 40 + k / 40 / shared * 1000 + k % 40 * 3000);
+    }
+    check_matrix(m, shared == 32, 2, 1, 3);
+    test_matrix_free(&m);
+  }
+}
+
 static void test_generated(void **) {
   for (int index = 0; index < test_matrix_count(); index++) {
     test_matrix m;
@@ -120,7 +172,7 @@ static void test_sizes(void **) {
 }
 
 int main() {
-  const CMUnitTest tests[] = {cmocka_unit_test(test_limits), cmocka_unit_test(test_generated),
-                              cmocka_unit_test(test_sizes)};
+  const CMUnitTest tests[] = {cmocka_unit_test(test_limits), cmocka_unit_test(test_bands),
+                              cmocka_unit_test(test_generated), cmocka_unit_test(test_sizes)};
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
 }

@@ -15,6 +15,7 @@ extern "C" {
 #include "spmv/gpu/rows/rows.h"
 #include "spmv/gpu/merge/merge.h"
 #include "spmv/gpu/sliced/sliced.h"
+#include "spmv/gpu/diagonals/diagonals.h"
 #include "spmv/gpu/binned/binned.h"
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/gpu/hubs/hubs.h"

@@ -11,44 +11,38 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-/* Enqueues a pass. `theta`: for MBI_AMG_STRONG. */
-MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+/* Enqueues a pass over A or its blocks: MBI_AMG_ROWS, _FILL, _NORMS, _LINKS or _LUMP.
+ * MBI_AMG_LINKS finds the strong entries, or without `theta` those that A_F keeps. */
+MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int kernel,
                                         double theta, const mbi_amg_found *found) {
-  static const int kernels[] = {MBI_AMG_ROWS,  MBI_AMG_NORMS, MBI_AMG_LINKS,
-                                MBI_AMG_LINKS, MBI_AMG_LINKS, MBI_AMG_LUMP};
-  const int blocks = level->block > 1,
-            of_links = pass == MBI_AMG_STRONG || pass == MBI_AMG_KEPT;
-  const int64_t rows =
-      of_links || pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.rows : level->a.rows;
-  const mbi_amg_there *a = of_links ? &level->graph : &level->a;
+  const mbi_amg_there *a = kernel == MBI_AMG_LINKS                             ? &level->graph
+                           : kernel == MBI_AMG_NORMS || kernel == MBI_AMG_LUMP ? &level->full
+                                                                               : &level->a;
   mbk_amg_strength_arguments arguments;
-  arguments.rows = (uint64_t)rows;
+  arguments.rows = (uint64_t)a->rows;
   arguments.block = (uint32_t)level->block;
   arguments.row_ptr = a->row_ptr;
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
-  arguments.lanes = pass == MBI_AMG_LARGEST_BLOCKS ? mbi_amg_row_lanes(rows, level->graph.nnz)
-                                                   : mbi_amg_row_lanes(rows, a->nnz);
-  arguments.known = pass == MBI_AMG_KNOWN;
-  arguments.both = pass == MBI_AMG_STRONG;
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.both = theta > 0;
   arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
-  arguments.most = blocks && pass == MBI_AMG_LARGEST ? 0 : found->most;
+  arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
   arguments.strongest = found->strongest;
   arguments.links = level->links;
   arguments.node_ptr = level->graph.row_ptr;
   arguments.node_col = level->graph.col_ind;
-  arguments.norms = pass == MBI_AMG_LARGEST_BLOCKS ? level->graph.values : 0;
-  arguments.lumped = pass == MBI_AMG_LUMPED ? level->lumped : 0;
+  arguments.norms = kernel == MBI_AMG_NORMS ? level->graph.values : 0;
+  arguments.full = kernel == MBI_AMG_FILL ? level->full.values : 0;
   arguments.state = found->state;
-  arguments.inverse = blocks && of_links ? 0 : level->inverse;
-  arguments.filtered = level->filtered;
+  arguments.inverse = level->inverse;
   arguments.scale = level->scale;
-  arguments.least = pass == MBI_AMG_LARGEST ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
+  arguments.least = kernel == MBI_AMG_ROWS ? gpu->no_diagonal : MBI_AMG_LEAST_DIAGONAL;
   arguments.bound = mbi_amg_bound(gpu, level);
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
   arguments.wild = MBI_AMG_FACT(gpu, wild);
-  return mbi_amg_run(gpu, kernels[pass], rows * arguments.lanes, &arguments);
+  return mbi_amg_run(gpu, kernel, a->rows * arguments.lanes, &arguments);
 }
 
 /* Takes scratch memory for a level and enqueues the first pass over its matrix. */
@@ -59,27 +53,32 @@ MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_leve
   MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(double), &found->most));
   MBI_TRY(mbi_amg_borrow(gpu, nodes, sizeof(int32_t), &found->strongest));
   MBI_TRY(mbi_amg_borrow(gpu, nodes, 1, &found->state));
-  MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->filtered));
   MBI_TRY(mbi_amg_borrow(gpu, rows, sizeof(double), &level->scale));
-  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, found);
+  return mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found);
 }
 
-/* Enqueues the pass that finds the diagonal of A_F, and A_F itself if there are blocks. */
-MBI_INTERNAL merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                             const mbi_amg_found *found) {
-  if (level->block == 1) {
-    return mbi_amg_look(gpu, level, MBI_AMG_KNOWN, 0, found);
+/* Sets level->full to A, or if its blocks have holes, to a copy in scratch memory. */
+MBI_INTERNAL merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                        const mbi_amg_found *found) {
+  const int64_t entries = level->graph.nnz * level->block * level->block;
+  level->full = level->graph;
+  level->full.values = level->a.values;
+  if (entries == level->a.nnz) {
+    return MERBIT_OK;
   }
-  MBI_TRY(mbi_amg_borrow(gpu, level->a.nnz, sizeof(int32_t), &level->lumped));
-  return mbi_amg_look(gpu, level, MBI_AMG_LUMPED, 0, found);
+  MBI_TRY(mbi_amg_borrow(gpu, entries, sizeof(double), &level->full.values));
+  MBI_TRY(mbi_device_zero(gpu->context, level->full.values, (size_t)entries * sizeof(double),
+                          NULL));
+  return mbi_amg_look(gpu, level, MBI_AMG_FILL, 0, found);
 }
 
-/* Sets level->graph and enqueues the pass over blocks. Waits if the level is the first. */
+/* Sets level->graph and level->full, and enqueues the pass over blocks. Waits if the level is
+ * the first. */
 MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                                   const mbi_amg_found *found) {
   if (level->block == 1) {
     level->graph = level->a;
-    return MERBIT_OK;
+    return mbi_amg_fill(gpu, level, found);
   }
   if (level == gpu->levels) { /* the product of the nodes' rows and the nodes of columns */
     mbi_amg_there rows = level->a, nodes;
@@ -97,13 +96,15 @@ MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_
     MBI_TRY(mbi_amg_run(gpu, MBI_AMG_NODES, level->a.rows + 1, &arguments));
     MBI_TRY(mbi_amg_product_columns(gpu, &rows, &nodes, 0, &level->graph));
   }
+  MBI_TRY(mbi_amg_fill(gpu, level, found));
   MBI_TRY(mbi_amg_borrow(gpu, level->graph.nnz, sizeof(double), &level->graph.values));
-  return mbi_amg_look(gpu, level, MBI_AMG_LARGEST_BLOCKS, 0, found);
+  return mbi_amg_look(gpu, level, MBI_AMG_NORMS, 0, found);
 }
 
 /* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */
 static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
-  const mbi_amg_there *a = &level->a;
+  const int whole = level->block > 1 && level->full.values == level->a.values;
+  const mbi_amg_there *a = whole ? &level->full : &level->a;
   const size_t shared = MBI_AMG_THREADS / 32 * sizeof(double);
   mbk_amg_lanczos_arguments arguments;
   const int64_t most = MBI_AMG_RESIDENT * (int64_t)gpu->context->device.multiprocessors;
@@ -112,18 +113,23 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
   mbi_devptr swap;
   int64_t grid;
   int i;
-  arguments.rows = (uint64_t)a->rows;
+  arguments.rows = (uint64_t)level->a.rows;
+  arguments.nodes = (uint64_t)a->rows;
+  arguments.block = whole ? (uint32_t)level->block : 1;
   arguments.row_ptr = a->row_ptr;
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
   arguments.inverse = level->inverse;
-  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz * arguments.block);
+  if (whole && arguments.lanes < 4) {
+    arguments.lanes = 4;
+  }
   arguments.alpha = MBI_AMG_FACT(gpu, alpha);
   arguments.beta = MBI_AMG_FACT(gpu, beta);
   grid = mbi_amg_blocks(a->rows * arguments.lanes);
   grid = grid < most ? grid : most;
   for (i = 0; i < 6; i++) {
-    MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? a->rows : grid, sizeof(double), vectors[i]));
+    MBI_TRY(mbi_amg_borrow(gpu, i < 4 ? level->a.rows : grid, sizeof(double), vectors[i]));
   }
   MBI_TRY(
       mbi_amg_launch(gpu, MBI_AMG_LANCZOS_START, grid, MBI_AMG_THREADS, shared, &arguments));

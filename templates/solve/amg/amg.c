@@ -141,14 +141,13 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 
 /* ---- The set-up on the GPU --------------------------------------------------------------- */
 
-/* Shows all matrices of the GPU's set-up to the cycle, and inverts the coarsest one into
- * `coarsest`. The CUDA context must be current. */
+/* Shows all matrices of the GPU's set-up to the cycle, and inverts the coarsest one, of which
+ * the structure is kept for an update, into `coarsest`. The CUDA context must be current. */
 static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
                                         mbi_amg_csr *coarsest) {
-  mbi_amg_level last;
+  mbi_amg_level *last = &amg->levels[amg->count - 1];
   merbit_status status;
   int l, k;
-  memset(&last, 0, sizeof last);
   for (l = 0; l < amg->count; l++) {
     amg->levels[l].lambda = amg->gpu->levels[l].lambda;
     for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
@@ -158,11 +157,15 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
   if (amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST) {
     return MERBIT_OK;
   }
-  status = mbi_amg_gpu_coarsest(amg->gpu, &last.a);
+  status = mbi_amg_gpu_coarsest(amg->gpu, &last->a);
   if (status == MERBIT_OK) {
-    status = mbi_amg_invert_last(p, &last, coarsest);
+    status = mbi_amg_invert_last(p, last, coarsest);
   }
-  mbi_amg_csr_release(p->context, &last.a);
+  if (status != MERBIT_OK) {
+    mbi_amg_csr_release(p->context, &last->a);
+  }
+  mbi_release(p->context, last->a.values);
+  last->a.values = NULL;
   return status;
 }
 

@@ -54,6 +54,7 @@ enum {
   MBI_AMG_LONG_COLUMNS,
   MBI_AMG_VALUES_PASS,
   MBI_AMG_BLOCKS_PASS,
+  MBI_AMG_PACKS_PASS,
   MBI_AMG_LONG_VALUES,
   MBI_AMG_COPY,
   MBI_AMG_MOVE,
@@ -61,6 +62,7 @@ enum {
   MBI_AMG_LINKS,
   MBI_AMG_NODES,
   MBI_AMG_NORMS,
+  MBI_AMG_FILL,
   MBI_AMG_LUMP,
   MBI_AMG_EXPAND,
   MBI_AMG_LANCZOS_START,
@@ -81,8 +83,10 @@ typedef struct mbi_amg_gpu_level {
   int block, vectors; /* rows of a node, near-null-space vectors */
   mbi_amg_there a, p, r;
   mbi_amg_there
-      graph; /* the blocks of A, with their norms in scratch memory; A if block is 1 */
+      graph;          /* the blocks of A, with their norms in scratch memory; A if block is 1 */
+  mbi_amg_there full; /* A, of full blocks: the values may be in scratch memory */
   mbi_amg_there blocks; /* the structure of P, of nodes */
+  mbi_amg_there turned; /* that of R */
   mbi_amg_there ap;     /* that of A P */
   mbi_devptr
       links; /* per entry of `graph`: its column, or the complement unless A_F keeps it */
@@ -90,9 +94,7 @@ typedef struct mbi_amg_gpu_level {
   mbi_devptr modes, t;  /* rows x vectors, row by row, but modes of the first level column by
                          * column; modes: 0: an unknown of the nodes each */
   mbi_devptr inverse;   /* per row */
-  mbi_devptr filtered, scale; /* per row, in scratch memory: the diagonal of A_F, and the factor
-                               * that smoothes P */
-  mbi_devptr lumped;    /* per entry of A, in scratch memory: its column in A_F, if block > 1 */
+  mbi_devptr scale;     /* per row, in scratch memory: the factor that smoothes P */
   mbi_devptr places;    /* per entry of R: its place in P */
   mbi_devptr single[3]; /* values of A, P and R in f32, or 0 */
   int32_t aggregates;
@@ -117,19 +119,6 @@ typedef struct mbi_amg_gpu {
 
 /* Returns the address of a number that the kernels report. */
 #define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
-
-/* Passes over A or its blocks. They find the inverse diagonal, a bound of lambda and the
- * largest entries; the norms of blocks and the largest ones; the strong entries; those that A_F
- * keeps, with its diagonal unless there are blocks; or this diagonal alone, without blocks or
- * with. */
-enum {
-  MBI_AMG_LARGEST,
-  MBI_AMG_LARGEST_BLOCKS,
-  MBI_AMG_STRONG,
-  MBI_AMG_KEPT,
-  MBI_AMG_KNOWN,
-  MBI_AMG_LUMPED
-};
 
 typedef struct mbi_amg_found { /* per node, in scratch memory */
   mbi_devptr most, strongest, state;
@@ -166,12 +155,12 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
 MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
                                         mbi_amg_there *r, mbi_devptr *places);
 /* solve/amg/aggregate_cuda.c */
-MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int pass,
+MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int kernel,
                                         double theta, const mbi_amg_found *found);
 MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                               mbi_amg_found *found);
-MBI_INTERNAL merbit_status mbi_amg_look_last(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                             const mbi_amg_found *found);
+MBI_INTERNAL merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                        const mbi_amg_found *found);
 MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                                   const mbi_amg_found *found);
 MBI_INTERNAL merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level);

@@ -3,8 +3,9 @@
 #include "solve/amg/amg.h"
 
 /* Multigrid: the dense inverse of the coarsest matrix, by Gauss-Jordan elimination with pivots
- * on the diagonal, which keeps a symmetric matrix symmetric. Four pivots at a time change the
- * matrix, which is then read and written once for all of them. */
+ * on the diagonal. Four pivots at a time change the matrix, which is then read and written once
+ * for all of them. Of a symmetric matrix only entries on and right of the diagonal are changed:
+ * (i, j) and (j, i) stay equal, or opposite where only one of the rows was a pivot. */
 
 #ifdef __GNUC__
 typedef double mbi_coarsest_lanes __attribute__((vector_size(16)));
@@ -14,7 +15,7 @@ typedef struct mbi_coarsest { /* the matrix m - u v */
   double *m, *u, *v;          /* n x n, n x 4 and 4 x n, row by row */
   double *first, *now;        /* n: the diagonal at the beginning, and that of m - u v */
   char *done;                 /* n: 1: the row was a pivot */
-  int n;
+  int n, symmetric;
 } mbi_coarsest;
 
 /* Returns the row whose pivot is the largest part of its first diagonal entry, or -1 if all
@@ -40,6 +41,10 @@ static void mbi_coarsest_eliminate(const mbi_coarsest *e, int p, int at) {
   int i, s;
   for (i = 0; i < n; i++) {
     double column = m[i * n + p], row = m[p * n + i];
+    if (e->symmetric) {
+      column = i > p ? (e->done[i] ? -row : row) : column;
+      row = i < p ? (e->done[i] ? -column : column) : row;
+    }
     for (s = 0; s < at; s++) {
       column -= u[4 * i + s] * v[s * n + p];
       row -= u[4 * p + s] * v[s * n + i];
@@ -66,7 +71,7 @@ static void mbi_coarsest_subtract(const mbi_coarsest *e) {
     const double *u = e->u + 4 * i;
     const double u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
     double *row = e->m + i * n;
-    j = 0;
+    j = e->symmetric ? i : 0;
 #ifdef __GNUC__
     for (; j + 1 < n; j += 2) {
       mbi_coarsest_lanes x, v0, v1, v2, v3;
@@ -85,6 +90,20 @@ static void mbi_coarsest_subtract(const mbi_coarsest *e) {
   }
 }
 
+/* Returns whether the matrix is symmetric but for parts of `least`. */
+static int mbi_coarsest_symmetric(const double *m, int n, double least) {
+  int i, j;
+  for (i = 0; i < n; i++) {
+    for (j = 0; j < i; j++) {
+      if (!(fabs(m[i * n + j] - m[j * n + i]) <=
+            least * sqrt(fabs(m[i * n + i] * m[j * n + j])))) {
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
 /* Replaces the n x n matrix m by its inverse. Rows and columns that depend on others, as one
  * does for each null vector, become zero: the result is then a generalised inverse. `scratch`
  * has 11 n elements. */
@@ -98,6 +117,7 @@ MBI_INTERNAL void mbi_coarsest_invert(double *m, double *scratch, int n, double 
   e.now = e.first + n;
   e.done = (char *)(e.now + n);
   e.n = n;
+  e.symmetric = mbi_coarsest_symmetric(m, n, least);
   for (i = 0; i < n; i++) {
     e.first[i] = e.now[i] = m[i * n + i];
     e.done[i] = 0;
@@ -111,7 +131,9 @@ MBI_INTERNAL void mbi_coarsest_invert(double *m, double *scratch, int n, double 
   } while (at == 4);
   for (i = 0; i < n; i++) {
     for (j = 0; j < n; j++) {
-      m[i * n + j] = e.done[i] && e.done[j] ? m[i * n + j] : 0;
+      m[i * n + j] = !e.done[i] || !e.done[j] ? 0
+                     : e.symmetric && j < i   ? m[j * n + i]
+                                              : m[i * n + j];
     }
   }
 }

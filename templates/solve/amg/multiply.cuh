@@ -316,133 +316,166 @@ MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_
   return low;
 }
 
-// Returns the row of blocks, of `high` rows each, that has a row.
-MBK_DEVICE mbk_u32 mbk_multiply_node(mbk_u32 row, mbk_u32 high) {
-  return high > 1 ? row / high : row;
-}
+#define MBK_MULTIPLY_STRIP 3 // rows of a block of C at a time, and of a block of B
 
-// A run: entries of a row of A one after the other whose rows of B are in one row of blocks.
-template <bool BLOCKS> struct mbk_multiply_run {
-  enum { MOST = BLOCKS ? 3 : 1 }; // entries
-  mbk_u32 node, count;            // the row of blocks; entries
-  mbk_u32 row[MOST];              // of B, among those of the row of blocks
-  double value[MOST];
+// A row of C, or up to MBK_MULTIPLY_STRIP rows of a row of blocks: a strip.
+struct mbk_multiply_strip {
+  mbk_u32 node, top, rows; // the row of blocks; the strip's first row there; its rows
+  mbk_u32 at, count;       // the first block of C, and their number
+
+  MBK_MEMBER mbk_multiply_strip(const mbk_multiply_values_arguments &a, mbk_u32 number)
+      : node(a.strips > 1 ? number / a.strips : number),
+        top((number - node * a.strips) * a.high),
+        rows(a.high_c - top < a.high ? a.high_c - top : a.high),
+        at((mbk_u32)mbk_load(a.c_ptr + node)),
+        count((mbk_u32)mbk_load(a.c_ptr + node + 1) - at) {
+  }
+  // Returns the place of its first value in C.
+  MBK_MEMBER mbk_u64 place(const mbk_multiply_values_arguments &a) const {
+    return ((mbk_u64)at * a.high_c + top * count) * a.wide;
+  }
 };
 
-// Adds the run's entries times their rows of B to `sums`, `wide` for each of the `count`
-// columns of a row of C. Takes the share of `lane` of `lanes`. Without BLOCKS, which takes
-// registers, all entries are single.
-template <bool BLOCKS>
-MBK_DEVICE void mbk_multiply_add_run(const mbk_multiply_values_arguments &a,
-                                     const mbk_multiply_run<BLOCKS> &run, mbk_u32 lane,
-                                     mbk_u32 lanes, const mbk_i32 *columns, mbk_u32 count,
-                                     double *sums) {
-  const bool one = a.b_ptr == nullptr; // entry in the row of B, at most
-  const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_b : 1;
-  const mbk_u32 share = BLOCKS ? a.lanes_c : 1; // lanes of a block
-  const mbk_u32 begin = one ? run.node : (mbk_u32)mbk_load(a.b_ptr + run.node);
-  const mbk_u32 length = one ? 1 : (mbk_u32)mbk_load(a.b_ptr + run.node + 1) - begin;
-  for (mbk_u32 l = lane / share; l < length; l += lanes / share) {
-    const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + begin + l) : (mbk_i32)begin;
-    if (column >= 0) {
-      double *const to = sums + mbk_multiply_find(columns, count, column) * wide;
-      const double *const from = a.b_val + ((mbk_u64)begin * high + l) * wide;
-      for (mbk_u32 c = lane % share; c < wide; c += share) {
-        double sum = to[c];
-#pragma unroll
-        for (mbk_u32 e = 0; e < run.MOST; e++) {
-          if (e < run.count) {
-            sum += a.b_col != nullptr
-                       ? run.value[e] * mbk_load(from + run.row[e] * length * wide + c)
-                       : run.value[e];
-          }
-        }
-        to[c] = sum;
+// Adds to `sums`, those of a strip of C whose columns are `columns`, what A's row of blocks
+// gives: its blocks number `first`, `first` + `step` and so on, in this order. The lanes of
+// `mask` take a block together, and each of them PACK neighbouring columns of B's blocks at
+// once: no two add to the same sum. With a STRIP of 1 there are single entries.
+template <int STRIP, int PACK>
+MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,
+                                 const mbk_multiply_strip &to, mbk_u32 first, mbk_u32 step,
+                                 mbk_u32 lane, mbk_u32 lanes, mbk_u32 mask,
+                                 const mbk_i32 *columns, double *sums) {
+  const mbk_u32 wide = STRIP > 1 ? a.wide : 1, high = STRIP > 1 ? a.high_b : 1;
+  const mbk_u32 rows = STRIP > 1 ? to.rows : 1, size = to.count * wide;
+  const mbk_u32 begin = (mbk_u32)mbk_load(a.a_ptr + to.node);
+  const mbk_u32 length = (mbk_u32)mbk_load(a.a_ptr + to.node + 1) - begin;
+  const mbk_u32 first_row = STRIP > 1 ? to.node * a.high_c + to.top : to.node;
+  const double *const values =
+      a.a_val + (STRIP > 1 ? ((mbk_u64)begin * a.high_c + to.top * length) * high : begin);
+  const mbk_u32 packs = wide / PACK;                            // of a block's row
+  const mbk_u32 l_first = lane / packs, c_first = lane % packs; // a block of B, its columns
+  const mbk_u32 l_step = lanes / packs, c_step = lanes % packs;
+  // A row of B, and the first block of one.
+  const auto row_of = [&](mbk_u32 e) {
+    const mbk_i32 column = e < length ? mbk_load(a.a_col + begin + e) : 0;
+    return column >= 0 ? (mbk_u32)column : to.node;
+  };
+  const auto start_of = [&](mbk_u32 j) {
+    return a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;
+  };
+  mbk_u32 now = row_of(first), next = row_of(first + step); // each is loaded one turn ahead
+  mbk_u32 from = start_of(now), stop = start_of(now + 1);
+  if (a.scale != nullptr && first == 0) { // the row of B that is added as it is
+    double *const own =
+        sums + mbk_multiply_find(columns, to.count, mbk_load(a.b_col + to.node)) * wide;
+    for (mbk_u32 c = lane; c < wide; c += lanes) {
+      for (mbk_u32 r = 0; r < rows; r++) {
+        own[r * size + c] =
+            mbk_load(a.b_val + ((mbk_u64)to.node * high + to.top + r) * wide + c);
       }
     }
-  }
-}
-
-// Adds to `sums` what A's row gives: runs of `high_b` entries at most, of which this call takes
-// number `first`, `first` + `step` and so on, in this order. The lanes of `mask` take a run
-// together, and each of them other entries of B's rows: no two add to the same sum.
-template <bool BLOCKS>
-MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a, mbk_u64 row,
-                                 mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,
-                                 mbk_u32 mask, const mbk_i32 *columns, mbk_u32 count,
-                                 double *sums) {
-  const mbk_u32 high = BLOCKS ? a.high_b : 1;
-  const mbk_u32 end = (mbk_u32)mbk_load(a.a_ptr + row + 1);
-  const double factor = a.scale != nullptr ? -a.omega * mbk_load(a.scale + row) : 1;
-  mbk_multiply_run<BLOCKS> run;
-  if (a.scale != nullptr && first == 0) { // the row of B that is added as it is
-    run.node = mbk_multiply_node((mbk_u32)row, high);
-    run.count = 1;
-    run.row[0] = (mbk_u32)row - run.node * high;
-    run.value[0] = 1 + factor * mbk_load(a.filtered + row);
-    mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);
     mbk_warp_sync(mask);
   }
-  for (mbk_u32 unit = (mbk_u32)mbk_load(a.a_ptr + row) + first * high; unit < end;
-       unit += step * high) {
-    const mbk_u32 stop = unit + high < end ? unit + high : end;
-    for (mbk_u32 k = unit; k < stop; k += run.count > 0 ? run.count : 1) {
-      bool goes_on = true;
-      run.count = 0;
+  for (mbk_u32 k = 16 * lane; STRIP > 1 && k < rows * length * high; k += 16 * lanes) {
+    mbk_prefetch(values + k); // a line each
+  }
+  for (mbk_u32 e = first; e < length; e += step) {
+    const mbk_u32 blocks = stop - from, from_next = start_of(next);
+    stop = start_of(next + 1);
+    next = row_of(e + 2 * step);
+    for (mbk_u32 part = 0; part < high; part += STRIP) {
+      const double *const right = a.b_val + ((mbk_u64)from * high + part * blocks) * wide;
+      double left[STRIP][STRIP];
 #pragma unroll
-      for (mbk_u32 e = 0; e < run.MOST; e++) {
-        const mbk_i32 j = k + e < stop ? mbk_load(a.a_col + k + e) : -1;
-        const mbk_u32 node = mbk_multiply_node((mbk_u32)j, high);
-        run.node = e == 0 ? node : run.node;
-        goes_on = goes_on && j >= 0 && node == run.node;
-        run.row[e] = (mbk_u32)j - node * high;
-        run.value[e] = goes_on ? factor * mbk_load(a.a_val + k + e) : 0;
-        run.count += goes_on;
+      for (mbk_u32 r = 0; r < STRIP; r++) {
+        const double factor =
+            a.scale != nullptr && r < rows ? -a.omega * mbk_load(a.scale + first_row + r) : 1;
+#pragma unroll
+        for (mbk_u32 i = 0; i < STRIP; i++) {
+          left[r][i] = r < rows && part + i < high
+                           ? factor * mbk_load(values + (r * length + e) * high + part + i)
+                           : 0;
+        }
       }
-      if (run.count > 0) {
-        mbk_multiply_add_run<BLOCKS>(a, run, lane, lanes, columns, count, sums);
+      for (mbk_u32 l = l_first, c = c_first; l < blocks;) {
+        const mbk_i32 column =
+            a.b_col != nullptr ? mbk_load(a.b_col + from + l) : (mbk_i32)from;
+        if (column >= 0) {
+          double *sum = sums + mbk_multiply_find(columns, to.count, column) * wide + PACK * c;
+          mbk_pack<double, PACK> entry[STRIP] = {};
+#pragma unroll
+          for (mbk_u32 i = 0; i < STRIP; i++) {
+            if (part + i < high && a.b_val != nullptr) {
+              entry[i] =
+                  mbk_load_pack<double, PACK>(right + (i * blocks + l) * wide + PACK * c);
+            } else {
+              entry[i].at[0] = 1; // of the unit matrix
+            }
+          }
+#pragma unroll
+          for (mbk_u32 r = 0; r < STRIP; r++) {
+            if (r < rows) {
+              mbk_pack<double, PACK> total = *(mbk_pack<double, PACK> *)sum;
+#pragma unroll
+              for (mbk_u32 p = 0; p < PACK; p++) {
+#pragma unroll
+                for (mbk_u32 i = 0; i < STRIP; i++) {
+                  total.at[p] += left[r][i] * entry[i].at[p];
+                }
+              }
+              *(mbk_pack<double, PACK> *)sum = total;
+              sum += size;
+            }
+          }
+        }
+        l += l_step;
+        c += c_step;
+        if (c >= packs) {
+          c -= packs;
+          l++;
+        }
       }
-      mbk_warp_sync(mask);
     }
+    from = from_next;
+    mbk_warp_sync(mask);
   }
 }
 
 // Writes the values of the rows of C of up to `most` entries. Launch: as mbk_multiply_columns.
-// Shared, for each group: double[lanes_a * most * wide], mbk_i32[most]; `most` is even.
-template <bool BLOCKS>
+// Shared, for each group: double[lanes_a * most * high * wide], mbk_i32[most]; `most` is a
+// multiple of 4.
+template <int STRIP, int PACK>
 MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,
                                           unsigned char *shared) {
   const mbk_multiply_lane me(a.lanes_a, a.lanes_b);
-  const mbk_u32 wide = BLOCKS ? a.wide : 1, high = BLOCKS ? a.high_c : 1;
-  const mbk_u32 groups = mbk_threads() / me.lanes, kept = a.lanes_a * a.most * wide;
+  const mbk_u32 wide = STRIP > 1 ? a.wide : 1;
+  const mbk_u32 groups = mbk_threads() / me.lanes;
+  const mbk_u32 kept = a.lanes_a * a.most * (STRIP > 1 ? a.high : 1) * wide;
+  const mbk_u32 first = me.lane / a.lanes_b, lane = me.lane % a.lanes_b;
   double *const sums = (double *)(shared + me.group * (kept * 8 + a.most * 4));
   mbk_i32 *const columns = (mbk_i32 *)(sums + kept);
-  for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;
-       row += (mbk_u64)mbk_grid() * groups) {
-    const mbk_u32 node = mbk_multiply_node((mbk_u32)row, high);
-    const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + node);
-    const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + node + 1) - at;
-    const mbk_u32 first = me.lane / a.lanes_b, size = count * wide;
-    const mbk_u64 to = ((mbk_u64)at * high + ((mbk_u32)row - node * high) * count) * wide;
-    if (count == 0 || count > a.most) {
+  for (mbk_u32 i = mbk_block() * groups + me.group; i < a.rows; i += mbk_grid() * groups) {
+    const mbk_multiply_strip to(a, i);
+    const mbk_u32 size = (STRIP > 1 ? to.rows : 1) * to.count * wide;
+    if (to.count == 0 || to.count > a.most) {
       continue;
     }
-    for (mbk_u32 i = me.lane; i < count; i += me.lanes) {
-      columns[i] = mbk_load(a.c_col + at + i);
+    for (mbk_u32 k = me.lane; k < to.count; k += me.lanes) {
+      columns[k] = mbk_load(a.c_col + to.at + k);
     }
-    for (mbk_u32 i = me.lane; i < a.lanes_a * size; i += me.lanes) {
-      sums[i] = 0;
+    for (mbk_u32 k = me.lane; k < a.lanes_a * size; k += me.lanes) {
+      sums[k] = 0;
     }
     mbk_warp_sync(me.mask);
-    mbk_multiply_add<BLOCKS>(a, row, first, a.lanes_a, me.lane % a.lanes_b, a.lanes_b, me.pair,
-                             columns, count, sums + first * size);
+    mbk_multiply_add<STRIP, PACK>(a, to, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,
+                                  sums + first * size);
     mbk_warp_sync(me.mask);
-    for (mbk_u32 i = me.lane; i < size; i += me.lanes) {
-      double sum = sums[i];
+    for (mbk_u32 k = me.lane; k < size; k += me.lanes) {
+      double sum = sums[k];
       for (mbk_u32 part = 1; part < a.lanes_a; part++) {
-        sum += sums[part * size + i];
+        sum += sums[part * size + k];
       }
-      a.c_val[to + i] = sum;
+      a.c_val[to.place(a) + k] = sum;
     }
     mbk_warp_sync(me.mask);
   }
@@ -451,62 +484,63 @@ MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a
 MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_multiply_short_values<false>(a, shared);
+  mbk_multiply_short_values<1, 1>(a, shared);
 }
 
-MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 7)
     mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_multiply_short_values<true>(a, shared);
+  mbk_multiply_short_values<MBK_MULTIPLY_STRIP, 1>(a, shared);
+}
+
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)
+    mbk_multiply_packs(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_multiply_short_values<MBK_MULTIPLY_STRIP, 2>(a, shared);
 }
 
 // Writes the values of the rows of C of more than `most` entries. Each warp of a block has sums
-// of its own for a row, `longest` times `wide` of them, in `sums` or, without it, in shared
-// memory. Launch: any grid of MBK_MULTIPLY_THREADS threads. Shared: mbk_u32[2 +
-// MBK_MULTIPLY_THREADS], and the sums.
+// of its own for a strip, `longest` times `high` times `wide` of them, in `sums` or, without
+// it, in shared memory. Launch: any grid of up to MBK_MULTIPLY_THREADS threads, a multiple
+// of 32. Shared: mbk_u32[2 + MBK_MULTIPLY_THREADS], and the sums.
 MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
     mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
-  const mbk_u32 warps = MBK_MULTIPLY_THREADS / 32, warp = mbk_thread() / 32;
-  double *const sums =
-      a.sums != nullptr ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.wide
-                        : (double *)(found + 2 + MBK_MULTIPLY_THREADS);
+  const mbk_u32 threads = mbk_threads(), warps = threads / 32, warp = mbk_thread() / 32;
+  double *const sums = a.sums != nullptr
+                           ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.high * a.wide
+                           : (double *)(found + 2 + MBK_MULTIPLY_THREADS);
   const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid(); // rows for each block
-  const mbk_u64 chunk = even < MBK_MULTIPLY_THREADS ? even : MBK_MULTIPLY_THREADS;
+  const mbk_u64 chunk = even < threads ? even : threads;
   for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {
     const mbk_u64 mine = first + mbk_thread();
-    const mbk_u32 node = mbk_multiply_node((mbk_u32)mine, a.high_c);
     if (mbk_thread() == 0) {
       *found = 0;
     }
     mbk_block_sync();
     if (mbk_thread() < chunk && mine < a.rows &&
-        (mbk_u32)(mbk_load(a.c_ptr + node + 1) - mbk_load(a.c_ptr + node)) > a.most) {
+        mbk_multiply_strip(a, (mbk_u32)mine).count > a.most) {
       found[1 + mbk_atomic_add(found, 1u)] = mbk_thread();
     }
     mbk_block_sync();
     for (mbk_u32 f = 1; f <= *found; f++) {
-      const mbk_u32 row = (mbk_u32)first + found[f];
-      const mbk_u32 of = mbk_multiply_node(row, a.high_c);
-      const mbk_u32 at = (mbk_u32)mbk_load(a.c_ptr + of);
-      const mbk_u32 count = (mbk_u32)mbk_load(a.c_ptr + of + 1) - at;
-      const mbk_u64 size = (mbk_u64)count * a.wide;
-      for (mbk_u64 i = mbk_thread(); i < warps * size; i += MBK_MULTIPLY_THREADS) {
+      const mbk_multiply_strip to(a, (mbk_u32)first + found[f]);
+      const mbk_u64 size = (mbk_u64)to.rows * to.count * a.wide;
+      double *const own = sums + warp * size;
+      for (mbk_u64 i = mbk_thread(); i < warps * size; i += threads) {
         sums[i] = 0;
       }
       mbk_block_sync();
-      mbk_multiply_add<true>(a, row, warp, warps, mbk_lane(), 32, 0xffffffffu, a.c_col + at,
-                             count, sums + warp * size);
+      mbk_multiply_add<MBK_MULTIPLY_STRIP, 1>(a, to, warp, warps, mbk_lane(), 32, 0xffffffffu,
+                                              a.c_col + to.at, own);
       mbk_block_sync();
-      double *const to =
-          a.c_val + ((mbk_u64)at * a.high_c + (row - of * a.high_c) * count) * a.wide;
-      for (mbk_u64 i = mbk_thread(); i < size; i += MBK_MULTIPLY_THREADS) {
+      for (mbk_u64 i = mbk_thread(); i < size; i += threads) {
         double sum = sums[i];
         for (mbk_u32 part = 1; part < warps; part++) {
           sum += sums[part * size + i];
         }
-        to[i] = sum;
+        a.c_val[to.place(a) + i] = sum;
       }
       mbk_block_sync();
     }

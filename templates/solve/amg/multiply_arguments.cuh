@@ -1,12 +1,14 @@
 // Arguments of the kernels in solve/amg/multiply.cuh, for host and device.
-// A product C = A B of CSR matrices with 32-bit offsets and columns from 0. A negative column
-// of A is left out. Without b_ptr, row j of B is one entry in column b_col[j], or empty if that
-// is negative; without b_col either, B is the unit matrix. With `smooths`, for a B without
-// b_ptr, or `scale`, C = (I - omega S A) B, where rows of C are empty if B's row has negative
-// columns: `scale` is the diagonal matrix S, `filtered` the diagonal of A, which A's arrays
-// leave out. In a product of values the entries of B and C are blocks of `wide` columns; rows
-// of blocks have high_b and high_c rows. b_ptr, b_col, c_ptr and c_col have the places of
-// blocks. The values of a row of blocks come row by row, those of a row block by block.
+// A product C = A B of CSR matrices with 32-bit offsets and columns from 0. Without b_ptr, row
+// j of B is one entry in column b_col[j], or empty if that is negative; without b_col either, B
+// is the unit matrix. With `smooths`, for a B without b_ptr, or `scale`, C = (I - omega S A) B,
+// where S is the diagonal matrix `scale`, and rows of C are empty if B's row has negative
+// columns. A negative column of A is left out of the structure, and stands for the row's own
+// column among the values. In a product of values A's entries are blocks of high_c rows and
+// high_b columns, those of B have high_b rows and `wide` columns. a_ptr, a_col, b_ptr, b_col,
+// c_ptr and c_col have the places of blocks. The values of a row of blocks come row by row,
+// those of a row block by block. `rows` counts strips: parts of rows of blocks, `strips` of
+// each, of up to `high` rows.
 typedef struct mbk_multiply_columns_arguments {
   mbk_u64 rows;
   MBK_POINTER(const mbk_i32) a_ptr, a_col, b_ptr, b_col;
@@ -26,10 +28,11 @@ typedef struct mbk_multiply_values_arguments {
   MBK_POINTER(const double) a_val;
   MBK_POINTER(const mbk_i32) b_ptr, b_col;
   MBK_POINTER(const double) b_val;
-  MBK_POINTER(const double) scale, filtered;
+  MBK_POINTER(const double) scale;
   double omega;
   mbk_u32 high_b, high_c, wide;
-  mbk_u32 lanes_a, lanes_b, lanes_c;
+  mbk_u32 high, strips;
+  mbk_u32 lanes_a, lanes_b;
   mbk_u32 most, longest;
   MBK_POINTER(const mbk_i32) c_ptr, c_col;
   MBK_POINTER(double) c_val;

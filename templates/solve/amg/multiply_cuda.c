@@ -11,6 +11,7 @@
 #define MBI_AMG_BLOCKS 8192  /* the most thread blocks of a kernel that takes any grid */
 #define MBI_AMG_LONG ((uint64_t)1 << 28) /* bytes for rows that thread blocks take, about */
 #define MBI_AMG_FEW 4096 /* of so few rows a thread block takes each, if it is worth it */
+#define MBI_AMG_STRIP 3  /* MBK_MULTIPLY_STRIP */
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_scan_sums",
@@ -20,6 +21,7 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_multiply_long_columns",
     "mbk_multiply_values",
     "mbk_multiply_blocks",
+    "mbk_multiply_packs",
     "mbk_multiply_long_values",
     "mbk_amg_copy",
     "mbk_amg_move",
@@ -27,6 +29,7 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_amg_links",
     "mbk_amg_nodes",
     "mbk_amg_norms",
+    "mbk_amg_fill",
     "mbk_amg_lump",
     "mbk_amg_expand",
     "mbk_amg_lanczos_start",
@@ -147,26 +150,30 @@ static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
 /* How groups of lanes take the rows of a product. */
 typedef struct mbi_amg_lanes {
   uint32_t a, b;   /* entries of A's row, and of each row of B, at a time */
-  uint32_t c;      /* of the latter, lanes that share a block's columns */
   double products; /* per row of C, about */
 } mbi_amg_lanes;
 
+/* Returns how many columns of blocks `wide` a lane takes at once. */
+static uint32_t mbi_amg_pack(uint32_t wide) {
+  return wide % 2 == 0 ? 2 : 1;
+}
+
 static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
   const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
+  const uint32_t wide = b->wide > 1 ? b->wide / mbi_amg_pack(b->wide) : 1;
   const double of_b =
-      b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1;
+      (b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1) * wide;
   mbi_amg_lanes lanes;
-  lanes.c = b->wide > 0 && b->wide % 2 == 0 ? 2 : 1;
-  lanes.b = mbi_amg_power(of_b * lanes.c, lanes.c, 16);
-  lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
   lanes.products = of_a * of_b;
+  lanes.b = mbi_amg_power(of_b, 1, b->wide > 1 ? 32 : 16);
+  lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
   return lanes;
 }
 
-/* Returns whether all rows of a product go to thread blocks: they are too few to fill a GPU
- * with groups of a warp. */
-static int mbi_amg_few(const mbi_amg_there *a, const mbi_amg_lanes *lanes) {
-  return a->rows <= MBI_AMG_FEW && lanes->products >= MBI_AMG_THREADS;
+/* Returns whether all of `rows` go to thread blocks: they are too few to fill a GPU with groups
+ * of a warp. */
+static int mbi_amg_few(int64_t rows, const mbi_amg_lanes *lanes) {
+  return rows <= MBI_AMG_FEW && lanes->products >= MBI_AMG_THREADS;
 }
 
 /* Returns the most bytes of shared memory that each group of a warp can have. */
@@ -174,10 +181,10 @@ static size_t mbi_amg_shared(const mbi_amg_lanes *lanes) {
   return (size_t)MBI_AMG_SHARED * lanes->a * lanes->b / 32;
 }
 
-/* Returns the threads of a block whose groups need `bytes` of shared memory each. */
-static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes) {
+/* Returns the threads, up to `threads`, of a block whose groups need `bytes` of shared memory
+ * each. */
+static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes, int threads) {
   const size_t group = lanes->a * lanes->b;
-  int threads = MBI_AMG_THREADS;
   while (threads > 32 && (size_t)threads / group * bytes > MBI_AMG_SHARED) {
     threads /= 2;
   }
@@ -201,7 +208,7 @@ static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu,
                                      mbk_multiply_columns_arguments *arguments,
                                      const mbi_amg_lanes *lanes, int64_t grid_long) {
   const size_t bytes = mbi_amg_set_bytes(arguments->slots);
-  const int threads = mbi_amg_threads(lanes, bytes);
+  const int threads = mbi_amg_threads(lanes, bytes, MBI_AMG_THREADS);
   const int groups = threads / (int)(lanes->a * lanes->b);
   if (arguments->long_rows != 0) {
     MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_COLUMNS_PASS,
@@ -255,13 +262,13 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
   arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
   arguments.words = words;
   arguments.long_rows = 0;
-  if (!mbi_amg_few(a, &lanes)) {
+  if (!mbi_amg_few(a->rows, &lanes)) {
     MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
                               &arguments.long_rows));
   }
   MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
                             (uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
-  MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, unsorted), NULL));
+  MBI_TRY(mbi_device_zero(context, gpu->facts, offsetof(mbi_amg_facts, missing), NULL));
   MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes, grid_long));
   MBI_TRY(mbi_amg_scan(gpu, c->row_ptr, c->rows));
   MBI_TRY(mbi_amg_read(gpu, &facts));
@@ -270,29 +277,44 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
   c->longest = facts.most;
   MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
   arguments.c_col = c->col_ind;
-  return mbi_amg_columns(
-      gpu, &arguments, &lanes,
-      arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0);
+  return mbi_amg_columns(gpu, &arguments, &lanes,
+                         arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0);
+}
+
+/* Sets how many rows of a row of blocks are taken together. */
+static void mbi_amg_strips(mbk_multiply_values_arguments *arguments, int64_t nodes,
+                           uint32_t high) {
+  arguments->high = arguments->high_c < high ? arguments->high_c : high;
+  arguments->strips = (arguments->high_c + arguments->high - 1) / arguments->high;
+  arguments->rows = (uint64_t)nodes * arguments->strips;
 }
 
 /* Enqueues the pass over rows of C of more than arguments->most entries. */
-static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu,
+static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
                                          mbk_multiply_values_arguments *arguments) {
-  const uint64_t sums = (uint64_t)MBI_AMG_THREADS / 32 * arguments->longest * arguments->wide *
-                        sizeof(double);
-  const int64_t grid = mbi_amg_long_grid(gpu, sums);
   size_t shared = (2 + MBI_AMG_THREADS) * sizeof(uint32_t);
-  if (shared + sums <= MBI_AMG_SHARED) {
-    shared += (size_t)sums;
-  } else {
-    MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * sums,
+  uint64_t sums, warps = MBI_AMG_THREADS / 32;
+  int64_t grid;
+  mbi_amg_strips(arguments, nodes, MBI_AMG_STRIP);
+  sums = (uint64_t)arguments->longest * arguments->high * arguments->wide * sizeof(double);
+  grid = mbi_amg_long_grid(gpu, warps * sums);
+  while (warps > 2 && shared + warps * sums > MBI_AMG_SHARED) {
+    warps /= 2;
+    grid *= 2;
+  }
+  if (shared + warps * sums <= MBI_AMG_SHARED) {
+    shared += (size_t)(warps * sums);
+  } else { /* in GPU memory */
+    grid = grid * (int64_t)warps / (MBI_AMG_THREADS / 32);
+    warps = MBI_AMG_THREADS / 32;
+    MBI_TRY(mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)grid * warps * sums,
                               &arguments->sums));
   }
-  return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, MBI_AMG_THREADS, shared, arguments);
+  return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, 32 * (int)warps, shared, arguments);
 }
 
-/* Enqueues the pass that writes c->values. The entries of B and C may be blocks. With
- * `smooths`, the level of A, B is T, C is P, and A is A_F without its diagonal. */
+/* Enqueues the pass that writes c->values. The entries of all three may be blocks. With
+ * `smooths`, the level of A, B is T, C is P, and A has the columns of A_F. */
 MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
                                                   const mbi_amg_there *b,
                                                   const mbi_amg_gpu_level *smooths,
@@ -300,13 +322,8 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
   const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
   const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024); /* longer rows are rare */
-  const uint32_t wide = b->wide > 0 ? b->wide : 1;
-  const size_t entry = lanes.a * wide * sizeof(double) + sizeof(int32_t);
-  const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
+  int kernel = MBI_AMG_VALUES_PASS, threads = MBI_AMG_THREADS, groups;
   mbk_multiply_values_arguments arguments;
-  arguments.most = c->longest < usual ? c->longest : usual;
-  arguments.most = ((arguments.most < fit ? arguments.most : fit - 1) + 1) & ~1u;
-  arguments.rows = (uint64_t)a->rows;
   arguments.a_ptr = a->row_ptr;
   arguments.a_col = a->col_ind;
   arguments.a_val = a->values;
@@ -314,33 +331,41 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   arguments.b_col = b->col_ind;
   arguments.b_val = b->values;
   arguments.scale = smooths != NULL ? smooths->scale : 0;
-  arguments.filtered = smooths != NULL ? smooths->filtered : 0;
   arguments.omega = smooths != NULL && smooths->empty == 0 && smooths->lambda > 0
                         ? MBI_AMG_OMEGA / smooths->lambda
                         : 0;
   arguments.high_b = b->high > 0 ? b->high : 1;
   arguments.high_c = c->high > 0 ? c->high : 1;
-  arguments.wide = wide;
+  arguments.wide = b->wide > 0 ? b->wide : 1;
   arguments.lanes_a = lanes.a;
   arguments.lanes_b = lanes.b;
-  arguments.lanes_c = lanes.c;
+  arguments.most = 0;
   arguments.longest = c->longest;
   arguments.c_ptr = c->row_ptr;
   arguments.c_col = c->col_ind;
   arguments.c_val = c->values;
   arguments.sums = 0;
-  if (mbi_amg_few(a, &lanes)) {
-    arguments.most = 0;
-  } else {
-    const size_t bytes = arguments.most * entry;
-    const int threads = mbi_amg_threads(&lanes, bytes);
-    const int groups = threads / (int)(lanes.a * lanes.b);
-    const int kernel = arguments.high_b * arguments.high_c * wide > 1 ? MBI_AMG_BLOCKS_PASS
-                                                                      : MBI_AMG_VALUES_PASS;
-    MBI_TRY(mbi_amg_launch(gpu, kernel, mbi_block_count(a->rows, groups), threads,
-                           (size_t)groups * bytes, &arguments));
+  if (arguments.high_b * arguments.high_c * arguments.wide > 1) {
+    kernel = mbi_amg_pack(arguments.wide) > 1 ? MBI_AMG_PACKS_PASS : MBI_AMG_BLOCKS_PASS;
+    threads /= 2;
   }
-  return c->longest > arguments.most ? mbi_amg_long_values(gpu, &arguments) : MERBIT_OK;
+  mbi_amg_strips(&arguments, a->rows, MBI_AMG_STRIP);
+  if (!mbi_amg_few((int64_t)arguments.rows, &lanes)) {
+    const size_t entry =
+        lanes.a * arguments.high * arguments.wide * sizeof(double) + sizeof(int32_t);
+    const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
+    uint32_t most = c->longest < usual ? c->longest : usual;
+    size_t bytes;
+    most = ((most < fit ? most : fit - 3) + 3) & ~3u;
+    bytes = most * entry;
+    threads = mbi_amg_threads(&lanes, bytes, threads);
+    groups = threads / (int)(lanes.a * lanes.b);
+    arguments.most = most;
+    MBI_TRY(mbi_amg_launch(gpu, kernel, mbi_block_count((int64_t)arguments.rows, groups),
+                           threads, (size_t)groups * bytes, &arguments));
+  }
+  return c->longest > arguments.most ? mbi_amg_long_values(gpu, a->rows, &arguments)
+                                     : MERBIT_OK;
 }
 
 /* ---- Transposes -------------------------------------------------------------------------- */

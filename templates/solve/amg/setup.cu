@@ -204,51 +204,28 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
   }
 }
 
-// Writes filtered[row], the diagonal of A_F, and scale[row], the inverse of it, but of no less
-// than `least` times A's diagonal.
-MBK_DEVICE void mbk_amg_filter(const mbk_amg_strength_arguments &a, mbk_u64 row,
-                               double filtered) {
-  const double inverse = a.inverse[row];
-  const double diagonal =
-      filtered * inverse < a.least ? (inverse != 0 ? a.least / inverse : 0) : filtered;
-  a.filtered[row] = filtered;
-  a.scale[row] = diagonal != 0 ? 1 / diagonal : 0;
-}
-
 // Writes links[k], the column of entry k of A, or its complement if the entry is on the
 // diagonal or no larger than `theta` times the largest magnitude of its row, or with `both` of
-// the larger one of its row and column, and `state`, whether the row has others; `known`: both
-// are there already. With `inverse`, takes the diagonal plus the row's weak entries for that of
-// A_F.
+// the larger one of its row and column, and `state`, whether the row has others.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
-    double filtered = 0;
     mbk_u32 strong_ones = 0;
     if (at.row < a.rows) {
-      const double most = a.known ? 0 : mbk_load(a.most + at.row);
+      const double most = mbk_load(a.most + at.row);
       MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
         const mbk_i32 column = mbk_load(a.col_ind + k);
-        bool strong = a.known && a.links[k] >= 0;
-        if (!a.known) {
-          const double other = a.both ? mbk_load(a.most + column) : 0;
-          strong = (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);
-          a.links[k] = strong ? column : ~column;
-        }
-        filtered += strong ? 0 : value;
+        const double other = a.both ? mbk_load(a.most + column) : 0;
+        const bool strong =
+            (mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);
+        a.links[k] = strong ? column : ~column;
         strong_ones |= strong;
       }
     }
-    filtered = mbk_amg_sum(filtered, a.lanes);
     strong_ones = mbk_amg_most(strong_ones, a.lanes);
     if (at.row < a.rows && at.lane == 0) {
-      if (a.inverse != nullptr) {
-        mbk_amg_filter(a, at.row, filtered);
-      }
-      if (!a.known) {
-        a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;
-      }
+      a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;
     }
   }
 }
@@ -268,39 +245,50 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
+// Returns the place of the first value of block e in row r of its row of blocks, the `count`
+// blocks from `begin` on.
+MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,
+                                 mbk_u32 r) {
+  return ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;
+}
+
+// Copies A's entries to `full`, the values of full blocks.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    if (at.row < a.rows) {
+      const mbk_u32 node = (mbk_u32)at.row / a.block, r = (mbk_u32)at.row - node * a.block;
+      const mbk_u32 begin = (mbk_u32)mbk_load(a.node_ptr + node);
+      const mbk_u32 count = (mbk_u32)mbk_load(a.node_ptr + node + 1) - begin;
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + k), other = column / a.block;
+        const mbk_u32 e = begin + mbk_multiply_find(a.node_col + begin, count, (mbk_i32)other);
+        a.full[mbk_amg_place(a.block, begin, count, e, r) + column - other * a.block] =
+            mbk_load(a.values + k);
+      }
+    }
+  }
+}
+
 // Writes norms[e], the Frobenius norm of each block of A, added up in the order of rows; to
 // most[node] the largest that is not on the diagonal, and to strongest[node] the first column
-// of it or -1. node_ptr and node_col have the `rows` nodes' blocks.
+// of it or -1. `values` are those of full blocks; row_ptr and col_ind have the `rows` nodes'
+// blocks, for this kernel and the next.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
     mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     double own_most = 0;
     mbk_u32 strongest = 0; // the complement of the column
     if (at.row < a.rows) {
-      const mbk_u64 first = at.row * a.block;
-      const mbk_u32 start = (mbk_u32)mbk_load(a.node_ptr + at.row);
-      MBK_AMG_ENTRIES(e, a.node_ptr, at) {
-        const mbk_u32 column = (mbk_u32)mbk_load(a.node_col + e);
-        const mbk_u32 left = column * a.block, right = left + a.block;
+      const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+      MBK_AMG_ENTRIES(e, a.row_ptr, at) {
+        const mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + e);
         double norm = 0;
         for (mbk_u32 r = 0; r < a.block; r++) {
-          const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + first + r);
-          const mbk_u32 stop = (mbk_u32)mbk_load(a.row_ptr + first + r + 1);
-          mbk_u32 k = begin + (e - start) * a.block, high = k; // if all blocks are full
-          if (k >= stop || (mbk_u32)mbk_load(a.col_ind + k) != left) {
-            k = begin;
-            high = stop;
-          }
-          while (k < high) {
-            const mbk_u32 middle = (k + high) / 2;
-            if ((mbk_u32)mbk_load(a.col_ind + middle) < left) {
-              k = middle + 1;
-            } else {
-              high = middle;
-            }
-          }
-          for (; k < stop && (mbk_u32)mbk_load(a.col_ind + k) < right; k++) {
-            const double value = mbk_load(a.values + k);
+          const double *const values =
+              a.values + mbk_amg_place(a.block, begin, end - begin, e, r);
+          for (mbk_u32 c = 0; c < a.block; c++) {
+            const double value = mbk_load(values + c);
             norm += mbk_multiply(value, value);
           }
         }
@@ -321,31 +309,30 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
   }
 }
 
-// Writes lumped[k], the column of entry k of A in A_F: that of the same unknown of the own node
-// if `links` leave the block out, and -1 if this is the diagonal, which goes to `filtered`.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+// Writes scale[row], the inverse of A_F's diagonal, but of no less than `least` times A's. A_F
+// has there the sum of the own block's and those that `links` leave out.
+MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)
     mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
-  const mbk_i32 block = (mbk_i32)a.block;
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
-    double filtered = 0;
-    if (at.row < a.rows) {
-      const mbk_i32 row = (mbk_i32)at.row, node = row / block;
-      const mbk_i32 begin = mbk_load(a.node_ptr + node);
-      const mbk_u32 count = (mbk_u32)(mbk_load(a.node_ptr + node + 1) - begin);
-      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
-        mbk_i32 column = mbk_load(a.col_ind + k);
-        const mbk_i32 other = column / block;
-        if (other != node) {
-          const mbk_u32 e = mbk_multiply_find(a.node_col + begin, count, other);
-          column -= mbk_load(a.links + begin + e) < 0 ? (other - node) * block : 0;
+    for (mbk_u32 r = 0; r < a.block; r++) {
+      double diagonal = 0;
+      if (at.row < a.rows) {
+        const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+        MBK_AMG_ENTRIES(e, a.row_ptr, at) {
+          if (mbk_load(a.links + e) < 0) {
+            diagonal +=
+                mbk_load(a.values + mbk_amg_place(a.block, begin, end - begin, e, r) + r);
+          }
         }
-        filtered += column == row ? mbk_load(a.values + k) : 0;
-        a.lumped[k] = column == row ? -1 : column;
       }
-    }
-    filtered = mbk_amg_sum(filtered, a.lanes);
-    if (at.row < a.rows && at.lane == 0) {
-      mbk_amg_filter(a, at.row, filtered);
+      diagonal = mbk_amg_sum(diagonal, a.lanes);
+      if (at.row < a.rows && at.lane == 0) {
+        const double inverse = mbk_load(a.inverse + at.row * a.block + r);
+        if (diagonal * inverse < a.least) {
+          diagonal = inverse != 0 ? a.least / inverse : 0;
+        }
+        a.scale[at.row * a.block + r] = diagonal != 0 ? 1 / diagonal : 0;
+      }
     }
   }
 }
@@ -445,8 +432,26 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
+// Adds to sums[r] this lane's part of x times row `top` + r of a row of full blocks.
+MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,
+                                    mbk_u32 top, double *sums) {
+  const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+  const mbk_u32 length = ((mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin) * a.block;
+  const double *const values =
+      a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;
+  for (mbk_u32 k = at.lane; k < length; k += at.lanes) {
+    const mbk_u32 e = k / a.block, column = (mbk_u32)mbk_load(a.col_ind + begin + e);
+    const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));
+#pragma unroll
+    for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {
+      sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;
+    }
+  }
+}
+
 // Computes w = D^-1/2 A x / beta - beta u and dots[block], this block's part of v'w /
-// beta. Writes beta[step], the norm of v.
+// beta. Writes beta[step], the norm of v. A's entries are full blocks of `block` rows: at least
+// four lanes take a row of them.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)
     mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -456,21 +461,36 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)
   if (mbk_block() == 0 && mbk_thread() == 0) {
     a.beta[a.step] = beta;
   }
-  MBK_AMG_ROWS(at, a.lanes, a.rows) {
-    double sum = 0, inverse = 0, u = 0, v = 0;
-    if (at.row < a.rows) {
-      inverse = mbk_load(a.inverse + at.row); // early, as in mbk_amg_take
-      u = mbk_load(a.u + at.row);
-      v = mbk_load(a.v + at.row);
-      mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {
-        sum += value * mbk_load(a.x + column);
-      });
-    }
-    sum = mbk_amg_sum(sum, a.lanes);
-    if (at.row < a.rows && at.lane == 0) {
-      sum = mbk_amg_root(inverse) * sum * factor - beta * u;
-      a.w[at.row] = sum;
-      dot += sum * v * factor;
+  MBK_AMG_ROWS(at, a.lanes, a.nodes) {
+    for (mbk_u32 top = 0; top < a.block; top += MBK_MULTIPLY_STRIP) {
+      const mbk_u64 row = at.row * a.block + top + at.lane;
+      const bool owns =
+          at.row < a.nodes && at.lane < MBK_MULTIPLY_STRIP && top + at.lane < a.block;
+      double sums[MBK_MULTIPLY_STRIP] = {}, sum = 0, inverse = 0, u = 0, v = 0;
+      if (owns) {
+        inverse = mbk_load(a.inverse + row); // early, as in mbk_amg_take
+        u = mbk_load(a.u + row);
+        v = mbk_load(a.v + row);
+      }
+      if (at.row < a.nodes && a.block > 1) {
+        mbk_amg_take_blocks(a, at, top, sums);
+      } else if (at.row < a.nodes) {
+        mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {
+          sums[0] += value * mbk_load(a.x + column);
+        });
+      }
+#pragma unroll
+      for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {
+        if (top + r < a.block) {
+          const double all = mbk_amg_sum(sums[r], a.lanes);
+          sum = at.lane == r ? all : sum;
+        }
+      }
+      if (owns) {
+        sum = mbk_amg_root(inverse) * sum * factor - beta * u;
+        a.w[row] = sum;
+        dot += sum * v * factor;
+      }
     }
   }
   dot = mbk_amg_block_sum(dot, (double *)shared);

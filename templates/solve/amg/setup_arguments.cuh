@@ -5,23 +5,23 @@ typedef struct mbk_amg_strength_arguments {
   MBK_POINTER(const mbk_i32) row_ptr, col_ind;
   MBK_POINTER(const double) values;
   mbk_u32 lanes;
-  mbk_u32 known, both;
+  mbk_u32 both;
   double theta;
   MBK_POINTER(double) most;
   MBK_POINTER(mbk_i32) strongest;
   MBK_POINTER(mbk_i32) links;
   MBK_POINTER(mbk_i32) node_ptr, node_col;
-  MBK_POINTER(double) norms;
-  MBK_POINTER(mbk_i32) lumped;
+  MBK_POINTER(double) norms, full;
   MBK_POINTER(mbk_u8) state;
-  MBK_POINTER(double) inverse, filtered, scale;
+  MBK_POINTER(double) inverse, scale;
   double least;
   MBK_POINTER(mbk_u64) bound;
   MBK_POINTER(mbk_u32) unsorted, missing, wild;
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {
-  mbk_u64 rows;
+  mbk_u64 rows, nodes;
+  mbk_u32 block;
   MBK_POINTER(const mbk_i32) row_ptr, col_ind;
   MBK_POINTER(const double) values, inverse;
   mbk_u32 lanes, step;

@@ -127,13 +127,11 @@ static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
   return t;
 }
 
-/* Returns A or its blocks with the columns of A_F without its diagonal; without any entries if
- * P = T. */
-static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level, const mbi_amg_there *a,
-                                      mbi_devptr columns) {
-  mbi_amg_there filtered = *a;
-  filtered.col_ind = columns;
-  filtered.row_ptr = level->empty != 0 ? level->empty : a->row_ptr;
+/* Returns A with the columns of A_F without its diagonal; without any entries if P = T. */
+static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
+  mbi_amg_there filtered = level->full;
+  filtered.col_ind = level->links;
+  filtered.row_ptr = level->empty != 0 ? level->empty : filtered.row_ptr;
   return filtered;
 }
 
@@ -227,14 +225,15 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
   const mbi_amg_there t = mbi_amg_blocks_of(level, &nodes, block, level->t);
   const mbi_amg_there p = mbi_amg_blocks_of(level, &level->blocks, block, level->p.values);
   const mbi_amg_there coarse = mbi_amg_blocks_of(level, &next->graph, k, next->a.values);
-  const mbi_amg_there a =
-      mbi_amg_filtered(level, &level->a, block > 1 ? level->lumped : level->links);
+  const mbi_amg_there a = mbi_amg_filtered(level);
+  mbi_amg_there r = level->turned;
   mbi_amg_there ap = mbi_amg_blocks_of(level, &level->ap, block, 0);
   MBI_TRY(mbi_amg_borrow(gpu, ap.nnz * block * k, sizeof(double), &ap.values));
   MBI_TRY(mbi_amg_product_values(gpu, &a, &t, level, &p));
   MBI_TRY(mbi_amg_move(gpu, level->p.values, level->places, level->r.nnz, level->r.values, 0));
-  MBI_TRY(mbi_amg_product_values(gpu, &level->a, &p, NULL, &ap));
-  return mbi_amg_product_values(gpu, &level->r, &ap, NULL, &coarse);
+  MBI_TRY(mbi_amg_product_values(gpu, &level->full, &p, NULL, &ap));
+  r.values = level->r.values;
+  return mbi_amg_product_values(gpu, &r, &ap, NULL, &coarse);
 }
 
 /* Sets the blocks of P: those of T if A P would fill up, as mbi_amg_smooth decides. */
@@ -242,7 +241,7 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                      mbi_amg_there *p) {
   const mbi_amg_there t = mbi_amg_tentative_of(level);
   const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
-  mbi_amg_there a = mbi_amg_filtered(level, &level->graph, level->links);
+  mbi_amg_there a = mbi_amg_filtered(level);
   mbk_amg_products_arguments arguments;
   mbi_amg_facts facts;
   MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, p));
@@ -269,20 +268,18 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                       mbi_amg_gpu_level *next) {
   const int block = level->block, k = level->vectors;
-  mbi_amg_there *const p = &level->blocks;
-  mbi_amg_there r; /* its blocks */
-  memset(&r, 0, sizeof r);
+  mbi_amg_there *const p = &level->blocks, *const r = &level->turned;
   MBI_TRY(mbi_amg_prolong(gpu, level, p));
-  MBI_TRY(mbi_amg_turn(gpu, p, &r, &level->places));
+  MBI_TRY(mbi_amg_turn(gpu, p, r, &level->places));
   MBI_TRY(mbi_amg_expand(gpu, p, block, k, NULL, NULL, &level->p));
-  MBI_TRY(mbi_amg_expand(gpu, &r, k, block, p, &level->places, &level->r));
+  MBI_TRY(mbi_amg_expand(gpu, r, k, block, p, &level->places, &level->r));
   MBI_TRY(mbi_amg_keep(gpu, level->a.rows * k, sizeof(double), &level->t));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->p.values));
   MBI_TRY(mbi_amg_keep(gpu, level->p.nnz, sizeof(double), &level->r.values));
   MBI_TRY(mbi_amg_keep(gpu, (int64_t)level->aggregates * k * k, sizeof(double), &next->modes));
-  MBI_TRY(mbi_amg_tentative_there(gpu, level, &r, next->modes));
+  MBI_TRY(mbi_amg_tentative_there(gpu, level, r, next->modes));
   MBI_TRY(mbi_amg_product_columns(gpu, &level->graph, p, 0, &level->ap));
-  MBI_TRY(mbi_amg_product_columns(gpu, &r, &level->ap, 0, &next->graph));
+  MBI_TRY(mbi_amg_product_columns(gpu, r, &level->ap, 0, &next->graph));
   MBI_TRY(mbi_amg_expand(gpu, &next->graph, k, k, NULL, NULL, &next->a));
   MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
   next->block = next->vectors = k;
@@ -296,6 +293,7 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
   for (;; theta /= MBI_AMG_THETA_FALL) {
     mbi_amg_gpu_level *level = &gpu->levels[gpu->count++];
     const int64_t rows = level->a.rows;
+    const int last = rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS;
     mbi_amg_found found;
     mbi_amg_facts facts;
     MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
@@ -309,26 +307,26 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
         gpu->given = level->a;
         MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
         MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
-        MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LARGEST, 0, &found));
+        MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, &found));
       }
     }
+    if (!last) {
+      MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));
+    }
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
-    if (rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS) {
+    if (last) {
       return MERBIT_OK;
     }
-    MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));
     MBI_TRY(mbi_amg_keep(gpu, level->graph.nnz, sizeof(int32_t), &level->links));
-    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_STRONG, theta, &found));
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LINKS, theta, &found));
     MBI_TRY(mbi_amg_find_aggregates(gpu, level, &found));
     if (level->aggregates == 0 ||
         (double)level->aggregates * level->vectors * MBI_AMG_COARSENING > (double)rows) {
       level->aggregates = 0;
       return MERBIT_OK;
     }
-    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_KEPT, 0, &found));
-    if (level->block > 1) {
-      MBI_TRY(mbi_amg_look_last(gpu, level, &found));
-    }
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LINKS, 0, &found));
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
     MBI_TRY(mbi_amg_gpu_next(gpu, level, level + 1));
   }
 }
@@ -384,9 +382,12 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     mbi_amg_gpu_level *level = &gpu->levels[l];
     mbi_amg_found found;
     MBI_TRY(mbi_amg_look_first(gpu, level, &found));
+    if (l + 1 < gpu->count) {
+      MBI_TRY(mbi_amg_fill(gpu, level, &found));
+    }
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
-      MBI_TRY(mbi_amg_look_last(gpu, level, &found));
+      MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
       MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
     }
   }
@@ -431,13 +432,17 @@ static merbit_status mbi_amg_fetch(mbi_amg_gpu *gpu, mbi_devptr from, int64_t co
   return mbi_device_download(gpu->context, *to, from, (size_t)count * size);
 }
 
-/* Sets `csr` to a copy of the last level's matrix. */
+/* Sets `csr` to a copy of the last level's matrix; its structure may be there from an earlier
+ * call. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
   const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
   csr->rows = csr->cols = a->rows;
   csr->nnz = a->nnz;
-  MBI_TRY(mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
-  MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+  if (csr->row_ptr == NULL) {
+    MBI_TRY(
+        mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
+    MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+  }
   return mbi_amg_fetch(gpu, a->values, a->nnz, sizeof(double), (void **)&csr->values);
 }
 

@@ -3,6 +3,7 @@
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/rows/rows.h"
 #include "spmv/gpu/sliced/sliced.h"
+#include "spmv/gpu/diagonals/diagonals.h"
 #include "spmv/gpu/hubs/hubs.h"
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
@@ -92,6 +93,14 @@ static int mbi_choose_small_slices(const merbit_plan *plan) {
          plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
 }
 
+/* Returns whether a small matrix may be sampled for diagonals: with fewer bytes or products
+ * they save less than finding and storing them takes. */
+static int mbi_choose_small_sample(const merbit_plan *plan) {
+  return plan->device.nnz > 0 && mbi_choose_small(plan) &&
+         plan->desc.expected_calls >= MBI_CHOOSE_DIAGONALS_CALLS &&
+         mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
+}
+
 /* Returns the method with the least forecast, of those whose form pays for itself. */
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   const double scan = mbi_scan_cost(plan);
@@ -115,19 +124,22 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan)) {
-    const int rows = mbi_choose_small_rows(plan);
-    const int blocks = mbi_choose_full(plan);
-    const int slices = !rows && !blocks && mbi_choose_small_slices(plan);
+    const int diagonals = mbi_diagonals_trusted(plan);
+    const int rows = !diagonals && mbi_choose_small_rows(plan);
+    const int blocks = !diagonals && mbi_choose_full(plan);
+    const int slices = !diagonals && !rows && !blocks && mbi_choose_small_slices(plan);
     (void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
-                   rows     ? "with even rows"
-                   : blocks ? "of full blocks"
-                   : slices ? "with uneven, short rows"
-                            : "with uneven rows",
-                   rows || blocks || slices ? "scan" : "rows");
-    return rows     ? MERBIT_METHOD_ROWS
-           : blocks ? MERBIT_METHOD_BSR
-           : slices ? MERBIT_METHOD_SLICED
-                    : MERBIT_METHOD_SCAN;
+                   diagonals ? "of diagonals"
+                   : rows    ? "with even rows"
+                   : blocks  ? "of full blocks"
+                   : slices  ? "with uneven, short rows"
+                             : "with uneven rows",
+                   diagonals || rows || blocks || slices ? "scan" : "rows");
+    return diagonals ? MERBIT_METHOD_DIAGONALS
+           : rows    ? MERBIT_METHOD_ROWS
+           : blocks  ? MERBIT_METHOD_BSR
+           : slices  ? MERBIT_METHOD_SLICED
+                     : MERBIT_METHOD_SCAN;
   }
   if (!mbi_plan_plain(plan)) {
     const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
@@ -175,15 +187,18 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
 }
 
 /* Computes what forecasts need to know of the columns. Large matrices are sampled; small ones
- * are only searched for full blocks, unless lanes per row pay, which are faster. (3 x 3 blocks,
- * 25 MB in f32, on an H200: ROWS 5.5 us, BSR 7.0.) Hubs are counted only if many products spend
- * at least a third of their time on gathers, of which the caches miss most but not nearly all:
- * with hubs, windows of nonzeros read some sectors again. */
+ * only for diagonals, and they are searched for full blocks, unless lanes per row pay, which
+ * are faster. (3 x 3 blocks, 25 MB in f32, on an H200: ROWS 5.5 us, BSR 7.0.) Hubs are counted
+ * only if many products spend at least a third of their time on gathers, of which the caches
+ * miss most but not nearly all: with hubs, windows of nonzeros read some sectors again. */
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status = MERBIT_OK;
   double gathers;
+  if (mbi_choose_small_sample(plan)) {
+    MBI_TRY(mbi_nonempty_sample(plan));
+  }
   if (mbi_choose_small_blocks(plan) && !mbi_choose_small_rows(plan)) {
     return mbi_nonempty_blocks(plan);
   }
@@ -333,12 +348,14 @@ MBI_INTERNAL uint32_t mbi_choose_inspects(const merbit_plan *plan) {
   const int any = one && plan->method == MERBIT_METHOD_AUTO && !mbi_choose_unseen(plan) &&
                   mbi_nonempty_fit(plan);
   const int shortens = one && mbi_choose_shortens(plan);
-  const int large = any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) &&
-                    plan->device.nnz > 0 && !mbi_choose_small(plan);
+  const int plain =
+      any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) && plan->device.nnz > 0;
+  const int large = plain && !mbi_choose_small(plan);
+  const int samples = large || (plain && mbi_choose_small_sample(plan));
   const int blocks = large ? plan->desc.expected_calls > MBI_MAKING_FORM
-                           : any && mbi_plan_plain(plan) && mbi_choose_small_blocks(plan);
+                           : plain && mbi_choose_small_blocks(plan);
   return (any || shortens ? 1u << MBI_CSR_NONEMPTY : 0) |
-         (shortens ? 1u << MBI_CSR_VALUES : 0) | (large ? 1u << MBI_CSR_SAMPLE : 0) |
+         (shortens ? 1u << MBI_CSR_VALUES : 0) | (samples ? 1u << MBI_CSR_SAMPLE : 0) |
          (blocks ? 1u << MBI_CSR_BLOCKS : 0);
 }
 

@@ -3,6 +3,7 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 #include "spmv/shared/shared.h"
+#include "spmv/gpu/diagonals/diagonals.h"
 #include "spmv/gpu/rows/rows.h"
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/stages/stages.h"
@@ -42,10 +43,13 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
   const int even =
       plan->nonempty.slots / 2 <= plan->device.nnz && mbi_rows_walk(plan) <= seconds;
   const int full = mbi_choose_full(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
+  const merbit_method first = mbi_diagonals_trusted(plan) ? MERBIT_METHOD_DIAGONALS
+                              : full                      ? MERBIT_METHOD_BSR
+                              : even                      ? MERBIT_METHOD_ROWS
+                                                          : MERBIT_METHOD_AUTO;
   int count = 0;
-  if (full || even) {
-    count = mbi_measure_add(candidates, count, full ? MERBIT_METHOD_BSR : MERBIT_METHOD_ROWS, 0,
-                            seconds);
+  if (first != MERBIT_METHOD_AUTO) {
+    count = mbi_measure_add(candidates, count, first, 0, seconds);
   }
   count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, full ? 1 : whole, seconds);
   return full && even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, seconds)

@@ -7,6 +7,7 @@
 #endif
 #include "jit/device.cuh"
 
+#include "spmv/shared/diagonals.cuh"
 #include "spmv/shared/pages.cuh"
 
 #include "spmv/shared/csr_sample_arguments.cuh"
@@ -91,21 +92,61 @@ MBK_DEVICE void mbk_sample_pages(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_
   }
 }
 
-// Samples the locality of gathers of x. Adds to *sectors the number of different 32-byte
-// sectors of x that each window of nonzeros touches. Adds to *narrow the number of slices of 32
-// rows, out of 8 per window, whose columns lie in few pages. Both must be zero before. `shift`
-// is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS per window, and
-// as many for the slices. Shared: mbk_u32[MBK_SAMPLE_TABLE].
+#define MBK_SAMPLE_DIAGONALS 256 // the most of a slice
+// Adds the diagonals of 64 rows to found[0], and their nonzeros to found[1]. Of rows in which
+// most diagonals have few nonzeros, or that are long, each nonzero counts as a diagonal. A
+// whole warp calls it.
+MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                                     mbk_u64 rows, mbk_u64 slice, mbk_u32 *found) {
+  const mbk_u64 first = slice * MBK_SLICE, next = first + MBK_SLICE;
+  const mbk_u64 row = first + mbk_lane();
+  mbk_u64 nonzeros =
+      (mbk_u64)(mbk_load(row_ptr + (next < rows ? next : rows)) - mbk_load(row_ptr + first));
+  mbk_row_walk low = mbk_row_begin(row_ptr, col_ind, row, rows);
+  mbk_row_walk high = mbk_row_begin(row_ptr, col_ind, row + 32, rows);
+  mbk_u64 count = 0, passed = 0;
+  mbk_i32 diagonal;
+  while ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {
+    passed += (mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, low.offset == diagonal)) +
+              (mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, high.offset == diagonal));
+    count++;
+    if (count > MBK_SAMPLE_DIAGONALS || count * (MBK_SLICE / 2) > passed + 1024) {
+      nonzeros =
+          nonzeros < 1u << 20 ? nonzeros : 1u << 20; // so that 1,024 slices do not overflow
+      count = nonzeros;
+      break;
+    }
+    mbk_row_pass(low, col_ind, diagonal);
+    mbk_row_pass(high, col_ind, diagonal);
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(found, (mbk_u32)count);
+    mbk_atomic_add(found + 1, (mbk_u32)nonzeros);
+  }
+}
+
+// Samples the columns. Adds to found[0] the number of different 32-byte sectors of x that each
+// window of nonzeros touches; to found[1] the number of slices of 32 rows, out of 8 per window,
+// whose columns lie in few pages; to found[2] and found[3] the diagonals and nonzeros of as
+// many slices of 64 rows. All must be zero before. `shift` is log2 of the elements in a sector.
+// Launch: one block of MBK_SAMPLE_THREADS per window, and as many for the slices. Shared:
+// mbk_u32[MBK_SAMPLE_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
     mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const words = (mbk_u32 *)shared;
   const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;
   if (mbk_block() < windows) {
-    mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);
-  } else if (warp < 8) {
-    const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;
-    mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,
-                     words + warp * MBK_PAGE_SET);
+    mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, words);
+  } else if (warp < 16) {
+    const mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;
+    const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;
+    const mbk_u64 slice = (a.rows + size - 1) / size * number / (8 * windows);
+    if (warp < 8) {
+      mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slice, a.found + 1,
+                       words + warp * MBK_PAGE_SET);
+    } else {
+      mbk_sample_diagonals(a.row_ptr, a.col_ind, a.rows, slice, a.found + 2);
+    }
   }
 }

@@ -100,6 +100,25 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
+/* Replaces `count` numbers of 32 bits by their exclusive prefix sums. The total follows the
+ * array, and is returned in *sum. */
+MBI_INTERNAL merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
+                                             uint64_t count, uint64_t *sum) {
+  void *offsets = NULL;
+  mbk_nonempty_offsets_arguments arguments;
+  uint32_t found = 0;
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
+  arguments.counts = array;
+  arguments.blocks = count;
+  arguments.total = array + count * sizeof(uint32_t);
+  MBI_TRY(mbi_device_launch(plan->context, offsets, "mbk_nonempty_offsets", 1, 1024,
+                            (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
+  MBI_TRY(mbi_device_download(plan->context, &found, array + count * sizeof(uint32_t),
+                              sizeof found));
+  *sum = found;
+  return MERBIT_OK;
+}
+
 /* Returns 1 if rows have nearly equal lengths: slices of 32 rows have at most an eighth of
  * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
@@ -111,31 +130,29 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
-  mbi_devptr narrow;
   uint64_t nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
-  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
+  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[4] = {0, 0, 0, 0};
   void *sample = NULL;
   mbk_sample_columns_arguments arguments;
   MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
   /* Overwrites the sums, which have been read. */
   MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
-  narrow = nonempty->counts + sizeof answer[0];
   arguments.row_ptr = csr->row_ptr;
   arguments.col_ind = csr->col_ind;
   arguments.rows = csr->rows;
   arguments.nnz = nnz;
   arguments.shift = shift;
-  arguments.sectors = nonempty->counts;
-  arguments.narrow = narrow;
+  arguments.found = nonempty->counts;
   MBI_TRY(mbi_device_launch(
       context, sample, "mbk_sample_columns", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
       (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
   nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
+  nonempty->diagonal_slots = answer[3] > 0 ? 64.0 * (double)answer[2] / (double)answer[3] : 0;
   return MERBIT_OK;
 }
 

@@ -89,6 +89,8 @@ typedef struct mbi_nonempty_rows {
   int block_rows, block_cols; /* the full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
+  double diagonal_slots;      /* per nonzero in sampled slices of 64 rows by diagonals; 0: not
+                               * sampled */
   mbi_devptr counts, offsets; /* scratch that is kept; offsets: the number of each block's first
                                * non-empty row */
   uint64_t counts_bytes, blocks;
@@ -368,6 +370,8 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
+                                             uint64_t count, uint64_t *sum);
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan);
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
                                          uint64_t sampled, uint64_t capacity);

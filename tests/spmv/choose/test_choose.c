@@ -46,6 +46,26 @@ static void small_matrices(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
+/* Samples of a small matrix that found diagonals come before all others. */
+static void small_matrices_of_diagonals(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 100000, 700000);
+  plan.nonempty.longest = 7;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  plan.nonempty.diagonal_slots = 1.5;
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 5000000; /* uneven rows, or full blocks */
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 3;
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 0;
+  plan.nonempty.diagonal_slots = 1.51;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.nonempty.diagonal_slots = 1;
+  plan.nonempty.longest = 5000; /* which one lane would walk */
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+}
+
 /* Either of the vectors alone takes L2 from the matrix. */
 static void vectors_count_for_small_matrices(void **state) {
   const merbit_device_profile h100 = profile_of("H100");
@@ -98,6 +118,32 @@ static void even_rows(void **state) {
   assert_true(mbi_sliced_cost(&plan) < mbi_rows_cost(&plan));
   plan.nonempty.slots = plan.nonempty.sorted_slots = 60000000 / 8 * 10;
   takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+}
+
+/* Diagonals pay if the samples found few empty slots; without samples nothing is known. */
+static void rows_of_diagonals(void **state) {
+  int type;
+  (void)state;
+  for (type = 0; type < 2; type++) {
+    merbit_plan plan;
+    square_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 3000000, 60000000);
+    plan.nonempty.longest = 20;
+    plan.nonempty.narrow = 1;
+    assert_true(mbi_diagonals_cost(&plan) == HUGE_VAL);
+    plan.nonempty.diagonal_slots = 1.02;
+    takes(&plan, MERBIT_METHOD_DIAGONALS, ", diagonals ");
+    plan.nonempty.diagonal_slots = 1.5;
+    takes(&plan, MERBIT_METHOD_SLICED, ", diagonals ");
+    plan.nonempty.diagonal_slots = 1.501;
+    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    assert_null(strstr(plan.why, "diagonals"));
+    plan.nonempty.diagonal_slots = 1.02;
+    plan.nonempty.longest = 100000; /* which a lane walks alone */
+    takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+    plan.nonempty.longest = 20;
+    plan.device.rows = (uint64_t)INT32_MAX + 1;
+    assert_true(mbi_diagonals_cost(&plan) == HUGE_VAL);
+  }
 }
 
 /* Narrow columns pay for slices, unless gathers decide. Even rows do without. */
@@ -498,9 +544,11 @@ static void bytes_of_launches(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_matrices),
+      cmocka_unit_test(small_matrices_of_diagonals),
       cmocka_unit_test(vectors_count_for_small_matrices),
       cmocka_unit_test(no_nonzeros),
       cmocka_unit_test(even_rows),
+      cmocka_unit_test(rows_of_diagonals),
       cmocka_unit_test(columns_of_even_rows),
       cmocka_unit_test(short_even_rows),
       cmocka_unit_test(gathers_that_miss),

@@ -137,6 +137,9 @@ static void forecasts_without_gathers(void **state) {
   plan.nonempty.narrow = 1;
   is_about("narrow", mbi_sliced_cost(&plan),
            0.972 * streamed(vectors + 2 * 64e6 + values + 3.25 * 4e6) + 16 / 4.0 * 1e-6);
+  plan.nonempty.diagonal_slots = 1.25; /* slots of 8 bytes and 12 / 64 */
+  is_about("diagonals", mbi_diagonals_cost(&plan),
+           1.1 * streamed(vectors + 1.25 * 64e6 * (8 + 12 / 64.0) + 4 * 4e6 / 64));
   plan.nonempty.block_rows = plan.nonempty.block_cols = 4;
   is_about("bsr", mbi_extracted_cost(&plan), streamed(vectors + 0.25 * 64e6 + values));
   plan.nonempty.slots = plan.nonempty.sorted_slots = 96000000;

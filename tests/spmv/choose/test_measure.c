@@ -96,6 +96,9 @@ static void the_safe_method_is_measured(void **state) {
   assert_int_equal(mbi_measure_candidates(&plan, c), 3);
   assert_true(c[0].method == MERBIT_METHOD_ROWS && c[1].method == MERBIT_METHOD_SCAN);
   assert_true(c[1].whole == 2 && c[2].method == MERBIT_METHOD_SCAN && c[2].whole == 1);
+  plan.nonempty.diagonal_slots = 1;
+  assert_int_equal(mbi_measure_candidates(&plan, c), 3);
+  assert_true(c[0].method == MERBIT_METHOD_DIAGONALS && c[1].method == MERBIT_METHOD_SCAN);
 }
 
 int main(void) {

@@ -147,25 +147,6 @@ MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
-/* Replaces an array of one entry per slice by its exclusive prefix sums. The total follows the
- * array, and is returned in *sum. */
-static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
-  merbit_context *context = plan->context;
-  mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
-  void *offsets = NULL;
-  mbk_nonempty_offsets_arguments arguments;
-  uint32_t found = 0;
-  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
-  arguments.counts = array;
-  arguments.blocks = mbi_sliced_of(plan)->slices;
-  arguments.total = total;
-  MBI_TRY(mbi_device_launch(context, offsets, "mbk_nonempty_offsets", 1, 1024,
-                            (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
-  MBI_TRY(mbi_device_download(context, &found, total, sizeof found));
-  *sum = found;
-  return MERBIT_OK;
-}
-
 /* Assigns rows to slices, and computes the widths of slices and of their columns. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
@@ -206,8 +187,8 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
                             starts, starts, places / 2};
   MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
   MBI_TRY(mbi_sliced_order(plan));
-  MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
-  MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
+  MBI_TRY(mbi_nonempty_sums(plan, s->slice_start, s->slices, &s->slots));
+  MBI_TRY(mbi_nonempty_sums(plan, s->column_start, s->slices, &s->column_slots));
   s->slots *= 32;
   s->column_slots *= 32;
   return MERBIT_OK;

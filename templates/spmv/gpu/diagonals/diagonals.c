@@ -1,0 +1,264 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/rows/rows.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/diagonals/diagonals.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
+/* DIAGONALS on the host: finds the diagonals of slices, launches the product.
+ * spmv/gpu/diagonals/diagonals.cu describes the method. */
+
+/* ---- Sizes ------------------------------------------------------------------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_diagonals *mbi_diagonals_of(const merbit_plan *plan) {
+  return (mbi_diagonals *)plan->state;
+}
+
+/* Returns the bytes of all slices with so many diagonals. */
+static double mbi_diagonals_bytes(const merbit_plan *plan, double count) {
+  return count *
+             (double)(sizeof(int32_t) + sizeof(uint64_t) + MBI_SLICE * mbi_value_bytes(plan)) +
+         (double)plan->device.rows / MBI_SLICE * (double)sizeof(uint32_t);
+}
+
+/* Returns the diagonals that the samples let expect; without samples full ones. */
+static double mbi_diagonals_expected(const merbit_plan *plan) {
+  const double slots = plan->nonempty.diagonal_slots;
+  return (slots > 0 ? slots : 1) * (double)plan->device.nnz / MBI_SLICE;
+}
+
+/* Returns the most diagonals with which AUTO takes the method: half of the slots are filled. */
+static uint64_t mbi_diagonals_most(const merbit_plan *plan) {
+  return plan->device.nnz / (MBI_SLICE / 2) + (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
+}
+
+/* Returns the diagonals that a lane loads at once: 4, or 8 if rows have more than 8 nonzeros.
+ * (On an H100, us, by 4 and 8: 27 points in f64, 3M nonzeros, 8.8 and 6.4; 7 points 7.6
+ * and 8.9.) */
+static int mbi_diagonals_unroll(const merbit_plan *plan) {
+  const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
+  return wish != 0 ? wish : plan->device.nnz > 8 * plan->device.rows ? 8 : 4;
+}
+
+MBI_INTERNAL merbit_status mbi_diagonals_size(merbit_plan *plan) {
+  mbi_diagonals *d = mbi_diagonals_of(plan);
+  d->unroll = mbi_diagonals_unroll(plan);
+  d->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
+  if (d->unroll < 1 || d->unroll > 8 || (d->unroll & (d->unroll - 1)) != 0 || d->threads < 32 ||
+      d->threads > 1024 || d->threads % 32 != 0) {
+    return mbi_fail(
+        plan->context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1, 2, 4 or 8, and "
+        "a multiple of 32 up to 1024",
+        d->unroll, d->threads);
+  }
+  if (plan->device.rows > (uint64_t)INT32_MAX || plan->device.nnz > (uint64_t)UINT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows with %" PRIu64
+                    " nonzeros are too many for MERBIT_METHOD_DIAGONALS; use another "
+                    "plan_desc.method",
+                    plan->device.rows, plan->device.nnz);
+  }
+  d->slices = (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
+  d->blocks = (d->slices * 32 + (uint64_t)d->threads - 1) / (uint64_t)d->threads;
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_diagonals *d = mbi_diagonals_of(plan);
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_UNROLL", d->unroll);
+  mbi_choose_loads(plan, preamble,
+                   (uint64_t)mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan)), 1);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", d->threads);
+}
+
+static merbit_status mbi_diagonals_specialise(merbit_plan *plan) {
+  static const char *const names[3] = {"mbk_diagonals_count", "mbk_diagonals_fill",
+                                       "mbk_diagonals_product"};
+  mbi_diagonals *d = mbi_diagonals_of(plan);
+  mbi_preamble preamble;
+  int i;
+  mbi_diagonals_preamble(plan, &preamble);
+  MBI_TRY(
+      mbi_plan_program(plan, "spmv/gpu/diagonals/diagonals.cu", &preamble, 2, &plan->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i < 2, names[i],
+                                    &d->kernels[i]));
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Launch: count, fill, multiply ------------------------------------------------------- */
+
+/* Returns the blocks that build the slices: at most MBI_DIAGONALS_RESIDENT to a multiprocessor.
+ */
+MBI_INTERNAL int64_t mbi_diagonals_build_blocks(const merbit_plan *plan) {
+  const int64_t all =
+      ((int64_t)mbi_diagonals_of(plan)->slices * 32 + MBI_DIAGONALS_BUILD_THREADS - 1) /
+      MBI_DIAGONALS_BUILD_THREADS;
+  const int64_t most = (int64_t)MBI_DIAGONALS_RESIDENT * plan->context->device.multiprocessors;
+  return all < most ? all : most;
+}
+
+/* Finds where the diagonals of each slice begin. AUTO gives the method up if the samples have
+ * promised fewer by far. */
+static merbit_status mbi_diagonals_count(merbit_plan *plan) {
+  mbi_diagonals *d = mbi_diagonals_of(plan);
+  mbk_diagonals_count_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.rows = plan->device.rows;
+  arguments.slices = d->slices;
+  arguments.count = d->start;
+  MBI_TRY(mbi_device_launch(plan->context, d->kernels[0], "mbk_diagonals_count",
+                            mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0,
+                            NULL, &arguments));
+  MBI_TRY(mbi_nonempty_sums(plan, d->start, d->slices, &d->count));
+  if (plan->desc.method == MERBIT_METHOD_AUTO && d->count > mbi_diagonals_most(plan)) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "the slices have %" PRIu64 " diagonals, more than pay", d->count);
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_diagonals_fill(merbit_plan *plan) {
+  mbi_diagonals *d = mbi_diagonals_of(plan);
+  mbk_diagonals_fill_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.rows = plan->device.rows;
+  arguments.slices = d->slices;
+  arguments.start = d->start;
+  arguments.offsets = d->offsets;
+  arguments.present = d->present;
+  arguments.slots = d->slots;
+  return mbi_device_launch(plan->context, d->kernels[1], "mbk_diagonals_fill",
+                           mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0,
+                           NULL, &arguments);
+}
+
+static merbit_status mbi_diagonals_create(merbit_plan *plan) {
+  mbi_diagonals *d = mbi_diagonals_of(plan);
+  MBI_TRY(mbi_diagonals_size(plan));
+  if (d->slices == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_diagonals_specialise(plan));
+  MBI_TRY(mbi_plan_allocate(plan, (d->slices + 1) * sizeof(uint32_t), "starts of slices",
+                            &d->start));
+  MBI_TRY(mbi_diagonals_count(plan));
+  {
+    mbi_devptr *const parts[] = {&d->present, &d->slots, &d->offsets};
+    const uint64_t bytes[] = {d->count * sizeof(uint64_t),
+                              d->count * MBI_SLICE * mbi_value_bytes(plan),
+                              d->count * sizeof(int32_t)};
+    MBI_TRY(mbi_plan_allocate_parts(plan, "diagonals", 3, parts, bytes));
+  }
+  plan->schedule_bytes = (uint64_t)mbi_diagonals_bytes(plan, (double)d->count);
+  plan->stream_bytes = plan->schedule_bytes + mbi_value_bytes_once(plan);
+  return mbi_diagonals_fill(plan);
+}
+
+static void mbi_diagonals_destroy(merbit_plan *plan) {
+  mbi_plan_release(plan, mbi_diagonals_of(plan)->start);
+  /* This releases the arrays allocated with it as well. */
+  mbi_plan_release(plan, mbi_diagonals_of(plan)->present);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+static merbit_status mbi_diagonals_multiply(merbit_plan *plan, mbi_devptr carries,
+                                            const void *alpha, mbi_devptr x, const void *beta,
+                                            mbi_devptr y, void *stream) {
+  mbi_diagonals *d = mbi_diagonals_of(plan);
+  mbk_diagonals_product_arguments arguments;
+  (void)carries;
+  if (d->blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments.start = d->start;
+  arguments.offsets = d->offsets;
+  arguments.present = d->present;
+  arguments.values = mbi_value_bytes(plan) > 0 ? d->slots : plan->device.values;
+  arguments.table = plan->device.table;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.rows = plan->device.rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
+  return mbi_plan_launch(plan, d->kernels[2], "mbk_diagonals_product", (int64_t)d->blocks,
+                         d->threads, mbi_value_shared(plan), stream, &arguments,
+                         sizeof arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_diagonals_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->block_threads = mbi_diagonals_of(plan)->threads;
+  info->tiles = (int64_t)mbi_diagonals_of(plan)->slices;
+}
+
+static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_diagonals *d = mbi_diagonals_of(plan);
+  return snprintf(
+      text, size,
+      "%" PRIu64 " slices of 64 rows, %.1f diagonals each, %.1f%% of the slots "
+      "filled, %d threads",
+      d->slices, (double)d->count / (d->slices > 0 ? (double)d->slices : 1.0),
+      d->count > 0 ? 100.0 * (double)plan->device.nnz / ((double)d->count * MBI_SLICE) : 100.0,
+      d->threads);
+}
+
+/* Returns whether the method suits: samples have found at most one slot in three without a
+ * nonzero, and no lane walks its row for longer than SCAN takes. A small matrix then takes no
+ * other. (3M floats on an H100, us: 27 points ROWS 6.7, DIAGONALS 4.5; 7 points 5.9 and 4.6.)
+ */
+MBI_INTERNAL int mbi_diagonals_trusted(const merbit_plan *plan) {
+  const double slots = plan->nonempty.diagonal_slots;
+  return slots > 0 && slots <= 1.5 && plan->device.rows <= (uint64_t)INT32_MAX &&
+         mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= mbi_scan_cost(plan);
+}
+
+/* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit. */
+MBI_INTERNAL double mbi_diagonals_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  const double bytes = mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
+  return mbi_diagonals_trusted(plan)
+             ? 1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers)
+             : HUGE_VAL;
+}
+
+/* Bounds the diagonals: each has a nonzero. */
+static merbit_status mbi_diagonals_bound(merbit_plan *plan, mbi_bound *bound) {
+  MBI_TRY(mbi_diagonals_size(plan));
+  bound->kept +=
+      (uint64_t)mbi_diagonals_bytes(plan, (double)(plan->desc.method == MERBIT_METHOD_AUTO
+                                                       ? mbi_diagonals_most(plan)
+                                                       : plan->device.nnz)) +
+      2 * sizeof(uint32_t);
+  return MERBIT_OK;
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_diagonals_method = {
+    sizeof(mbi_diagonals),  /* state_bytes */
+    mbi_diagonals_create,   /* create */
+    mbi_diagonals_destroy,  /* destroy */
+    mbi_rows_carry_bytes,   /* carry_bytes */
+    mbi_diagonals_multiply, /* multiply */
+    mbi_diagonals_info,     /* info */
+    mbi_diagonals_describe, /* describe */
+    mbi_diagonals_fill,     /* refresh */
+    MBI_FORMS_ALL,          /* forms */
+    mbi_diagonals_cost,     /* cost */
+    mbi_diagonals_bound,    /* bound */
+    MBI_MAKING_FORM,        /* making */
+    NULL,                   /* trusted */
+    "unroll",               /* knobs */
+};

@@ -1,0 +1,111 @@
+/* The arithmetic of slices by diagonals, with no GPU: sizes up to what is too large, what is
+ * refused, and how a matrix is loaded. */
+#include "support/internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/plan_sizes.h"
+
+static void sizes(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, INT32_MAX, UINT32_MAX);
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_true(mbi_diagonals_of(&plan)->slices == TWO(25));
+  assert_true(mbi_diagonals_of(&plan)->blocks == TWO(23)); /* four warps a block */
+  plan.device.rows++;
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE,
+             "2147483648 rows with 4294967295 nonzeros are too many");
+  plan.device.rows--;
+  plan.device.nnz++;
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "for MERBIT_METHOD_DIAGONALS; use another");
+}
+
+/* Eight diagonals at once in rows of more than eight nonzeros. */
+static void loads_at_once(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, 1000, 8000);
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_diagonals_of(&plan)->unroll, 4);
+  plan.device.nnz++;
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_diagonals_of(&plan)->unroll, 8);
+  plan.tuning[MBI_KNOB_DIAGONALS_UNROLL] = 2;
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_diagonals_of(&plan)->unroll, 2);
+}
+
+static void forms_that_nobody_makes(void **state) {
+  static const int bad[][2] = {{-1, 0}, {3, 0}, {16, 0}, {0, 31}, {0, 1056}, {0, 48}, {0, -32}};
+  static const int good[][2] = {{1, 32}, {2, 96}, {4, 512}, {8, 1024}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0] + sizeof good / sizeof good[0]; i++) {
+    const int wrong = i < sizeof bad / sizeof bad[0];
+    const int *values = wrong ? bad[i] : good[i - sizeof bad / sizeof bad[0]];
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.tuning[MBI_KNOB_DIAGONALS_UNROLL] = values[0];
+    plan.desc.block_threads = values[1];
+    assert_int_equal(mbi_diagonals_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
+    if (wrong) {
+      cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1, 2, 4 or 8, and a multiple of 32");
+    }
+  }
+}
+
+/* A warp for each slice, up to four blocks of four warps to a multiprocessor. */
+static void warps_that_build(void **state) {
+  merbit_plan plan;
+  (void)state;
+  context->device.multiprocessors = 10;
+  plan_of(&plan, MERBIT_F64, 64 * 4 * 39 + 1, 1000);
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_true(mbi_diagonals_build_blocks(&plan) == 40);
+  plan.device.rows = 64 * 4 * 38 + 1;
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_true(mbi_diagonals_build_blocks(&plan) == 39);
+  plan.device.rows = 64 * 4 * 40 + 1;
+  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+  assert_true(mbi_diagonals_build_blocks(&plan) == 40);
+}
+
+/* Past the caches if L2 does not hold it, whether or not the matrix was sampled. */
+static void loads(void **state) {
+  static const double slots[] = {0, 1, 1.4};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+    int large;
+    for (large = 0; large < 2; large++) {
+      merbit_plan plan;
+      mbi_preamble preamble;
+      plan_of(&plan, MERBIT_F64, 1000, 100000);
+      plan.device.values = 16;
+      plan.nonempty.diagonal_slots = slots[i];
+      plan.streaming = 1;
+      {
+        merbit_device_profile profile = *plan.profile;
+        profile.l2_bytes = large ? 500000 : 5000000; /* the matrix has some 820,000 or more */
+        plan.profile = &profile;
+        plan.passing = large ? 16 : 0;
+        assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+        mbi_diagonals_preamble(&plan, &preamble);
+      }
+      assert_non_null(strstr(preamble.text, large ? "MBK_STREAMING 1" : "MBK_STREAMING 0"));
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(loads_at_once),
+                                     cmocka_unit_test(forms_that_nobody_makes),
+                                     cmocka_unit_test(warps_that_build),
+                                     cmocka_unit_test(loads)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
