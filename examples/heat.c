@@ -9,6 +9,7 @@
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -193,7 +193,8 @@ enum kind {
 struct call;
 call *current; // the one that holds the lock
 
-// One call: holds the lock and knows what to answer.
+// One call: holds the lock, knows what to answer, and hides the device memory that its work
+// has shown.
 struct call {
   std::lock_guard<std::mutex> guard{lock};
   const char *name;
@@ -219,6 +220,10 @@ struct call {
         }
       }
     }
+  }
+
+  ~call() {
+    memory.hide();
   }
 
   int wrong(int code, const char *what) {
@@ -279,7 +284,6 @@ struct call {
     memory.show();
     const std::string error = j.work(state.seed + (uint64_t)state.launches);
     const uint64_t broken = memory.broken();
-    memory.hide();
     if (error.empty() && broken == 0) {
       return SUCCESS;
     }

@@ -1,9 +1,9 @@
 // Device memory of the fake libcuda: stretches of the address space that can be touched only
-// while a kernel or a copy runs. What no block holds there is poisoned, released blocks
-// included; without AddressSanitizer it is filled with a pattern, which is looked at around
-// each block. One call shows or hides a stretch: for many small mappings the kernel takes long.
-// A stretch goes when its last block does. An address is given again only when nothing was
-// left, and after a gigabyte of others.
+// from the first kernel or copy of a driver call until the call returns. What no block holds
+// there is poisoned, released blocks included; without AddressSanitizer it is filled with a
+// pattern, which is looked at around each block. One call shows or hides a stretch: for many
+// small mappings the kernel takes long. A stretch goes when its last block does. An address is
+// given again only when nothing was left, and after a gigabyte of others.
 #ifndef FAKE_MEMORY_H
 #define FAKE_MEMORY_H
 #include <stdint.h>
@@ -51,6 +51,7 @@ class device_memory {
   std::map<uint64_t, stretch> stretches; // by the first address, with a page between them
   std::map<uint64_t, size_t> blocks;     // bytes by address
   long total = 0;                        // of these bytes
+  bool shown = false;                    // whether the stretches can be touched
 
   std::map<uint64_t, size_t>::const_iterator find(uint64_t address) const {
     const auto next = blocks.upper_bound(address);
@@ -127,6 +128,7 @@ class device_memory {
 public:
   // 0 where there is no room. The contents are 0xff: NaN, and indices far out of range.
   uint64_t allocate(size_t bytes) {
+    hide();
     if (region == 0) {
       void *reserved =
           mmap(nullptr, REGION, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -162,6 +164,7 @@ public:
       return false;
     }
     const auto in = std::prev(stretches.upper_bound(address));
+    hide();
     total -= (long)at->second;
 #ifdef FAKE_ASAN
     __asan_poison_memory_region((void *)address, at->second);
@@ -204,12 +207,18 @@ public:
     return region != 0 && address < region + REGION && address + bytes > region;
   }
 
-  void show() const {
-    protect(PROT_READ | PROT_WRITE);
+  void show() {
+    if (!shown) {
+      protect(PROT_READ | PROT_WRITE);
+      shown = true;
+    }
   }
 
-  void hide() const {
-    protect(PROT_NONE);
+  void hide() {
+    if (shown) {
+      protect(PROT_NONE);
+      shown = false;
+    }
   }
 
   // Returns the address of a block beyond which somebody wrote, or 0. All must be shown.

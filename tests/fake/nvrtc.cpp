@@ -18,6 +18,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "fake.h"
@@ -67,11 +69,11 @@ time_t changed(const std::string &path) {
   return stat(path.c_str(), &about) == 0 ? about.st_mtime : 0;
 }
 
-// When the shim last changed: what was compiled before is out of date.
+// When what programs include last changed: what was compiled before is out of date.
 time_t shim_changed() {
-  time_t newest = changed(FAKE_AHEAD "/run.o");
-  for (const char *folder :
-       {FAKE_TESTS "/fake", FAKE_TESTS "/simt", FAKE_TESTS "/simt/include/jit"}) {
+  time_t newest = std::max({changed(FAKE_AHEAD "/run.o"), changed(FAKE_TESTS "/fake/ahead.h"),
+                            changed(FAKE_TESTS "/fake/program.h")});
+  for (const char *folder : {FAKE_TESTS "/simt", FAKE_TESTS "/simt/include/jit"}) {
     DIR *open = opendir(folder);
     while (const dirent *entry = open != nullptr ? readdir(open) : nullptr) {
       const std::string name = entry->d_name;
@@ -91,6 +93,10 @@ time_t shim_changed() {
 // hundred that merbit.h gives for each.
 std::map<std::string, std::string>
 included(const char *source, int count, const char *const *texts, const char *const *names) {
+  std::unordered_map<std::string_view, const char *> given;
+  for (int i = 0; i < count; i++) {
+    given.emplace(names[i], texts[i]);
+  }
   std::map<std::string, std::string> found;
   std::vector<std::string> unread = {source, std::string("\"") + device_file + "\""};
   while (!unread.empty()) {
@@ -99,10 +105,9 @@ included(const char *source, int count, const char *const *texts, const char *co
     for (size_t quote = text.find('"'), next; quote != std::string::npos; quote = next) {
       next = text.find('"', quote + 1);
       const std::string name = text.substr(quote + 1, next - quote - 1);
-      for (int i = 0; i < count; i++) {
-        if (name == names[i] && found.emplace(name, texts[i]).second) {
-          unread.push_back(texts[i]);
-        }
+      const auto it = given.find(name);
+      if (it != given.end() && found.emplace(name, it->second).second) {
+        unread.push_back(it->second);
       }
     }
   }
