@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "e7ef437d2e9f5a95a494b707b320a0627812842559810b1a4f4ef8898853290e"
+#define MBI_KERNEL_HASH "106e01aa153c3661ddc2fb9b0d5e372319dadde0c1e8a6304c79f11ce7f54992"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5628,7 +5628,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)\n"
 "mbk_multiply_packs(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<MBK_MULTIPLY_STRIP, 2>(a, shared);\n"
-"}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)\n"
+"}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, __CUDA_ARCH__ >= 900 ? 4 : 3)\n"
 "mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u32 threads = mbk_threads(), warps = threads / 32, warp = mbk_thread() / 32;\n"
@@ -5847,7 +5847,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));\n"
 "#pragma unroll\nfor (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\n"
 "sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;\n}\n}\n"
-"}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)\n"
+"}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, __CUDA_ARCH__ >= 1000 ? 4 : 5)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"

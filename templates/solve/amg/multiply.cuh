@@ -503,7 +503,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)
 // of its own for a strip, `longest` times `high` times `wide` of them, in `sums` or, without
 // it, in shared memory. Launch: any grid of up to MBK_MULTIPLY_THREADS threads, a multiple
 // of 32. Shared: mbk_u32[2 + MBK_MULTIPLY_THREADS], and the sums.
-MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, 4)
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, __CUDA_ARCH__ >= 900 ? 4 : 3)
     mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
