@@ -21824,9 +21824,16 @@ static uint64_t mbi_diagonals_most(const merbit_plan *plan) {
 	return plan->device.nnz / (MBI_SLICE / 2) + (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
 }
 
+static double mbi_diagonals_likely(const merbit_plan *plan) {
+	return mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
+}
+
 static int mbi_diagonals_unroll(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
-	return wish != 0 ? wish : plan->device.nnz > 8 * plan->device.rows ? 8 : 4;
+	const int many = plan->device.nnz > 8 * plan->device.rows &&
+			plan->device.form == MBI_VALUES_GENERAL &&
+			mbi_choose_fits(plan, (uint64_t)mbi_diagonals_likely(plan), 1);
+	return wish != 0 ? wish : many ? 8 : 4;
 }
 
 static merbit_status mbi_diagonals_size(merbit_plan *plan) {
@@ -21853,8 +21860,7 @@ static void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *preamb
 	const mbi_diagonals *d = mbi_diagonals_of(plan);
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", d->unroll);
-	mbi_choose_loads(plan, preamble,
-			(uint64_t)mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan)), 1);
+	mbi_choose_loads(plan, preamble, (uint64_t)mbi_diagonals_likely(plan), 1);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", d->threads);
 }
 
@@ -21984,7 +21990,7 @@ static int mbi_diagonals_trusted(const merbit_plan *plan) {
 
 static double mbi_diagonals_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	const double bytes = mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
+	const double bytes = mbi_diagonals_likely(plan);
 	return mbi_diagonals_trusted(plan)
 			? 1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers)
 			: HUGE_VAL;

@@ -25,19 +25,29 @@ static void sizes(void **state) {
   cpu_expect(context, MERBIT_TOO_LARGE, "for MERBIT_METHOD_DIAGONALS; use another");
 }
 
-/* Eight diagonals at once in rows of more than eight nonzeros. */
+/* Eight general values at once in rows of more than eight nonzeros, if L2 holds the matrix. */
 static void loads_at_once(void **state) {
+  static const struct {
+    uint64_t rows, nnz;
+    mbi_value_form form;
+    int unroll;
+  } cases[] = {{1000, 8000, MBI_VALUES_GENERAL, 4},
+               {1000, 8001, MBI_VALUES_GENERAL, 8},
+               {1000, 8001, MBI_VALUES_HALF, 4},
+               {1000000, 27000000, MBI_VALUES_GENERAL, 4}};
   merbit_plan plan;
+  size_t i;
   (void)state;
-  plan_of(&plan, MERBIT_F64, 1000, 8000);
-  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
-  assert_int_equal(mbi_diagonals_of(&plan)->unroll, 4);
-  plan.device.nnz++;
-  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
-  assert_int_equal(mbi_diagonals_of(&plan)->unroll, 8);
-  plan.tuning[MBI_KNOB_DIAGONALS_UNROLL] = 2;
-  assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
-  assert_int_equal(mbi_diagonals_of(&plan)->unroll, 2);
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    plan_of(&plan, MERBIT_F64, cases[i].rows, cases[i].nnz);
+    plan.device.values = 16;
+    plan.device.form = cases[i].form;
+    assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_diagonals_of(&plan)->unroll, cases[i].unroll);
+    plan.tuning[MBI_KNOB_DIAGONALS_UNROLL] = 2;
+    assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_diagonals_of(&plan)->unroll, 2);
+  }
 }
 
 static void forms_that_nobody_makes(void **state) {

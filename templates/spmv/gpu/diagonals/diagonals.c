@@ -36,12 +36,21 @@ static uint64_t mbi_diagonals_most(const merbit_plan *plan) {
   return plan->device.nnz / (MBI_SLICE / 2) + (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
 }
 
-/* Returns the diagonals that a lane loads at once: 4, or 8 if rows have more than 8 nonzeros.
- * (On an H100, us, by 4 and 8: 27 points in f64, 3M nonzeros, 8.8 and 6.4; 7 points 7.6
- * and 8.9.) */
+/* Returns the bytes of all slices that the samples let expect. */
+static double mbi_diagonals_likely(const merbit_plan *plan) {
+  return mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
+}
+
+/* Returns the diagonals that a lane loads at once: 4, or 8 general values of a matrix that L2
+ * holds if rows have more than 8 nonzeros. (3M doubles on an H100, us, by 4 and 8: 27
+ * points 8.8 and 6.4; 7 points 7.6 and 8.9; of 30M both take the same. Other loads of 8 spill.)
+ */
 static int mbi_diagonals_unroll(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
-  return wish != 0 ? wish : plan->device.nnz > 8 * plan->device.rows ? 8 : 4;
+  const int many = plan->device.nnz > 8 * plan->device.rows &&
+                   plan->device.form == MBI_VALUES_GENERAL &&
+                   mbi_choose_fits(plan, (uint64_t)mbi_diagonals_likely(plan), 1);
+  return wish != 0 ? wish : many ? 8 : 4;
 }
 
 MBI_INTERNAL merbit_status mbi_diagonals_size(merbit_plan *plan) {
@@ -74,8 +83,7 @@ MBI_INTERNAL void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *
   const mbi_diagonals *d = mbi_diagonals_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", d->unroll);
-  mbi_choose_loads(plan, preamble,
-                   (uint64_t)mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan)), 1);
+  mbi_choose_loads(plan, preamble, (uint64_t)mbi_diagonals_likely(plan), 1);
   mbi_preamble_define_int(preamble, "MBK_THREADS", d->threads);
 }
 
@@ -229,7 +237,7 @@ MBI_INTERNAL int mbi_diagonals_trusted(const merbit_plan *plan) {
 /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit. */
 MBI_INTERNAL double mbi_diagonals_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  const double bytes = mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
+  const double bytes = mbi_diagonals_likely(plan);
   return mbi_diagonals_trusted(plan)
              ? 1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers)
              : HUGE_VAL;
