@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "106e01aa153c3661ddc2fb9b0d5e372319dadde0c1e8a6304c79f11ce7f54992"
+#define MBI_KERNEL_HASH "629e28b28eae195887faad39b75b6f4a237b4c6a052535c5a389184b5712bebd"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5627,8 +5627,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<MBK_MULTIPLY_STRIP, 1>(a, shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)\n"
 "mbk_multiply_packs(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<MBK_MULTIPLY_STRIP, 2>(a, shared);\n"
-"}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, __CUDA_ARCH__ >= 900 ? 4 : 3)\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<MBK_MULTIPLY_STRIP, 2>(a, shared);\n}\n\n"
+"#if __CUDA_ARCH__ >= 900\n#define MBK_MULTIPLY_LONG_BLOCKS 4\n#else\n"
+"#define MBK_MULTIPLY_LONG_BLOCKS 3\n#endif\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, MBK_MULTIPLY_LONG_BLOCKS)\n"
 "mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u32 threads = mbk_threads(), warps = threads / 32, warp = mbk_thread() / 32;\n"
@@ -5647,9 +5649,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 size = (mbk_u64)to.rows * to.count * a.wide;\n"
 "double *const own = sums + warp * size;\n"
 "for (mbk_u64 i = mbk_thread(); i < warps * size; i += threads) {\nsums[i] = 0;\n}\n"
-"mbk_block_sync();\n"
+"mbk_block_sync();\n",
 "mbk_multiply_add<MBK_MULTIPLY_STRIP, 1>(a, to, warp, warps, mbk_lane(), 32, 0xffffffffu,\n"
-"a.c_col + to.at, own);\nmbk_block_sync();\n",
+"a.c_col + to.at, own);\nmbk_block_sync();\n"
 "for (mbk_u64 i = mbk_thread(); i < size; i += threads) {\ndouble sum = sums[i];\n"
 "for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[part * size + i];\n}\n"
 "a.c_val[to.place(a) + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
@@ -5846,8 +5848,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 e = k / a.block, column = (mbk_u32)mbk_load(a.col_ind + begin + e);\n"
 "const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));\n"
 "#pragma unroll\nfor (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\n"
-"sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;\n}\n}\n"
-"}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, __CUDA_ARCH__ >= 1000 ? 4 : 5)\n"
+"sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;\n}\n}\n}\n\n"
+"#if __CUDA_ARCH__ >= 1000\n#define MBK_AMG_LANCZOS_BLOCKS 4\n#else\n"
+"#define MBK_AMG_LANCZOS_BLOCKS 5\n#endif\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
@@ -5855,8 +5859,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
 "MBK_AMG_ROWS(at, a.lanes, a.nodes) {\n"
 "for (mbk_u32 top = 0; top < a.block; top += MBK_MULTIPLY_STRIP) {\n"
-"const mbk_u64 row = at.row * a.block + top + at.lane;\nconst bool owns =\n"
-"at.row < a.nodes && at.lane < MBK_MULTIPLY_STRIP && top + at.lane < a.block;\n",
+"const mbk_u64 row = at.row * a.block + top + at.lane;\nconst bool owns =\n",
+"at.row < a.nodes && at.lane < MBK_MULTIPLY_STRIP && top + at.lane < a.block;\n"
 "double sums[MBK_MULTIPLY_STRIP] = {}, sum = 0, inverse = 0, u = 0, v = 0;\nif (owns) {\n"
 "inverse = mbk_load(a.inverse + row);\nu = mbk_load(a.u + row);\nv = mbk_load(a.v + row);\n}\n"
 "if (at.row < a.nodes && a.block > 1) {\nmbk_amg_take_blocks(a, at, top, sums);\n"
@@ -5878,8 +5882,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.u[i] = u;\na.w[i] = w;\na.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * w;\nsum += w * w;\n}\n"
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
-"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n",
+"mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n",
+"MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n"
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
 "mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n"
@@ -7713,7 +7717,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#if MBK_PATTERN\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_UNIT(values + (MBK_BY_ROW ? after : 0), x)\n#else\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_MUL(mbk_value(slot), x)\n#endif\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
 "mbk_diagonals_product(MBK_PARAMETERS(mbk_diagonals_product_arguments, a, const mbk_u32 *a_start, "
 "const mbk_i32 *a_offsets, const mbk_u64 *a_present, const MBK_VALUE *a_values, const MBK_COMPUTE ",
 "*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar "

@@ -499,11 +499,16 @@ MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)
   mbk_multiply_short_values<MBK_MULTIPLY_STRIP, 2>(a, shared);
 }
 
+#if __CUDA_ARCH__ >= 900
+#define MBK_MULTIPLY_LONG_BLOCKS 4
+#else // else it spills
+#define MBK_MULTIPLY_LONG_BLOCKS 3
+#endif
 // Writes the values of the rows of C of more than `most` entries. Each warp of a block has sums
 // of its own for a strip, `longest` times `high` times `wide` of them, in `sums` or, without
 // it, in shared memory. Launch: any grid of up to MBK_MULTIPLY_THREADS threads, a multiple
 // of 32. Shared: mbk_u32[2 + MBK_MULTIPLY_THREADS], and the sums.
-MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, __CUDA_ARCH__ >= 900 ? 4 : 3)
+MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, MBK_MULTIPLY_LONG_BLOCKS)
     mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;

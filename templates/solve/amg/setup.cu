@@ -449,10 +449,15 @@ MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mb
   }
 }
 
+#if __CUDA_ARCH__ >= 1000 // where it spills else
+#define MBK_AMG_LANCZOS_BLOCKS 4
+#else
+#define MBK_AMG_LANCZOS_BLOCKS 5
+#endif
 // Computes w = D^-1/2 A x / beta - beta u and dots[block], this block's part of v'w /
 // beta. Writes beta[step], the norm of v. A's entries are full blocks of `block` rows: at least
 // four lanes take a row of them.
-MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, __CUDA_ARCH__ >= 1000 ? 4 : 5)
+MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)
     mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));

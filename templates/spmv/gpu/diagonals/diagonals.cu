@@ -89,7 +89,7 @@ MBK_KERNEL_1 MBK_BOUNDS(128)
 #endif
 
 // Computes the product. Launch: one warp per slice. Shared: MBK_COMPUTE[MBK_TABLE].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     mbk_diagonals_product(MBK_BY_FIELD(mbk_diagonals_product_arguments, a)) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
