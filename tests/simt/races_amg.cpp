@@ -52,6 +52,9 @@ static void test_amg(void **) {
     assert_true(gpu.count > 1);
     mbi_amg_gpu_destroy(&gpu);
     amg_bed::what.matrix = "nodes of two rows";
+    assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 2, 2, 0, modes.data()), MERBIT_OK);
+    assert_true(gpu.count > 1);
+    mbi_amg_gpu_destroy(&gpu);
     assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 2, 3, 0, modes.data()), MERBIT_OK);
     assert_true(gpu.count > 1);
     assert_int_equal(mbi_amg_gpu_update(&gpu, &view), MERBIT_OK);

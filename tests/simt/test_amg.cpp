@@ -537,7 +537,7 @@ static void nodes_have_several_rows(void **) {
 
 // Small graphs of nodes of 2 or 3 rows, with as many vectors or more.
 static void graphs_of_nodes_are_coarsened(void **) {
-  for (int i = 0; i < 48; i++) {
+  for (int i = 0; i < 108; i++) {
     const int block = 2 + i % 2, vectors = block + i % 3 / 2;
     const input of = graph("", 270 / block + 1 + i % 7, i % 4, 20, (uint64_t)i + 1);
     const input in = blocked(name_of("graph of nodes", i), of, block, i % 4);
