@@ -232,122 +232,6 @@ static void bytes_after_new_values(void **state) {
   }
 }
 
-/* Slices and codes need room for a second copy of columns; without it AUTO takes the scan. */
-static void give_way(merbit_status (*scenario)(merbit_context *), const merbit_method *taking,
-                     merbit_method first, long ways) {
-  long at, taken[2] = {0, 0};
-  for (at = HELD + 1; at < 40; at++) { /* more than there are */
-    merbit_context *context;
-    fake_reset();
-    cuda->calls.only = "cuMemAlloc_v2";
-    cuda->calls.code = 2;
-    cuda->calls.fail_at = at;
-    context = fake_context(NULL);
-    if (scenario(context) == MERBIT_OK) {
-      assert_int_equal(merbit_last_error(context, NULL, 0), MERBIT_OK);
-      taken[*taking == first]++;
-      assert_true(*taking == (cuda->calls.failed > 0 ? MERBIT_METHOD_SCAN : first));
-    }
-    merbit_context_destroy(context);
-    fake_expect_clean();
-  }
-  assert_int_equal(taken[0], ways);
-  assert_true(taken[1] > 10);
-}
-
-/* Two allocations of slices can fail: their shape, and their columns. */
-static void slices_give_way(void **state) {
-  (void)state;
-  give_way(even_rows, &even_method, MERBIT_METHOD_SLICED, 2);
-}
-
-/* Where slices begin, and their diagonals. */
-static void diagonals_give_way(void **state) {
-  (void)state;
-  give_way(band, &band_method, MERBIT_METHOD_DIAGONALS, 2);
-}
-
-/* Every tenth slice, which the samples see, has three diagonals; the others have one for each
- * nonzero, and AUTO then takes the scan. */
-static void diagonals_that_no_sample_saw(void **state) {
-  enum { SLICES = 80, WIDE = 64 * SLICES };
-  int32_t *const row_ptr = test_allocate(WIDE + 1, sizeof *row_ptr);
-  int32_t *const col_ind = test_allocate(3 * WIDE, sizeof *col_ind);
-  int poor;
-  (void)state;
-  for (poor = 0; poor < 2; poor++) {
-    merbit_context *context;
-    merbit_plan_desc desc;
-    merbit_plan *plan = NULL;
-    merbit_view view;
-    int i, j, k = 0;
-    for (i = 0; i < WIDE; i++) {
-      row_ptr[i] = k;
-      if (poor && i / 64 % 10 != 0) {
-        col_ind[k++] = i + i % 64; /* offsets are columns minus rows */
-      } else {
-        for (j = 0; j < 3; j++) {
-          col_ind[k++] = i + 100 * j;
-        }
-      }
-    }
-    row_ptr[WIDE] = k;
-    view = merbit_csr(WIDE, WIDE + 300, k, row_ptr, col_ind, NULL);
-    memset(&desc, 0, sizeof desc);
-    desc.side = MERBIT_SIDE_CUDA;
-    fake_reset();
-    context = fake_context(NULL);
-    forget_latencies(context);
-    assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
-    assert_int_equal(plan->method, poor ? MERBIT_METHOD_SCAN : MERBIT_METHOD_DIAGONALS);
-    assert_true((strstr(plan->why, "the slices have") != NULL) == poor);
-    merbit_plan_destroy(plan);
-    merbit_context_destroy(context);
-    fake_expect_clean();
-  }
-  free(row_ptr);
-  free(col_ind);
-}
-
-/* Counts of columns; ranks of rows and where they start, tiles, codes of the matrix */
-static void hubs_give_way(void **state) {
-  (void)state;
-  give_way(full_columns, &full_method, MERBIT_METHOD_HUBS, 1 + 3);
-}
-
-/* Columns are counted, in memory of their own, only where some sectors of x are met again: else
- * none can be a hub. */
-static void columns_are_counted_for_hubs(void **state) {
-  static const int32_t row_ptr[] = {0, 2 * FULL};
-  int32_t col_ind[2 * FULL];
-  const merbit_view view = merbit_csr(1, 8 * FULL, 2 * FULL, row_ptr, col_ind, NULL);
-  int again;
-  (void)state;
-  for (again = 0; again < 2; again++) {
-    merbit_context *context;
-    merbit_plan_desc desc;
-    merbit_plan *plan = NULL;
-    int i;
-    for (i = 0; i < 2 * FULL; i++) {
-      col_ind[i] = 4 * (again && i < 2 ? i + 2 : i); /* a sector each */
-    }
-    memset(&desc, 0, sizeof desc);
-    desc.side = MERBIT_SIDE_CUDA;
-    desc.expected_calls = 500;
-    fake_reset();
-    context = fake_context(NULL);
-    forget_latencies(context);
-    cuda->calls.only = "cuMemAlloc_v2";
-    cuda->calls.made = 0;
-    assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
-    assert_int_equal(plan->method, again ? MERBIT_METHOD_HUBS : MERBIT_METHOD_SCAN);
-    assert_true(again || cuda->calls.made == 4); /* counts would be the fifth */
-    merbit_plan_destroy(plan);
-    merbit_context_destroy(context);
-    fake_expect_clean();
-  }
-}
-
 /* Lists of non-empty rows: where rows start lies apart if that is large, and goes when the plan
  * is made. What fails gives back what it has. */
 static void lists_of_rows(void **state) {
@@ -628,11 +512,6 @@ int main(void) {
       cmocka_unit_test(what_a_plan_keeps),
       cmocka_unit_test(bytes_of_a_plan),
       cmocka_unit_test(bytes_after_new_values),
-      cmocka_unit_test(slices_give_way),
-      cmocka_unit_test(diagonals_give_way),
-      cmocka_unit_test(diagonals_that_no_sample_saw),
-      cmocka_unit_test(hubs_give_way),
-      cmocka_unit_test(columns_are_counted_for_hubs),
       cmocka_unit_test(lists_of_rows),
       cmocka_unit_test(solver_measures),
       cmocka_unit_test(solver_dies_recording),
