@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "629e28b28eae195887faad39b75b6f4a237b4c6a052535c5a389184b5712bebd"
+#define MBI_KERNEL_HASH "362a6f9d2d12a0767c624298f1851966d6d72dea0007c68224347ecca3c8d110"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5285,23 +5285,27 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\n\n"
 "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
 "*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
-"MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
-"asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
-": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
-"*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
-"#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n"
-"}\n\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
+"template <int BYTES> MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n"
+"#if __CUDA_ARCH__ >= 800\nconst unsigned to = (unsigned)__cvta_generic_to_shared(shared);\n"
+"if (BYTES == 16) {\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
+": \"r\"(to), \"l\"(global)\n: \"memory\");\n} else {\n"
+"asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\"\n:\n"
+": \"r\"(to), \"l\"(global), \"n\"(BYTES)\n: \"memory\");\n}\n#else\n"
+"*(mbk_pack<mbk_u32, BYTES / 4> *)shared = *(const mbk_pack<mbk_u32, BYTES / 4> *)global;\n"
+"#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n#if __CUDA_ARCH__ >= 800\n"
+"asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n}\n\n\n\n\n\n\n"
+"MBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n#if MBK_PLAIN_LAUNCH\n"
 "return mbk_load(address);\n#else\nreturn *address;\n#endif\n}\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load_pack<T, N>(address);\n#else\n"
 "return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\nreturn mbk_load(address);\n"
+"template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\nreturn mbk_load(address);\n",
 "}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
 "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
-"MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
+"MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
 "asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n"
@@ -7175,7 +7179,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\nif (alpha != (MBK_COMPUTE)0) {\n"
 "const MBK_COMPUTE *const products = a.products + (mbk_u64)from * MBK_GROUP;\n"
 "for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
-"mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n}\n}\n\n"
+"mbk_copy_ahead<16>(slots + i * MBK_PACK, products + i * MBK_PACK);\n}\n}\n\n"
 "mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
 "mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];\n#pragma unroll\n"
 "for (int t = 0; t < MBK_WARP_TILES; t++) {\nconst mbk_u64 at = tile + t * (MBK_THREADS / 32);\n"
@@ -7798,7 +7802,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
 "MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\n"
 "MBK_SCALAR beta, MBK_VECTOR *shared) {\n"
-"MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\nmbk_await();\n"
+"MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * MBK_HELD;\nmbk_await();\n"
 "const mbk_hubs_source source = {x, shared};\nif (!MBK_VANISHES(alpha)) {\n"
 "for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
 "shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n\n\n"
@@ -8027,7 +8031,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 nnz) {\n"
 "const mbk_u32 n = MBK_ALIGNED ? 16 / sizeof(T) : 1, count = (mbk_u32)(to - from);\n"
 "#pragma unroll 4\nfor (mbk_u32 k = n * mbk_lane(); k < count; k += 32 * n) {\n"
-"if (MBK_ALIGNED && from + k + n <= nnz) {\nmbk_copy_ahead(stage + k, array + from + k);\n"
+"if (MBK_ALIGNED && from + k + n <= nnz) {\nmbk_copy_ahead<16>(stage + k, array + from + k);\n"
 "} else {\n#pragma unroll\nfor (mbk_u32 j = 0; j < n; j++) {\nif (k + j < count) {\n"
 "stage[k + j] = MBK_MATRIX_LOAD(array + from + k + j);\n}\n}\n}\n}\n}\n\n\n"
 "template <bool packed>\n"
@@ -8102,7 +8106,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 k = i + n * mbk_lane(), run = k / MBK_PIECE, in = k % MBK_PIECE;\n"
 "const mbk_u32 at = run * MBK_RUN + piece + in;\nT *const to = stage + run * MBK_GAP(T) + in;\n"
 "if (all % (32 * n) != 0 && k >= all) {\ncontinue;\n}\nif (full && MBK_ALIGNED) {\n"
-"mbk_copy_ahead(to, from + at);\n} else {\n"
+"mbk_copy_ahead<16>(to, from + at);\n} else {\n"
 "*to = full || at < left ? MBK_MATRIX_LOAD(from + at) : (T)0;\n}\n}\n}\n\n\n"
 "template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)[N]) {\n"
 "const int at_once = 16 / sizeof(T) < N ? 16 / sizeof(T) : N;\n#pragma unroll\n"
@@ -8349,19 +8353,20 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
 "const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;\n"
 "const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;\nconst mbk_scan_rows none = {};\n"
-"MBK_VECTOR old;\nif (MBK_VANISHES(alpha) || slot >= filled) {\nmbk_await();\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"product[g][j] = MBK_ZERO;\n}\n}\nreturn;\n}\ncol_ind += base + slot;\n"
-"values += MBK_PATTERN ? 0 : base + slot;\nif (slot + MBK_TILE_NONZEROS <= filled) {\n"
-"mbk_scan_products<false, true>(col_ind, values, x, 0, none, product, old);\n} else {\n"
-"mbk_scan_products<false, false>(col_ind, values, x, filled - slot, none, product, old);\n}\n"
+"MBK_VECTOR *const no_old = (MBK_VECTOR *)0;\nif (MBK_VANISHES(alpha) || slot >= filled) {\n"
+"mbk_await();\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nproduct[g][j] = MBK_ZERO;\n}\n}\nreturn;\n}\n"
+"col_ind += base + slot;\nvalues += MBK_PATTERN ? 0 : base + slot;\n"
+"if (slot + MBK_TILE_NONZEROS <= filled) {\n"
+"mbk_scan_products<false, true>(col_ind, values, x, 0, none, product, no_old);\n} else {\n"
+"mbk_scan_products<false, false>(col_ind, values, x, filled - slot, none, product, no_old);\n}\n"
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
 "product[0][j] = MBK_PACK * mbk_thread() + j < skip ? MBK_ZERO : product[0][j];\n}\n}\n\n\n\n"
 "template <bool adds>\n"
 "MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-"mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,\n",
+"const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n",
+"mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,\n"
 "MBK_SCALAR beta, unsigned char *shared) {\n"
 "const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
 "const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n\n"
@@ -8611,8 +8616,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ALIGNED\n#error MBK_ALIGNED\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
 "#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
-"#define MBK_GATHER(source, column) mbk_load_behind((source) + (column) - MBK_BASE)\n#else\n"
-"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column) - MBK_BASE)\n#endif\n"
+"#define MBK_GATHER(source, column) mbk_load_behind((source) + (column)-MBK_BASE)\n#else\n"
+"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column)-MBK_BASE)\n#endif\n"
 "#endif\n\n\ntemplate <bool full, class T>\n"
 "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
 "if (full && MBK_ALIGNED) {\n"
@@ -8639,47 +8644,45 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
 "? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n"
 "MBK_DEVICE void mbk_scan_prefetch_old(const mbk_scan_rows &rows) {\n#if !MBK_EMPTY_ROWS\n"
-"const mbk_u32 ahead = 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
+"const mbk_u32 ahead = MBK_HELD + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
 "mbk_prefetch_if(ahead < rows.to - rows.from, rows.y + rows.from + ahead);\n#else\n(void)rows;\n"
-"#endif\n}\n\n\nMBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {\n"
-"#if MBK_EMPTY_ROWS\nconst mbk_u32 lane = mbk_lane();\n"
-"return lane < rows.to - rows.from ? mbk_load(rows.row_id + rows.from + lane) : 0;\n#else\n"
-"(void)rows;\nreturn 0;\n#endif\n}\n\n\n\n"
-"MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {\n"
-"const mbk_u32 lane = mbk_lane();\n"
-"return lane < rows.to - rows.from ? rows.y[MBK_EMPTY_ROWS ? row : rows.from + lane]\n"
-": (MBK_VECTOR)0;\n}\n\n\n\ntemplate <bool adds, bool full>\n"
+"#endif\n}\n\n\n\nMBK_DEVICE void mbk_scan_hold(const mbk_scan_rows &rows, MBK_VECTOR *old) {\n"
+"const mbk_u32 *const row_id = rows.row_id;\n(void)row_id;\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_HELD; i += 32) {\nconst mbk_u32 at = i + mbk_lane();\n"
+"if (at < rows.to - rows.from) {\n"
+"mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + at, rows.y + MBK_ROW_OF(rows.from + at));\n}\n}\n"
+"}\n\n\n\ntemplate <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-"MBK_VECTOR &old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
+"MBK_VECTOR *old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
 "MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\nif (adds) {\nmbk_scan_prefetch_old(rows);\n}\n\n"
 "#if MBK_STREAMING\nmbk_await();\n#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
-"const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n",
+"const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
-"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
+"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n",
 "mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
-"#endif\n\nconst mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;\n#pragma unroll\n"
+"#endif\nif (adds &&\n!MBK_EMPTY_ROWS) {\nmbk_scan_hold(rows, old);\n}\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
-"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\nold =\n"
-"adds ? mbk_scan_old(rows, row) : (MBK_VECTOR)0;\n}\n\n\n\ntemplate <bool adds>\n"
-"MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-"MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\nconst mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
-"MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\nMBK_VECTOR old;\nif (MBK_VANISHES(alpha)) {\n"
-"mbk_await();\nold = adds ? mbk_scan_old(rows, mbk_scan_old_row(rows)) : (MBK_VECTOR)0;\n"
-"#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_PACK; j++) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n"
-"} else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
+"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\n"
+"if (adds && MBK_EMPTY_ROWS) {\nmbk_scan_hold(rows, old);\n}\n}\n\n\n\ntemplate <bool adds>\n"
+"MBK_DEVICE void\n"
+"mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, mbk_u64 start,\n"
+"mbk_u64 nnz, const mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
+"MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK], MBK_VECTOR *old) {\nif (MBK_VANISHES(alpha)) {\n"
+"mbk_await();\nif (adds) {\nmbk_scan_hold(rows, old);\n}\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"product[g][j] = MBK_ZERO;\n}\n}\n} else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
 "mbk_scan_products<adds, true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
 "rows, product, old);\n} else {\n"
 "mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
-"(mbk_u32)(nnz - start), rows, product, old);\n}\nreturn old;\n}\n\n\n\n\n"
-"template <bool adds, class DOT>\n",
+"(mbk_u32)(nnz - start), rows, product, old);\n}\nif (adds) {\nmbk_copy_wait();\n"
+"mbk_warp_sync(MBK_ALL);\n}\n}\n\n\n\n\ntemplate <bool adds, class DOT>\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
+"const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n",
 "MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
 "mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\nMBK_VECTOR *old, DOT &dot) {\n"
 "const mbk_u32 lane = mbk_lane();\n"
@@ -8687,11 +8690,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
 "MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
 "const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
-"ends};\n"
-"const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
-"nnz, rows, alpha, product);\nif (adds) {\nold[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\n"
+"ends};\nmbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS, nnz, rows, alpha,\n"
+"product, old);\n"
 "return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
-"old, adds ? 32 : 0, dot);\n}\n"}},
+"old, adds ? MBK_HELD : 0, dot);\n}\n"}},
 {"spmv/gpu/scan/scan.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -8705,7 +8707,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nif (tile < tiles) {\n"
 "mbk_scan_no_dot none;\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
-"nnz, tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old,\nnone);\n}\n}\n\n"
+"nnz, tile, alpha, beta,\nadds ? old + mbk_thread() / 32 * MBK_HELD : old, none);\n}\n}\n\n"
 "#if MBK_DOTS\n\n\n\n"
 "MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
@@ -8740,10 +8742,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n"
 "mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
-"#define MBK_SUM_BLOCKS \\\n"
-"(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_DOTS) \\\n? 5 * MBK_BLOCKS / 6 \\\n"
-": MBK_BLOCKS)\n\n\n\nMBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"#define MBK_SUM_BLOCKS \\\n((MBK_EMPTY_ROWS && sizeof(MBK_COMPUTE) > 4 && MBK_BLOCKS > 1) || \\\n"
+"(__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 4) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -8755,9 +8756,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
 "#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#ifndef MBK_BLOCKS\n#error MBK_BLOCKS\n"
-"#endif\n\n#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
-"#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n#define MBK_FILL 8\n"
-"#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
+"#endif\n\n#ifndef MBK_HELD\n#define MBK_HELD 32\n#endif\n\n"
+"#include \"spmv/shared/nonempty_rows.cuh\"\n\n#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
+"#define MBK_FILL 8\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
 "#else\n#define MBK_MATRIX_LOAD mbk_load\n#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\n"
 "struct mbk_scan_no_dot {};\n"
@@ -8853,8 +8854,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
 "MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
 "MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
-"MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n",
-"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n"
+"MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_HELD;\n",
+"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_HELD : 0));\n"
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
 "const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
@@ -8868,20 +8869,18 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
 "row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
 "adds ? mbk_load(tile_row + tile + 1) : 0, ends};\nmbk_u32 skipped_rows = 0;\n"
-"const MBK_VECTOR held =\n"
-"mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\nif (adds) {\n"
-"old[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\nif (begin > start) {\n"
-"const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
+"mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product, old);\n"
+"if (begin > start) {\nconst mbk_u32 skipped = mbk_scan_below(begin - start);\n"
 "mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n"
 "for (int d = 16; d > 0; d >>= 1) {\nclosed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n}\n"
 "skipped_rows = closed;\nends &= ~skipped;\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
 "ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
-"mbk_scan_no_dot none;\n",
-"(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n"
-"beta, old + skipped_rows,\nadds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
-"} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
+"mbk_scan_no_dot none;\n"
+"(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n",
+"beta, old + skipped_rows,\nadds && skipped_rows < MBK_HELD ? MBK_HELD - skipped_rows : 0,\n"
+"none);\n} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
 "const bool closing = mbk_ballot(MBK_ALL, ends != 0) != 0;\nif (lane == 0) {\n"
 "closes[slot] = closing;\n}\nmbk_block_sync();\n"
 "const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
@@ -8900,8 +8899,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
 "rows, nnz, tiles; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
 "#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
-"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 ",
-"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
+"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, ",
 "MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
 "mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
 "#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
@@ -20620,6 +20619,7 @@ typedef struct mbi_scan_schedule {
 	int pack;
 	int whole;
 	int dots;
+	int held;
 	int fills;
 	uint64_t tiles, blocks, fixup_blocks, empty_rows;
 	mbi_devptr row_ends, block_start;
@@ -20683,6 +20683,7 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
 	const uint64_t pack = (uint64_t)s->pack;
 	const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
 	s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
+	s->held = 32;
 	s->fixup_blocks =
 			s->whole ? 0 : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
 	s->empty_rows = plan->device.rows - plan->nonempty.count;
@@ -20767,6 +20768,15 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
 			csr->nnz < 8 * csr->rows && csr->form != MBI_VALUES_COLUMN;
 }
 
+static int mbi_scan_held(const merbit_plan *plan) {
+	const mbi_scan_schedule *s = mbi_scan_of(plan);
+	const double tile = 32.0 * s->steps, nnz = (double)plan->device.nnz;
+	const double wanted = nnz > 0 ? 1.5 * tile * (double)plan->device.rows / nnz : 0;
+	const int most = 512 / (int)mbi_type_size(mbi_plan_accumulator(plan));
+	return s->empty_rows > 0 || wanted <= 32 ? 32 : wanted < most ? (int)(wanted + 31) / 32 * 32
+			: most;
+}
+
 static merbit_status mbi_scan_size(merbit_plan *plan) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	merbit_context *context = plan->context;
@@ -20800,14 +20810,21 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 	s->blocks = (s->tiles + warps - 1) / warps;
 	s->fills = 1;
 	mbi_scan_size_rows(plan);
+	s->held = mbi_scan_held(plan);
 	return MERBIT_OK;
+}
+
+static unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds) {
+	const mbi_scan_schedule *s = mbi_scan_of(plan);
+	return adds ? (unsigned)(s->threads / 32 * s->held) *
+			(unsigned)mbi_type_size(mbi_plan_accumulator(plan)) : 0;
 }
 
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
 	const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
 	const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
 	return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
-			(adds ? threads * size : 0);
+			mbi_scan_held_shared(plan, adds);
 }
 
 /* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ==== */
@@ -20822,6 +20839,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
 	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+	mbi_preamble_define_int(preamble, "MBK_HELD", s->held);
 	if (s->dots) { mbi_preamble_define_int(preamble, "MBK_DOTS", 1); }
 }
 
@@ -20995,8 +21013,9 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 		MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
 				s->whole ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole" : adds   ? "mbk_scan_sum"
 				: "mbk_scan_product", (int64_t)s->blocks, s->threads,
-				s->whole ? mbi_scan_whole_shared(plan, adds) : mbi_value_shared(plan) +
-				(adds ? (unsigned)s->threads * size : 0), stream, &arguments, sizeof arguments));
+				s->whole ? mbi_scan_whole_shared(plan, adds)
+				: mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds),
+				stream, &arguments, sizeof arguments));
 	}
 	return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
 			mbi_plan_start(plan, s->blocks > 0));

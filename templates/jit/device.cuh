@@ -334,16 +334,24 @@ template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T,
   *(mbk_pack<T, N> *)address = pack;
 }
 
-// Starts copying 16 bytes from global to shared memory, both aligned, while the thread
+// Starts copying 4, 8 or 16 bytes from global to shared memory, both aligned, while the thread
 // continues. The copy is complete after mbk_copy_wait by the same thread.
-MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
+template <int BYTES> MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-               :
-               : "r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global)
-               : "memory");
+  const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
+  if (BYTES == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :
+                 : "r"(to), "l"(global)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 :
+                 : "r"(to), "l"(global), "n"(BYTES)
+                 : "memory");
+  }
 #else
-  *(uint4 *)shared = *(const uint4 *)global;
+  *(mbk_pack<mbk_u32, BYTES / 4> *)shared = *(const mbk_pack<mbk_u32, BYTES / 4> *)global;
 #endif
 }
 MBK_DEVICE void mbk_copy_wait() {

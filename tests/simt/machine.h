@@ -69,9 +69,10 @@ struct simt_word { // what a lane gives or takes
   uint64_t half[2];
 };
 
-struct simt_copy { // 16 bytes on their way to shared memory
+struct simt_copy { // `bytes` on their way to shared memory
   void *to;
   const void *from;
+  unsigned bytes;
   simt_copy *before;
 };
 

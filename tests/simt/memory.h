@@ -12,21 +12,23 @@ SIMT_FUNCTION void simt_pack_check(const void *address, size_t bytes) {
 
 // ---- Copies under way -----------------------------------------------------------------------
 
-struct alignas(16) simt_sixteen {
-  uint32_t at[4];
-};
+SIMT_FUNCTION void simt_copy_words(void *to, const void *from, unsigned bytes) {
+  for (unsigned i = 0; i < bytes / 4; i++) {
+    ((uint32_t *)to)[i] = ((const uint32_t *)from)[i];
+  }
+}
 
 // A copy comes at once, or not before the thread waits for it.
-SIMT_FUNCTION void simt_copy_begin(void *to, const void *from) {
-  if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0) {
-    SIMT_FAIL("%s copies 16 bytes from %p to %p, which are not both aligned",
-              simt_name(simt.current).text, from, to);
+SIMT_FUNCTION void simt_copy_begin(void *to, const void *from, unsigned bytes) {
+  if ((uintptr_t)to % bytes != 0 || (uintptr_t)from % bytes != 0) {
+    SIMT_FAIL("%s copies %u bytes from %p to %p, which are not both aligned",
+              simt_name(simt.current).text, bytes, from, to);
   }
   if (simt_random() % 2 == 0) {
-    *(simt_sixteen *)to = *(const simt_sixteen *)from;
+    simt_copy_words(to, from, bytes);
   } else {
     simt_copy *&last = simt.threads[simt.current].copies;
-    last = new simt_copy{to, from, last};
+    last = new simt_copy{to, from, bytes, last};
   }
 }
 
@@ -36,7 +38,7 @@ SIMT_FUNCTION void simt_copy_end(unsigned thread, bool arrive) {
   while (last != nullptr) {
     simt_copy *const copy = last;
     if (arrive) {
-      *(simt_sixteen *)copy->to = *(const simt_sixteen *)copy->from;
+      simt_copy_words(copy->to, copy->from, copy->bytes);
     }
     last = copy->before;
     delete copy;

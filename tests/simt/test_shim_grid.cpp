@@ -168,7 +168,7 @@ static void test_copies(void **) {
       MBK_SHARED_MEMORY(memory);
       double *const shared = (double *)(void *)memory;
       const mbk_u32 at = 2 * mbk_thread(); // 16 bytes
-      mbk_copy_ahead(&shared[at], &from[mbk_block()][at]);
+      mbk_copy_ahead<16>(&shared[at], &from[mbk_block()][at]);
       meet(&all, 1, 3);
       mbk_copy_wait();
       if (shared[at] != 32 * mbk_block() + at || shared[at + 1] != shared[at] + 1) {

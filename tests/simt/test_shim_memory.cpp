@@ -76,7 +76,7 @@ static void test_copies(void **) {
     simt_launch("copies", 2, 32, 512, seed, [&] {
       MBK_SHARED_MEMORY(memory);
       mbk_u32 *const own = (mbk_u32 *)(void *)memory + 4 * mbk_lane();
-      mbk_copy_ahead(own, from + 4 * mbk_lane());
+      mbk_copy_ahead<16>(own, from + 4 * mbk_lane());
       early += own[3] == 4 * mbk_lane() + 3;
       mbk_copy_wait();
       right &= own[0] == 4 * mbk_lane() && own[3] == 4 * mbk_lane() + 3;
@@ -91,14 +91,14 @@ static void test_copies(void **) {
     mbk_copy_wait();
     poisoned &= ((mbk_u32 *)(void *)memory)[4 * mbk_lane()] == FULL;
     mbk_warp_sync(FULL);
-    mbk_copy_ahead(memory + 16 * mbk_lane(), from);
+    mbk_copy_ahead<16>(memory + 16 * mbk_lane(), from);
   });
   assert_true(poisoned);
   for (unsigned off : {0u, 4u}) {
     assert_error(32,
                  [&] {
                    MBK_SHARED_MEMORY(memory);
-                   mbk_copy_ahead(memory + off, (const char *)from + 4 - off);
+                   mbk_copy_ahead<16>(memory + off, (const char *)from + 4 - off);
                  },
                  {"kernel wrong, block 0", "copies 16 bytes", "not both aligned"});
   }

@@ -208,7 +208,7 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   if (alpha != (MBK_COMPUTE)0) {
     const MBK_COMPUTE *const products = a.products + (mbk_u64)from * MBK_GROUP;
     for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {
-      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);
+      mbk_copy_ahead<16>(slots + i * MBK_PACK, products + i * MBK_PACK);
     }
   }
   // Meanwhile load everything else that the warp's tiles need.

@@ -28,7 +28,7 @@ MBK_DEVICE void mbk_rows_stage(T *stage, const T *array, mbk_u64 from, mbk_u64 t
 #pragma unroll 4
   for (mbk_u32 k = n * mbk_lane(); k < count; k += 32 * n) {
     if (MBK_ALIGNED && from + k + n <= nnz) { // may extend beyond `to`
-      mbk_copy_ahead(stage + k, array + from + k);
+      mbk_copy_ahead<16>(stage + k, array + from + k);
     } else {
 #pragma unroll
       for (mbk_u32 j = 0; j < n; j++) {

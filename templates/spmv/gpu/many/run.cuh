@@ -41,7 +41,7 @@ MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 l
       continue;
     }
     if (full && MBK_ALIGNED) {
-      mbk_copy_ahead(to, from + at);
+      mbk_copy_ahead<16>(to, from + at);
     } else {
       *to = full || at < left ? MBK_MATRIX_LOAD(from + at) : (T)0;
     }

@@ -38,7 +38,7 @@ MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,
   const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;
   const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;
   const mbk_scan_rows none = {};
-  MBK_VECTOR old;
+  MBK_VECTOR *const no_old = (MBK_VECTOR *)0;
   if (MBK_VANISHES(alpha) || slot >= filled) {
     mbk_await();
 #pragma unroll
@@ -53,9 +53,9 @@ MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,
   col_ind += base + slot;
   values += MBK_PATTERN ? 0 : base + slot;
   if (slot + MBK_TILE_NONZEROS <= filled) {
-    mbk_scan_products<false, true>(col_ind, values, x, 0, none, product, old);
+    mbk_scan_products<false, true>(col_ind, values, x, 0, none, product, no_old);
   } else {
-    mbk_scan_products<false, false>(col_ind, values, x, filled - slot, none, product, old);
+    mbk_scan_products<false, false>(col_ind, values, x, filled - slot, none, product, no_old);
   }
 #pragma unroll
   for (mbk_u32 j = 0; j < MBK_PACK; j++) {

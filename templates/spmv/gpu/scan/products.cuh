@@ -12,9 +12,9 @@
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #if MBK_STREAMING
-#define MBK_GATHER(source, column) mbk_load_behind((source) + (column) - MBK_BASE)
+#define MBK_GATHER(source, column) mbk_load_behind((source) + (column)-MBK_BASE)
 #else
-#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column) - MBK_BASE)
+#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column)-MBK_BASE)
 #endif
 #endif
 
@@ -76,43 +76,38 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
   }
 }
 
-// Prefetches the old y of the rows after the first 32 that end in the tile. Without empty rows
-// they are contiguous; with empty rows nothing is prefetched.
+// Prefetches the old y of the rows after the first MBK_HELD that end in the tile. Without empty
+// rows they are contiguous; with empty rows nothing is prefetched.
 MBK_DEVICE void mbk_scan_prefetch_old(const mbk_scan_rows &rows) {
 #if !MBK_EMPTY_ROWS
-  const mbk_u32 ahead = 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));
+  const mbk_u32 ahead = MBK_HELD + mbk_lane() * (128 / sizeof(MBK_VECTOR));
   mbk_prefetch_if(ahead < rows.to - rows.from, rows.y + rows.from + ahead);
 #else
   (void)rows;
 #endif
 }
 
-// Returns the lane's row among the first 32 that end in the tile if it must be loaded, else 0.
-MBK_DEVICE mbk_u32 mbk_scan_old_row(const mbk_scan_rows &rows) {
-#if MBK_EMPTY_ROWS
-  const mbk_u32 lane = mbk_lane();
-  return lane < rows.to - rows.from ? mbk_load(rows.row_id + rows.from + lane) : 0;
-#else
-  (void)rows;
-  return 0;
-#endif
-}
-
-// Returns the old y of the lane's row, or 0 if the lane has none. `row` is from
-// mbk_scan_old_row: a row that is known without loading costs no register until here.
-MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows, mbk_u32 row) {
-  const mbk_u32 lane = mbk_lane();
-  return lane < rows.to - rows.from ? rows.y[MBK_EMPTY_ROWS ? row : rows.from + lane]
-                                    : (MBK_VECTOR)0;
+// Starts to copy the old y of the first MBK_HELD rows that end in the tile to `old`. A copy
+// takes no register while it is on its way. mbk_copy_wait completes it.
+MBK_DEVICE void mbk_scan_hold(const mbk_scan_rows &rows, MBK_VECTOR *old) {
+  const mbk_u32 *const row_id = rows.row_id;
+  (void)row_id;
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_HELD; i += 32) {
+    const mbk_u32 at = i + mbk_lane();
+    if (at < rows.to - rows.from) {
+      mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + at, rows.y + MBK_ROW_OF(rows.from + at));
+    }
+  }
 }
 
 // Multiplies a tile. Products from number `count` on become zero; they follow every row end.
-// All loads of a lane are in flight together, including the old y if it is read.
+// All loads of a lane are in flight together, including those of the old y if it is read.
 template <bool adds, bool full>
 MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,
                                   mbk_u32 count, const mbk_scan_rows &rows,
                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
-                                  MBK_VECTOR &old) {
+                                  MBK_VECTOR *old) {
   mbk_i32 column[MBK_GROUPS][MBK_PACK];
 #if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
@@ -138,8 +133,10 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_STREAMING
   mbk_await();
 #endif
-  // behind the matrix, whose loads would wait for that of tile_row
-  const mbk_u32 row = adds ? mbk_scan_old_row(rows) : 0;
+  if (adds &&
+      !MBK_EMPTY_ROWS) { // behind the matrix, whose loads would wait for that of tile_row
+    mbk_scan_hold(rows, old);
+  }
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll
@@ -155,21 +152,23 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
       }
     }
   }
-  old =
-      adds ? mbk_scan_old(rows, row) : (MBK_VECTOR)0; // behind the gathers, as it waits longer
+  if (adds && MBK_EMPTY_ROWS) { // behind the gathers, which would wait for those of the rows
+    mbk_scan_hold(rows, old);
+  }
 }
 
 // Multiplies the tile that begins at nonzero `start` of `nnz`. If alpha is 0, reads neither the
-// matrix nor x. Returns the old y of one of the tile's rows, if it is read.
+// matrix nor x. With `adds`, also copies the old y of MBK_HELD rows to `old`.
 template <bool adds>
-MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,
-                                        MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,
-                                        const mbk_scan_rows &rows, MBK_SCALAR alpha,
-                                        MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
-  MBK_VECTOR old;
+MBK_DEVICE void
+mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, mbk_u64 start,
+                  mbk_u64 nnz, const mbk_scan_rows &rows, MBK_SCALAR alpha,
+                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK], MBK_VECTOR *old) {
   if (MBK_VANISHES(alpha)) {
     mbk_await();
-    old = adds ? mbk_scan_old(rows, mbk_scan_old_row(rows)) : (MBK_VECTOR)0;
+    if (adds) {
+      mbk_scan_hold(rows, old);
+    }
 #pragma unroll
     for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll
@@ -184,12 +183,15 @@ MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE 
     mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,
                                    (mbk_u32)(nnz - start), rows, product, old);
   }
-  return old;
+  if (adds) {
+    mbk_copy_wait();
+    mbk_warp_sync(MBK_ALL);
+  }
 }
 
 // Multiplies and commits tile `tile` by one warp. With `adds` the old y is read into `old`, the
-// warp's MBK_VECTOR[32] in shared memory, when the nonzeros are loaded. Without `adds`, beta
-// must be zero.
+// warp's MBK_VECTOR[MBK_HELD] in shared memory, when the nonzeros are loaded. Without `adds`,
+// beta must be zero.
 template <bool adds, class DOT>
 MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                                      const mbk_u32 *row_id, const mbk_i32 *col_ind,
@@ -203,12 +205,8 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *til
   MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
   const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,
                               ends};
-  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,
-                                                  nnz, rows, alpha, product);
-  if (adds) {
-    old[lane] = held;
-    mbk_warp_sync(MBK_ALL);
-  }
+  mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS, nnz, rows, alpha,
+                          product, old);
   return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,
-                         old, adds ? 32 : 0, dot);
+                         old, adds ? MBK_HELD : 0, dot);
 }

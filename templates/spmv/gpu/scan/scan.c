@@ -22,6 +22,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
   mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+  mbi_preamble_define_int(preamble, "MBK_HELD", s->held);
   if (s->dots) {
     mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
   }
@@ -238,8 +239,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
                                      : "mbk_scan_product",
                             (int64_t)s->blocks, s->threads,
                             s->whole ? mbi_scan_whole_shared(plan, adds)
-                                     : mbi_value_shared(plan) +
-                                           (adds ? (unsigned)s->threads * size : 0),
+                                     : mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds),
                             stream, &arguments, sizeof arguments));
   }
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,

@@ -37,8 +37,8 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
   if (tile < tiles) {
     mbk_scan_no_dot none;
     (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,
-                              nnz, tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old,
-                              none);
+                              nnz, tile, alpha, beta,
+                              adds ? old + mbk_thread() / 32 * MBK_HELD : old, none);
   }
 }
 
@@ -93,17 +93,17 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
 
-// Blocks per multiprocessor of the kernel that reads the old y. It needs more registers, and
-// would spill with scalars on the device, with empty rows, or with accumulators of 8 bytes.
-// Products with a stop flag never launch it.
+// Blocks per multiprocessor of the kernel that reads the old y. More would spill with empty
+// rows and accumulators of 8 bytes, and from compute capability 10.0 on, where addresses take
+// more registers.
 #define MBK_SUM_BLOCKS                                                                         \
-  (MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 ||                  \
-                      MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_DOTS)                        \
+  ((MBK_EMPTY_ROWS && sizeof(MBK_COMPUTE) > 4 && MBK_BLOCKS > 1) ||                            \
+           (__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 4)                                           \
        ? 5 * MBK_BLOCKS / 6                                                                    \
        : MBK_BLOCKS)
 
 // Computes the product for any beta. Launch: as mbk_scan_product. Shared:
-// MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
+// MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS / 32 * MBK_HELD].
 MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_scan_sum(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);

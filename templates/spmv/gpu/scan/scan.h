@@ -12,6 +12,7 @@ typedef struct mbi_scan_schedule {
   int pack;  /* nonzeros that a lane loads at once */
   int whole; /* 1: blocks own whole rows, with block_start instead of a fix-up */
   int dots;  /* 1: products compute x'A x */
+  int held;  /* rows of a tile whose old y is copied to shared memory */
   int fills; /* 1: products write the empty rows, not the fix-up */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
@@ -42,6 +43,7 @@ MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan);
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan);
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan);
 MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan);
+MBI_INTERNAL unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds);
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds);
 /* spmv/gpu/scan/scan.c */

@@ -78,6 +78,7 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   const uint64_t lanes =
       (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
+  s->held = 32;
   s->fixup_blocks =
       s->whole ? 0 : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->nonempty.count;
@@ -186,6 +187,22 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
          csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
+/* Returns how many rows of a tile have their old y copied to shared memory: half as many again
+ * as end in a tile on average, up to 512 bytes; L1 needs the rest. The others are read when
+ * their rows are written. If some rows are empty, a copy waits for its row's number first, and
+ * more than 32 do not pay. (alpha and beta on an H100, us for 32 rows and for this: roads of
+ * 30M in f32 169 and 161, a web graph of 30M in f64 180 and 172, cnr-2000 in f32 16.8
+ * and 15.3.) */
+static int mbi_scan_held(const merbit_plan *plan) {
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
+  const double tile = 32.0 * s->steps, nnz = (double)plan->device.nnz;
+  const double wanted = nnz > 0 ? 1.5 * tile * (double)plan->device.rows / nnz : 0;
+  const int most = 512 / (int)mbi_type_size(mbi_plan_accumulator(plan));
+  return s->empty_rows > 0 || wanted <= 32 ? 32
+         : wanted < most                   ? (int)(wanted + 31) / 32 * 32
+                                           : most;
+}
+
 /* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -226,7 +243,16 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   s->blocks = (s->tiles + warps - 1) / warps;
   s->fills = 1;
   mbi_scan_size_rows(plan);
+  s->held = mbi_scan_held(plan);
   return MERBIT_OK;
+}
+
+/* Returns the bytes of shared memory for the old y, if the product reads it. */
+MBI_INTERNAL unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds) {
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
+  return adds ? (unsigned)(s->threads / 32 * s->held) *
+                    (unsigned)mbi_type_size(mbi_plan_accumulator(plan))
+              : 0;
 }
 
 /* Returns the bytes of shared memory of a block that owns whole rows: a table of values, the
@@ -235,5 +261,5 @@ MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
   return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
-         (adds ? threads * size : 0);
+         mbi_scan_held_shared(plan, adds);
 }

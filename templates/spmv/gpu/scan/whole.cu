@@ -63,8 +63,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
   MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);
-  MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;
-  mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));
+  MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_HELD;
+  mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_HELD : 0));
   const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();
   const mbk_u64 begin = mbk_load(block_start + mbk_block());
   const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
@@ -87,12 +87,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
       const mbk_scan_rows rows = {row_id, y, row_number,
                                   adds ? mbk_load(tile_row + tile + 1) : 0, ends};
       mbk_u32 skipped_rows = 0;
-      const MBK_VECTOR held =
-          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);
-      if (adds) {
-        old[lane] = held;
-        mbk_warp_sync(MBK_ALL);
-      }
+      mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product, old);
       if (begin > start) { // the nonzeros before `begin` belong to the previous block
         const mbk_u32 skipped = mbk_scan_below(begin - start);
         mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);
@@ -117,7 +112,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
       mbk_scan_no_dot none;
       (void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,
                             beta, old + skipped_rows,
-                            adds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);
+                            adds && skipped_rows < MBK_HELD ? MBK_HELD - skipped_rows : 0,
+                            none);
     } else if (lane == 31) {
       tails[slot] = MBK_ZERO;
     }
@@ -170,7 +166,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
 
 // Computes the product for any beta. Launch: as mbk_scan_whole. Shared: also
-// MBK_VECTOR[MBK_THREADS].
+// MBK_VECTOR[MBK_WARPS * MBK_HELD].
 MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_scan_whole_sum(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);

@@ -276,8 +276,9 @@ template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T,
   simt_pack_check(address, sizeof(T) * N);
   *(mbk_pack<T, N> *)address = pack;
 }
-MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
-  simt_copy_begin(shared, global);
+template <int BYTES> MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async");
+  simt_copy_begin(shared, global, BYTES);
 }
 MBK_DEVICE void mbk_copy_wait() {
   simt_copy_end(simt.current, true);
