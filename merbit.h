@@ -19952,8 +19952,11 @@ static double mbi_choose_longer(double seconds, double walk) {
 	return walk > seconds ? walk : seconds;
 }
 
-MBI_NOINLINE static double mbi_choose_overlap(double streaming, double gathering) {
-	return pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0);
+MBI_NOINLINE static double mbi_choose_overlap(const merbit_plan *plan, double streaming,
+		double gathering) {
+	const int passing = mbi_choose_passing(plan);
+	const double power = 0.5 + (passing > 8 ? passing : 8) / 16.0;
+	return pow(pow(streaming, power) + pow(gathering, power), 1 / power);
 }
 
 static double mbi_walk_end(const merbit_plan *plan, double count, double at_once) {
@@ -19970,6 +19973,7 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	t.rows = (double)plan->device.rows;
 	t.cols = (double)plan->device.cols;
 	t.vectors = ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * stream;
+	if (mbi_choose_vectors(plan) <= MBI_CHOOSE_KEPT * plan->profile->l2_bytes) { t.vectors /= 2; }
 	t.values = (double)mbi_value_bytes(plan);
 	t.stream = t.nnz * (4.0 + t.values) * stream;
 	t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, t.cols * t.size);
@@ -20770,11 +20774,12 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
 
 static int mbi_scan_held(const merbit_plan *plan) {
 	const mbi_scan_schedule *s = mbi_scan_of(plan);
-	const double tile = 32.0 * s->steps, nnz = (double)plan->device.nnz;
-	const double wanted = nnz > 0 ? 1.5 * tile * (double)plan->device.rows / nnz : 0;
+	const double nnz = (double)plan->device.nnz, count = (double)plan->nonempty.count;
+	const double uneven = (double)plan->nonempty.slots > 2 * nnz ? 2.5 : 1.5;
+	const double wanted = nnz > 0 ? uneven * 32 * s->steps * count / nnz : 0;
 	const int most = 512 / (int)mbi_type_size(mbi_plan_accumulator(plan));
-	return s->empty_rows > 0 || wanted <= 32 ? 32 : wanted < most ? (int)(wanted + 31) / 32 * 32
-			: most;
+	return 2 * count < (double)plan->device.rows || wanted <= 32 ? 32
+			: wanted < most ? (int)(wanted + 31) / 32 * 32 : most;
 }
 
 static merbit_status mbi_scan_size(merbit_plan *plan) {
@@ -21012,8 +21017,8 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 		arguments.beta = mbi_plan_scalar(plan, beta);
 		MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
 				s->whole ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole" : adds   ? "mbk_scan_sum"
-				: "mbk_scan_product", (int64_t)s->blocks, s->threads,
-				s->whole ? mbi_scan_whole_shared(plan, adds)
+				: "mbk_scan_product", (int64_t)s->blocks, s->threads, s->whole
+				? mbi_scan_whole_shared(plan, adds)
 				: mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds),
 				stream, &arguments, sizeof arguments));
 	}
@@ -21036,8 +21041,8 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static double mbi_scan_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	double seconds =
-			1.08 * mbi_choose_overlap(t.vectors + t.lists + 3 * t.shared + t.stream, t.gathers) +
+	double seconds = 1.08 * mbi_choose_overlap(
+			plan, t.vectors + t.lists + 3 * t.shared + t.stream, t.gathers) +
 			plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
 	if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
 		seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
@@ -21459,10 +21464,9 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const double turns = t.nnz < t.rows
 			? t.rows / (MBI_ROWS_RESIDENT * plan->context->device.multiprocessors) * 1.5 : 0;
 	if (uneven > 1) { return HUGE_VAL; }
-	return mbi_choose_longer(
-			((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) * mbi_rows_thin(plan) *
-			mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan),
-			mbi_rows_gathers(plan, &t)) +
+	return mbi_choose_longer(((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) *
+			mbi_choose_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
+			0.85 * mbi_rows_thin(plan) * mbi_rows_gathers(plan, &t)) +
 			mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1), mbi_rows_walk(plan));
 }
 
@@ -21774,7 +21778,8 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 	const double in_l2 = t.size == 4 ? 1 + (16 - mbi_choose_passing(plan)) / 100.0 : 1;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
 	return mbi_choose_longer(1.08 * in_l2 * mbi_choose_overlap(
-			0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)), t.gathers) +
+			plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
+			(1 + (16 - mbi_choose_passing(plan)) / 40.0) * t.gathers) +
 			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 
@@ -22015,7 +22020,7 @@ static double mbi_diagonals_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double bytes = mbi_diagonals_likely(plan);
 	return mbi_diagonals_trusted(plan)
-			? 1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers)
+			? 1.1 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers)
 			: HUGE_VAL;
 }
 
@@ -23938,9 +23943,11 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
+	const double misses = t.cols * t.size > plan->profile->l2_bytes / 2 ? 2 : 1;
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-			? 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.shared + t.stream,
-			t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors) +
+			? 1.08 * (32 - mbi_choose_passing(plan)) / 16.0 *
+			mbi_choose_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
+			t.gathers * (1.0 - plan->nonempty.hub_share) * misses / plan->nonempty.sectors) +
 			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE)
 			: HUGE_VAL;
 }
@@ -24500,7 +24507,7 @@ static double mbi_extracted_cost(const merbit_plan *plan) {
 	double bytes;
 	if (!mbi_choose_full(plan)) { return HUGE_VAL; }
 	bytes = t.nnz * (4.0 / (high * plan->nonempty.block_cols) + t.values);
-	return mbi_choose_overlap(t.vectors + in_l2 * bytes * mbi_choose_past(plan), t.gathers) +
+	return mbi_choose_overlap(plan, t.vectors + in_l2 * bytes * mbi_choose_past(plan), t.gathers) +
 			high * mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size / high);
 }
 

@@ -421,11 +421,18 @@ static void compile_every_form(void) {
       merbit_preamble(MERBIT_F64, 8, shapes[s][0], shapes[s][1], shapes[s][2], &preamble);
       compile("spmv/gpu/merbit/merbit.cu", &preamble, capabilities[c]);
     }
-    for (form = 0; form < 16; form += 4) { /* what large general matrices take */
-      scan_preamble(MERBIT_F32, form, 0, 0, 100, &preamble);
+    for (form = 0; form < 64; form += 4) {
+      const uint64_t nnz = form & 32 ? 3000000 : 30000000;
+      large_preamble(MERBIT_F32, form, nnz, &preamble);
       compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
-      scan_preamble(MERBIT_F64, form, 0, 0, 100, &preamble);
+      large_preamble(MERBIT_F64, form, nnz, &preamble);
       compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
+      large_preamble(MERBIT_F32, form ^ 32, nnz, &preamble);
+      compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
+      large_preamble(MERBIT_F64, form ^ 32, nnz, &preamble);
+      compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
+    }
+    for (form = 0; form < 16; form += 4) { /* what general matrices that L2 holds take */
       whole_preamble(MERBIT_F32, form, 12, 1024, &preamble);
       compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
       if (capabilities[c] < 100) {

@@ -182,7 +182,7 @@ MUTATIONS = [
     ("mbi_extracted_cost", "high * mbi_walk_fixup", "mbi_walk_fixup", "the rows of a block seem to be added up at once", CHOOSE),
     ("mbi_traffic_of", "MBI_CHOOSE_KEPT * plan->profile->l2_bytes ? 0", "plan->profile->l2_bytes ? 0",
      "all of L2 seems to keep y", CHOOSE),
-    ("mbi_choose_overlap", "pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0)", "streaming + gathering",
+    ("mbi_choose_overlap", "pow(pow(streaming, power) + pow(gathering, power), 1 / power)", "streaming + gathering",
      "gathers seem to wait until all is streamed", CHOOSE),
     ("mbi_choose_small", "(mbi_device_csr_stream_bytes(plan) + vectors)", "mbi_device_csr_stream_bytes(plan)",
      "x and y seem to take no room in L2", CHOOSE),

@@ -15,7 +15,8 @@ struct scan_form : csr_form {
   simt_kernel cut =
       {}; // of blocks that take whole rows; then product alone is the whole product
   bool whole = false;
-  bool dots = false; // the product leaves parts of x'A x behind room for firsts and tails
+  bool dots = false;  // the product leaves parts of x'A x behind room for firsts and tails
+  unsigned held = 32; // rows of a tile whose old y is in shared memory
 };
 
 inline std::vector<const scan_form *> scan_forms;
@@ -228,7 +229,7 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
     simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
              {(unsigned)blocks, b.f.threads,
               b.f.table_bytes() + b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
-                  (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
+                  (adds ? b.f.threads / 32 * b.f.held * (unsigned)sizeof(V) : 0)},
              b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(),
              block_start.get(), b.col_ind.get(), b.values.get(), b.table.get(),
              b.factors().get(), y.get(), nobody.get(), nobody.get(), b.rows, b.nnz, b.tiles,
@@ -282,12 +283,13 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
       simt_late_guard late({&b.factors(), &y, &firsts, &tails});
       late.scalar(at_alpha);
       late.scalar(at_beta);
-      simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
-               {blocks, b.f.threads,
-                b.f.table_bytes() + (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
-               b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(),
-               nobody.get(), b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(),
-               y.get(), firsts.get(), tails.get(), b.rows, b.nnz, b.tiles, at_alpha, at_beta);
+      simt_run(
+          adds ? b.f.sum : b.f.product, b.run(seed),
+          {blocks, b.f.threads,
+           b.f.table_bytes() + (adds ? b.f.threads / 32 * b.f.held * (unsigned)sizeof(V) : 0)},
+          b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(), nobody.get(),
+          b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(), y.get(),
+          firsts.get(), tails.get(), b.rows, b.nnz, b.tiles, at_alpha, at_beta);
       if constexpr (std::is_floating_point<V>::value) {
         if (b.f.dots && !adds && !b.f.vanishes(alpha)) {
           scan_check_dots(b, firsts);

@@ -9,7 +9,7 @@
 // get their columns and values where a vector load would be misaligned. Forms without `once` load
 // two nonzeros at once, as in f32 short rows ask for. With SIMT_WHOLE defined it
 // is spmv/gpu/scan/whole.cu instead; with SIMT_DOTS its product adds up x'A x too; with SIMT_TWICE
-// lanes take 32 bytes of sums, as for patterns.
+// lanes take 32 bytes of sums, as for patterns. Streaming forms hold the old y of more rows.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
 
@@ -18,6 +18,7 @@
 #define MBK_EMPTY_ROWS SIMT_ARG(8, SIMT_FORM)
 #define MBK_STREAMING SIMT_ARG(9, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(10, SIMT_FORM)
+#define MBK_HELD (MBK_STREAMING ? 512 / (int)sizeof(MBK_VECTOR) : 32)
 #ifdef SIMT_TWICE
 #define MBK_PACK (32 / (int)sizeof(MBK_COMPUTE))
 #else
@@ -56,15 +57,17 @@ static const scan_form form = {
   SIMT_KERNEL(mbk_scan_whole_sum),
   {},
   SIMT_KERNEL(mbk_scan_cut),
-  true
+  true,
+  false,
 #else
   SIMT_KERNEL(mbk_scan_product),
   SIMT_KERNEL(mbk_scan_sum),
   SIMT_KERNEL(mbk_scan_fixup),
   {},
   false,
-  MBK_DOTS != 0
+  MBK_DOTS != 0,
 #endif
+  MBK_HELD
 };
 [[maybe_unused]] static const bool listed = (scan_forms.push_back(&form), true);
 } // of the form

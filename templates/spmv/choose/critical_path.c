@@ -163,9 +163,12 @@ MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
 
 /* Returns the seconds for streaming and gathering at once, from those that each takes alone.
  * Each hides a part of the other: the result is at least the longer one, and at most the sum.
- */
-MBI_NOINLINE MBI_INTERNAL double mbi_choose_overlap(double streaming, double gathering) {
-  return pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0);
+ * The more of the matrix L2 keeps, the nearer it comes to the sum, because both wait for L2. */
+MBI_NOINLINE MBI_INTERNAL double mbi_choose_overlap(const merbit_plan *plan, double streaming,
+                                                    double gathering) {
+  const int passing = mbi_choose_passing(plan);
+  const double power = 0.5 + (passing > 8 ? passing : 8) / 16.0;
+  return pow(pow(streaming, power) + pow(gathering, power), 1 / power);
 }
 
 /* Returns the seconds in which lanes walk the last rows, of `count` nonzeros each, `at_once` in
@@ -186,6 +189,9 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   t.rows = (double)plan->device.rows;
   t.cols = (double)plan->device.cols;
   t.vectors = ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * stream;
+  if (mbi_choose_vectors(plan) <= MBI_CHOOSE_KEPT * plan->profile->l2_bytes) { /* as bytes do */
+    t.vectors /= 2;
+  }
   t.values = (double)mbi_value_bytes(plan);
   t.stream = t.nnz * (4.0 + t.values) * stream;
   t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, t.cols * t.size);

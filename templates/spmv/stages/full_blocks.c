@@ -39,7 +39,8 @@ MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
     return HUGE_VAL;
   }
   bytes = t.nnz * (4.0 / (high * plan->nonempty.block_cols) + t.values);
-  return mbi_choose_overlap(t.vectors + in_l2 * bytes * mbi_choose_past(plan), t.gathers) +
+  return mbi_choose_overlap(plan, t.vectors + in_l2 * bytes * mbi_choose_past(plan),
+                            t.gathers) +
          high * mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size / high);
 }
 

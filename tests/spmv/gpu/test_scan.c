@@ -162,6 +162,31 @@ static void patterns(void **state) {
   assert_int_equal(mbi_scan_of(&plan)->pack, 2);
 }
 
+/* Tiles hold the old y of as many rows as they end on average, and half as many again; of more
+ * where rows differ much; and of 32 if most rows are empty. */
+static void rows_held(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, count, slots;
+    int held; /* of 7,000,000 nonzeros, in tiles of 384 in f32, of 256 in f64 */
+  } cases[] = {
+      {MERBIT_F32, 350000, 350000, 7000000, 32},    {MERBIT_F32, 400000, 400000, 7000000, 64},
+      {MERBIT_F32, 400000, 400000, 14000001, 64},   {MERBIT_F32, 700000, 700000, 14000001, 96},
+      {MERBIT_F32, 1700000, 1700000, 7000000, 128}, {MERBIT_F32, 1700000, 850000, 7000000, 96},
+      {MERBIT_F32, 1700001, 850000, 7000000, 32},   {MERBIT_F64, 1700000, 1700000, 7000000, 64},
+      {MERBIT_C128, 1700000, 1700000, 7000000, 32}, {MERBIT_F64, 500000, 500000, 7000000, 32}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, cases[i].type, cases[i].rows, 7000000);
+    plan.nonempty.count = cases[i].count;
+    plan.nonempty.slots = cases[i].slots;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_scan_of(&plan)->held, cases[i].held);
+  }
+}
+
 /* A row may keep its block for one round, unless the user says so. */
 static void whole_rows_are_short(void **state) {
   static const struct {
@@ -322,6 +347,7 @@ static void resident_blocks_are_possible(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes_of_the_scan),
+      cmocka_unit_test(rows_held),
       cmocka_unit_test(whole_rows_are_short),
       cmocka_unit_test(short_rows),
       cmocka_unit_test(patterns),

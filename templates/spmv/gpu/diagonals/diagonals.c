@@ -239,7 +239,8 @@ MBI_INTERNAL double mbi_diagonals_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double bytes = mbi_diagonals_likely(plan);
   return mbi_diagonals_trusted(plan)
-             ? 1.1 * mbi_choose_overlap(t.vectors + bytes * mbi_choose_stream(plan), t.gathers)
+             ? 1.1 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan),
+                                        t.gathers)
              : HUGE_VAL;
 }
 

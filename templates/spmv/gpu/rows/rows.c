@@ -178,8 +178,8 @@ MBI_INTERNAL int mbi_rows_lone(const merbit_plan *plan) {
  * rate: at half of it with so many. Fitted like the factors of spmv/choose/critical_path.c. */
 #define MBI_ROWS_HALF 2300.0
 
-/* Returns the factor by which a product takes longer because its rows are so few that their
- * lanes do not fill the GPU; else 1. (548 rows of 5,474 doubles on an H100: 74 us, SCAN 32.) */
+/* Returns the factor by which gathers take longer because the rows are so few that their lanes
+ * do not fill the GPU; else 1. (548 rows of 5,474 doubles on an H100: 74 us, SCAN 32.) */
 static double mbi_rows_thin(const merbit_plan *plan) {
   const double processors = plan->context->device.multiprocessors;
   const double full =
@@ -217,9 +217,9 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
     return HUGE_VAL;
   }
   return mbi_choose_longer(
-      ((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) * mbi_rows_thin(plan) *
-              mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan),
-                                 mbi_rows_gathers(plan, &t)) +
+      ((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) *
+              mbi_choose_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
+                                 0.85 * mbi_rows_thin(plan) * mbi_rows_gathers(plan, &t)) +
           mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1),
       mbi_rows_walk(plan));
 }

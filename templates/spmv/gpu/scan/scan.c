@@ -238,8 +238,9 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
                             : adds   ? "mbk_scan_sum"
                                      : "mbk_scan_product",
                             (int64_t)s->blocks, s->threads,
-                            s->whole ? mbi_scan_whole_shared(plan, adds)
-                                     : mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds),
+                            s->whole
+                                ? mbi_scan_whole_shared(plan, adds)
+                                : mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds),
                             stream, &arguments, sizeof arguments));
   }
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
@@ -271,9 +272,9 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
  * nonzeros, on an H100: 118 us in f32, 169 in f64). */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  double seconds =
-      1.08 * mbi_choose_overlap(t.vectors + t.lists + 3 * t.shared + t.stream, t.gathers) +
-      plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
+  double seconds = 1.08 * mbi_choose_overlap(
+                              plan, t.vectors + t.lists + 3 * t.shared + t.stream, t.gathers) +
+                   plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
     seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
   }

@@ -314,8 +314,8 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   return mbi_choose_longer(
       1.08 * in_l2 *
               mbi_choose_overlap(
-                  0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-                  t.gathers) +
+                  plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
+                  (1 + (16 - mbi_choose_passing(plan)) / 40.0) * t.gathers) +
           mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)),
       mbi_sliced_walk(plan));
 }
