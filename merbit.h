@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "362a6f9d2d12a0767c624298f1851966d6d72dea0007c68224347ecca3c8d110"
+#define MBI_KERNEL_HASH "9b17da9719e2872b343daefe18b98ea271f5cd8271695e1c02292a1d38de7ca3"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8743,7 +8743,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n"
 "mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n((MBK_EMPTY_ROWS && sizeof(MBK_COMPUTE) > 4 && MBK_BLOCKS > 1) || \\\n"
-"(__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 4) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
+"(__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 3) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
@@ -8823,11 +8823,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
 "at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u32 own = at + mbk_lane();\n"
 "const mbk_u32 word =\nmbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;\n"
-"MBK_VECTOR old[MBK_FILL];\n#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
-"old[i] = adds && mbk_scan_empty(word, i) ? y[(mbk_u64)(at + i) * 32 + mbk_lane()]\n",
-": (MBK_VECTOR)0;\n}\n#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
-"if (mbk_scan_empty(word, i)) {\n"
-"y[(mbk_u64)(at + i) * 32 + mbk_lane()] = MBK_RESULT(MBK_ZERO, old[i]);\n}\n}\n}\n#else\n"
+"MBK_VECTOR *const own_y = y + (mbk_u64)at * 32 + mbk_lane();\nMBK_VECTOR old[MBK_FILL];\n"
+"#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n",
+"old[i] = adds && mbk_scan_empty(word, i) ? own_y[32 * i] : (MBK_VECTOR)0;\n}\n#pragma unroll\n"
+"for (int i = 0; i < MBK_FILL; i++) {\nif (mbk_scan_empty(word, i)) {\n"
+"own_y[32 * i] = MBK_RESULT(MBK_ZERO, old[i]);\n}\n}\n}\n#else\n"
 "(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -20779,7 +20779,7 @@ static int mbi_scan_held(const merbit_plan *plan) {
 	const double wanted = nnz > 0 ? uneven * 32 * s->steps * count / nnz : 0;
 	const int most = 512 / (int)mbi_type_size(mbi_plan_accumulator(plan));
 	return 2 * count < (double)plan->device.rows || wanted <= 32 ? 32
-			: wanted < most ? (int)(wanted + 31) / 32 * 32 : most;
+			: wanted < most ? ((int)wanted / 32 + 1) * 32 : most;
 }
 
 static merbit_status mbi_scan_size(merbit_plan *plan) {
@@ -23943,11 +23943,10 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	const double misses = t.cols * t.size > plan->profile->l2_bytes / 2 ? 2 : 1;
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
 			? 1.08 * (32 - mbi_choose_passing(plan)) / 16.0 *
 			mbi_choose_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
-			t.gathers * (1.0 - plan->nonempty.hub_share) * misses / plan->nonempty.sectors) +
+			t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors) +
 			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE)
 			: HUGE_VAL;
 }

@@ -157,9 +157,10 @@ static char *log_of(const char *file, const mbi_preamble *preamble, int capabili
   return log;
 }
 
-/* Fails where a kernel spills. Three files may give up 8 bytes in a form or two: SLICED and
+/* Fails where a kernel spills. Three files may give up a number in a form or two: SLICED and
  * DIAGONALS name no blocks that should be resident, so that the assembler weighs registers
- * against blocks, and SCAN names as many as nearly all of its forms fit. */
+ * against blocks, and SCAN, whose code is there twice, names as many as nearly all of its forms
+ * fit. */
 static void compile(const char *file, const mbi_preamble *preamble, int capability) {
   char *log;
   if (left_out(file)) {
@@ -167,10 +168,10 @@ static void compile(const char *file, const mbi_preamble *preamble, int capabili
   }
   log = log_of(file, preamble, capability, -1);
   if (spilling(log, strcmp(file, "spmv/gpu/sliced/sliced.cu") == 0 ||
-                            strcmp(file, "spmv/gpu/diagonals/diagonals.cu") == 0 ||
-                            strcmp(file, "spmv/gpu/scan/scan.cu") == 0
+                            strcmp(file, "spmv/gpu/diagonals/diagonals.cu") == 0
                         ? 8
-                        : 0)) {
+                    : strcmp(file, "spmv/gpu/scan/scan.cu") == 0 ? 16
+                                                                 : 0)) {
     fail_msg("%s for %d spills:\n%s\n%s", file, capability, preamble->text, log);
   }
   free(log);

@@ -241,10 +241,11 @@ static void gathers_that_miss(void **state) {
   plan.nonempty.sectors = 1;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
   plan.nonempty.sectors = 0.1;
+  plan.nonempty.slots = 2 * plan.device.nnz + 2; /* no lanes for rows */
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   square_of(&plan, MERBIT_F64, 4000000, 64000000); /* x stays in L2 */
   plan.nonempty.sectors = 1;
-  plan.nonempty.slots = plan.nonempty.sorted_slots = 2 * plan.device.nnz;
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 2 * plan.device.nnz + 2;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.type = MERBIT_F32;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
@@ -296,9 +297,9 @@ static void few_rows_do_not_fill_the_gpu(void **state) {
   plan.profile = &h100;
   plan.device.cols = 375000;
   plan.nonempty.longest = 5474;
-  plan.nonempty.sectors = 0.25;
+  plan.nonempty.sectors = 0.97;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast");
-  assert_true(mbi_rows_cost(&plan) > 2 * mbi_scan_cost(&plan));
+  assert_true(mbi_rows_cost(&plan) > 1.9 * mbi_scan_cost(&plan));
   plan.device.rows = plan.nonempty.count = 54800; /* enough rows */
   plan.device.nnz *= 100;
   plan.nonempty.slots = plan.nonempty.sorted_slots = 2 * plan.device.nnz; /* no slices */
@@ -323,7 +324,7 @@ static void rows_in_flight_gather_from_l2(void **state) {
   plan.device.rows = plan.nonempty.count = 2048 / 32 * 132 + 1; /* one waits for a place */
   plan.device.nnz = plan.device.rows * 9684;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast");
-  assert_true(mbi_rows_cost(&plan) > 0.8 * mbi_scan_cost(&plan));
+  assert_true(mbi_rows_cost(&plan) > 0.7 * mbi_scan_cost(&plan));
 }
 
 /* The nonzeros in hubs gather from shared memory: that pays where they are more than what the

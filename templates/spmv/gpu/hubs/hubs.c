@@ -223,12 +223,11 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
  * in f64 on an H200: 224 us, SCAN 206). */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  const double misses = t.cols * t.size > plan->profile->l2_bytes / 2 ? 2 : 1;
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
              ? 1.08 * (32 - mbi_choose_passing(plan)) / 16.0 *
                        mbi_choose_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
-                                          t.gathers * (1.0 - plan->nonempty.hub_share) *
-                                              misses / plan->nonempty.sectors) +
+                                          t.gathers * (1.0 - plan->nonempty.hub_share) /
+                                              plan->nonempty.sectors) +
                    plan->profile->launch_seconds + mbi_hubs_walk(plan) +
                    mbi_walk_fixup(plan, MBI_SCAN_TILE)
              : HUGE_VAL;

@@ -98,7 +98,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // more registers.
 #define MBK_SUM_BLOCKS                                                                         \
   ((MBK_EMPTY_ROWS && sizeof(MBK_COMPUTE) > 4 && MBK_BLOCKS > 1) ||                            \
-           (__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 4)                                           \
+           (__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 3)                                           \
        ? 5 * MBK_BLOCKS / 6                                                                    \
        : MBK_BLOCKS)
 

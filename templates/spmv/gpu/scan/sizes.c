@@ -189,9 +189,10 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
 
 /* Returns how many rows of a tile have their old y copied to shared memory: half as many again
  * as end in a tile on average, more if rows differ much, up to 512 bytes, because gathers need
- * L1. The others are read when their rows are written. If most rows are empty, no old y shares a
- * sector with another, and 32 are enough. (alpha and beta on an H100, us with 32 and with this:
- * roads of 30M in f32 169 and 161, cnr-2000 in f32 16.8 and 15.3, in f64 23.9 and 22.2.) */
+ * L1. The others are read when their rows are written. If most rows are empty, no old y shares
+ * a sector with another, and 32 are enough. (alpha and beta on an H100, us with 32 and with
+ * this: roads of 30M in f32 169 and 161, cnr-2000 in f32 16.8 and 15.3, in f64 23.9 and 22.2.)
+ */
 static int mbi_scan_held(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   const double nnz = (double)plan->device.nnz, count = (double)plan->nonempty.count;
@@ -199,7 +200,7 @@ static int mbi_scan_held(const merbit_plan *plan) {
   const double wanted = nnz > 0 ? uneven * 32 * s->steps * count / nnz : 0;
   const int most = 512 / (int)mbi_type_size(mbi_plan_accumulator(plan));
   return 2 * count < (double)plan->device.rows || wanted <= 32 ? 32
-         : wanted < most                                       ? (int)(wanted + 31) / 32 * 32
+         : wanted < most                                       ? ((int)wanted / 32 + 1) * 32
                                                                : most;
 }
 

@@ -186,16 +186,16 @@ MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 ro
     const mbk_u32 own = at + mbk_lane();
     const mbk_u32 word =
         mbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;
+    MBK_VECTOR *const own_y = y + (mbk_u64)at * 32 + mbk_lane();
     MBK_VECTOR old[MBK_FILL];
 #pragma unroll
     for (int i = 0; i < MBK_FILL; i++) {
-      old[i] = adds && mbk_scan_empty(word, i) ? y[(mbk_u64)(at + i) * 32 + mbk_lane()]
-                                               : (MBK_VECTOR)0;
+      old[i] = adds && mbk_scan_empty(word, i) ? own_y[32 * i] : (MBK_VECTOR)0;
     }
 #pragma unroll
     for (int i = 0; i < MBK_FILL; i++) {
       if (mbk_scan_empty(word, i)) {
-        y[(mbk_u64)(at + i) * 32 + mbk_lane()] = MBK_RESULT(MBK_ZERO, old[i]);
+        own_y[32 * i] = MBK_RESULT(MBK_ZERO, old[i]);
       }
     }
   }
