@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "9b17da9719e2872b343daefe18b98ea271f5cd8271695e1c02292a1d38de7ca3"
+#define MBI_KERNEL_HASH "3aca3a3f6a25e1aec2e1b117a9c531404f6ba2248c50bb3c8334fe5e2c0f0bb9"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7792,7 +7792,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {\n"
 "return code < 0 ? source.hubs[~code] : mbk_load_after_wait(source.x + code);\n}\n"
 "#define MBK_SOURCE mbk_hubs_source\n"
-"#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
+"#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n#define MBK_HOLD(rows, old)\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n"
 "#include \"spmv/gpu/scan/fixup.cuh\"\n\n#include \"spmv/gpu/hubs/build.cuh\"\n\n\n\n"
 "template <bool adds>\n"
@@ -7805,19 +7805,23 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * MBK_HELD;\nmbk_await();\n"
 "const mbk_hubs_source source = {x, shared};\nif (!MBK_VANISHES(alpha)) {\n"
 "for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
-"shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n\n\n"
+"shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\n\n\n"
 "const mbk_u64 step = (mbk_u64)mbk_grid() * (MBK_THREADS / 32);\n"
 "mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-"mbk_u32 from = adds && tile + step < tiles ? mbk_load(tile_row + tile + step) : 0;\n"
-"mbk_u32 to = adds && tile + step < tiles ? mbk_load(tile_row + tile + step + 1) : 0;\n"
-"for (; tile < tiles; tile += step) {\nmbk_scan_no_dot none;\n",
+"mbk_u32 from = adds && tile < tiles ? mbk_load(tile_row + tile) : 0;\n"
+"mbk_u32 to = adds && tile < tiles ? mbk_load(tile_row + tile + 1) : 0;\n"
+"if (adds && mbk_lane() < to - from) {\n",
+"mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + mbk_lane(), y + MBK_ROW_OF(from + mbk_lane()));\n}\n"
+"from = adds && tile + step < tiles ? mbk_load(tile_row + tile + step) : 0;\n"
+"to = adds && tile + step < tiles ? mbk_load(tile_row + tile + step + 1) : 0;\nmbk_block_sync();\n"
+"for (; tile < tiles; tile += step) {\nmbk_scan_no_dot none;\n"
 "const bool wanted = mbk_lane() < to - from;\n"
 "const mbk_u32 row = wanted ? MBK_ROW_OF(from + mbk_lane()) : 0;\nif (adds) {\n"
 "const mbk_u64 later = tile + 2 * step;\nfrom = later < tiles ? mbk_load(tile_row + later) : 0;\n"
 "to = later < tiles ? mbk_load(tile_row + later + 1) : 0;\n}\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n"
-"tails, nnz, tile, alpha, beta, old, none);\nif (adds) {\nmbk_prefetch_if(wanted, y + row);\n}\n"
-"mbk_warp_sync(MBK_ALL);\n}\n}\n\n"
+"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\nif (adds && wanted) {\n"
+"mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + mbk_lane(), y + row);\n}\n}\n}\n\n"
 "typedef struct mbk_hubs_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
 "mbk_i32 *codes; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 *hub_col; "
 "mbk_u32 hub_count; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, "
@@ -7827,12 +7831,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, "
 "MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, "
 "mbk_scalar a_beta\n"
-"#define mbk_hubs_product_fields a_row_ends, a_tile_row, a_row_id, a_codes, a_values, a_table, "
+"#define mbk_hubs_product_fields a_row_ends, a_tile_row, a_row_id, a_codes, a_values, a_table, ",
 "a_hub_col, a_hub_count, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, mbk_hubs_product_parameters)) { "
 "MBK_JOIN(mbk_hubs_product_arguments, a, mbk_hubs_product_fields)\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n",
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
@@ -8650,29 +8654,30 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 *const row_id = rows.row_id;\n(void)row_id;\n#pragma unroll\n"
 "for (mbk_u32 i = 0; i < MBK_HELD; i += 32) {\nconst mbk_u32 at = i + mbk_lane();\n"
 "if (at < rows.to - rows.from) {\n"
-"mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + at, rows.y + MBK_ROW_OF(rows.from + at));\n}\n}\n"
-"}\n\n\n\ntemplate <bool adds, bool full>\n"
+"mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + at, rows.y + MBK_ROW_OF(rows.from + at));\n}\n}\n}\n\n"
+"#ifndef MBK_HOLD\n#define MBK_HOLD(rows, old) mbk_scan_hold(rows, old)\n#endif\n\n\n\n"
+"template <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "MBK_VECTOR *old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
 "MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\nif (adds) {\nmbk_scan_prefetch_old(rows);\n}\n\n"
 "#if MBK_STREAMING\nmbk_await();\n#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
 "const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
-"mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
-"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n",
+"mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n",
+"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
 "mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
-"#endif\nif (adds &&\n!MBK_EMPTY_ROWS) {\nmbk_scan_hold(rows, old);\n}\n#pragma unroll\n"
+"#endif\nif (adds &&\n!MBK_EMPTY_ROWS) {\nMBK_HOLD(rows, old);\n}\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
 "product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\n"
-"if (adds && MBK_EMPTY_ROWS) {\nmbk_scan_hold(rows, old);\n}\n}\n\n\n\ntemplate <bool adds>\n"
+"if (adds && MBK_EMPTY_ROWS) {\nMBK_HOLD(rows, old);\n}\n}\n\n\n\ntemplate <bool adds>\n"
 "MBK_DEVICE void\n"
 "mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, mbk_u64 start,\n"
 "mbk_u64 nnz, const mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
 "MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK], MBK_VECTOR *old) {\nif (MBK_VANISHES(alpha)) {\n"
-"mbk_await();\nif (adds) {\nmbk_scan_hold(rows, old);\n}\n#pragma unroll\n"
+"mbk_await();\nif (adds) {\nMBK_HOLD(rows, old);\n}\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "product[g][j] = MBK_ZERO;\n}\n}\n} else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
 "mbk_scan_products<adds, true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
@@ -8681,8 +8686,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "(mbk_u32)(nnz - start), rows, product, old);\n}\nif (adds) {\nmbk_copy_wait();\n"
 "mbk_warp_sync(MBK_ALL);\n}\n}\n\n\n\n\ntemplate <bool adds, class DOT>\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n",
+"const mbk_u32 *row_id, const mbk_i32 *col_ind,\n",
+"const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
 "MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
 "mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\nMBK_VECTOR *old, DOT &dot) {\n"
 "const mbk_u32 lane = mbk_lane();\n"
@@ -8741,9 +8746,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n"
-"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n\n"
-"#define MBK_SUM_BLOCKS \\\n((MBK_EMPTY_ROWS && sizeof(MBK_COMPUTE) > 4 && MBK_BLOCKS > 1) || \\\n"
-"(__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 3) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
+"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n"
+"#define MBK_SUM_BLOCKS \\\n"
+"(__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 3 ? 5 * MBK_BLOCKS / 6 : MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
@@ -8751,7 +8756,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
-"mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
+"mbk_scan_fill_sum(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/scan/tile.cuh", {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
@@ -8828,7 +8833,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "old[i] = adds && mbk_scan_empty(word, i) ? own_y[32 * i] : (MBK_VECTOR)0;\n}\n#pragma unroll\n"
 "for (int i = 0; i < MBK_FILL; i++) {\nif (mbk_scan_empty(word, i)) {\n"
 "own_y[32 * i] = MBK_RESULT(MBK_ZERO, old[i]);\n}\n}\n}\n#else\n"
-"(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n"}},
+"(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n\n\n"
+"MBK_CALLED void mbk_scan_fill_sum(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
+"MBK_SCALAR alpha, MBK_SCALAR beta) {\nmbk_scan_fill<true>(row_bits, y, rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
@@ -8912,16 +8919,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
 "a.y, a.nnz, a.tiles, factor, MBK_ABSENT,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n"
-"#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
-"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
 "a.y, a.nnz, a.tiles, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-"mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
+"mbk_scan_fill_sum(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
@@ -21453,8 +21459,11 @@ static double mbi_rows_thin(const merbit_plan *plan) {
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const double lanes = (double)plan->device.rows * mbi_rows_lanes(plan);
 	const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
-	return lanes > MBI_ROWS_RESIDENT * plan->context->device.multiprocessors || all <= some
-			? t->gathers : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some);
+	const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
+	const double idle = mbi_rows_lone(plan) ? 0.35 * (uneven < 1 ? uneven : 1) : 0;
+	return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
+			(lanes > MBI_ROWS_RESIDENT * plan->context->device.multiprocessors || all <= some
+			? t->gathers : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
 }
 
 static double mbi_rows_cost(const merbit_plan *plan) {
@@ -21466,7 +21475,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	if (uneven > 1) { return HUGE_VAL; }
 	return mbi_choose_longer(((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) *
 			mbi_choose_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
-			0.85 * mbi_rows_thin(plan) * mbi_rows_gathers(plan, &t)) +
+			mbi_rows_gathers(plan, &t)) +
 			mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1), mbi_rows_walk(plan));
 }
 
@@ -25525,8 +25534,15 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 
 #define MBI_CHOOSE_STEPS 3.0
 
+static int mbi_choose_few_rows(const merbit_plan *plan) {
+	const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
+	return mbi_rows_thin(plan) > 1.5 && (double)(mbi_device_csr_stream_bytes(plan) + 2 * vectors) >
+			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
+}
+
 static int mbi_choose_small_rows(const merbit_plan *plan) {
 	return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
+			!mbi_choose_few_rows(plan) &&
 			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }

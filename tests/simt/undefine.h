@@ -90,6 +90,7 @@
 #undef MBK_PACK
 #undef MBK_SOURCE
 #undef MBK_GATHER
+#undef MBK_HOLD
 #undef MBK_STUDY
 #undef MBK_ROWS_AT_ONCE
 #undef MBK_ROWS_LEFT

@@ -73,6 +73,17 @@ static int mbi_choose_slices(const merbit_plan *plan) {
  * row's lanes, which wait for columns and then for x. */
 #define MBI_CHOOSE_STEPS 3.0
 
+/* Returns whether the lanes of a small matrix's rows are too few to hide what L2 does not hold.
+ * Each half of L2 holds the vectors that its multiprocessors read, so vectors count twice. (f32
+ * on an H200, us: 548 rows of 5,474, x of 1.2 MB, ROWS 22.8, SCAN 25.4; 980 rows of 3,061, x of
+ * 6.1 MB, 66.6 and 26.1.) */
+static int mbi_choose_few_rows(const merbit_plan *plan) {
+  const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
+  return mbi_rows_thin(plan) > 1.5 &&
+         (double)(mbi_device_csr_stream_bytes(plan) + 2 * vectors) >
+             MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
+}
+
 /* Returns whether lanes per row pay for a small matrix: the rows of a warp leave at most half
  * of its steps idle, or have a warp each, and no lanes walk a row for longer than SCAN takes.
  * If SCAN has the whole matrix in flight at once, in one launch, it does not wait for the steps
@@ -80,6 +91,7 @@ static int mbi_choose_slices(const merbit_plan *plan) {
  * ROWS 9.9 us, SCAN 7.5.) */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
+         !mbi_choose_few_rows(plan) &&
          (mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
                                    : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }

@@ -25,6 +25,7 @@ MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 cod
 }
 #define MBK_SOURCE mbk_hubs_source
 #define MBK_GATHER(source, code) mbk_hubs_gather(source, code)
+#define MBK_HOLD(rows, old) // mbk_hubs_run has copied the old y
 #include "spmv/gpu/scan/products.cuh"
 
 #include "spmv/gpu/scan/build.cuh"
@@ -49,13 +50,18 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
       shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));
     }
   }
-  mbk_block_sync();
-  // The old y of the warp's next tile is fetched into L2 meanwhile: with one block to a
-  // multiprocessor too few warps would hide that its address takes two more loads.
+  // The old y of a warp's next tile is copied meanwhile: with one block to a multiprocessor too
+  // few warps would hide that its address takes two more loads.
   const mbk_u64 step = (mbk_u64)mbk_grid() * (MBK_THREADS / 32);
   mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
-  mbk_u32 from = adds && tile + step < tiles ? mbk_load(tile_row + tile + step) : 0;
-  mbk_u32 to = adds && tile + step < tiles ? mbk_load(tile_row + tile + step + 1) : 0;
+  mbk_u32 from = adds && tile < tiles ? mbk_load(tile_row + tile) : 0;
+  mbk_u32 to = adds && tile < tiles ? mbk_load(tile_row + tile + 1) : 0;
+  if (adds && mbk_lane() < to - from) {
+    mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + mbk_lane(), y + MBK_ROW_OF(from + mbk_lane()));
+  }
+  from = adds && tile + step < tiles ? mbk_load(tile_row + tile + step) : 0;
+  to = adds && tile + step < tiles ? mbk_load(tile_row + tile + step + 1) : 0;
+  mbk_block_sync();
   for (; tile < tiles; tile += step) {
     mbk_scan_no_dot none;
     const bool wanted = mbk_lane() < to - from;
@@ -67,10 +73,10 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     }
     (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,
                               tails, nnz, tile, alpha, beta, old, none);
-    if (adds) {
-      mbk_prefetch_if(wanted, y + row);
+    mbk_warp_sync(MBK_ALL); // the next tile's old y takes the place of this tile's
+    if (adds && wanted) {
+      mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + mbk_lane(), y + row);
     }
-    mbk_warp_sync(MBK_ALL); // the next tile overwrites this tile's old y
   }
 }
 

@@ -180,7 +180,7 @@ MBI_INTERNAL int mbi_rows_lone(const merbit_plan *plan) {
 
 /* Returns the factor by which gathers take longer because the rows are so few that their lanes
  * do not fill the GPU; else 1. (548 rows of 5,474 doubles on an H100: 74 us, SCAN 32.) */
-static double mbi_rows_thin(const merbit_plan *plan) {
+MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
   const double processors = plan->context->device.multiprocessors;
   const double full =
       MBI_ROWS_RESIDENT * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
@@ -191,13 +191,18 @@ static double mbi_rows_thin(const merbit_plan *plan) {
 
 /* Returns the seconds for gathering x. If all rows are in flight at once, their lanes move
  * through the columns together, and what they read of x stays in L2. (3,098 rows of 9,684
- * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) */
+ * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, the short ones
+ * leave the places of their warps empty until the block's longest row ends. (Rows of 1 and
+ * 1,000 doubles by turns, on an H100: 226 us, HUBS 211.) */
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const double lanes = (double)plan->device.rows * mbi_rows_lanes(plan);
   const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
-  return lanes > MBI_ROWS_RESIDENT * plan->context->device.multiprocessors || all <= some
-             ? t->gathers
-             : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some);
+  const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
+  const double idle = mbi_rows_lone(plan) ? 0.35 * (uneven < 1 ? uneven : 1) : 0;
+  return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
+         (lanes > MBI_ROWS_RESIDENT * plan->context->device.multiprocessors || all <= some
+              ? t->gathers
+              : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
 }
 
 /* Returns the seconds of a product, or HUGE_VAL if more than half of the lanes would be idle.
@@ -219,7 +224,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   return mbi_choose_longer(
       ((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) *
               mbi_choose_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
-                                 0.85 * mbi_rows_thin(plan) * mbi_rows_gathers(plan, &t)) +
+                                 mbi_rows_gathers(plan, &t)) +
           mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1),
       mbi_rows_walk(plan));
 }

@@ -101,6 +101,10 @@ MBK_DEVICE void mbk_scan_hold(const mbk_scan_rows &rows, MBK_VECTOR *old) {
   }
 }
 
+#ifndef MBK_HOLD // a program that starts these copies before defines its own
+#define MBK_HOLD(rows, old) mbk_scan_hold(rows, old)
+#endif
+
 // Multiplies a tile. Products from number `count` on become zero; they follow every row end.
 // All loads of a lane are in flight together, including those of the old y if it is read.
 template <bool adds, bool full>
@@ -135,7 +139,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #endif
   if (adds &&
       !MBK_EMPTY_ROWS) { // behind the matrix, whose loads would wait for that of tile_row
-    mbk_scan_hold(rows, old);
+    MBK_HOLD(rows, old);
   }
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
@@ -153,7 +157,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
     }
   }
   if (adds && MBK_EMPTY_ROWS) { // behind the gathers, which would wait for those of the rows
-    mbk_scan_hold(rows, old);
+    MBK_HOLD(rows, old);
   }
 }
 
@@ -167,7 +171,7 @@ mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,
   if (MBK_VANISHES(alpha)) {
     mbk_await();
     if (adds) {
-      mbk_scan_hold(rows, old);
+      MBK_HOLD(rows, old);
     }
 #pragma unroll
     for (int g = 0; g < MBK_GROUPS; g++) {

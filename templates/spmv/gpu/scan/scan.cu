@@ -93,14 +93,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
 
-// Blocks per multiprocessor of the kernel that reads the old y. More would spill with empty
-// rows and accumulators of 8 bytes, and from compute capability 10.0 on, where addresses take
-// more registers.
+// Blocks per multiprocessor of the kernel that reads the old y. From compute capability 10.0
+// on, where addresses take more registers, more would spill.
 #define MBK_SUM_BLOCKS                                                                         \
-  ((MBK_EMPTY_ROWS && sizeof(MBK_COMPUTE) > 4 && MBK_BLOCKS > 1) ||                            \
-           (__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 3)                                           \
-       ? 5 * MBK_BLOCKS / 6                                                                    \
-       : MBK_BLOCKS)
+  (__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 3 ? 5 * MBK_BLOCKS / 6 : MBK_BLOCKS)
 
 // Computes the product for any beta. Launch: as mbk_scan_product. Shared:
 // MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS / 32 * MBK_HELD].
@@ -113,5 +109,5 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
   mbk_table_take(a.table, alpha, MBK_THREADS);
   mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
                      a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
-  mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);
+  mbk_scan_fill_sum(a.row_bits, a.y, a.rows, alpha, beta);
 }

@@ -203,3 +203,9 @@ MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 ro
   (void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;
 #endif
 }
+
+// Does it with the old y, in registers of its own.
+MBK_CALLED void mbk_scan_fill_sum(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
+                                  MBK_SCALAR alpha, MBK_SCALAR beta) {
+  mbk_scan_fill<true>(row_bits, y, rows, alpha, beta);
+}

@@ -162,12 +162,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
 
-// Reading the old y takes registers, so fewer blocks are resident.
-#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
-
 // Computes the product for any beta. Launch: as mbk_scan_whole. Shared: also
 // MBK_VECTOR[MBK_WARPS * MBK_HELD].
-MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
+MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_whole_sum(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
@@ -177,5 +174,5 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
   mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,
                      a.y, a.nnz, a.tiles, alpha, beta,
                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
-  mbk_scan_fill<true>(a.row_bits, a.y, a.rows, alpha, beta);
+  mbk_scan_fill_sum(a.row_bits, a.y, a.rows, alpha, beta);
 }
