@@ -25536,7 +25536,8 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 
 static int mbi_choose_few_rows(const merbit_plan *plan) {
 	const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
-	return mbi_rows_thin(plan) > 1.5 && (double)(mbi_device_csr_stream_bytes(plan) + 2 * vectors) >
+	return plan->device.nnz > 0 && mbi_rows_thin(plan) > 1.5 &&
+			(double)(mbi_device_csr_stream_bytes(plan) + 2 * vectors) >
 			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 

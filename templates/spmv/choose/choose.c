@@ -79,7 +79,7 @@ static int mbi_choose_slices(const merbit_plan *plan) {
  * 6.1 MB, 66.6 and 26.1.) */
 static int mbi_choose_few_rows(const merbit_plan *plan) {
   const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
-  return mbi_rows_thin(plan) > 1.5 &&
+  return plan->device.nnz > 0 && mbi_rows_thin(plan) > 1.5 &&
          (double)(mbi_device_csr_stream_bytes(plan) + 2 * vectors) >
              MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }

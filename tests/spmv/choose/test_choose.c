@@ -46,6 +46,23 @@ static void small_matrices(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
+/* Few warps wait for what of x and the matrix L2 does not hold, where x counts twice. */
+static void few_rows_of_small_matrices(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 980, 980 * 3061);
+  plan.device.cols = 1518684;
+  plan.nonempty.longest = 3061;
+  assert_true(mbi_choose_small(&plan));
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
+  plan.device.cols = 300000;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  plan.device.rows = plan.nonempty.count = 9800; /* enough of them */
+  plan.device.cols = 1518684;
+  plan.nonempty.longest = 307;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+}
+
 /* Samples of a small matrix that found diagonals come before all others. */
 static void small_matrices_of_diagonals(void **state) {
   merbit_plan plan;
@@ -279,6 +296,10 @@ static void lanes_that_idle(void **state) {
   even = mbi_rows_cost(&plan);
   plan.nonempty.slots = plan.device.nnz;
   assert_true(mbi_rows_cost(&plan) == even);
+  plan.nonempty.sectors = 1; /* but the short ones keep places of warps that gather */
+  even = mbi_rows_cost(&plan);
+  plan.nonempty.slots = 3 * plan.device.nnz;
+  assert_true(mbi_rows_cost(&plan) > 1.2 * even && mbi_rows_cost(&plan) < 1.35 * even);
   square_of(&plan, MERBIT_F64, 64000001, 64000000);
   even = mbi_rows_cost(&plan);
   plan.nonempty.slots = 20 * plan.device.nnz;
@@ -545,6 +566,7 @@ static void bytes_of_launches(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_matrices),
+      cmocka_unit_test(few_rows_of_small_matrices),
       cmocka_unit_test(small_matrices_of_diagonals),
       cmocka_unit_test(vectors_count_for_small_matrices),
       cmocka_unit_test(no_nonzeros),
