@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "3aca3a3f6a25e1aec2e1b117a9c531404f6ba2248c50bb3c8334fe5e2c0f0bb9"
+#define MBI_KERNEL_HASH "4a7f512b9f9f38db92f8eeacd7135d71c4a71ca3d7b580228db348f255844e04"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7802,7 +7802,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
 "MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\n"
 "MBK_SCALAR beta, MBK_VECTOR *shared) {\n"
-"MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * MBK_HELD;\nmbk_await();\n"
+"MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * MBK_OLD_ROWS;\nmbk_await();\n"
 "const mbk_hubs_source source = {x, shared};\nif (!MBK_VANISHES(alpha)) {\n"
 "for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
 "shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\n\n\n"
@@ -8648,11 +8648,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
 "? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n"
 "MBK_DEVICE void mbk_scan_prefetch_old(const mbk_scan_rows &rows) {\n#if !MBK_EMPTY_ROWS\n"
-"const mbk_u32 ahead = MBK_HELD + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
+"const mbk_u32 ahead = MBK_OLD_ROWS + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
 "mbk_prefetch_if(ahead < rows.to - rows.from, rows.y + rows.from + ahead);\n#else\n(void)rows;\n"
 "#endif\n}\n\n\n\nMBK_DEVICE void mbk_scan_hold(const mbk_scan_rows &rows, MBK_VECTOR *old) {\n"
 "const mbk_u32 *const row_id = rows.row_id;\n(void)row_id;\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < MBK_HELD; i += 32) {\nconst mbk_u32 at = i + mbk_lane();\n"
+"for (mbk_u32 i = 0; i < MBK_OLD_ROWS; i += 32) {\nconst mbk_u32 at = i + mbk_lane();\n"
 "if (at < rows.to - rows.from) {\n"
 "mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + at, rows.y + MBK_ROW_OF(rows.from + at));\n}\n}\n}\n\n"
 "#ifndef MBK_HOLD\n#define MBK_HOLD(rows, old) mbk_scan_hold(rows, old)\n#endif\n\n\n\n"
@@ -8662,8 +8662,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_VECTOR *old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
 "MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\nif (adds) {\nmbk_scan_prefetch_old(rows);\n}\n\n"
 "#if MBK_STREAMING\nmbk_await();\n#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
-"const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
-"mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n",
+"const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n",
+"mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
 "mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
 "mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
 "#endif\nif (adds &&\n!MBK_EMPTY_ROWS) {\nMBK_HOLD(rows, old);\n}\n#pragma unroll\n"
@@ -8684,9 +8684,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "rows, product, old);\n} else {\n"
 "mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
 "(mbk_u32)(nnz - start), rows, product, old);\n}\nif (adds) {\nmbk_copy_wait();\n"
-"mbk_warp_sync(MBK_ALL);\n}\n}\n\n\n\n\ntemplate <bool adds, class DOT>\n"
+"mbk_warp_sync(MBK_ALL);\n}\n}\n\n\n\n\ntemplate <bool adds, class DOT>\n",
 "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_i32 *col_ind,\n",
+"const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
 "MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
 "mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\nMBK_VECTOR *old, DOT &dot) {\n"
@@ -8698,7 +8698,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "ends};\nmbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS, nnz, rows, alpha,\n"
 "product, old);\n"
 "return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
-"old, adds ? MBK_HELD : 0, dot);\n}\n"}},
+"old, adds ? MBK_OLD_ROWS : 0, dot);\n}\n"}},
 {"spmv/gpu/scan/scan.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -8712,7 +8712,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nif (tile < tiles) {\n"
 "mbk_scan_no_dot none;\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
-"nnz, tile, alpha, beta,\nadds ? old + mbk_thread() / 32 * MBK_HELD : old, none);\n}\n}\n\n"
+"nnz, tile, alpha, beta,\nadds ? old + mbk_thread() / 32 * MBK_OLD_ROWS : old, none);\n}\n}\n\n"
 "#if MBK_DOTS\n\n\n\n"
 "MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
@@ -8761,7 +8761,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
 "#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#ifndef MBK_BLOCKS\n#error MBK_BLOCKS\n"
-"#endif\n\n#ifndef MBK_HELD\n#define MBK_HELD 32\n#endif\n\n"
+"#endif\n\n#ifndef MBK_OLD_ROWS\n#define MBK_OLD_ROWS \\\n32\n#endif\n\n"
 "#include \"spmv/shared/nonempty_rows.cuh\"\n\n#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
 "#define MBK_FILL 8\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
@@ -8861,8 +8861,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
 "MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
 "MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
-"MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_HELD;\n",
-"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_HELD : 0));\n"
+"MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_OLD_ROWS;\n",
+"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_OLD_ROWS : 0));\n"
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
 "const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
@@ -8884,10 +8884,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
 "ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
-"mbk_scan_no_dot none;\n"
-"(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n",
-"beta, old + skipped_rows,\nadds && skipped_rows < MBK_HELD ? MBK_HELD - skipped_rows : 0,\n"
-"none);\n} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
+"mbk_scan_no_dot none;\n(void)mbk_scan_commit(\n"
+"product, ends, row_number, slot, row_id, y, firsts, tails, alpha, beta,\nold + skipped_rows,\n",
+"adds && skipped_rows < MBK_OLD_ROWS ? MBK_OLD_ROWS - skipped_rows : 0, none);\n"
+"} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
 "const bool closing = mbk_ballot(MBK_ALL, ends != 0) != 0;\nif (lane == 0) {\n"
 "closes[slot] = closing;\n}\nmbk_block_sync();\n"
 "const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
@@ -20850,7 +20850,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
 	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
-	mbi_preamble_define_int(preamble, "MBK_HELD", s->held);
+	mbi_preamble_define_int(preamble, "MBK_OLD_ROWS", s->held);
 	if (s->dots) { mbi_preamble_define_int(preamble, "MBK_DOTS", 1); }
 }
 

@@ -18,7 +18,7 @@
 #define MBK_EMPTY_ROWS SIMT_ARG(8, SIMT_FORM)
 #define MBK_STREAMING SIMT_ARG(9, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(10, SIMT_FORM)
-#define MBK_HELD (MBK_STREAMING ? 512 / (int)sizeof(MBK_VECTOR) : 32)
+#define MBK_OLD_ROWS (MBK_STREAMING ? 512 / (int)sizeof(MBK_VECTOR) : 32)
 #ifdef SIMT_TWICE
 #define MBK_PACK (32 / (int)sizeof(MBK_COMPUTE))
 #else
@@ -67,7 +67,7 @@ static const scan_form form = {
   false,
   MBK_DOTS != 0,
 #endif
-  MBK_HELD
+  MBK_OLD_ROWS
 };
 [[maybe_unused]] static const bool listed = (scan_forms.push_back(&form), true);
 } // of the form

@@ -65,7 +65,7 @@
 #undef MBK_FIXUP_VERY_LONG
 #undef MBK_STEPS
 #undef MBK_DEPTH
-#undef MBK_HELD
+#undef MBK_OLD_ROWS
 #undef MBK_EMPTY_ROWS
 #undef MBK_STREAMING
 #undef MBK_BLOCKS

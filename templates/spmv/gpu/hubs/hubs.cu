@@ -42,7 +42,7 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,
                              MBK_SCALAR beta, MBK_VECTOR *shared) {
-  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * MBK_HELD;
+  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * MBK_OLD_ROWS;
   mbk_await();
   const mbk_hubs_source source = {x, shared};
   if (!MBK_VANISHES(alpha)) {

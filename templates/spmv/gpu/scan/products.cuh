@@ -76,24 +76,24 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
   }
 }
 
-// Prefetches the old y of the rows after the first MBK_HELD that end in the tile. Without empty
-// rows they are contiguous; with empty rows nothing is prefetched.
+// Prefetches the old y of the rows after the first MBK_OLD_ROWS that end in the tile. Without
+// empty rows they are contiguous; with empty rows nothing is prefetched.
 MBK_DEVICE void mbk_scan_prefetch_old(const mbk_scan_rows &rows) {
 #if !MBK_EMPTY_ROWS
-  const mbk_u32 ahead = MBK_HELD + mbk_lane() * (128 / sizeof(MBK_VECTOR));
+  const mbk_u32 ahead = MBK_OLD_ROWS + mbk_lane() * (128 / sizeof(MBK_VECTOR));
   mbk_prefetch_if(ahead < rows.to - rows.from, rows.y + rows.from + ahead);
 #else
   (void)rows;
 #endif
 }
 
-// Starts to copy the old y of the first MBK_HELD rows that end in the tile to `old`. A copy
+// Starts to copy the old y of the first MBK_OLD_ROWS rows that end in the tile to `old`. A copy
 // takes no register while it is on its way. mbk_copy_wait completes it.
 MBK_DEVICE void mbk_scan_hold(const mbk_scan_rows &rows, MBK_VECTOR *old) {
   const mbk_u32 *const row_id = rows.row_id;
   (void)row_id;
 #pragma unroll
-  for (mbk_u32 i = 0; i < MBK_HELD; i += 32) {
+  for (mbk_u32 i = 0; i < MBK_OLD_ROWS; i += 32) {
     const mbk_u32 at = i + mbk_lane();
     if (at < rows.to - rows.from) {
       mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + at, rows.y + MBK_ROW_OF(rows.from + at));
@@ -162,7 +162,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 }
 
 // Multiplies the tile that begins at nonzero `start` of `nnz`. If alpha is 0, reads neither the
-// matrix nor x. With `adds`, also copies the old y of MBK_HELD rows to `old`.
+// matrix nor x. With `adds`, also copies the old y of MBK_OLD_ROWS rows to `old`.
 template <bool adds>
 MBK_DEVICE void
 mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, mbk_u64 start,
@@ -194,8 +194,8 @@ mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,
 }
 
 // Multiplies and commits tile `tile` by one warp. With `adds` the old y is read into `old`, the
-// warp's MBK_VECTOR[MBK_HELD] in shared memory, when the nonzeros are loaded. Without `adds`,
-// beta must be zero.
+// warp's MBK_VECTOR[MBK_OLD_ROWS] in shared memory, when the nonzeros are loaded. Without
+// `adds`, beta must be zero.
 template <bool adds, class DOT>
 MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                                      const mbk_u32 *row_id, const mbk_i32 *col_ind,
@@ -212,5 +212,5 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *til
   mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS, nnz, rows, alpha,
                           product, old);
   return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,
-                         old, adds ? MBK_HELD : 0, dot);
+                         old, adds ? MBK_OLD_ROWS : 0, dot);
 }

@@ -22,7 +22,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
   mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
-  mbi_preamble_define_int(preamble, "MBK_HELD", s->held);
+  mbi_preamble_define_int(preamble, "MBK_OLD_ROWS", s->held);
   if (s->dots) {
     mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
   }

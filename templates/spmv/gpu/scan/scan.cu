@@ -38,7 +38,7 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
     mbk_scan_no_dot none;
     (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,
                               nnz, tile, alpha, beta,
-                              adds ? old + mbk_thread() / 32 * MBK_HELD : old, none);
+                              adds ? old + mbk_thread() / 32 * MBK_OLD_ROWS : old, none);
   }
 }
 
@@ -99,7 +99,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   (__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 3 ? 5 * MBK_BLOCKS / 6 : MBK_BLOCKS)
 
 // Computes the product for any beta. Launch: as mbk_scan_product. Shared:
-// MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS / 32 * MBK_HELD].
+// MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS / 32 * MBK_OLD_ROWS].
 MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_scan_sum(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);

@@ -20,8 +20,9 @@
 #error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
 #endif
 
-#ifndef MBK_HELD
-#define MBK_HELD 32 // rows of a tile whose old y is copied to shared memory, a multiple of 32
+#ifndef MBK_OLD_ROWS
+#define MBK_OLD_ROWS                                                                           \
+  32 // rows of a tile whose old y is copied to shared memory, a multiple of 32
 #endif
 
 #include "spmv/shared/nonempty_rows.cuh"

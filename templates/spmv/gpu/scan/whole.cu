@@ -63,8 +63,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
   MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);
-  MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_HELD;
-  mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_HELD : 0));
+  MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_OLD_ROWS;
+  mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_OLD_ROWS : 0));
   const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();
   const mbk_u64 begin = mbk_load(block_start + mbk_block());
   const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
@@ -110,10 +110,10 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
       ends &= mbk_scan_below(end > start ? end - start : 0);
       row_number += skipped_rows;
       mbk_scan_no_dot none;
-      (void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,
-                            beta, old + skipped_rows,
-                            adds && skipped_rows < MBK_HELD ? MBK_HELD - skipped_rows : 0,
-                            none);
+      (void)mbk_scan_commit(
+          product, ends, row_number, slot, row_id, y, firsts, tails, alpha, beta,
+          old + skipped_rows,
+          adds && skipped_rows < MBK_OLD_ROWS ? MBK_OLD_ROWS - skipped_rows : 0, none);
     } else if (lane == 31) {
       tails[slot] = MBK_ZERO;
     }
@@ -163,7 +163,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 }
 
 // Computes the product for any beta. Launch: as mbk_scan_whole. Shared: also
-// MBK_VECTOR[MBK_WARPS * MBK_HELD].
+// MBK_VECTOR[MBK_WARPS * MBK_OLD_ROWS].
 MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_whole_sum(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);
