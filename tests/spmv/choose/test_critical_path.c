@@ -281,6 +281,19 @@ static void forecasts_with_gathers(void **state) {
   }
 }
 
+/* Vectors count half where they fill no more than 0.45 of L2, which then keeps them. */
+static void vectors_that_l2_keeps(void **state) {
+  const uint64_t most = (uint64_t)(0.45 * 62914560) / 16;
+  merbit_plan plan;
+  double kept;
+  (void)state;
+  square_of(&plan, MERBIT_F64, most, 60000000);
+  kept = mbi_traffic_of(&plan).vectors;
+  is_about("kept", kept, streamed(16.0 * (double)most) / 2);
+  plan.device.rows += 16;
+  is_about("streamed", mbi_traffic_of(&plan).vectors, 2 * kept);
+}
+
 /* Few rows slow down gathers: 132 multiprocessors gather at half their rate with 2,300 nonzeros
  * in flight each, and can have 2,048 lanes of 8. */
 static void forecasts_of_few_rows(void **state) {
@@ -379,9 +392,9 @@ int main(void) {
       cmocka_unit_test(long_rows_among_even_ones), cmocka_unit_test(walks_that_do_not_show),
       cmocka_unit_test(long_rows_by_lanes),        cmocka_unit_test(long_rows_elsewhere),
       cmocka_unit_test(rows_that_the_fixup_walks), cmocka_unit_test(forecasts_without_gathers),
-      cmocka_unit_test(forecasts_with_gathers),    cmocka_unit_test(forecasts_of_few_rows),
-      cmocka_unit_test(nonzeros_that_stay_in_l2),  cmocka_unit_test(rows_past_the_caches),
-      cmocka_unit_test(loads_that_keep),
+      cmocka_unit_test(forecasts_with_gathers),    cmocka_unit_test(vectors_that_l2_keeps),
+      cmocka_unit_test(forecasts_of_few_rows),     cmocka_unit_test(nonzeros_that_stay_in_l2),
+      cmocka_unit_test(rows_past_the_caches),      cmocka_unit_test(loads_that_keep),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
