@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "4a7f512b9f9f38db92f8eeacd7135d71c4a71ca3d7b580228db348f255844e04"
+#define MBI_KERNEL_HASH "7510406d3b1fc61cbbc86cb2a953245767a7a22c209f47d87927625b93d0168c"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8620,8 +8620,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ALIGNED\n#error MBK_ALIGNED\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
 "#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
-"#define MBK_GATHER(source, column) mbk_load_behind((source) + (column)-MBK_BASE)\n#else\n"
-"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column)-MBK_BASE)\n#endif\n"
+"#define MBK_GATHER(source, column) mbk_load_behind((source) + (column) - MBK_BASE)\n#else\n"
+"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column) - MBK_BASE)\n#endif\n"
 "#endif\n\n\ntemplate <bool full, class T>\n"
 "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
 "if (full && MBK_ALIGNED) {\n"
@@ -8666,7 +8666,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
 "mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
 "mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
-"#endif\nif (adds &&\n!MBK_EMPTY_ROWS) {\nMBK_HOLD(rows, old);\n}\n#pragma unroll\n"
+"#endif\n\n\nif (adds && !MBK_EMPTY_ROWS) {\nMBK_HOLD(rows, old);\n}\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
@@ -8761,7 +8761,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
 "#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#ifndef MBK_BLOCKS\n#error MBK_BLOCKS\n"
-"#endif\n\n#ifndef MBK_OLD_ROWS\n#define MBK_OLD_ROWS \\\n32\n#endif\n\n"
+"#endif\n\n#ifndef MBK_OLD_ROWS\n\n#define MBK_OLD_ROWS 32\n#endif\n\n"
 "#include \"spmv/shared/nonempty_rows.cuh\"\n\n#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
 "#define MBK_FILL 8\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
@@ -8833,7 +8833,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "old[i] = adds && mbk_scan_empty(word, i) ? own_y[32 * i] : (MBK_VECTOR)0;\n}\n#pragma unroll\n"
 "for (int i = 0; i < MBK_FILL; i++) {\nif (mbk_scan_empty(word, i)) {\n"
 "own_y[32 * i] = MBK_RESULT(MBK_ZERO, old[i]);\n}\n}\n}\n#else\n"
-"(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n\n\n"
+"(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n\n\n\n"
 "MBK_CALLED void mbk_scan_fill_sum(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
 "MBK_SCALAR alpha, MBK_SCALAR beta) {\nmbk_scan_fill<true>(row_bits, y, rows, alpha, beta);\n}\n"}},
 {"spmv/gpu/scan/whole.cu", {
@@ -21785,11 +21785,12 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double slots = (double)mbi_sliced_slots(plan);
 	const double in_l2 = t.size == 4 ? 1 + (16 - mbi_choose_passing(plan)) / 100.0 : 1;
+	const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
 	return mbi_choose_longer(1.08 * in_l2 * mbi_choose_overlap(
 			plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-			(1 + (16 - mbi_choose_passing(plan)) / 40.0) * t.gathers) +
-			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
+			lines * t.gathers) + mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)),
+			mbi_sliced_walk(plan));
 }
 
 static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -25537,8 +25538,7 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 static int mbi_choose_few_rows(const merbit_plan *plan) {
 	const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
 	return plan->device.nnz > 0 && mbi_rows_thin(plan) > 1.5 &&
-			(double)(mbi_device_csr_stream_bytes(plan) + 2 * vectors) >
-			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
+			!mbi_choose_fits(plan, mbi_device_csr_stream_bytes(plan) + vectors, 1);
 }
 
 static int mbi_choose_small_rows(const merbit_plan *plan) {

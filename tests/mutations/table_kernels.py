@@ -170,6 +170,10 @@ MUTATIONS = [
     ("mbi_choose_few_rows", "+ 2 * vectors", "+ vectors", "few rows wait for an x that L2 holds but in one half", CHOOSE),
     ("mbi_choose_few_rows", "mbi_rows_thin(plan) > 1.5", "1", "many rows with a large x take the scan", CHOOSE),
     ("mbi_rows_gathers", "(1 + idle)", "1", "short rows between long ones seem to free their warps", CHOOSE),
+    ("mbi_hubs_cost", "(32 - mbi_choose_passing(plan)) / 16.0", "1.0", "hubs seem to save where L2 keeps the matrix", CHOOSE),
+    ("mbi_sliced_cost", "lines * t.gathers", "t.gathers", "a lane for each row seems to gather as lanes that share one", CHOOSE),
+    ("mbi_choose_overlap", "(passing > 8 ? passing : 8)", "passing", "streams and gathers take longer than one after the other",
+     CHOOSE),
     ("mbi_traffic_of", "t.vectors /= 2;", ";", "vectors that L2 keeps seem to be streamed", CHOOSE),
     # ---- spmv/: hubs -----------------------------------------------------------------------------
     ("mbi_hubs_capacity", "bytes + old <= most ? bytes", "bytes <= most ? bytes",

@@ -80,8 +80,7 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 static int mbi_choose_few_rows(const merbit_plan *plan) {
   const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
   return plan->device.nnz > 0 && mbi_rows_thin(plan) > 1.5 &&
-         (double)(mbi_device_csr_stream_bytes(plan) + 2 * vectors) >
-             MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
+         !mbi_choose_fits(plan, mbi_device_csr_stream_bytes(plan) + vectors, 1);
 }
 
 /* Returns whether lanes per row pay for a small matrix: the rows of a warp leave at most half

@@ -189,8 +189,8 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   t.rows = (double)plan->device.rows;
   t.cols = (double)plan->device.cols;
   t.vectors = ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * stream;
-  if (mbi_choose_vectors(plan) <= MBI_CHOOSE_KEPT * plan->profile->l2_bytes) { /* as bytes do */
-    t.vectors /= 2;
+  if (mbi_choose_vectors(plan) <= MBI_CHOOSE_KEPT * plan->profile->l2_bytes) {
+    t.vectors /= 2; /* L2 keeps them */
   }
   t.values = (double)mbi_value_bytes(plan);
   t.stream = t.nnz * (4.0 + t.values) * stream;

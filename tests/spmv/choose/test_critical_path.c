@@ -266,11 +266,15 @@ static void loads_that_keep(void **state) {
 static void forecasts_with_gathers(void **state) {
   const double both = pow(2.0, 2 / 3.0);
   double part;
-  merbit_plan plan, kept;
+  const merbit_device_profile h100 = profile_of("H100");
+  merbit_plan plan, kept, most;
   (void)state;
   square_of(&plan, MERBIT_F64, 1000000, 50000000);
   square_of(&kept, MERBIT_F64, 100000, 3500000);
   assert_int_equal(mbi_choose_passing(&kept), 8);
+  square_of(&most, MERBIT_F64, 100000, 2358000);
+  most.profile = &h100;
+  assert_int_equal(mbi_choose_passing(&most), 4);
   for (part = 1e-6; part < 1; part *= 10) {
     is_about("only streaming", mbi_choose_overlap(&plan, part, 0), part);
     is_about("only gathering", mbi_choose_overlap(&plan, 0, part), part);
@@ -278,7 +282,31 @@ static void forecasts_with_gathers(void **state) {
     is_about("4 of 1", mbi_choose_overlap(&plan, 4 * part, part), pow(9, 2 / 3.0) * part);
     is_about("1 of 4", mbi_choose_overlap(&plan, part, 4 * part), pow(9, 2 / 3.0) * part);
     is_about("in L2", mbi_choose_overlap(&kept, part, 3 * part), 4 * part);
+    is_about("most in L2", mbi_choose_overlap(&most, part, 3 * part), 4 * part);
   }
+}
+
+/* Beside a matrix of which L2 keeps half, gathers add their whole time, in SLICED a fifth more;
+ * and all of HUBS takes half as long again. */
+static void gathers_beside_a_kept_matrix(void **state) {
+  const double gathers = 3500000 / 160e9;
+  merbit_plan plan;
+  double scan, sliced, rows, hubs;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 100000, 3500000);
+  assert_int_equal(mbi_choose_passing(&plan), 8);
+  plan.nonempty.sectors = 1;
+  plan.nonempty.hub_share = 0.5;
+  scan = mbi_scan_cost(&plan);
+  sliced = mbi_sliced_cost(&plan);
+  rows = mbi_rows_cost(&plan);
+  hubs = mbi_hubs_cost(&plan);
+  plan.nonempty.hub_share = 0.75;
+  is_about("hubs", hubs - mbi_hubs_cost(&plan), 1.08 * 1.5 * gathers / 4);
+  plan.nonempty.sectors = 0.5;
+  is_about("scan", scan - mbi_scan_cost(&plan), 1.08 * gathers / 2);
+  is_about("sliced", sliced - mbi_sliced_cost(&plan), 1.08 * 1.2 * gathers / 2);
+  is_about("rows", rows - mbi_rows_cost(&plan), 0.97 * 0.85 * gathers / 2);
 }
 
 /* Vectors count half where they fill no more than 0.45 of L2, which then keeps them. */
@@ -389,12 +417,19 @@ static void rows_that_the_fixup_walks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(long_rows_among_even_ones), cmocka_unit_test(walks_that_do_not_show),
-      cmocka_unit_test(long_rows_by_lanes),        cmocka_unit_test(long_rows_elsewhere),
-      cmocka_unit_test(rows_that_the_fixup_walks), cmocka_unit_test(forecasts_without_gathers),
-      cmocka_unit_test(forecasts_with_gathers),    cmocka_unit_test(vectors_that_l2_keeps),
-      cmocka_unit_test(forecasts_of_few_rows),     cmocka_unit_test(nonzeros_that_stay_in_l2),
-      cmocka_unit_test(rows_past_the_caches),      cmocka_unit_test(loads_that_keep),
+      cmocka_unit_test(long_rows_among_even_ones),
+      cmocka_unit_test(walks_that_do_not_show),
+      cmocka_unit_test(long_rows_by_lanes),
+      cmocka_unit_test(long_rows_elsewhere),
+      cmocka_unit_test(rows_that_the_fixup_walks),
+      cmocka_unit_test(forecasts_without_gathers),
+      cmocka_unit_test(forecasts_with_gathers),
+      cmocka_unit_test(gathers_beside_a_kept_matrix),
+      cmocka_unit_test(vectors_that_l2_keeps),
+      cmocka_unit_test(forecasts_of_few_rows),
+      cmocka_unit_test(nonzeros_that_stay_in_l2),
+      cmocka_unit_test(rows_past_the_caches),
+      cmocka_unit_test(loads_that_keep),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

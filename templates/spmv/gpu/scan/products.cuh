@@ -12,9 +12,9 @@
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #if MBK_STREAMING
-#define MBK_GATHER(source, column) mbk_load_behind((source) + (column)-MBK_BASE)
+#define MBK_GATHER(source, column) mbk_load_behind((source) + (column) - MBK_BASE)
 #else
-#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column)-MBK_BASE)
+#define MBK_GATHER(source, column) mbk_load_after_wait((source) + (column) - MBK_BASE)
 #endif
 #endif
 
@@ -137,8 +137,9 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_STREAMING
   mbk_await();
 #endif
-  if (adds &&
-      !MBK_EMPTY_ROWS) { // behind the matrix, whose loads would wait for that of tile_row
+  // Behind the matrix, whose loads would wait for that of tile_row; with empty rows behind the
+  // gathers, which would wait for the rows' numbers.
+  if (adds && !MBK_EMPTY_ROWS) {
     MBK_HOLD(rows, old);
   }
 #pragma unroll
@@ -156,7 +157,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
       }
     }
   }
-  if (adds && MBK_EMPTY_ROWS) { // behind the gathers, which would wait for those of the rows
+  if (adds && MBK_EMPTY_ROWS) {
     MBK_HOLD(rows, old);
   }
 }

@@ -21,8 +21,8 @@
 #endif
 
 #ifndef MBK_OLD_ROWS
-#define MBK_OLD_ROWS                                                                           \
-  32 // rows of a tile whose old y is copied to shared memory, a multiple of 32
+// Rows of a tile whose old y is copied to shared memory, a multiple of 32.
+#define MBK_OLD_ROWS 32
 #endif
 
 #include "spmv/shared/nonempty_rows.cuh"
@@ -205,7 +205,8 @@ MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 ro
 #endif
 }
 
-// Does it with the old y, in registers of its own.
+// Does the same with the old y, as a function of its own: inlined, it would take registers from
+// the tile before it.
 MBK_CALLED void mbk_scan_fill_sum(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
                                   MBK_SCALAR alpha, MBK_SCALAR beta) {
   mbk_scan_fill<true>(row_bits, y, rows, alpha, beta);

@@ -308,6 +308,9 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   /* In f32 lanes per row profit more from L2. (3M nonzeros on an H100, us, SLICED and ROWS: 16
    * a row in f32 15.4 and 13.0; in f64 1 to 47 a row 17.7 and 19.1, 7 points 10.2 and 11.5.) */
   const double in_l2 = t.size == 4 ? 1 + (16 - mbi_choose_passing(plan)) / 100.0 : 1;
+  /* A lane for each row reads x from more lines at once than lanes that share a row. (16 a row,
+   * anywhere in a window, 3M nonzeros in f64 on an H100, us: SLICED 23.1, ROWS 16.6.) */
+  const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
   if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
@@ -315,7 +318,7 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
       1.08 * in_l2 *
               mbi_choose_overlap(
                   plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-                  (1 + (16 - mbi_choose_passing(plan)) / 40.0) * t.gathers) +
+                  lines * t.gathers) +
           mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)),
       mbi_sliced_walk(plan));
 }
