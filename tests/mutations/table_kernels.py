@@ -167,7 +167,7 @@ MUTATIONS = [
     ("mbk_scan_multiply", "mbk_copy_wait();", "", "the old y is read before it is there", "simt_scan|simt_scan_whole"),
     ("mbi_scan_held", "2 * count < (double)plan->device.rows ||", "", "rows are held though most are empty", "spmv_gpu_scan"),
     ("mbi_scan_held", "? 2.5 : 1.5", "? 1.5 : 1.5", "no more rows are held where they differ", "spmv_gpu_scan"),
-    ("mbi_choose_few_rows", "+ 2 * vectors", "+ vectors", "few rows wait for an x that L2 holds but in one half", CHOOSE),
+    ("mbi_choose_few_rows", "mbi_device_csr_stream_bytes(plan) + vectors", "mbi_device_csr_stream_bytes(plan)", "few rows wait for an x that L2 holds but in one half", CHOOSE),
     ("mbi_choose_few_rows", "mbi_rows_thin(plan) > 1.5", "1", "many rows with a large x take the scan", CHOOSE),
     ("mbi_rows_gathers", "(1 + idle)", "1", "short rows between long ones seem to free their warps", CHOOSE),
     ("mbi_hubs_cost", "(32 - mbi_choose_passing(plan)) / 16.0", "1.0", "hubs seem to save where L2 keeps the matrix", CHOOSE),
