@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "7510406d3b1fc61cbbc86cb2a953245767a7a22c209f47d87927625b93d0168c"
+#define MBI_KERNEL_HASH "1d6eb28e91e38bc58593d57f124ef77f85c1270c2b80b446ae813c4daa61c10f"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9074,14 +9074,15 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n"
 "#endif\n#ifndef MBK_COMPUTE\n#error MBK_COMPUTE\n#endif\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n"
 "#endif\n#ifndef MBK_STORED\n#error MBK_STORED\n#endif\n#ifndef MBK_SCALARS_DEVICE\n"
-"#error MBK_SCALARS_DEVICE\n\n#endif\n\n#ifndef MBK_SEMIRING\n#error MBK_SEMIRING\n#endif\n\n\n\n"
-"#if MBK_SEMIRING\n#include \"spmv/shared/semiring.cuh\"\n#else\n\n"
+"#error MBK_SCALARS_DEVICE\n\n#endif\n\n#ifndef MBK_SEMIRING\n#error MBK_SEMIRING\n"
+"#endif\n\n\n\n\n#if MBK_SEMIRING\n#include \"spmv/shared/semiring.cuh\"\n#else\n\n"
 "#define MBK_SCALAR MBK_COMPUTE\n#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
 "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n"
 "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
 "#define MBK_ZERO ((MBK_COMPUTE)0)\n#define MBK_ADD(a, b) ((a) + (b))\n"
-"#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n\n\n"
-"#define MBK_RESULT(sum, old) \\\n((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum) \\\n"
+"#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
+"#define MBK_FORGETS(beta) ((beta) == (MBK_COMPUTE)0)\n\n\n#define MBK_RESULT(sum, old) \\\n"
+"((MBK_VECTOR)(MBK_FORGETS(beta) ? MBK_MUL(alpha, sum) \\\n"
 ": MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n#endif\n\n#ifndef MBK_STOPS\n"
 "#define MBK_STOPS 0\n#endif\n\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
 "#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n"
@@ -9091,8 +9092,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 *const stop = mbk_scalar_as<const mbk_i32 *>((a).alpha); \\\n"
 "const MBK_SCALAR none = MBK_ABSENT; \\\n(void)stop, (void)none\n"
 "#define MBK_ALPHA ((MBK_SCALAR)1)\n"
-"#define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT\n"
-"#elif MBK_SCALARS_DEVICE\n",
+"#define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT\n",
+"#elif MBK_SCALARS_DEVICE\n"
 "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
 "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n#define MBK_SCALARS_OF(a) \\\n"
 "const MBK_COMPUTE *const alpha_at = mbk_scalar_as<const MBK_COMPUTE *>((a).alpha); \\\n"
@@ -9399,7 +9400,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n#endif\n\n#ifndef MBK_LEADING\n"
 "#define MBK_LEADING 0\n#endif\n\n\n\n\n#define MBK_FIXUP_THREADS 256\n\n\n"
 "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)\n"
-"#define MBK_FIXUP_LONG 8\n#define MBK_FIXUP_VERY_LONG 128\n#define MBK_FIXUP_AHEAD 8\n\n\n\n\n"
+"#define MBK_FIXUP_LONG 8\n#define MBK_FIXUP_VERY_LONG 128\n#define MBK_FIXUP_AHEAD 8\n"
+"#define MBK_NOWHERE 0xffffffffffffffffull\n\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
 "mbk_u32 thread, mbk_u32 threads) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (from += thread; from < to; from += MBK_FIXUP_AHEAD * threads) {\n"
@@ -9407,43 +9409,48 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {\nconst mbk_u64 at = from + i * threads;\n"
 "some[i] = at < to ? tails[at * MBK_PARTS] : MBK_ZERO;\n}\n#pragma unroll\n"
 "for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {\nsum = MBK_ADD(sum, some[i]);\n}\n}\n"
-"return sum;\n}\n\n\n"
-"MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
-"MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\nif (MBK_LEADING) {\n"
-"MBK_COMMIT(row * rows + part, sum);\n} else if (MBK_PARTS == 1) {\nMBK_COMMIT(row, sum);\n"
-"} else if (row * MBK_PARTS + part < rows) {\nMBK_COMMIT(row * MBK_PARTS + part, sum);\n}\n"
-"}\n\n\n\n\n\n\n\n\n"
+"return sum;\n}\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_fixup_place(mbk_u64 row, mbk_u32 part, mbk_u64 rows) {\n"
+"const mbk_u64 place = MBK_LEADING ? row * rows + part : row * MBK_PARTS + part;\n"
+"return MBK_LEADING || MBK_PARTS == 1 || place < rows ? place : MBK_NOWHERE;\n}\n\n\n"
+"MBK_DEVICE MBK_VECTOR mbk_fixup_old(const MBK_VECTOR *y, mbk_u64 place, MBK_SCALAR beta) {\n"
+"return MBK_FORGETS(beta) || place == MBK_NOWHERE ? (MBK_VECTOR)0 : y[place];\n}\n\n\n"
+"MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 place, MBK_COMPUTE sum, MBK_VECTOR old,\n"
+"MBK_SCALAR alpha, MBK_SCALAR beta) {\nif (place != MBK_NOWHERE) {\n",
+"y[place] = MBK_RESULT(sum, old);\n}\n}\n\n\n\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_u32 *row_bits,\n"
-"const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n",
+"const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
 "mbk_u64 tiles, mbk_u64 filled, mbk_u64 rows, MBK_COMPUTE *partial,\nMBK_SCALAR_PARAMETERS) {\n"
 "mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
 "const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
 "const mbk_u64 item = block_first + mbk_thread();\nconst mbk_u64 at = item / MBK_PARTS;\n"
 "const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\nmbk_u64 row = 0;\n"
-"mbk_u32 back = MBK_OPEN;\nMBK_COMPUTE own = MBK_ZERO, before = MBK_ZERO;\nmbk_release();\n"
-"if (at < tiles) {\nback = MBK_TILE_BACK(at);\nrow = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));\n}\n"
-"mbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\nif (back != MBK_OPEN) {\nown = firsts[item];\n"
-"before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n}\n"
+"mbk_u32 back = MBK_OPEN;\nMBK_COMPUTE own = MBK_ZERO, before = MBK_ZERO;\n"
+"MBK_VECTOR old = (MBK_VECTOR)0;\nmbk_release();\nif (at < tiles) {\nback = MBK_TILE_BACK(at);\n"
+"row = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));\n}\nmbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
+"const mbk_u64 place = mbk_fixup_place(row, part, rows);\n\nif (back != MBK_OPEN) {\n"
+"own = firsts[item];\nbefore = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n"
+"old = mbk_fixup_old(y, place, beta);\n}\n"
 "const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);\n"
 "if (mbk_lane() == 0) {\nvery_long[warp] = ballot;\n}\nmbk_block_sync();\n#if MBK_EMPTY_ROWS\n"
 "for (mbk_u64 i = item; i < filled * MBK_PARTS; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
 "if (!mbk_nonempty_has(row_bits, i / MBK_PARTS)) {\n"
-"mbk_fixup_commit(y, i / MBK_PARTS, (mbk_u32)(i % MBK_PARTS), rows, MBK_ZERO, alpha, beta);\n}\n"
-"}\n#endif\nif (back <= MBK_FIXUP_LONG) {\n"
+"const mbk_u64 to = mbk_fixup_place(i / MBK_PARTS, (mbk_u32)(i % MBK_PARTS), rows);\n"
+"mbk_fixup_commit(y, to, MBK_ZERO, mbk_fixup_old(y, to, beta), alpha, beta);\n}\n}\n#endif\n"
+"if (back <= MBK_FIXUP_LONG) {\n",
 "const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
-": MBK_ADD(MBK_ZERO, before);\n"
-"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\n"
-"mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);\n"
+": MBK_ADD(MBK_ZERO, before);\nmbk_fixup_commit(y, place, MBK_ADD(sum, own), old, alpha, beta);\n"
+"}\nmbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);\n"
 "for (; left != 0; left &= left - 1) {\n"
 "const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
 "const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
-"const mbk_u64 begin = end - mbk_shuffle(MBK_ALL, back, leader, 32);\n",
+"const mbk_u64 begin = end - mbk_shuffle(MBK_ALL, back, leader, 32);\n"
 "const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
 "const MBK_COMPUTE sum =\n"
 "mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
 "if ((int)mbk_lane() == leader) {\n"
-"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\n}\n"
+"mbk_fixup_commit(y, place, MBK_ADD(sum, own), old, alpha, beta);\n}\n}\n"
 "for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
 "for (left = very_long[w]; left != 0; left &= left - 1) {\n"
 "const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
@@ -9454,8 +9461,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_lane() == 0) {\npartial[warp] = share;\n}\nmbk_block_sync();\n"
 "if (mbk_thread() == w * 32 + leader) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\nsum = MBK_ADD(sum, partial[p]);\n}\n"
-"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\nmbk_block_sync();\n}\n"
-"}\n}\n"}},
+"mbk_fixup_commit(y, place, MBK_ADD(sum, own), old, alpha, beta);\n}\nmbk_block_sync();\n}\n}\n}\n"}},
 {"spmv/shared/nonempty_rows.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_nonempty_count_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; mbk_u32 "
@@ -9605,10 +9611,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "struct mbk_given_scalar {\nMBK_COMPUTE value;\nmbk_u32 given;\n};\n"
 "#define MBK_SCALAR mbk_given_scalar\n#define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)\n"
 "#define MBK_VANISHES(alpha) mbk_scalar_vanishes(alpha)\n"
-"#define MBK_SCALAR_AT(address, absent) \\\n"
+"#define MBK_FORGETS(beta) mbk_scalar_forgets(beta)\n#define MBK_SCALAR_AT(address, absent) \\\n"
 "((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))\n\n"
-"MBK_DEVICE mbk_given_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {\n"
-"const mbk_given_scalar scalar = {value, given};\nreturn scalar;\n}\n",
+"MBK_DEVICE mbk_given_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {\n",
+"const mbk_given_scalar scalar = {value, given};\nreturn scalar;\n}\n"
 "MBK_DEVICE bool mbk_scalar_vanishes(const mbk_given_scalar scalar) {\n"
 "return scalar.given != 0 && scalar.value == MBK_ZERO;\n}\n\n"
 "MBK_DEVICE bool mbk_scalar_forgets(const mbk_given_scalar beta) {\n"
@@ -19907,8 +19913,12 @@ static double mbi_choose_past(const merbit_plan *plan) {
 	return 1.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 
+static double mbi_choose_stream_of(const merbit_plan *plan, int passing) {
+	return (16 + passing) / 32.0 * mbi_choose_past(plan);
+}
+
 MBI_NOINLINE static double mbi_choose_stream(const merbit_plan *plan) {
-	return (16 + mbi_choose_passing(plan)) / 32.0 * mbi_choose_past(plan);
+	return mbi_choose_stream_of(plan, mbi_choose_passing(plan));
 }
 
 static double mbi_choose_launch_bytes(const merbit_plan *plan, double launches) {
@@ -22446,8 +22456,10 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 static double mbi_binned_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double bytes = 1.1 * (4.5 + t.values + 2.0 * t.size);
+	const int passing = mbi_choose_passing_of(plan, (uint64_t)(bytes * t.nnz));
 	return t.vectors + t.lists + t.shared + (t.lists > 0 ? t.vectors : 0) +
-			plan->profile->launch_seconds + t.nnz * (0.7 * bytes * mbi_choose_stream(plan) +
+			2 * plan->profile->launch_seconds +
+			t.nnz * (0.7 * bytes * mbi_choose_stream_of(plan, passing) +
 			0.35 * t.size / 4.0 * mbi_choose_gather(plan, plan->profile->l2_bytes / 4)) +
 			mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }
@@ -23954,9 +23966,9 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-			? 1.08 * (32 - mbi_choose_passing(plan)) / 16.0 *
-			mbi_choose_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
-			t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors) +
+			? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 * mbi_choose_overlap(
+			plan, t.vectors + t.lists + t.shared + t.stream, t.nnz * (1.0 - plan->nonempty.hub_share) *
+			mbi_choose_gather(plan, (t.rows + t.cols) * t.size)) +
 			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE)
 			: HUGE_VAL;
 }

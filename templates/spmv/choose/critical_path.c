@@ -42,7 +42,7 @@ MBI_INTERNAL int mbi_choose_fits(const merbit_plan *plan, uint64_t bytes, int ke
 /* Returns how many sixteenths of the `bytes` of a matrix products load so that L2 evicts them
  * first. The others, and the vectors, then stay there from one product to the next. The more
  * stay, the fewer numbers there are, so that programs are few. */
-static int mbi_choose_passing_of(const merbit_plan *plan, uint64_t bytes) {
+MBI_INTERNAL int mbi_choose_passing_of(const merbit_plan *plan, uint64_t bytes) {
   const double room = MBI_CHOOSE_KEPT * plan->profile->l2_bytes - mbi_choose_vectors(plan);
   const double kept = 16 * room / ((double)bytes + 1);
   const int k = kept < 1 ? 0 : kept < 16 ? (int)kept : 16;
@@ -85,9 +85,15 @@ MBI_INTERNAL double mbi_choose_past(const merbit_plan *plan) {
   return 1.0 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 
-/* Returns the seconds per byte that is streamed. Bytes that stay in L2 take half as long. */
+/* Returns the seconds per byte that is streamed, `passing` sixteenths of them past L2. Bytes
+ * that stay in L2 take half as long. */
+MBI_INTERNAL double mbi_choose_stream_of(const merbit_plan *plan, int passing) {
+  return (16 + passing) / 32.0 * mbi_choose_past(plan);
+}
+
+/* Returns the same for columns and values of a CSR. */
 MBI_NOINLINE MBI_INTERNAL double mbi_choose_stream(const merbit_plan *plan) {
-  return (16 + mbi_choose_passing(plan)) / 32.0 * mbi_choose_past(plan);
+  return mbi_choose_stream_of(plan, mbi_choose_passing(plan));
 }
 
 /* Returns the bytes that are copied in the time of so many launches. */

@@ -31,7 +31,8 @@
 #endif
 
 // MBK_SCALAR is the type of alpha and beta inside a kernel. MBK_ABSENT is the value of a beta
-// that was not given. If MBK_VANISHES(alpha), the kernel reads neither the matrix nor x.
+// that was not given. If MBK_VANISHES(alpha), the kernel reads neither the matrix nor x; if
+// MBK_FORGETS(beta), not the old y.
 #if MBK_SEMIRING
 #include "spmv/shared/semiring.cuh"
 #else
@@ -43,11 +44,12 @@
 #define MBK_ZERO ((MBK_COMPUTE)0)
 #define MBK_ADD(a, b) ((a) + (b))
 #define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
+#define MBK_FORGETS(beta) ((beta) == (MBK_COMPUTE)0)
 // Returns the new y of a row from its final sum. If alpha is 0, the sum is zero because nothing
 // was read. If beta is 0, `old`, a place in memory, is not read.
 #define MBK_RESULT(sum, old)                                                                   \
-  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \
-                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
+  ((MBK_VECTOR)(MBK_FORGETS(beta) ? MBK_MUL(alpha, sum)                                        \
+                                  : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
 #endif
 
 #ifndef MBK_STOPS

@@ -32,6 +32,7 @@
 #define MBK_FIXUP_LONG 8        // more tiles than this: the warp adds up
 #define MBK_FIXUP_VERY_LONG 128 // more tiles than this: the thread block adds up
 #define MBK_FIXUP_AHEAD 8       // tails that a thread loads at once
+#define MBK_NOWHERE 0xffffffffffffffffull
 
 // Returns the share of thread `thread` of `threads` in the sum of tails[from..to) for one part
 // of a row. Loads outside the range yield zero, so that no remainder loop is needed, which
@@ -54,15 +55,23 @@ MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, m
   return sum;
 }
 
-// Writes one part of a row. The last block row may extend beyond the matrix.
-MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,
-                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {
-  if (MBK_LEADING) {
-    MBK_COMMIT(row * rows + part, sum);
-  } else if (MBK_PARTS == 1) {
-    MBK_COMMIT(row, sum);
-  } else if (row * MBK_PARTS + part < rows) {
-    MBK_COMMIT(row * MBK_PARTS + part, sum);
+// Returns the place in y of one part of a row, or MBK_NOWHERE: the last block row may extend
+// beyond the matrix.
+MBK_DEVICE mbk_u64 mbk_fixup_place(mbk_u64 row, mbk_u32 part, mbk_u64 rows) {
+  const mbk_u64 place = MBK_LEADING ? row * rows + part : row * MBK_PARTS + part;
+  return MBK_LEADING || MBK_PARTS == 1 || place < rows ? place : MBK_NOWHERE;
+}
+
+// Returns the old y at a place, or zero if the product does not read it.
+MBK_DEVICE MBK_VECTOR mbk_fixup_old(const MBK_VECTOR *y, mbk_u64 place, MBK_SCALAR beta) {
+  return MBK_FORGETS(beta) || place == MBK_NOWHERE ? (MBK_VECTOR)0 : y[place];
+}
+
+// Writes one part of a row.
+MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 place, MBK_COMPUTE sum, MBK_VECTOR old,
+                                 MBK_SCALAR alpha, MBK_SCALAR beta) {
+  if (place != MBK_NOWHERE) {
+    y[place] = MBK_RESULT(sum, old);
   }
 }
 
@@ -86,6 +95,7 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
   mbk_u64 row = 0;
   mbk_u32 back = MBK_OPEN;
   MBK_COMPUTE own = MBK_ZERO, before = MBK_ZERO;
+  MBK_VECTOR old = (MBK_VECTOR)0;
   mbk_release();
   if (at < tiles) {
     back = MBK_TILE_BACK(at);
@@ -94,10 +104,12 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
   mbk_await();
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;
+  const mbk_u64 place = mbk_fixup_place(row, part, rows);
   // If a row begins with its tile, no earlier tile has a part of it; `before` is then zero.
   if (back != MBK_OPEN) { // loaded before the wait of a dependent launch
     own = firsts[item];
     before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;
+    old = mbk_fixup_old(y, place, beta);
   }
   const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);
   if (mbk_lane() == 0) {
@@ -107,14 +119,15 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = item; i < filled * MBK_PARTS; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
     if (!mbk_nonempty_has(row_bits, i / MBK_PARTS)) {
-      mbk_fixup_commit(y, i / MBK_PARTS, (mbk_u32)(i % MBK_PARTS), rows, MBK_ZERO, alpha, beta);
+      const mbk_u64 to = mbk_fixup_place(i / MBK_PARTS, (mbk_u32)(i % MBK_PARTS), rows);
+      mbk_fixup_commit(y, to, MBK_ZERO, mbk_fixup_old(y, to, beta), alpha, beta);
     }
   }
 #endif
   if (back <= MBK_FIXUP_LONG) {
     const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)
                                      : MBK_ADD(MBK_ZERO, before);
-    mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
+    mbk_fixup_commit(y, place, MBK_ADD(sum, own), old, alpha, beta);
   }
   mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);
   for (; left != 0; left &= left - 1) {
@@ -125,7 +138,7 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
     const MBK_COMPUTE sum =
         mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));
     if ((int)mbk_lane() == leader) {
-      mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
+      mbk_fixup_commit(y, place, MBK_ADD(sum, own), old, alpha, beta);
     }
   }
   for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {
@@ -144,7 +157,7 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
         for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {
           sum = MBK_ADD(sum, partial[p]);
         }
-        mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
+        mbk_fixup_commit(y, place, MBK_ADD(sum, own), old, alpha, beta);
       }
       mbk_block_sync();
     }

@@ -61,6 +61,7 @@ struct mbk_given_scalar {
 #define MBK_SCALAR mbk_given_scalar
 #define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)
 #define MBK_VANISHES(alpha) mbk_scalar_vanishes(alpha)
+#define MBK_FORGETS(beta) mbk_scalar_forgets(beta)
 #define MBK_SCALAR_AT(address, absent)                                                         \
   ((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))
 

@@ -286,9 +286,10 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double bytes = 1.1 * (4.5 + t.values + 2.0 * t.size);
+  const int passing = mbi_choose_passing_of(plan, (uint64_t)(bytes * t.nnz));
   return t.vectors + t.lists + t.shared + (t.lists > 0 ? t.vectors : 0) +
-         plan->profile->launch_seconds +
-         t.nnz * (0.7 * bytes * mbi_choose_stream(plan) +
+         2 * plan->profile->launch_seconds +
+         t.nnz * (0.7 * bytes * mbi_choose_stream_of(plan, passing) +
                   0.35 * t.size / 4.0 * mbi_choose_gather(plan, plan->profile->l2_bytes / 4)) +
          mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }

@@ -219,16 +219,19 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 }
 
 /* Returns the seconds of a product: SCAN's without the gathers from hubs, and one launch more.
+ * The other gathers are of columns that no cache keeps by itself: L2's rate for them falls
+ * where x and y together do not fit.
  * If rows are short, a single block per multiprocessor loses more than hubs save (a star, ones
  * in f64 on an H200: 224 us, SCAN 206). The more of the matrix L2 keeps, the less they save (3M
  * doubles of a user x item matrix on an H100: 30 us, SCAN 25). */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-             ? 1.08 * (32 - mbi_choose_passing(plan)) / 16.0 *
-                       mbi_choose_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
-                                          t.gathers * (1.0 - plan->nonempty.hub_share) /
-                                              plan->nonempty.sectors) +
+             ? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 *
+                       mbi_choose_overlap(
+                           plan, t.vectors + t.lists + t.shared + t.stream,
+                           t.nnz * (1.0 - plan->nonempty.hub_share) *
+                               mbi_choose_gather(plan, (t.rows + t.cols) * t.size)) +
                    plan->profile->launch_seconds + mbi_hubs_walk(plan) +
                    mbi_walk_fixup(plan, MBI_SCAN_TILE)
              : HUGE_VAL;
