@@ -1696,6 +1696,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #include <glob.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #endif
@@ -1785,6 +1786,7 @@ static void mbi_pause(void) {
 
 #define MBI_MAX_THREADS 1024
 #define MBI_NUMA_CPUS 1024
+#define MBI_HUGE_PAGE 2097152
 #define MBI_PATH_SIZE 1024
 #define MBI_LONG_PATH 4096
 
@@ -2085,6 +2087,18 @@ static int mbi_processors(void) {
 }
 
 static mbi_process mbi_process_id(void) { return getpid(); }
+
+static void *mbi_huge_allocate(size_t bytes) {
+#ifdef MADV_HUGEPAGE
+	const size_t huge = (bytes + MBI_HUGE_PAGE / 2) / MBI_HUGE_PAGE * MBI_HUGE_PAGE;
+	void *memory = NULL;
+	if (posix_memalign(&memory, MBI_HUGE_PAGE, bytes > huge ? bytes : huge) != 0) { return NULL; }
+	(void)madvise(memory, huge, MADV_HUGEPAGE);
+	return memory;
+#else
+	return malloc(bytes);
+#endif
+}
 
 static void mbi_mutex_create(mbi_mutex *mutex) { (void)pthread_mutex_init(mutex, NULL); }
 
@@ -2615,6 +2629,8 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 static mbi_process mbi_process_id(void) { return (mbi_process)GetCurrentProcessId(); }
 
+static void *mbi_huge_allocate(size_t bytes) { return malloc(bytes); }
+
 static int mbi_windows_error(void) {
 	switch (GetLastError()) {
 	case ERROR_FILE_NOT_FOUND:
@@ -3135,7 +3151,7 @@ MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEF
 /* ==== >>core/memory.c  allocator hooks, sizes ==== */
 static void *mbi_default_allocate(void *user, size_t bytes) {
 	(void)user;
-	return malloc(bytes);
+	return bytes < MBI_HUGE_PAGE / 2 ? malloc(bytes) : mbi_huge_allocate(bytes);
 }
 
 static void mbi_default_release(void *user, void *memory) {
