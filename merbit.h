@@ -33074,10 +33074,11 @@ static merbit_status mbi_amg_strength(merbit_context *context, double theta,
 typedef struct mbi_aggregate {
 	const mbi_amg_csr *strong;
 	uint64_t *keys, *around;
-	int32_t *aggregate, *before;
+	int32_t *aggregate, *found;
 	const int32_t *strongest;
+	int32_t *open, *near;
 	int tasks, round;
-	int64_t open[MBI_MAX_THREADS];
+	int32_t opened[MBI_MAX_THREADS], neared[MBI_MAX_THREADS];
 	int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
@@ -33098,15 +33099,6 @@ static uint64_t mbi_aggregate_key(int round, int64_t node) {
 			(mbi_amg_hash((uint64_t)round << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
 }
 
-static void mbi_aggregate_mix(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	for (; node < last; node++) {
-		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-			g->keys[node] = mbi_aggregate_key(g->round, node);
-		}
-	}
-}
-
 static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys, int64_t node) {
 	const int32_t *col_ind = g->strong->col_ind;
 	int64_t k;
@@ -33118,41 +33110,53 @@ static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys,
 }
 
 static void mbi_aggregate_near(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	for (; node < last; node++) {
-		if (g->around[node] != MBI_AMG_ROOT) {
-			g->around[node] = mbi_aggregate_most(g, g->keys, node);
-		}
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	int32_t *list = g->near + mbi_amg_share(g->strong, g->tasks, task);
+	int32_t i, left = 0;
+	for (i = 0; i < g->neared[task]; i++) {
+		const int32_t node = list[i];
+		const uint64_t most = mbi_aggregate_most(g, g->keys, node);
+		g->around[node] = most;
+		list[left] = node;
+		left += most != MBI_AMG_ROOT && most != 0;
 	}
+	g->neared[task] = left;
 }
 
 static void mbi_aggregate_decide(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	g->open[task] = 0;
-	for (; node < last; node++) {
-		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-			const uint64_t most = mbi_aggregate_most(g, g->around, node);
-			g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
-			g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
-			if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) { g->keys[node] = 1; }
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	int32_t *list = g->open + mbi_amg_share(g->strong, g->tasks, task);
+	int32_t i, left = 0;
+	for (i = 0; i < g->opened[task]; i++) {
+		const int32_t node = list[i];
+		const uint64_t most = mbi_aggregate_most(g, g->around, node);
+		if (most == MBI_AMG_ROOT) { g->keys[node] = 0; } else if (most == g->keys[node]) {
+			g->keys[node] = MBI_AMG_ROOT;
+			g->roots[task + 1]++;
+		} else {
+			g->keys[node] = mbi_aggregate_key(g->round + 1, node);
+			list[left++] = node;
 		}
 	}
+	g->opened[task] = left;
 }
 
 static void mbi_aggregate_free(void *argument, int task) {
 	MBI_AGGREGATE_NODES(g, node, last);
+	const int64_t first = node;
+	int32_t count = 0;
 	for (; node < last; node++) {
 		const int32_t *row_ptr = g->strong->row_ptr + node;
-		g->keys[node] = row_ptr[1] > row_ptr[0];
+		const int free = row_ptr[1] > row_ptr[0];
+		g->keys[node] = free ? mbi_aggregate_key(1, node) : 0;
 		g->around[node] = 0;
+		g->aggregate[node] = -1;
+		if (free) {
+			g->open[first + count] = g->near[first + count] = (int32_t)node;
+			count++;
+		}
 	}
-}
-
-static void mbi_aggregate_count(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	int32_t count = 0;
-	for (; node < last; node++) { count += g->keys[node] == MBI_AMG_ROOT; }
-	g->roots[task + 1] = count;
+	g->opened[task] = g->neared[task] = count;
 }
 
 static void mbi_aggregate_number(void *argument, int task) {
@@ -33165,48 +33169,73 @@ static void mbi_aggregate_number(void *argument, int task) {
 
 static void mbi_aggregate_join(void *argument, int task) {
 	MBI_AGGREGATE_NODES(g, node, last);
+	const int32_t *col_ind = g->strong->col_ind;
+	int32_t *list = g->open + node, count = 0;
 	int64_t k;
 	for (; node < last; node++) {
-		if (g->aggregate[node] >= 0) { continue; }
-		for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
-			if (g->keys[g->strong->col_ind[k]] == MBI_AMG_ROOT) {
-				g->aggregate[node] = g->aggregate[g->strong->col_ind[k]];
-				break;
-			}
+		const int64_t end = g->strong->row_ptr[node + 1];
+		if (g->keys[node] == MBI_AMG_ROOT) { continue; }
+		for (k = g->strong->row_ptr[node]; k < end && g->keys[col_ind[k]] != MBI_AMG_ROOT; k++) {
+		}
+		if (k < end) {
+			g->aggregate[node] = g->aggregate[col_ind[k]];
+		} else { list[count++] = (int32_t)node; }
+	}
+	g->opened[task] = count;
+}
+
+static int32_t mbi_aggregate_vote(const mbi_aggregate *g, int64_t node) {
+	const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
+	int32_t votes[MBI_AMG_NEIGHBOURS], best = -1;
+	int count = 0, most = 0, i, j;
+	int64_t k;
+	for (k = from; k < to && k < from + MBI_AMG_NEIGHBOURS; k++) {
+		const int32_t aggregate = g->aggregate[g->strong->col_ind[k]];
+		if (aggregate >= 0) { votes[count++] = aggregate; }
+	}
+	for (i = 0; i < count; i++) {
+		int same = 0;
+		for (j = 0; j < count; j++) { same += votes[j] == votes[i]; }
+		if (same > most || (same == most && votes[i] < best)) {
+			most = same;
+			best = votes[i];
 		}
 	}
+	return best;
 }
 
 static void mbi_aggregate_rest(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	int64_t k, j;
-	for (; node < last; node++) {
-		const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
-		int64_t most = 0;
-		if (g->before[node] >= 0) { continue; }
-		for (k = from; k < to; k++) {
-			const int32_t candidate = g->before[g->strong->col_ind[k]];
-			int64_t count = 0;
-			for (j = from; candidate >= 0 && j < to && j < from + MBI_AMG_NEIGHBOURS; j++) {
-				count += g->before[g->strong->col_ind[j]] == candidate;
-			}
-			if (count > most || (count == most && count > 0 && candidate < g->aggregate[node])) {
-				most = count;
-				g->aggregate[node] = candidate;
-			}
-		}
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
+	int64_t i;
+	for (i = first; i < first + g->opened[task]; i++) {
+		g->found[i] = mbi_aggregate_vote(g, g->open[i]);
 	}
 }
 
+static void mbi_aggregate_take(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
+	int64_t i, left = first;
+	for (i = first; i < first + g->opened[task]; i++) {
+		const int32_t node = g->open[i];
+		g->aggregate[node] = g->found[i];
+		if (g->found[i] < 0) { g->open[left++] = node; }
+	}
+	g->opened[task] = (int32_t)(left - first);
+}
+
 static void mbi_aggregate_follow(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	for (; node < last; node++) {
-		int32_t at = (int32_t)node;
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
+	int64_t i;
+	for (i = first; i < first + g->opened[task]; i++) {
+		int32_t at = g->open[i];
 		int hops;
-		for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->before[at] < 0; hops++) {
+		for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->aggregate[at] < 0; hops++) {
 			at = g->strongest[at];
 		}
-		g->aggregate[node] = at >= 0 ? g->before[at] : -1;
+		g->found[i] = at >= 0 ? g->aggregate[at] : -1;
 	}
 }
 
@@ -33216,12 +33245,10 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 	mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
 	while (open > 0) {
 		g->round++;
-		mbi_parallel(context, g->tasks, mbi_aggregate_mix, g);
 		mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
 		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
-		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open[task]; }
+		for (open = 0, task = 0; task < g->tasks; task++) { open += g->opened[task]; }
 	}
-	mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
 	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
 	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
 	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
@@ -33229,7 +33256,6 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 
 static merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *level) {
 	const int64_t nodes = level->strong.rows;
-	const size_t bytes = (size_t)nodes * sizeof *level->aggregate;
 	mbi_aggregate g;
 	void *keys;
 	memset(&g, 0, sizeof g);
@@ -33238,17 +33264,18 @@ static merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *l
 	g.tasks = mbi_share_tasks(context, nodes + g.strong->nnz);
 	MBI_TRY(mbi_allocate_array(context, nodes, sizeof *level->aggregate,
 			"the aggregates of nodes", (void **)&level->aggregate));
-	MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+	MBI_TRY(mbi_allocate_array(context, 3 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
 	g.aggregate = level->aggregate;
 	g.keys = (uint64_t *)keys;
 	g.around = g.keys + nodes;
-	g.before = (int32_t *)g.around;
-	memset(g.aggregate, -1, bytes);
+	g.open = (int32_t *)(void *)(g.around + nodes);
+	g.near = g.open + nodes;
+	g.found = g.near;
 	mbi_aggregate_find(context, &g);
-	memcpy(g.before, g.aggregate, bytes);
 	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
-	memcpy(g.before, g.aggregate, bytes);
+	mbi_parallel(context, g.tasks, mbi_aggregate_take, &g);
 	mbi_parallel(context, g.tasks, mbi_aggregate_follow, &g);
+	mbi_parallel(context, g.tasks, mbi_aggregate_take, &g);
 	level->aggregates = g.roots[g.tasks];
 	mbi_release(context, keys);
 	return MERBIT_OK;
