@@ -32632,6 +32632,7 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3)
 #define MBI_AMG_NEIGHBOURS 64
+#define MBI_AMG_SHORT 24
 #define MBI_AMG_HOPS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6
@@ -32887,6 +32888,26 @@ static void mbi_amg_sort(int32_t *columns, int64_t length) {
 			}
 			columns[j] = column;
 		}
+	}
+}
+
+static void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t length,
+		const int32_t *marks, int32_t start) {
+	int64_t i, j;
+	for (i = 1; length <= MBI_AMG_SHORT && i < length; i++) {
+		const int32_t column = col_ind[i];
+		const double value = values[i];
+		for (j = i; j > 0 && col_ind[j - 1] > column; j--) {
+			col_ind[j] = col_ind[j - 1];
+			values[j] = values[j - 1];
+		}
+		col_ind[j] = column;
+		values[j] = value;
+	}
+	if (length > MBI_AMG_SHORT) {
+		mbi_amg_sort(col_ind, length);
+		for (i = 0; i < length; i++) { values[length + i] = values[marks[col_ind[i]] - start]; }
+		memcpy(values, values + length, (size_t)length * sizeof *values);
 	}
 }
 
@@ -33598,6 +33619,14 @@ static void mbi_smooth_add(double value, const double *from, int count, double *
 	if (c < count) { to[c] += value * from[c]; }
 }
 
+static double mbi_smooth_factor(const mbi_smooth *s, int64_t row, double diagonal) {
+	const double inverse = s->level->inverse[row];
+	if (diagonal * inverse < MBI_AMG_LEAST_DIAGONAL) {
+		diagonal = MBI_AMG_LEAST_DIAGONAL * (inverse != 0 ? 1 / inverse : 0);
+	}
+	return diagonal != 0 ? -s->factor / diagonal : 0;
+}
+
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_ind,
 		double *values, int64_t count, double *sums) {
 	const mbi_amg_level *level = s->level;
@@ -33630,10 +33659,7 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_
 					sums + (int64_t)level->aggregate[to] * vectors);
 		}
 	}
-	if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
-		diagonal = MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
-	}
-	diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
+	diagonal = mbi_smooth_factor(s, row, diagonal);
 	for (c = 0; c < count; c++) { sums[col_ind[c]] *= diagonal; }
 	for (c = 0; c < vectors; c++) { own[c] += t[row * vectors + c]; }
 	for (c = 0; c < count; c++) {
@@ -33676,12 +33702,56 @@ static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node, 
 	return found * vectors;
 }
 
+static int mbi_smooth_append(mbi_amg_build *build, int task, int64_t row, int32_t *marks) {
+	const mbi_smooth *s = (const mbi_smooth *)build->self;
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *a = &level->a;
+	const unsigned char *kept = mbi_amg_kept(level, row);
+	const int64_t begin = a->row_ptr[row], length = a->row_ptr[row + 1] - begin;
+	const int32_t *aggregate = level->aggregate, *columns = a->col_ind + begin;
+	const double *t = level->t, *values = a->values + begin;
+	mbi_amg_part *part = &build->parts[task];
+	double diagonal = 0, *sums;
+	int32_t *col_ind, found = 1, start;
+	int64_t k;
+	if (!mbi_amg_reserve(build, task, (length + 1) * (1 + (length >= MBI_AMG_SHORT)))) { return 0; }
+	start = (int32_t)part->used;
+	col_ind = part->col_ind + start;
+	sums = part->values + start;
+	col_ind[0] = aggregate[row];
+	sums[0] = 0;
+	marks[aggregate[row]] = start;
+	for (k = 0; k < length; k++) {
+		const int32_t column = kept[k / 8] >> k % 8 & 1 ? columns[k] : (int32_t)row;
+		const int32_t to = aggregate[column];
+		int32_t at;
+		diagonal += column == row ? values[k] : 0;
+		if (to < 0) { continue; }
+		at = marks[to] - start;
+		if (at < 0) {
+			at = found++;
+			marks[to] = start + at;
+			col_ind[at] = to;
+			sums[at] = 0;
+		}
+		sums[at] += values[k] * t[column];
+	}
+	diagonal = mbi_smooth_factor(s, row, diagonal);
+	for (k = 0; k < found; k++) { sums[k] *= diagonal; }
+	sums[0] += t[row];
+	part->used += found;
+	mbi_amg_sort_row(col_ind, sums, found, marks, start);
+	build->to->row_ptr[row + 1] = found;
+	return 1;
+}
+
 static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	const mbi_smooth *s = (const mbi_smooth *)build->self;
 	const mbi_amg_level *level = s->level;
 	const mbi_amg_csr *to = build->to;
 	const int block = level->block, vectors = level->vectors;
 	const int64_t last = mbi_amg_share(&level->a, build->tasks, task + 1) / block;
+	const int single = block == 1 && vectors == 1 && !build->known && !level->plain;
 	mbi_amg_part *part = &build->parts[task];
 	double *sums = (double *)(void *)marks;
 	int64_t node = mbi_amg_share(&level->a, build->tasks, task) / block, row;
@@ -33691,6 +33761,10 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 		const int64_t begin = node * block;
 		const int64_t start = part->used;
 		int32_t found = 0;
+		if (single && !isolated) {
+			if (!mbi_smooth_append(build, task, node, marks + 2 * to->cols)) { return; }
+			continue;
+		}
 		if (build->known) {
 			found = to->row_ptr[begin + 1] - to->row_ptr[begin];
 		} else if (!isolated &&
@@ -33716,13 +33790,22 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	}
 }
 
-static int mbi_smooth_dense(const mbi_amg_level *level) {
-	const mbi_amg_csr *a = &level->a;
-	const int32_t *row_ptr = level->p.row_ptr;
+static void mbi_smooth_count(void *argument, int task) {
+	mbi_smooth *s = (mbi_smooth *)argument;
+	const mbi_amg_csr *a = &s->level->a;
+	const int32_t *row_ptr = s->level->p.row_ptr;
+	const int64_t last = mbi_share(a->nnz, s->build.tasks, task + 1);
+	int64_t k = mbi_share(a->nnz, s->build.tasks, task), products = 0;
+	for (; k < last; k++) { products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]]; }
+	s->build.parts[task].used = products;
+}
+
+static int mbi_smooth_dense(merbit_context *context, mbi_smooth *s) {
 	double products = 0;
-	int64_t k;
-	for (k = 0; k < a->nnz; k++) { products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]]; }
-	return products > (double)MBI_AMG_DENSE * (double)a->nnz * level->vectors;
+	int task;
+	mbi_parallel(context, s->build.tasks, mbi_smooth_count, s);
+	for (task = 0; task < s->build.tasks; task++) { products += (double)s->build.parts[task].used; }
+	return products > (double)MBI_AMG_DENSE * (double)s->level->a.nnz * s->level->vectors;
 }
 
 static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
@@ -33741,7 +33824,7 @@ static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *leve
 	s.build.hint = 3 * level->a.rows * level->vectors;
 	MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
 			(int64_t)level->aggregates * level->vectors));
-	if (level->plain || s.build.known || !mbi_smooth_dense(level)) { return MERBIT_OK; }
+	if (level->plain || s.build.known || !mbi_smooth_dense(context, &s)) { return MERBIT_OK; }
 	level->plain = 1;
 	mbi_amg_csr_release(context, &level->p);
 	return mbi_amg_build_run(context, &s.build, level->a.rows,
