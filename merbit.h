@@ -33097,9 +33097,9 @@ typedef struct mbi_aggregate {
 	uint64_t *keys, *around;
 	int32_t *aggregate, *found;
 	const int32_t *strongest;
-	int32_t *open, *near;
+	int32_t *open, *beside;
 	int tasks, round;
-	int32_t opened[MBI_MAX_THREADS], neared[MBI_MAX_THREADS];
+	int32_t open_count[MBI_MAX_THREADS], beside_count[MBI_MAX_THREADS];
 	int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
@@ -33132,23 +33132,23 @@ static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys,
 
 static void mbi_aggregate_near(void *argument, int task) {
 	mbi_aggregate *g = (mbi_aggregate *)argument;
-	int32_t *list = g->near + mbi_amg_share(g->strong, g->tasks, task);
+	int32_t *list = g->beside + mbi_amg_share(g->strong, g->tasks, task);
 	int32_t i, left = 0;
-	for (i = 0; i < g->neared[task]; i++) {
+	for (i = 0; i < g->beside_count[task]; i++) {
 		const int32_t node = list[i];
 		const uint64_t most = mbi_aggregate_most(g, g->keys, node);
 		g->around[node] = most;
 		list[left] = node;
 		left += most != MBI_AMG_ROOT && most != 0;
 	}
-	g->neared[task] = left;
+	g->beside_count[task] = left;
 }
 
 static void mbi_aggregate_decide(void *argument, int task) {
 	mbi_aggregate *g = (mbi_aggregate *)argument;
 	int32_t *list = g->open + mbi_amg_share(g->strong, g->tasks, task);
 	int32_t i, left = 0;
-	for (i = 0; i < g->opened[task]; i++) {
+	for (i = 0; i < g->open_count[task]; i++) {
 		const int32_t node = list[i];
 		const uint64_t most = mbi_aggregate_most(g, g->around, node);
 		if (most == MBI_AMG_ROOT) { g->keys[node] = 0; } else if (most == g->keys[node]) {
@@ -33159,7 +33159,7 @@ static void mbi_aggregate_decide(void *argument, int task) {
 			list[left++] = node;
 		}
 	}
-	g->opened[task] = left;
+	g->open_count[task] = left;
 }
 
 static void mbi_aggregate_free(void *argument, int task) {
@@ -33173,11 +33173,11 @@ static void mbi_aggregate_free(void *argument, int task) {
 		g->around[node] = 0;
 		g->aggregate[node] = -1;
 		if (free) {
-			g->open[first + count] = g->near[first + count] = (int32_t)node;
+			g->open[first + count] = g->beside[first + count] = (int32_t)node;
 			count++;
 		}
 	}
-	g->opened[task] = g->neared[task] = count;
+	g->open_count[task] = g->beside_count[task] = count;
 }
 
 static void mbi_aggregate_number(void *argument, int task) {
@@ -33202,7 +33202,7 @@ static void mbi_aggregate_join(void *argument, int task) {
 			g->aggregate[node] = g->aggregate[col_ind[k]];
 		} else { list[count++] = (int32_t)node; }
 	}
-	g->opened[task] = count;
+	g->open_count[task] = count;
 }
 
 static int32_t mbi_aggregate_vote(const mbi_aggregate *g, int64_t node) {
@@ -33229,7 +33229,7 @@ static void mbi_aggregate_rest(void *argument, int task) {
 	mbi_aggregate *g = (mbi_aggregate *)argument;
 	const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
 	int64_t i;
-	for (i = first; i < first + g->opened[task]; i++) {
+	for (i = first; i < first + g->open_count[task]; i++) {
 		g->found[i] = mbi_aggregate_vote(g, g->open[i]);
 	}
 }
@@ -33238,19 +33238,19 @@ static void mbi_aggregate_take(void *argument, int task) {
 	mbi_aggregate *g = (mbi_aggregate *)argument;
 	const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
 	int64_t i, left = first;
-	for (i = first; i < first + g->opened[task]; i++) {
+	for (i = first; i < first + g->open_count[task]; i++) {
 		const int32_t node = g->open[i];
 		g->aggregate[node] = g->found[i];
 		if (g->found[i] < 0) { g->open[left++] = node; }
 	}
-	g->opened[task] = (int32_t)(left - first);
+	g->open_count[task] = (int32_t)(left - first);
 }
 
 static void mbi_aggregate_follow(void *argument, int task) {
 	mbi_aggregate *g = (mbi_aggregate *)argument;
 	const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
 	int64_t i;
-	for (i = first; i < first + g->opened[task]; i++) {
+	for (i = first; i < first + g->open_count[task]; i++) {
 		int32_t at = g->open[i];
 		int hops;
 		for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->aggregate[at] < 0; hops++) {
@@ -33268,7 +33268,7 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 		g->round++;
 		mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
 		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
-		for (open = 0, task = 0; task < g->tasks; task++) { open += g->opened[task]; }
+		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open_count[task]; }
 	}
 	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
 	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
@@ -33290,8 +33290,8 @@ static merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *l
 	g.keys = (uint64_t *)keys;
 	g.around = g.keys + nodes;
 	g.open = (int32_t *)(void *)(g.around + nodes);
-	g.near = g.open + nodes;
-	g.found = g.near;
+	g.beside = g.open + nodes;
+	g.found = g.beside;
 	mbi_aggregate_find(context, &g);
 	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
 	mbi_parallel(context, g.tasks, mbi_aggregate_take, &g);

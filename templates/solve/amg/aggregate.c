@@ -14,10 +14,11 @@ typedef struct mbi_aggregate {
   uint64_t *keys, *around; /* of nodes; the largest key within distance 1 */
   int32_t *aggregate, *found;
   const int32_t *strongest;
-  int32_t *open, *near; /* lists of nodes: those that are undecided, or left over; those that
-                         * may be beside undecided ones. A task's begin at its first node */
+  int32_t *open, *beside; /* lists of nodes: those that are undecided, or left over; those that
+                           * may be beside undecided ones. A task's begin at its first node */
   int tasks, round;
-  int32_t opened[MBI_MAX_THREADS], neared[MBI_MAX_THREADS]; /* per task: lengths of lists */
+  int32_t open_count[MBI_MAX_THREADS],
+      beside_count[MBI_MAX_THREADS]; /* per task: lengths of lists */
   int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
@@ -57,16 +58,16 @@ static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys,
 /* Nodes around which all are decided, or of which a root is one, leave the list. */
 static void mbi_aggregate_near(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
-  int32_t *list = g->near + mbi_amg_share(g->strong, g->tasks, task);
+  int32_t *list = g->beside + mbi_amg_share(g->strong, g->tasks, task);
   int32_t i, left = 0;
-  for (i = 0; i < g->neared[task]; i++) {
+  for (i = 0; i < g->beside_count[task]; i++) {
     const int32_t node = list[i];
     const uint64_t most = mbi_aggregate_most(g, g->keys, node);
     g->around[node] = most;
     list[left] = node;
     left += most != MBI_AMG_ROOT && most != 0;
   }
-  g->neared[task] = left;
+  g->beside_count[task] = left;
 }
 
 /* Makes undecided nodes roots that are the largest within distance 2, and decides those that
@@ -75,7 +76,7 @@ static void mbi_aggregate_decide(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   int32_t *list = g->open + mbi_amg_share(g->strong, g->tasks, task);
   int32_t i, left = 0;
-  for (i = 0; i < g->opened[task]; i++) {
+  for (i = 0; i < g->open_count[task]; i++) {
     const int32_t node = list[i];
     const uint64_t most = mbi_aggregate_most(g, g->around, node);
     if (most == MBI_AMG_ROOT) {
@@ -88,7 +89,7 @@ static void mbi_aggregate_decide(void *argument, int task) {
       list[left++] = node;
     }
   }
-  g->opened[task] = left;
+  g->open_count[task] = left;
 }
 
 /* Lists the nodes that can become roots: those that have strong neighbours. */
@@ -103,11 +104,11 @@ static void mbi_aggregate_free(void *argument, int task) {
     g->around[node] = 0;
     g->aggregate[node] = -1;
     if (free) {
-      g->open[first + count] = g->near[first + count] = (int32_t)node;
+      g->open[first + count] = g->beside[first + count] = (int32_t)node;
       count++;
     }
   }
-  g->opened[task] = g->neared[task] = count;
+  g->open_count[task] = g->beside_count[task] = count;
 }
 
 /* Numbers the roots in the order of nodes. */
@@ -141,7 +142,7 @@ static void mbi_aggregate_join(void *argument, int task) {
       list[count++] = (int32_t)node;
     }
   }
-  g->opened[task] = count;
+  g->open_count[task] = count;
 }
 
 /* Returns the aggregate of most of a node's strong neighbours; of several, the lowest; -1 if
@@ -176,7 +177,7 @@ static void mbi_aggregate_rest(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
   int64_t i;
-  for (i = first; i < first + g->opened[task]; i++) {
+  for (i = first; i < first + g->open_count[task]; i++) {
     g->found[i] = mbi_aggregate_vote(g, g->open[i]);
   }
 }
@@ -186,14 +187,14 @@ static void mbi_aggregate_take(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
   int64_t i, left = first;
-  for (i = first; i < first + g->opened[task]; i++) {
+  for (i = first; i < first + g->open_count[task]; i++) {
     const int32_t node = g->open[i];
     g->aggregate[node] = g->found[i];
     if (g->found[i] < 0) {
       g->open[left++] = node;
     }
   }
-  g->opened[task] = (int32_t)(left - first);
+  g->open_count[task] = (int32_t)(left - first);
 }
 
 /* Finds for each node that is still left over the aggregate of the first node that has one on
@@ -202,7 +203,7 @@ static void mbi_aggregate_follow(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
   int64_t i;
-  for (i = first; i < first + g->opened[task]; i++) {
+  for (i = first; i < first + g->open_count[task]; i++) {
     int32_t at = g->open[i];
     int hops;
     for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->aggregate[at] < 0; hops++) {
@@ -222,7 +223,7 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
     mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
     mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
     for (open = 0, task = 0; task < g->tasks; task++) {
-      open += g->opened[task];
+      open += g->open_count[task];
     }
   }
   for (task = 0; task < g->tasks; task++) {
@@ -248,8 +249,8 @@ MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_le
   g.keys = (uint64_t *)keys;
   g.around = g.keys + nodes;
   g.open = (int32_t *)(void *)(g.around + nodes);
-  g.near = g.open + nodes;
-  g.found = g.near; /* once the roots are known */
+  g.beside = g.open + nodes;
+  g.found = g.beside; /* once the roots are known */
   mbi_aggregate_find(context, &g);
   mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
   mbi_parallel(context, g.tasks, mbi_aggregate_take, &g);
