@@ -1696,6 +1696,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #include <glob.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #endif
@@ -1785,6 +1786,7 @@ static void mbi_pause(void) {
 
 #define MBI_MAX_THREADS 1024
 #define MBI_NUMA_CPUS 1024
+#define MBI_HUGE_PAGE 2097152
 #define MBI_PATH_SIZE 1024
 #define MBI_LONG_PATH 4096
 
@@ -2085,6 +2087,18 @@ static int mbi_processors(void) {
 }
 
 static mbi_process mbi_process_id(void) { return getpid(); }
+
+static void *mbi_huge_allocate(size_t bytes) {
+#ifdef MADV_HUGEPAGE
+	const size_t huge = (bytes + MBI_HUGE_PAGE / 2) / MBI_HUGE_PAGE * MBI_HUGE_PAGE;
+	void *memory = NULL;
+	if (posix_memalign(&memory, MBI_HUGE_PAGE, bytes > huge ? bytes : huge) != 0) { return NULL; }
+	(void)madvise(memory, huge, MADV_HUGEPAGE);
+	return memory;
+#else
+	return malloc(bytes);
+#endif
+}
 
 static void mbi_mutex_create(mbi_mutex *mutex) { (void)pthread_mutex_init(mutex, NULL); }
 
@@ -2615,6 +2629,8 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 static mbi_process mbi_process_id(void) { return (mbi_process)GetCurrentProcessId(); }
 
+static void *mbi_huge_allocate(size_t bytes) { return malloc(bytes); }
+
 static int mbi_windows_error(void) {
 	switch (GetLastError()) {
 	case ERROR_FILE_NOT_FOUND:
@@ -3135,7 +3151,7 @@ MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEF
 /* ==== >>core/memory.c  allocator hooks, sizes ==== */
 static void *mbi_default_allocate(void *user, size_t bytes) {
 	(void)user;
-	return malloc(bytes);
+	return bytes < MBI_HUGE_PAGE / 2 ? malloc(bytes) : mbi_huge_allocate(bytes);
 }
 
 static void mbi_default_release(void *user, void *memory) {
@@ -32628,6 +32644,7 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3)
 #define MBI_AMG_NEIGHBOURS 64
+#define MBI_AMG_SHORT 24
 #define MBI_AMG_HOPS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_DENSE 6
@@ -32886,6 +32903,26 @@ static void mbi_amg_sort(int32_t *columns, int64_t length) {
 	}
 }
 
+static void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t length,
+		const int32_t *marks, int32_t start) {
+	int64_t i, j;
+	for (i = 1; length <= MBI_AMG_SHORT && i < length; i++) {
+		const int32_t column = col_ind[i];
+		const double value = values[i];
+		for (j = i; j > 0 && col_ind[j - 1] > column; j--) {
+			col_ind[j] = col_ind[j - 1];
+			values[j] = values[j - 1];
+		}
+		col_ind[j] = column;
+		values[j] = value;
+	}
+	if (length > MBI_AMG_SHORT) {
+		mbi_amg_sort(col_ind, length);
+		for (i = 0; i < length; i++) { values[length + i] = values[marks[col_ind[i]] - start]; }
+		memcpy(values, values + length, (size_t)length * sizeof *values);
+	}
+}
+
 static merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
 		int flags, mbi_amg_csr *csr) {
 	merbit_matrix *matrix;
@@ -33070,10 +33107,11 @@ static merbit_status mbi_amg_strength(merbit_context *context, double theta,
 typedef struct mbi_aggregate {
 	const mbi_amg_csr *strong;
 	uint64_t *keys, *around;
-	int32_t *aggregate, *before;
+	int32_t *aggregate, *found;
 	const int32_t *strongest;
+	int32_t *open, *beside;
 	int tasks, round;
-	int64_t open[MBI_MAX_THREADS];
+	int32_t open_count[MBI_MAX_THREADS], beside_count[MBI_MAX_THREADS];
 	int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
@@ -33094,15 +33132,6 @@ static uint64_t mbi_aggregate_key(int round, int64_t node) {
 			(mbi_amg_hash((uint64_t)round << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
 }
 
-static void mbi_aggregate_mix(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	for (; node < last; node++) {
-		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-			g->keys[node] = mbi_aggregate_key(g->round, node);
-		}
-	}
-}
-
 static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys, int64_t node) {
 	const int32_t *col_ind = g->strong->col_ind;
 	int64_t k;
@@ -33114,41 +33143,53 @@ static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys,
 }
 
 static void mbi_aggregate_near(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	for (; node < last; node++) {
-		if (g->around[node] != MBI_AMG_ROOT) {
-			g->around[node] = mbi_aggregate_most(g, g->keys, node);
-		}
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	int32_t *list = g->beside + mbi_amg_share(g->strong, g->tasks, task);
+	int32_t i, left = 0;
+	for (i = 0; i < g->beside_count[task]; i++) {
+		const int32_t node = list[i];
+		const uint64_t most = mbi_aggregate_most(g, g->keys, node);
+		g->around[node] = most;
+		list[left] = node;
+		left += most != MBI_AMG_ROOT && most != 0;
 	}
+	g->beside_count[task] = left;
 }
 
 static void mbi_aggregate_decide(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	g->open[task] = 0;
-	for (; node < last; node++) {
-		if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-			const uint64_t most = mbi_aggregate_most(g, g->around, node);
-			g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
-			g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
-			if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) { g->keys[node] = 1; }
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	int32_t *list = g->open + mbi_amg_share(g->strong, g->tasks, task);
+	int32_t i, left = 0;
+	for (i = 0; i < g->open_count[task]; i++) {
+		const int32_t node = list[i];
+		const uint64_t most = mbi_aggregate_most(g, g->around, node);
+		if (most == MBI_AMG_ROOT) { g->keys[node] = 0; } else if (most == g->keys[node]) {
+			g->keys[node] = MBI_AMG_ROOT;
+			g->roots[task + 1]++;
+		} else {
+			g->keys[node] = mbi_aggregate_key(g->round + 1, node);
+			list[left++] = node;
 		}
 	}
+	g->open_count[task] = left;
 }
 
 static void mbi_aggregate_free(void *argument, int task) {
 	MBI_AGGREGATE_NODES(g, node, last);
+	const int64_t first = node;
+	int32_t count = 0;
 	for (; node < last; node++) {
 		const int32_t *row_ptr = g->strong->row_ptr + node;
-		g->keys[node] = row_ptr[1] > row_ptr[0];
+		const int free = row_ptr[1] > row_ptr[0];
+		g->keys[node] = free ? mbi_aggregate_key(1, node) : 0;
 		g->around[node] = 0;
+		g->aggregate[node] = -1;
+		if (free) {
+			g->open[first + count] = g->beside[first + count] = (int32_t)node;
+			count++;
+		}
 	}
-}
-
-static void mbi_aggregate_count(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	int32_t count = 0;
-	for (; node < last; node++) { count += g->keys[node] == MBI_AMG_ROOT; }
-	g->roots[task + 1] = count;
+	g->open_count[task] = g->beside_count[task] = count;
 }
 
 static void mbi_aggregate_number(void *argument, int task) {
@@ -33161,48 +33202,73 @@ static void mbi_aggregate_number(void *argument, int task) {
 
 static void mbi_aggregate_join(void *argument, int task) {
 	MBI_AGGREGATE_NODES(g, node, last);
+	const int32_t *col_ind = g->strong->col_ind;
+	int32_t *list = g->open + node, count = 0;
 	int64_t k;
 	for (; node < last; node++) {
-		if (g->aggregate[node] >= 0) { continue; }
-		for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
-			if (g->keys[g->strong->col_ind[k]] == MBI_AMG_ROOT) {
-				g->aggregate[node] = g->aggregate[g->strong->col_ind[k]];
-				break;
-			}
+		const int64_t end = g->strong->row_ptr[node + 1];
+		if (g->keys[node] == MBI_AMG_ROOT) { continue; }
+		for (k = g->strong->row_ptr[node]; k < end && g->keys[col_ind[k]] != MBI_AMG_ROOT; k++) {
+		}
+		if (k < end) {
+			g->aggregate[node] = g->aggregate[col_ind[k]];
+		} else { list[count++] = (int32_t)node; }
+	}
+	g->open_count[task] = count;
+}
+
+static int32_t mbi_aggregate_vote(const mbi_aggregate *g, int64_t node) {
+	const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
+	int32_t votes[MBI_AMG_NEIGHBOURS], best = -1;
+	int count = 0, most = 0, i, j;
+	int64_t k;
+	for (k = from; k < to && k < from + MBI_AMG_NEIGHBOURS; k++) {
+		const int32_t aggregate = g->aggregate[g->strong->col_ind[k]];
+		if (aggregate >= 0) { votes[count++] = aggregate; }
+	}
+	for (i = 0; i < count; i++) {
+		int same = 0;
+		for (j = 0; j < count; j++) { same += votes[j] == votes[i]; }
+		if (same > most || (same == most && votes[i] < best)) {
+			most = same;
+			best = votes[i];
 		}
 	}
+	return best;
 }
 
 static void mbi_aggregate_rest(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	int64_t k, j;
-	for (; node < last; node++) {
-		const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
-		int64_t most = 0;
-		if (g->before[node] >= 0) { continue; }
-		for (k = from; k < to; k++) {
-			const int32_t candidate = g->before[g->strong->col_ind[k]];
-			int64_t count = 0;
-			for (j = from; candidate >= 0 && j < to && j < from + MBI_AMG_NEIGHBOURS; j++) {
-				count += g->before[g->strong->col_ind[j]] == candidate;
-			}
-			if (count > most || (count == most && count > 0 && candidate < g->aggregate[node])) {
-				most = count;
-				g->aggregate[node] = candidate;
-			}
-		}
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
+	int64_t i;
+	for (i = first; i < first + g->open_count[task]; i++) {
+		g->found[i] = mbi_aggregate_vote(g, g->open[i]);
 	}
 }
 
+static void mbi_aggregate_take(void *argument, int task) {
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
+	int64_t i, left = first;
+	for (i = first; i < first + g->open_count[task]; i++) {
+		const int32_t node = g->open[i];
+		g->aggregate[node] = g->found[i];
+		if (g->found[i] < 0) { g->open[left++] = node; }
+	}
+	g->open_count[task] = (int32_t)(left - first);
+}
+
 static void mbi_aggregate_follow(void *argument, int task) {
-	MBI_AGGREGATE_NODES(g, node, last);
-	for (; node < last; node++) {
-		int32_t at = (int32_t)node;
+	mbi_aggregate *g = (mbi_aggregate *)argument;
+	const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
+	int64_t i;
+	for (i = first; i < first + g->open_count[task]; i++) {
+		int32_t at = g->open[i];
 		int hops;
-		for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->before[at] < 0; hops++) {
+		for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->aggregate[at] < 0; hops++) {
 			at = g->strongest[at];
 		}
-		g->aggregate[node] = at >= 0 ? g->before[at] : -1;
+		g->found[i] = at >= 0 ? g->aggregate[at] : -1;
 	}
 }
 
@@ -33212,12 +33278,10 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 	mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
 	while (open > 0) {
 		g->round++;
-		mbi_parallel(context, g->tasks, mbi_aggregate_mix, g);
 		mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
 		mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
-		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open[task]; }
+		for (open = 0, task = 0; task < g->tasks; task++) { open += g->open_count[task]; }
 	}
-	mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
 	for (task = 0; task < g->tasks; task++) { g->roots[task + 1] += g->roots[task]; }
 	mbi_parallel(context, g->tasks, mbi_aggregate_number, g);
 	mbi_parallel(context, g->tasks, mbi_aggregate_join, g);
@@ -33225,7 +33289,6 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 
 static merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *level) {
 	const int64_t nodes = level->strong.rows;
-	const size_t bytes = (size_t)nodes * sizeof *level->aggregate;
 	mbi_aggregate g;
 	void *keys;
 	memset(&g, 0, sizeof g);
@@ -33234,17 +33297,18 @@ static merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *l
 	g.tasks = mbi_share_tasks(context, nodes + g.strong->nnz);
 	MBI_TRY(mbi_allocate_array(context, nodes, sizeof *level->aggregate,
 			"the aggregates of nodes", (void **)&level->aggregate));
-	MBI_TRY(mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+	MBI_TRY(mbi_allocate_array(context, 3 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
 	g.aggregate = level->aggregate;
 	g.keys = (uint64_t *)keys;
 	g.around = g.keys + nodes;
-	g.before = (int32_t *)g.around;
-	memset(g.aggregate, -1, bytes);
+	g.open = (int32_t *)(void *)(g.around + nodes);
+	g.beside = g.open + nodes;
+	g.found = g.beside;
 	mbi_aggregate_find(context, &g);
-	memcpy(g.before, g.aggregate, bytes);
 	mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
-	memcpy(g.before, g.aggregate, bytes);
+	mbi_parallel(context, g.tasks, mbi_aggregate_take, &g);
 	mbi_parallel(context, g.tasks, mbi_aggregate_follow, &g);
+	mbi_parallel(context, g.tasks, mbi_aggregate_take, &g);
 	level->aggregates = g.roots[g.tasks];
 	mbi_release(context, keys);
 	return MERBIT_OK;
@@ -33567,6 +33631,14 @@ static void mbi_smooth_add(double value, const double *from, int count, double *
 	if (c < count) { to[c] += value * from[c]; }
 }
 
+static double mbi_smooth_factor(const mbi_smooth *s, int64_t row, double diagonal) {
+	const double inverse = s->level->inverse[row];
+	if (diagonal * inverse < MBI_AMG_LEAST_DIAGONAL) {
+		diagonal = MBI_AMG_LEAST_DIAGONAL * (inverse != 0 ? 1 / inverse : 0);
+	}
+	return diagonal != 0 ? -s->factor / diagonal : 0;
+}
+
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_ind,
 		double *values, int64_t count, double *sums) {
 	const mbi_amg_level *level = s->level;
@@ -33599,10 +33671,7 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_
 					sums + (int64_t)level->aggregate[to] * vectors);
 		}
 	}
-	if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
-		diagonal = MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
-	}
-	diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
+	diagonal = mbi_smooth_factor(s, row, diagonal);
 	for (c = 0; c < count; c++) { sums[col_ind[c]] *= diagonal; }
 	for (c = 0; c < vectors; c++) { own[c] += t[row * vectors + c]; }
 	for (c = 0; c < count; c++) {
@@ -33645,12 +33714,56 @@ static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node, 
 	return found * vectors;
 }
 
+static int mbi_smooth_append(mbi_amg_build *build, int task, int64_t row, int32_t *marks) {
+	const mbi_smooth *s = (const mbi_smooth *)build->self;
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *a = &level->a;
+	const unsigned char *kept = mbi_amg_kept(level, row);
+	const int64_t begin = a->row_ptr[row], length = a->row_ptr[row + 1] - begin;
+	const int32_t *aggregate = level->aggregate, *columns = a->col_ind + begin;
+	const double *t = level->t, *values = a->values + begin;
+	mbi_amg_part *part = &build->parts[task];
+	double diagonal = 0, *sums;
+	int32_t *col_ind, found = 1, start;
+	int64_t k;
+	if (!mbi_amg_reserve(build, task, (length + 1) * (1 + (length >= MBI_AMG_SHORT)))) { return 0; }
+	start = (int32_t)part->used;
+	col_ind = part->col_ind + start;
+	sums = part->values + start;
+	col_ind[0] = aggregate[row];
+	sums[0] = 0;
+	marks[aggregate[row]] = start;
+	for (k = 0; k < length; k++) {
+		const int32_t column = kept[k / 8] >> k % 8 & 1 ? columns[k] : (int32_t)row;
+		const int32_t to = aggregate[column];
+		int32_t at;
+		diagonal += column == row ? values[k] : 0;
+		if (to < 0) { continue; }
+		at = marks[to] - start;
+		if (at < 0) {
+			at = found++;
+			marks[to] = start + at;
+			col_ind[at] = to;
+			sums[at] = 0;
+		}
+		sums[at] += values[k] * t[column];
+	}
+	diagonal = mbi_smooth_factor(s, row, diagonal);
+	for (k = 0; k < found; k++) { sums[k] *= diagonal; }
+	sums[0] += t[row];
+	part->used += found;
+	mbi_amg_sort_row(col_ind, sums, found, marks, start);
+	build->to->row_ptr[row + 1] = found;
+	return 1;
+}
+
 static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	const mbi_smooth *s = (const mbi_smooth *)build->self;
 	const mbi_amg_level *level = s->level;
 	const mbi_amg_csr *to = build->to;
 	const int block = level->block, vectors = level->vectors;
 	const int64_t last = mbi_amg_share(&level->a, build->tasks, task + 1) / block;
+	const int single = block == 1 && vectors == 1 && !build->known && !level->plain;
 	mbi_amg_part *part = &build->parts[task];
 	double *sums = (double *)(void *)marks;
 	int64_t node = mbi_amg_share(&level->a, build->tasks, task) / block, row;
@@ -33660,6 +33773,10 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 		const int64_t begin = node * block;
 		const int64_t start = part->used;
 		int32_t found = 0;
+		if (single && !isolated) {
+			if (!mbi_smooth_append(build, task, node, marks + 2 * to->cols)) { return; }
+			continue;
+		}
 		if (build->known) {
 			found = to->row_ptr[begin + 1] - to->row_ptr[begin];
 		} else if (!isolated &&
@@ -33685,13 +33802,22 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
 	}
 }
 
-static int mbi_smooth_dense(const mbi_amg_level *level) {
-	const mbi_amg_csr *a = &level->a;
-	const int32_t *row_ptr = level->p.row_ptr;
+static void mbi_smooth_count(void *argument, int task) {
+	mbi_smooth *s = (mbi_smooth *)argument;
+	const mbi_amg_csr *a = &s->level->a;
+	const int32_t *row_ptr = s->level->p.row_ptr;
+	const int64_t last = mbi_share(a->nnz, s->build.tasks, task + 1);
+	int64_t k = mbi_share(a->nnz, s->build.tasks, task), products = 0;
+	for (; k < last; k++) { products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]]; }
+	s->build.parts[task].used = products;
+}
+
+static int mbi_smooth_dense(merbit_context *context, mbi_smooth *s) {
 	double products = 0;
-	int64_t k;
-	for (k = 0; k < a->nnz; k++) { products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]]; }
-	return products > (double)MBI_AMG_DENSE * (double)a->nnz * level->vectors;
+	int task;
+	mbi_parallel(context, s->build.tasks, mbi_smooth_count, s);
+	for (task = 0; task < s->build.tasks; task++) { products += (double)s->build.parts[task].used; }
+	return products > (double)MBI_AMG_DENSE * (double)s->level->a.nnz * s->level->vectors;
 }
 
 static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
@@ -33710,7 +33836,7 @@ static merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *leve
 	s.build.hint = 3 * level->a.rows * level->vectors;
 	MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
 			(int64_t)level->aggregates * level->vectors));
-	if (level->plain || s.build.known || !mbi_smooth_dense(level)) { return MERBIT_OK; }
+	if (level->plain || s.build.known || !mbi_smooth_dense(context, &s)) { return MERBIT_OK; }
 	level->plain = 1;
 	mbi_amg_csr_release(context, &level->p);
 	return mbi_amg_build_run(context, &s.build, level->a.rows,

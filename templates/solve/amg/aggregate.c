@@ -12,10 +12,13 @@
 typedef struct mbi_aggregate {
   const mbi_amg_csr *strong;
   uint64_t *keys, *around; /* of nodes; the largest key within distance 1 */
-  int32_t *aggregate, *before;
+  int32_t *aggregate, *found;
   const int32_t *strongest;
+  int32_t *open, *beside; /* lists of nodes: those that are undecided, or left over; those that
+                           * may be beside undecided ones. A task's begin at its first node */
   int tasks, round;
-  int64_t open[MBI_MAX_THREADS]; /* per task: nodes that are still undecided */
+  int32_t open_count[MBI_MAX_THREADS],
+      beside_count[MBI_MAX_THREADS]; /* per task: lengths of lists */
   int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
@@ -41,16 +44,6 @@ static uint64_t mbi_aggregate_key(int round, int64_t node) {
          (mbi_amg_hash((uint64_t)round << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
 }
 
-/* Gives every undecided node a new priority. */
-static void mbi_aggregate_mix(void *argument, int task) {
-  MBI_AGGREGATE_NODES(g, node, last);
-  for (; node < last; node++) {
-    if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-      g->keys[node] = mbi_aggregate_key(g->round, node);
-    }
-  }
-}
-
 /* Returns the largest of `keys` among a node and its strong neighbours. */
 static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys, int64_t node) {
   const int32_t *col_ind = g->strong->col_ind;
@@ -62,49 +55,60 @@ static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys,
   return most;
 }
 
+/* Nodes around which all are decided, or of which a root is one, leave the list. */
 static void mbi_aggregate_near(void *argument, int task) {
-  MBI_AGGREGATE_NODES(g, node, last);
-  for (; node < last; node++) {
-    if (g->around[node] != MBI_AMG_ROOT) {
-      g->around[node] = mbi_aggregate_most(g, g->keys, node);
-    }
+  mbi_aggregate *g = (mbi_aggregate *)argument;
+  int32_t *list = g->beside + mbi_amg_share(g->strong, g->tasks, task);
+  int32_t i, left = 0;
+  for (i = 0; i < g->beside_count[task]; i++) {
+    const int32_t node = list[i];
+    const uint64_t most = mbi_aggregate_most(g, g->keys, node);
+    g->around[node] = most;
+    list[left] = node;
+    left += most != MBI_AMG_ROOT && most != 0;
   }
+  g->beside_count[task] = left;
 }
 
 /* Makes undecided nodes roots that are the largest within distance 2, and decides those that
- * have a root there. */
+ * have a root there. The others get their priorities of the next round. */
 static void mbi_aggregate_decide(void *argument, int task) {
-  MBI_AGGREGATE_NODES(g, node, last);
-  g->open[task] = 0;
-  for (; node < last; node++) {
-    if (g->keys[node] != MBI_AMG_ROOT && g->keys[node] != 0) {
-      const uint64_t most = mbi_aggregate_most(g, g->around, node);
-      g->open[task] += most != MBI_AMG_ROOT && most != g->keys[node];
-      g->keys[node] = most == MBI_AMG_ROOT ? 0 : most == g->keys[node] ? MBI_AMG_ROOT : most;
-      if (g->keys[node] != 0 && g->keys[node] != MBI_AMG_ROOT) {
-        g->keys[node] = 1; /* undecided: it gets a priority in the next round */
-      }
+  mbi_aggregate *g = (mbi_aggregate *)argument;
+  int32_t *list = g->open + mbi_amg_share(g->strong, g->tasks, task);
+  int32_t i, left = 0;
+  for (i = 0; i < g->open_count[task]; i++) {
+    const int32_t node = list[i];
+    const uint64_t most = mbi_aggregate_most(g, g->around, node);
+    if (most == MBI_AMG_ROOT) {
+      g->keys[node] = 0;
+    } else if (most == g->keys[node]) {
+      g->keys[node] = MBI_AMG_ROOT;
+      g->roots[task + 1]++;
+    } else {
+      g->keys[node] = mbi_aggregate_key(g->round + 1, node);
+      list[left++] = node;
     }
   }
+  g->open_count[task] = left;
 }
 
-/* Marks the nodes that can become roots: those that have strong neighbours. */
+/* Lists the nodes that can become roots: those that have strong neighbours. */
 static void mbi_aggregate_free(void *argument, int task) {
   MBI_AGGREGATE_NODES(g, node, last);
-  for (; node < last; node++) {
-    const int32_t *row_ptr = g->strong->row_ptr + node;
-    g->keys[node] = row_ptr[1] > row_ptr[0];
-    g->around[node] = 0;
-  }
-}
-
-static void mbi_aggregate_count(void *argument, int task) {
-  MBI_AGGREGATE_NODES(g, node, last);
+  const int64_t first = node;
   int32_t count = 0;
   for (; node < last; node++) {
-    count += g->keys[node] == MBI_AMG_ROOT;
+    const int32_t *row_ptr = g->strong->row_ptr + node;
+    const int free = row_ptr[1] > row_ptr[0];
+    g->keys[node] = free ? mbi_aggregate_key(1, node) : 0;
+    g->around[node] = 0;
+    g->aggregate[node] = -1;
+    if (free) {
+      g->open[first + count] = g->beside[first + count] = (int32_t)node;
+      count++;
+    }
   }
-  g->roots[task + 1] = count;
+  g->open_count[task] = g->beside_count[task] = count;
 }
 
 /* Numbers the roots in the order of nodes. */
@@ -118,60 +122,94 @@ static void mbi_aggregate_number(void *argument, int task) {
   }
 }
 
-/* Gives nodes the aggregate of a root beside them. Reads only the aggregates of roots, which
- * do not change here. */
+/* Gives nodes the aggregate of a root beside them, and lists those that have none. Reads only
+ * the aggregates of roots, which do not change here. */
 static void mbi_aggregate_join(void *argument, int task) {
   MBI_AGGREGATE_NODES(g, node, last);
+  const int32_t *col_ind = g->strong->col_ind;
+  int32_t *list = g->open + node, count = 0;
   int64_t k;
   for (; node < last; node++) {
-    if (g->aggregate[node] >= 0) {
+    const int64_t end = g->strong->row_ptr[node + 1];
+    if (g->keys[node] == MBI_AMG_ROOT) {
       continue;
     }
-    for (k = g->strong->row_ptr[node]; k < g->strong->row_ptr[node + 1]; k++) {
-      if (g->keys[g->strong->col_ind[k]] == MBI_AMG_ROOT) {
-        g->aggregate[node] = g->aggregate[g->strong->col_ind[k]];
-        break;
-      }
+    for (k = g->strong->row_ptr[node]; k < end && g->keys[col_ind[k]] != MBI_AMG_ROOT; k++) {
+    }
+    if (k < end) {
+      g->aggregate[node] = g->aggregate[col_ind[k]];
+    } else {
+      list[count++] = (int32_t)node;
     }
   }
+  g->open_count[task] = count;
 }
 
-/* Gives each node that is left over the aggregate of most of its strong neighbours; of several,
- * the lowest. Reads `before` and writes `aggregate`. */
+/* Returns the aggregate of most of a node's strong neighbours; of several, the lowest; -1 if
+ * none has one. */
+static int32_t mbi_aggregate_vote(const mbi_aggregate *g, int64_t node) {
+  const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
+  int32_t votes[MBI_AMG_NEIGHBOURS], best = -1;
+  int count = 0, most = 0, i, j;
+  int64_t k;
+  for (k = from; k < to && k < from + MBI_AMG_NEIGHBOURS; k++) {
+    const int32_t aggregate = g->aggregate[g->strong->col_ind[k]];
+    if (aggregate >= 0) {
+      votes[count++] = aggregate;
+    }
+  }
+  for (i = 0; i < count; i++) {
+    int same = 0;
+    for (j = 0; j < count; j++) {
+      same += votes[j] == votes[i];
+    }
+    if (same > most || (same == most && votes[i] < best)) {
+      most = same;
+      best = votes[i];
+    }
+  }
+  return best;
+}
+
+/* Finds aggregates for the nodes that are left over, by their neighbours' votes. Reads
+ * `aggregate` and writes `found`. */
 static void mbi_aggregate_rest(void *argument, int task) {
-  MBI_AGGREGATE_NODES(g, node, last);
-  int64_t k, j;
-  for (; node < last; node++) {
-    const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
-    int64_t most = 0;
-    if (g->before[node] >= 0) {
-      continue;
-    }
-    for (k = from; k < to; k++) {
-      const int32_t candidate = g->before[g->strong->col_ind[k]];
-      int64_t count = 0;
-      for (j = from; candidate >= 0 && j < to && j < from + MBI_AMG_NEIGHBOURS; j++) {
-        count += g->before[g->strong->col_ind[j]] == candidate;
-      }
-      if (count > most || (count == most && count > 0 && candidate < g->aggregate[node])) {
-        most = count;
-        g->aggregate[node] = candidate;
-      }
-    }
+  mbi_aggregate *g = (mbi_aggregate *)argument;
+  const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
+  int64_t i;
+  for (i = first; i < first + g->open_count[task]; i++) {
+    g->found[i] = mbi_aggregate_vote(g, g->open[i]);
   }
 }
 
-/* Gives each node that is still left over the aggregate of the first node that has one on the
- * way over strongest neighbours. Reads `before` and writes `aggregate`. */
+/* Gives nodes the aggregates that were found for them. The others stay in the list. */
+static void mbi_aggregate_take(void *argument, int task) {
+  mbi_aggregate *g = (mbi_aggregate *)argument;
+  const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
+  int64_t i, left = first;
+  for (i = first; i < first + g->open_count[task]; i++) {
+    const int32_t node = g->open[i];
+    g->aggregate[node] = g->found[i];
+    if (g->found[i] < 0) {
+      g->open[left++] = node;
+    }
+  }
+  g->open_count[task] = (int32_t)(left - first);
+}
+
+/* Finds for each node that is still left over the aggregate of the first node that has one on
+ * the way over strongest neighbours. Reads `aggregate` and writes `found`. */
 static void mbi_aggregate_follow(void *argument, int task) {
-  MBI_AGGREGATE_NODES(g, node, last);
-  for (; node < last; node++) {
-    int32_t at = (int32_t)node;
+  mbi_aggregate *g = (mbi_aggregate *)argument;
+  const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
+  int64_t i;
+  for (i = first; i < first + g->open_count[task]; i++) {
+    int32_t at = g->open[i];
     int hops;
-    for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->before[at] < 0; hops++) {
+    for (hops = 0; hops < MBI_AMG_HOPS && at >= 0 && g->aggregate[at] < 0; hops++) {
       at = g->strongest[at];
     }
-    g->aggregate[node] = at >= 0 ? g->before[at] : -1;
+    g->found[i] = at >= 0 ? g->aggregate[at] : -1;
   }
 }
 
@@ -182,14 +220,12 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
   mbi_parallel(context, g->tasks, mbi_aggregate_free, g);
   while (open > 0) {
     g->round++;
-    mbi_parallel(context, g->tasks, mbi_aggregate_mix, g);
     mbi_parallel(context, g->tasks, mbi_aggregate_near, g);
     mbi_parallel(context, g->tasks, mbi_aggregate_decide, g);
     for (open = 0, task = 0; task < g->tasks; task++) {
-      open += g->open[task];
+      open += g->open_count[task];
     }
   }
-  mbi_parallel(context, g->tasks, mbi_aggregate_count, g);
   for (task = 0; task < g->tasks; task++) {
     g->roots[task + 1] += g->roots[task];
   }
@@ -199,7 +235,6 @@ static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
 
 MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *level) {
   const int64_t nodes = level->strong.rows;
-  const size_t bytes = (size_t)nodes * sizeof *level->aggregate;
   mbi_aggregate g;
   void *keys;
   memset(&g, 0, sizeof g);
@@ -209,17 +244,18 @@ MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_le
   MBI_TRY(mbi_allocate_array(context, nodes, sizeof *level->aggregate,
                              "the aggregates of nodes", (void **)&level->aggregate));
   MBI_TRY(
-      mbi_allocate_array(context, 2 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
+      mbi_allocate_array(context, 3 * nodes, sizeof(uint64_t), "priorities of nodes", &keys));
   g.aggregate = level->aggregate;
   g.keys = (uint64_t *)keys;
   g.around = g.keys + nodes;
-  g.before = (int32_t *)g.around; /* once the roots are known */
-  memset(g.aggregate, -1, bytes);
+  g.open = (int32_t *)(void *)(g.around + nodes);
+  g.beside = g.open + nodes;
+  g.found = g.beside; /* once the roots are known */
   mbi_aggregate_find(context, &g);
-  memcpy(g.before, g.aggregate, bytes);
   mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
-  memcpy(g.before, g.aggregate, bytes);
+  mbi_parallel(context, g.tasks, mbi_aggregate_take, &g);
   mbi_parallel(context, g.tasks, mbi_aggregate_follow, &g);
+  mbi_parallel(context, g.tasks, mbi_aggregate_take, &g);
   level->aggregates = g.roots[g.tasks];
   mbi_release(context, keys);
   return MERBIT_OK;

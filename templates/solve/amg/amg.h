@@ -20,6 +20,7 @@
 #define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3) /* P = (I - omega / lambda D^-1 A_F) T */
 #define MBI_AMG_NEIGHBOURS 64   /* strong neighbours that vote on a node's aggregate */
+#define MBI_AMG_SHORT 24        /* entries of a row that are sorted with their values */
 #define MBI_AMG_HOPS 64 /* from a node to its strongest neighbour, and on to that one's */
 /* The diagonal of A_F is at least this part of A's. */
 #define MBI_AMG_LEAST_DIAGONAL 0.1
@@ -130,6 +131,8 @@ MBI_INTERNAL int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries
 MBI_INTERNAL merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *build,
                                              int64_t rows, int64_t cols);
 MBI_INTERNAL void mbi_amg_sort(int32_t *columns, int64_t length);
+MBI_INTERNAL void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t length,
+                                   const int32_t *marks, int32_t start);
 MBI_INTERNAL merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
                                         int flags, mbi_amg_csr *csr);
 /* solve/amg/strength.c */

@@ -209,6 +209,30 @@ MBI_INTERNAL void mbi_amg_sort(int32_t *columns, int64_t length) {
   }
 }
 
+/* Sorts a row's entries by their columns; marks[column] - start is an entry's place. Rows of
+ * more than MBI_AMG_SHORT entries need room for their values behind them. */
+MBI_INTERNAL void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t length,
+                                   const int32_t *marks, int32_t start) {
+  int64_t i, j;
+  for (i = 1; length <= MBI_AMG_SHORT && i < length; i++) {
+    const int32_t column = col_ind[i];
+    const double value = values[i];
+    for (j = i; j > 0 && col_ind[j - 1] > column; j--) {
+      col_ind[j] = col_ind[j - 1];
+      values[j] = values[j - 1];
+    }
+    col_ind[j] = column;
+    values[j] = value;
+  }
+  if (length > MBI_AMG_SHORT) {
+    mbi_amg_sort(col_ind, length);
+    for (i = 0; i < length; i++) {
+      values[length + i] = values[marks[col_ind[i]] - start];
+    }
+    memcpy(values, values + length, (size_t)length * sizeof *values);
+  }
+}
+
 /* Makes a CSR of a host view, sorted and without duplicates. Its values have the view's type,
  * whatever csr->values says. `flags`: MBI_BUILD_... */
 MBI_INTERNAL merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,

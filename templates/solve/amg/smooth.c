@@ -25,6 +25,15 @@ static void mbi_smooth_add(double value, const double *from, int count, double *
   }
 }
 
+/* Returns -omega / lambda / d of a row, where d is the diagonal of A_F, or the least one. */
+static double mbi_smooth_factor(const mbi_smooth *s, int64_t row, double diagonal) {
+  const double inverse = s->level->inverse[row];
+  if (diagonal * inverse < MBI_AMG_LEAST_DIAGONAL) {
+    diagonal = MBI_AMG_LEAST_DIAGONAL * (inverse != 0 ? 1 / inverse : 0);
+  }
+  return diagonal != 0 ? -s->factor / diagonal : 0;
+}
+
 /* Sets the `count` values of P in A's row, whose columns are `col_ind`. sums[column] is
  * scratch: 0 before and after. */
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_ind,
@@ -59,11 +68,7 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_
                      sums + (int64_t)level->aggregate[to] * vectors);
     }
   }
-  if (diagonal * level->inverse[row] < MBI_AMG_LEAST_DIAGONAL) {
-    diagonal =
-        MBI_AMG_LEAST_DIAGONAL * (level->inverse[row] != 0 ? 1 / level->inverse[row] : 0);
-  }
-  diagonal = diagonal != 0 ? -s->factor / diagonal : 0;
+  diagonal = mbi_smooth_factor(s, row, diagonal);
   for (c = 0; c < count; c++) {
     sums[col_ind[c]] *= diagonal;
   }
@@ -118,6 +123,57 @@ static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node,
   return found * vectors;
 }
 
+/* Appends a row of P, columns with values, where nodes have one row and there is one vector.
+ * Returns 0 if there is no memory. */
+static int mbi_smooth_append(mbi_amg_build *build, int task, int64_t row, int32_t *marks) {
+  const mbi_smooth *s = (const mbi_smooth *)build->self;
+  const mbi_amg_level *level = s->level;
+  const mbi_amg_csr *a = &level->a;
+  const unsigned char *kept = mbi_amg_kept(level, row);
+  const int64_t begin = a->row_ptr[row], length = a->row_ptr[row + 1] - begin;
+  const int32_t *aggregate = level->aggregate, *columns = a->col_ind + begin;
+  const double *t = level->t, *values = a->values + begin;
+  mbi_amg_part *part = &build->parts[task];
+  double diagonal = 0, *sums;
+  int32_t *col_ind, found = 1, start;
+  int64_t k;
+  if (!mbi_amg_reserve(build, task, (length + 1) * (1 + (length >= MBI_AMG_SHORT)))) {
+    return 0;
+  }
+  start = (int32_t)part->used;
+  col_ind = part->col_ind + start;
+  sums = part->values + start;
+  col_ind[0] = aggregate[row];
+  sums[0] = 0;
+  marks[aggregate[row]] = start;
+  for (k = 0; k < length; k++) {
+    const int32_t column = kept[k / 8] >> k % 8 & 1 ? columns[k] : (int32_t)row;
+    const int32_t to = aggregate[column];
+    int32_t at;
+    diagonal += column == row ? values[k] : 0;
+    if (to < 0) {
+      continue;
+    }
+    at = marks[to] - start;
+    if (at < 0) {
+      at = found++;
+      marks[to] = start + at;
+      col_ind[at] = to;
+      sums[at] = 0;
+    }
+    sums[at] += values[k] * t[column];
+  }
+  diagonal = mbi_smooth_factor(s, row, diagonal);
+  for (k = 0; k < found; k++) {
+    sums[k] *= diagonal;
+  }
+  sums[0] += t[row];
+  part->used += found;
+  mbi_amg_sort_row(col_ind, sums, found, marks, start);
+  build->to->row_ptr[row + 1] = found;
+  return 1;
+}
+
 /* Appends a task's rows of P, or sets their values if the columns are known. All rows of a node
  * have the same columns: those of the aggregates of the node and of the neighbours that A_F
  * keeps. */
@@ -127,6 +183,7 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
   const mbi_amg_csr *to = build->to;
   const int block = level->block, vectors = level->vectors;
   const int64_t last = mbi_amg_share(&level->a, build->tasks, task + 1) / block;
+  const int single = block == 1 && vectors == 1 && !build->known && !level->plain;
   mbi_amg_part *part = &build->parts[task];
   double *sums = (double *)(void *)marks; /* of each column of P; the marks are behind them */
   int64_t node = mbi_amg_share(&level->a, build->tasks, task) / block, row;
@@ -136,6 +193,12 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
     const int64_t begin = node * block;
     const int64_t start = part->used;
     int32_t found = 0;
+    if (single && !isolated) {
+      if (!mbi_smooth_append(build, task, node, marks + 2 * to->cols)) {
+        return;
+      }
+      continue;
+    }
     if (build->known) {
       found = to->row_ptr[begin + 1] - to->row_ptr[begin];
     } else if (!isolated &&
@@ -162,17 +225,29 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
   }
 }
 
-/* Returns whether A P would have more than MBI_AMG_DENSE entries for each of A and vector:
- * those of graphs with hubs, whose neighbours all become neighbours of each other. */
-static int mbi_smooth_dense(const mbi_amg_level *level) {
-  const mbi_amg_csr *a = &level->a;
-  const int32_t *row_ptr = level->p.row_ptr;
-  double products = 0;
-  int64_t k;
-  for (k = 0; k < a->nnz; k++) {
+/* Counts the products a_ij p_jk of a task's entries of A. */
+static void mbi_smooth_count(void *argument, int task) {
+  mbi_smooth *s = (mbi_smooth *)argument;
+  const mbi_amg_csr *a = &s->level->a;
+  const int32_t *row_ptr = s->level->p.row_ptr;
+  const int64_t last = mbi_share(a->nnz, s->build.tasks, task + 1);
+  int64_t k = mbi_share(a->nnz, s->build.tasks, task), products = 0;
+  for (; k < last; k++) {
     products += row_ptr[a->col_ind[k] + 1] - row_ptr[a->col_ind[k]];
   }
-  return products > (double)MBI_AMG_DENSE * (double)a->nnz * level->vectors;
+  s->build.parts[task].used = products;
+}
+
+/* Returns whether A P would have more than MBI_AMG_DENSE entries for each of A and vector:
+ * those of graphs with hubs, whose neighbours all become neighbours of each other. */
+static int mbi_smooth_dense(merbit_context *context, mbi_smooth *s) {
+  double products = 0;
+  int task;
+  mbi_parallel(context, s->build.tasks, mbi_smooth_count, s);
+  for (task = 0; task < s->build.tasks; task++) {
+    products += (double)s->build.parts[task].used;
+  }
+  return products > (double)MBI_AMG_DENSE * (double)s->level->a.nnz * s->level->vectors;
 }
 
 MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level *level) {
@@ -191,7 +266,7 @@ MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level
   s.build.hint = 3 * level->a.rows * level->vectors;
   MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
                             (int64_t)level->aggregates * level->vectors));
-  if (level->plain || s.build.known || !mbi_smooth_dense(level)) {
+  if (level->plain || s.build.known || !mbi_smooth_dense(context, &s)) {
     return MERBIT_OK;
   }
   level->plain = 1;

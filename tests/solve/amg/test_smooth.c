@@ -183,9 +183,31 @@ static void test_constants(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Rows as short and as long as those that are sorted in two ways. */
+static void test_sorted_rows(void **state) {
+  int length, i;
+  (void)state;
+  for (length = 0; length <= 2 * MBI_AMG_SHORT; length++) {
+    int32_t col_ind[2 * MBI_AMG_SHORT], marks[2 * MBI_AMG_SHORT];
+    double values[4 * MBI_AMG_SHORT];
+    for (i = 0; i < length; i++) { /* every second column downwards, then the others upwards */
+      const int column = 2 * i < length ? length - 1 - 2 * i : 2 * i - length;
+      col_ind[i] = column;
+      values[i] = 10 * column;
+      marks[column] = 100 + i;
+    }
+    mbi_amg_sort_row(col_ind, values, length, marks, 100);
+    for (i = 0; i < length; i++) {
+      assert_int_equal(col_ind[i], i);
+      assert_true(values[i] == 10 * i);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_definition), cmocka_unit_test(test_least_diagonal),
-      cmocka_unit_test(test_plain), cmocka_unit_test(test_constants)};
+      cmocka_unit_test(test_plain), cmocka_unit_test(test_constants),
+      cmocka_unit_test(test_sorted_rows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
