@@ -51,7 +51,7 @@ MUTATIONS = [
      "lanes cut out step bits that others have not set yet", SHIM),
     ("mbk_merbit_build", "(at < steps ? at : steps)", "at",
      "lanes behind the end of the path begin behind the last nonzero", SHIM),
-    ("MBK_RESULT", "beta == (MBK_COMPUTE)0", "beta != (MBK_COMPUTE)0", "beta 0 reads y", SHIM),
+    ("MBK_RESULT", "MBK_FORGETS(beta)", "beta != (MBK_COMPUTE)0", "beta 0 reads y", SHIM),
     ("MBK_COMMIT", "mbk_commit(y, (row), (sum), alpha, beta)", "mbk_commit(y, (row), (sum), beta, alpha)",
      "alpha and beta swapped", SHIM),
     ("MBK_SCALARS_LOAD", "MBK_SCALAR_AT(beta_at, 0)", "MBK_SCALAR_AT(beta_at, 1)", "a NULL beta is 1",
