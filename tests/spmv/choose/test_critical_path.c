@@ -309,7 +309,7 @@ static void gathers_beside_a_kept_matrix(void **state) {
   is_about("rows", rows - mbi_rows_cost(&plan), 0.97 * 0.85 * gathers / 2);
 }
 
-/* What hubs leave to gathers are columns that L2 keeps only where x and y fit together. */
+/* Hubs leave columns to gathers that L2 keeps only where x and y fit together. */
 static void gathers_of_rare_columns(void **state) {
   merbit_plan plan;
   double of_both;
