@@ -23979,14 +23979,19 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 	return steps > 1 ? (steps - 1) * 2 * plan->profile->l2_load_seconds : 0;
 }
 
+static double mbi_hubs_rows(const merbit_plan *plan) {
+	const double at_once = (double)plan->context->device.multiprocessors * MBI_HUBS_THREADS;
+	return (double)plan->nonempty.count / at_once * plan->profile->memory_load_seconds;
+}
+
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
 			? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 * mbi_choose_overlap(
 			plan, t.vectors + t.lists + t.shared + t.stream, t.nnz * (1.0 - plan->nonempty.hub_share) *
 			mbi_choose_gather(plan, (t.rows + t.cols) * t.size)) +
-			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE)
-			: HUGE_VAL;
+			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_hubs_rows(plan) +
+			mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
 }
 
 static merbit_status mbi_hubs_bound(merbit_plan *plan, mbi_bound *bound) {

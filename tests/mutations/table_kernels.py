@@ -204,6 +204,7 @@ MUTATIONS = [
     ("mbi_choose_small", "plan->device.nnz == 0 ||", "", "forecasts divide by no rows", CHOOSE),
     ("mbi_hubs_cost", "mbi_choose_gather(plan, (t.rows + t.cols) * t.size)", "mbi_choose_gather(plan, t.cols * t.size)",
      "y seems to take no room beside rare columns", CHOOSE),
+    ("mbi_hubs_cost", "mbi_hubs_walk(plan) + mbi_hubs_rows(plan) +", "mbi_hubs_walk(plan) +", "hubs seem to write rows for nothing", CHOOSE),
     ("mbi_binned_cost", "mbi_choose_stream_of(plan, passing)", "mbi_choose_stream(plan)", "L2 seems to keep half of what bins write", CHOOSE),
     ("mbi_binned_cost", "2 * plan->profile->launch_seconds", "plan->profile->launch_seconds", "bins seem to need two launches", CHOOSE),
     ("mbi_binned_cost", "(t.lists > 0 ? t.vectors : 0) +", "", "empty rows seem to cost bins nothing", CHOOSE),

@@ -218,6 +218,13 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
   return steps > 1 ? (steps - 1) * 2 * plan->profile->l2_load_seconds : 0;
 }
 
+/* Returns the seconds in which rows are written, by one block on each multiprocessor: as many
+ * at a time as it has threads, each of which waits once. */
+static double mbi_hubs_rows(const merbit_plan *plan) {
+  const double at_once = (double)plan->context->device.multiprocessors * MBI_HUBS_THREADS;
+  return (double)plan->nonempty.count / at_once * plan->profile->memory_load_seconds;
+}
+
 /* Returns the seconds of a product: SCAN's without the gathers from hubs, and one launch more.
  * The other gathers are of columns that no cache keeps by itself: L2's rate for them falls
  * where x and y together do not fit.
@@ -232,7 +239,7 @@ MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
                            plan, t.vectors + t.lists + t.shared + t.stream,
                            t.nnz * (1.0 - plan->nonempty.hub_share) *
                                mbi_choose_gather(plan, (t.rows + t.cols) * t.size)) +
-                   plan->profile->launch_seconds + mbi_hubs_walk(plan) +
+                   plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_hubs_rows(plan) +
                    mbi_walk_fixup(plan, MBI_SCAN_TILE)
              : HUGE_VAL;
 }
