@@ -1696,7 +1696,6 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #include <glob.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #endif
@@ -1786,7 +1785,6 @@ static void mbi_pause(void) {
 
 #define MBI_MAX_THREADS 1024
 #define MBI_NUMA_CPUS 1024
-#define MBI_HUGE_PAGE 2097152
 #define MBI_PATH_SIZE 1024
 #define MBI_LONG_PATH 4096
 
@@ -2087,18 +2085,6 @@ static int mbi_processors(void) {
 }
 
 static mbi_process mbi_process_id(void) { return getpid(); }
-
-static void *mbi_huge_allocate(size_t bytes) {
-#ifdef MADV_HUGEPAGE
-	const size_t huge = (bytes + MBI_HUGE_PAGE / 2) / MBI_HUGE_PAGE * MBI_HUGE_PAGE;
-	void *memory = NULL;
-	if (posix_memalign(&memory, MBI_HUGE_PAGE, bytes > huge ? bytes : huge) != 0) { return NULL; }
-	(void)madvise(memory, huge, MADV_HUGEPAGE);
-	return memory;
-#else
-	return malloc(bytes);
-#endif
-}
 
 static void mbi_mutex_create(mbi_mutex *mutex) { (void)pthread_mutex_init(mutex, NULL); }
 
@@ -2629,8 +2615,6 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 static mbi_process mbi_process_id(void) { return (mbi_process)GetCurrentProcessId(); }
 
-static void *mbi_huge_allocate(size_t bytes) { return malloc(bytes); }
-
 static int mbi_windows_error(void) {
 	switch (GetLastError()) {
 	case ERROR_FILE_NOT_FOUND:
@@ -3151,7 +3135,7 @@ MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEF
 /* ==== >>core/memory.c  allocator hooks, sizes ==== */
 static void *mbi_default_allocate(void *user, size_t bytes) {
 	(void)user;
-	return bytes < MBI_HUGE_PAGE / 2 ? malloc(bytes) : mbi_huge_allocate(bytes);
+	return malloc(bytes);
 }
 
 static void mbi_default_release(void *user, void *memory) {
@@ -3623,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "1d6eb28e91e38bc58593d57f124ef77f85c1270c2b80b446ae813c4daa61c10f"
+#define MBI_KERNEL_HASH "7185ca56cf66bf7eace5a9a2ee74e3e3ef9eec9aa86d8bbf2f69d6733a1e343a"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9640,7 +9624,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 ": MBK_MUL(alpha.value, sum);\n}\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n#if MBK_SEMIRING < 3\n"
 "return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n}\n\n"
-"#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(mbk_scalar_forgets(beta) \\\n"
+"#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(MBK_FORGETS(beta) \\\n"
 "? mbk_scaled(alpha, sum) \\\n: MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))\n"}},
 {"spmv/shared/values.cuh", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STORED\n"

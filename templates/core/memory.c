@@ -4,7 +4,7 @@
 
 MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes) {
   (void)user;
-  return bytes < MBI_HUGE_PAGE / 2 ? malloc(bytes) : mbi_huge_allocate(bytes);
+  return malloc(bytes);
 }
 
 MBI_INTERNAL void mbi_default_release(void *user, void *memory) {

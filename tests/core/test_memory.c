@@ -90,33 +90,12 @@ static void default_allocator(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Blocks that fill half a huge page or more begin one, where the system has them. */
-static void huge_pages(void **state) {
-  static const size_t sizes[] = {MBI_HUGE_PAGE / 2 - 1, MBI_HUGE_PAGE / 2, MBI_HUGE_PAGE + 1,
-                                 3 * (MBI_HUGE_PAGE / 2) - 1, 3 * (MBI_HUGE_PAGE / 2)};
-  size_t i;
-  (void)state;
-  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    char *block = (char *)mbi_default_allocate(NULL, sizes[i]);
-    assert_non_null(block);
-    memset(block, 7, sizes[i]);
-#ifdef MADV_HUGEPAGE
-    if (i > 0) {
-      assert_int_equal((uintptr_t)block % MBI_HUGE_PAGE, 0);
-    }
-#endif
-    free(block);
-  }
-#ifndef __SANITIZE_ADDRESS__ /* which ends the program */
-  assert_null(mbi_default_allocate(NULL, PTRDIFF_MAX));
-#endif
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes),      cmocka_unit_test(sizes_that_cannot_be),
-      cmocka_unit_test(no_memory),  cmocka_unit_test(default_allocator),
-      cmocka_unit_test(huge_pages),
+      cmocka_unit_test(sizes),
+      cmocka_unit_test(sizes_that_cannot_be),
+      cmocka_unit_test(no_memory),
+      cmocka_unit_test(default_allocator),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

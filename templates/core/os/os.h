@@ -37,7 +37,6 @@
 #include <glob.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #endif
@@ -56,7 +55,6 @@
 
 #define MBI_MAX_THREADS 1024
 #define MBI_NUMA_CPUS 1024
-#define MBI_HUGE_PAGE 2097152 /* bytes of a huge page on most processors */
 #define MBI_PATH_SIZE 1024
 #define MBI_LONG_PATH 4096 /* bytes of a path that the user names */
 
@@ -109,7 +107,6 @@ MBI_INTERNAL int64_t mbi_now(void);
 MBI_INTERNAL const char *mbi_environment(const char *name);
 MBI_INTERNAL int mbi_processors(void);
 MBI_INTERNAL mbi_process mbi_process_id(void);
-MBI_INTERNAL void *mbi_huge_allocate(size_t bytes);
 MBI_INTERNAL void mbi_mutex_create(mbi_mutex *mutex);
 MBI_INTERNAL void mbi_mutex_destroy(mbi_mutex *mutex);
 MBI_INTERNAL void mbi_mutex_lock(mbi_mutex *mutex);

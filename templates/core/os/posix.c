@@ -44,22 +44,6 @@ MBI_INTERNAL mbi_process mbi_process_id(void) {
   return getpid();
 }
 
-/* Allocates memory that free releases. Linux is asked for huge pages, but for a rest of less
- * than half a page: page faults took a fifth of the set-up of multigrid. */
-MBI_INTERNAL void *mbi_huge_allocate(size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  const size_t huge = (bytes + MBI_HUGE_PAGE / 2) / MBI_HUGE_PAGE * MBI_HUGE_PAGE;
-  void *memory = NULL;
-  if (posix_memalign(&memory, MBI_HUGE_PAGE, bytes > huge ? bytes : huge) != 0) {
-    return NULL;
-  }
-  (void)madvise(memory, huge, MADV_HUGEPAGE);
-  return memory;
-#else
-  return malloc(bytes);
-#endif
-}
-
 /* ---- Threads ----------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_mutex_create(mbi_mutex *mutex) {

@@ -64,11 +64,6 @@ MBI_INTERNAL mbi_process mbi_process_id(void) {
   return (mbi_process)GetCurrentProcessId();
 }
 
-/* Allocates memory that free releases. Windows has huge pages for privileged users alone. */
-MBI_INTERNAL void *mbi_huge_allocate(size_t bytes) {
-  return malloc(bytes);
-}
-
 /* ---- Errors and paths ---------------------------------------------------------------------- */
 
 /* Returns the errno that fits GetLastError best. */

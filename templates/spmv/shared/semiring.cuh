@@ -90,8 +90,8 @@ MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {
   return (MBK_VECTOR)result;
 #endif
 }
-// `old` is a place in memory, which is not read if mbk_scalar_forgets(beta).
+// `old` is a place in memory, which is not read if MBK_FORGETS(beta).
 #define MBK_RESULT(sum, old)                                                                   \
-  mbk_semiring_result(mbk_scalar_forgets(beta)                                                 \
+  mbk_semiring_result(MBK_FORGETS(beta)                                                        \
                           ? mbk_scaled(alpha, sum)                                             \
                           : MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))
