@@ -1087,9 +1087,9 @@ typedef enum merbit_preconditioner_kind {
                                              (Golub, Varga 1961) */
   MERBIT_PRECONDITIONER_FSAI = 5,         /* A symmetric positive definite: a sparse approximate
                                              inverse in two factors (Kolotilina, Yeremin 1993) */
-  MERBIT_PRECONDITIONER_AMG = 6           /* A nearly symmetric, without zeros on the diagonal:
-                                             algebraic multigrid by smoothed aggregation (Vanek,
-                                             Mandel, Brezina 1996) */
+  MERBIT_PRECONDITIONER_AMG = 6           /* A without zeros on the diagonal: algebraic multigrid by
+                                             smoothed aggregation (Vanek, Mandel, Brezina 1996);
+                                             for A far from symmetric, unsmoothed (Notay 2012) */
 } merbit_preconditioner_kind;
 
 /* Options of merbit_preconditioner_create, where `kind` must be set, to neither NONE nor CALLBACK;
@@ -1624,10 +1624,10 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
                                                      const void *r, void *z, void *stream);
 /* Makes M again from new values for the same structure, as many and in the same order as those of
  * the view; `memory` says where they are, and MERBIT_MEMORY_DEFAULT means where the view's were.
- * They are copied. Keeps what depends on the structure alone, and AMG's aggregates. No application
- * may be running; captured graphs must be captured again. The call is complete on return. After a
- * failure M may have some of the new values: give it values again before the next application.
- * Fails if the view was a pattern. */
+ * They are copied. Keeps what depends on the structure alone, AMG's aggregates, and whether AMG
+ * takes A as symmetric. No application may be running; captured graphs must be captured again. The
+ * call is complete on return. After a failure M may have some of the new values: give it values
+ * again before the next application. Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */
@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "7185ca56cf66bf7eace5a9a2ee74e3e3ef9eec9aa86d8bbf2f69d6733a1e343a"
+#define MBI_KERNEL_HASH "980c612f786e174d05e86157785ba81d3a46ef7474ef30f56709dd83800891b4"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5664,26 +5664,26 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; mbk_u32 block; const mbk_i32 *row_ptr, "
 "*col_ind; const double *values; mbk_u32 lanes; mbk_u32 both; double theta; double *most; mbk_i32 "
 "*strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms, *full; mbk_u8 *state; "
-"double *inverse, *scale; double least; mbk_u64 *bound; mbk_u32 *unsorted, *missing, *wild; } "
-"mbk_amg_strength_arguments; typedef struct mbk_amg_lanczos_arguments { mbk_u64 rows, nodes; "
-"mbk_u32 block; const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; mbk_u32 lanes, "
-"step; double *v, *u, *w, *x, *dots, *squares, *alpha, *beta; } mbk_amg_lanczos_arguments; "
-"typedef struct mbk_amg_products_arguments { mbk_u64 nnz; mbk_u32 block; const mbk_i32 *col_ind, "
-"*row_ptr; mbk_u64 *products; } mbk_amg_products_arguments; typedef struct "
-"mbk_amg_aggregate_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *links; mbk_u32 lanes; "
-"mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; mbk_u32 *open; mbk_i32 *counts, "
-"*aggregate, *joined; const mbk_i32 *strongest; } mbk_amg_aggregate_arguments; typedef struct "
-"mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; "
-"const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, room; double "
-"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { mbk_u64 "
-"rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 *row_ptr_to, "
-"*col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } mbk_amg_expand_arguments; "
-"typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 *places; const double ",
-"*from; double *to; float *rounded; } mbk_amg_move_arguments; typedef struct "
-"mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const double "
-"*modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
-"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
-"#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
+"double *inverse, *scale; double least; mbk_u64 *bound; mbk_u32 *unsorted, *missing, *wild, "
+"*one_sided; mbk_u32 sample, entries; } mbk_amg_strength_arguments; typedef struct "
+"mbk_amg_lanczos_arguments { mbk_u64 rows, nodes; mbk_u32 block; const mbk_i32 *row_ptr, "
+"*col_ind; const double *values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *x, *dots, "
+"*squares, *alpha, *beta; } mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments "
+"{ mbk_u64 nnz; mbk_u32 block; const mbk_i32 *col_ind, *row_ptr; mbk_u64 *products; } "
+"mbk_amg_products_arguments; typedef struct mbk_amg_aggregate_arguments { mbk_u64 rows; const "
+"mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; "
+"mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; const mbk_i32 *strongest; } "
+"mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 aggregates; "
+"const mbk_i32 *r_ptr, *r_col, *aggregate; const double *modes; mbk_u64 next_row, next_vector; "
+"mbk_u32 block, vectors, lanes, room; double *coarse, *t; } mbk_amg_tentative_arguments; typedef "
+"struct mbk_amg_expand_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 "
+"height, width, lanes; mbk_i32 *row_ptr_to, *col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 "
+"*places_to; } mbk_amg_expand_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; ",
+"const mbk_i32 *places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; "
+"typedef struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, "
+"*values; const double *modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, "
+"wide_col, base, value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } "
+"mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
 "for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
@@ -5755,7 +5755,25 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.inverse[at.row] = inverse;\nif (none) {\nmbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n"
 "if (!(sum - sum == 0)) {\nmbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n"
 "*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
-"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n\n\n"
+"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
+"h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
+"return h ^ h >> 33;\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_symmetry(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.sample) {\n"
+"const mbk_u64 row = mbk_amg_hash(i) % a.rows;\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + row);\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + row + 1);\ndouble apart = 0, sum = 0;\n"
+"for (mbk_u32 k = begin; k < end && k - begin < a.entries; k++) {\n"
+"const mbk_u64 column = (mbk_u32)mbk_load(a.col_ind + k);\n"
+"const mbk_u32 first = (mbk_u32)mbk_load(a.row_ptr + column);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.row_ptr + column + 1) - first;\nconst mbk_u32 at =\n"
+"first + (count > 0 ? mbk_multiply_find(a.col_ind + first, count, (mbk_i32)row) : 0);\n"
+"const bool there = count > 0 && (mbk_u64)mbk_load(a.col_ind + at) == row;\n"
+"const double value = mbk_load(a.values + k);\n",
+"const double other = there ? mbk_load(a.values + at) : 0, difference = value - other;\n"
+"apart += difference < 0 ? -difference : difference;\n"
+"sum += column != row ? (value < 0 ? -value : value) + (other < 0 ? -other : other) : 0;\n}\n"
+"if (apart > mbk_multiply(a.theta, sum)) {\nmbk_atomic_add(a.one_sided, 1u);\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n"
@@ -5769,12 +5787,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
-"if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n",
+"if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
 "a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,\n"
 "mbk_u32 r) {\nreturn ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
+"mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n",
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nif (at.row < a.rows) {\n"
 "const mbk_u32 node = (mbk_u32)at.row / a.block, r = (mbk_u32)at.row - node * a.block;\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.node_ptr + node);\n"
@@ -5791,13 +5809,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "double norm = 0;\nfor (mbk_u32 r = 0; r < a.block; r++) {\nconst double *const values =\n"
 "a.values + mbk_amg_place(a.block, begin, end - begin, e, r);\n"
 "for (mbk_u32 c = 0; c < a.block; c++) {\nconst double value = mbk_load(values + c);\n"
-"norm += mbk_multiply(value, value);\n}\n}\nnorm = sqrt(norm);\na.norms[e] = norm;\n",
+"norm += mbk_multiply(value, value);\n}\n}\nnorm = sqrt(norm);\na.norms[e] = norm;\n"
 "if (norm > own_most && column != at.row) {\nown_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
 "if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
 "a.strongest[at.row] = (mbk_i32)~strongest;\n}\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)\n",
 "mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
 "double diagonal = 0;\nif (at.row < a.rows) {\n"
@@ -5816,29 +5834,27 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 length = (end - begin) * a.width;\n"
 "for (mbk_u32 r = 0; r < a.height && at.row < a.rows; r++) {\n"
 "const mbk_u32 base = begin * a.width * a.height + r * length;\nif (at.lane == 0) {\n"
-"const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n",
+"const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n"
 "if (row + 1 == a.rows * a.height) {\na.row_ptr_to[row + 1] = (mbk_i32)(base + length);\n}\n}\n"
 "for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n"
 "const mbk_u32 e = begin + v / a.width, c = v % a.width;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + e);\n"
 "a.col_ind_to[base + v] = column * (mbk_i32)a.width + (mbk_i32)c;\nif (a.places != nullptr) {\n"
-"const mbk_i32 start = mbk_load(a.p_ptr + column);\n"
+"const mbk_i32 start = mbk_load(a.p_ptr + column);\n",
 "const mbk_i32 stop = mbk_load(a.p_ptr + column + 1);\n"
 "a.places_to[base + v] = (mbk_load(a.places + e) + start * ((mbk_i32)a.width - 1) +\n"
 "(mbk_i32)c * (stop - start)) *\n(mbk_i32)a.height +\n(mbk_i32)r;\n}\n}\n}\n}\n}\n\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
-"h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
-"return h ^ h >> 33;\n}\n\n\nMBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\n"
-"sum = mbk_amg_sum(sum, 32);\nmbk_block_sync();\nif (mbk_lane() == 0) {\n"
-"shared[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nsum = 0;\n"
-"for (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\nsum += shared[w];\n}\nreturn sum;\n}\n\n\n"
+"MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\nsum = mbk_amg_sum(sum, 32);\n"
+"mbk_block_sync();\nif (mbk_lane() == 0) {\nshared[mbk_thread() / 32] = sum;\n}\n"
+"mbk_block_sync();\nsum = 0;\nfor (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\n"
+"sum += shared[w];\n}\nreturn sum;\n}\n\n\n"
 "MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
 "for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\nMBK_DEVICE double mbk_amg_root(double inverse) {\n"
 "return sqrt(inverse < 0 ? -inverse : inverse);\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n",
+"MBK_SHARED_MEMORY(shared);\ndouble sum = 0;\nMBK_AMG_EACH(i, a.rows) {\n"
 "const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;\na.v[i] = v;\n"
 "a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * v;\na.u[i] = 0;\nsum += v * v;\n}\n"
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
@@ -5847,7 +5863,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u32 top, double *sums) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
 "const mbk_u32 length = ((mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin) * a.block;\n"
 "const double *const values =\n"
-"a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;\n"
+"a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;\n",
 "for (mbk_u32 k = at.lane; k < length; k += at.lanes) {\n"
 "const mbk_u32 e = k / a.block, column = (mbk_u32)mbk_load(a.col_ind + begin + e);\n"
 "const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));\n"
@@ -5863,7 +5879,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.beta[a.step] = beta;\n}\n"
 "MBK_AMG_ROWS(at, a.lanes, a.nodes) {\n"
 "for (mbk_u32 top = 0; top < a.block; top += MBK_MULTIPLY_STRIP) {\n"
-"const mbk_u64 row = at.row * a.block + top + at.lane;\nconst bool owns =\n",
+"const mbk_u64 row = at.row * a.block + top + at.lane;\nconst bool owns =\n"
 "at.row < a.nodes && at.lane < MBK_MULTIPLY_STRIP && top + at.lane < a.block;\n"
 "double sums[MBK_MULTIPLY_STRIP] = {}, sum = 0, inverse = 0, u = 0, v = 0;\nif (owns) {\n"
 "inverse = mbk_load(a.inverse + row);\nu = mbk_load(a.u + row);\nv = mbk_load(a.v + row);\n}\n"
@@ -5872,7 +5888,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n"
 "sums[0] += value * mbk_load(a.x + column);\n});\n}\n#pragma unroll\n"
 "for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nif (top + r < a.block) {\n"
-"const double all = mbk_amg_sum(sums[r], a.lanes);\nsum = at.lane == r ? all : sum;\n}\n}\n"
+"const double all = mbk_amg_sum(sums[r], a.lanes);\nsum = at.lane == r ? all : sum;\n}\n}\n",
 "if (owns) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\na.w[row] = sum;\n"
 "dot += sum * v * factor;\n}\n}\n}\ndot = mbk_amg_block_sum(dot, (double *)shared);\n"
 "if (mbk_thread() == 0) {\na.dots[mbk_block()] = dot;\n}\n}\n\n\n\n"
@@ -5886,7 +5902,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.u[i] = u;\na.w[i] = w;\na.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * w;\nsum += w * w;\n}\n"
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.squares[mbk_block()] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n",
+"mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {\nmbk_u64 sum = 0;\n"
 "MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n"
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
@@ -32636,6 +32652,9 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_AMG_SHORT 24
 #define MBI_AMG_HOPS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
+#define MBI_AMG_ONE_SIDED (1.0 / 3)
+#define MBI_AMG_SAMPLE 1024
+#define MBI_AMG_SAMPLE_ENTRIES 64
 #define MBI_AMG_DENSE 6
 #define MBI_LAMBDA_STEPS 8
 #define MBI_LAMBDA_LEAST 1e-8
@@ -32665,6 +32684,7 @@ typedef struct mbi_amg_level {
 	double *modes;
 	double *t;
 	int plain;
+	int nonsymmetric;
 	double *inverse;
 	double lambda;
 	mbi_amg_csr p, r;
@@ -32694,6 +32714,8 @@ typedef struct mbi_amg_build {
 
 #define MBI_CYCLE_DEGREE 2
 #define MBI_CYCLE_RATIO 4.0
+#define MBI_CYCLE_RATIO_NONSYMMETRIC 2.0
+#define MBI_CYCLE_SHRINK 1.6
 #define MBI_CYCLE_MOST 8
 #define MBI_CYCLE_RATIO_LAST 30.0
 #define MBI_CYCLE_SCALARS (3 * (2 + MBI_CYCLE_MOST))
@@ -34071,6 +34093,33 @@ static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level)
 	memset(level, 0, sizeof *level);
 }
 
+static double mbi_amg_entry(const mbi_amg_csr *a, int64_t row, int32_t column) {
+	int32_t low = a->row_ptr[row], high = a->row_ptr[row + 1];
+	while (low < high) {
+		const int32_t middle = low + (high - low) / 2;
+		if (a->col_ind[middle] < column) { low = middle + 1; } else { high = middle; }
+	}
+	return low < a->row_ptr[row + 1] && a->col_ind[low] == column ? a->values[low] : 0;
+}
+
+static int mbi_amg_nonsymmetric(const mbi_amg_csr *a) {
+	int i, one_sided = 0;
+	for (i = 0; i < MBI_AMG_SAMPLE && a->rows > 0; i++) {
+		const int64_t row = (int64_t)(mbi_amg_hash((uint64_t)i) % (uint64_t)a->rows);
+		const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1];
+		double apart = 0, sum = 0;
+		int64_t k;
+		for (k = begin; k < end && k < begin + MBI_AMG_SAMPLE_ENTRIES; k++) {
+			const double value = a->values[k];
+			const double other = mbi_amg_entry(a, a->col_ind[k], (int32_t)row);
+			apart += fabs(value - other);
+			sum += a->col_ind[k] != row ? fabs(value) + fabs(other) : 0;
+		}
+		one_sided += apart > MBI_AMG_ONE_SIDED * sum;
+	}
+	return 4 * one_sided > MBI_AMG_SAMPLE;
+}
+
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
 		mbi_amg_level *next) {
 	MBI_TRY(mbi_amg_tentative(context, level, &next->modes));
@@ -34084,10 +34133,12 @@ static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
 static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels, int *count) {
 	double theta = levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
 	int l;
+	levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a);
 	for (l = 0;; l++, theta /= MBI_AMG_THETA_FALL) {
 		mbi_amg_level *level = &levels[l];
 		const int64_t rows = level->a.rows;
 		*count = l + 1;
+		level->plain = levels[0].nonsymmetric;
 		MBI_TRY(mbi_amg_diagonal(context, level));
 		if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) { return MERBIT_OK; }
 		MBI_TRY(mbi_amg_strength(context, theta, level));
@@ -34162,7 +34213,8 @@ typedef struct mbk_amg_strength_arguments {
 	mbi_devptr inverse, scale;
 	double least;
 	mbi_devptr bound;
-	mbi_devptr unsorted, missing, wild;
+	mbi_devptr unsorted, missing, wild, one_sided;
+	mbk_u32 sample, entries;
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {
@@ -34248,6 +34300,7 @@ typedef struct mbi_amg_facts {
 	uint32_t missing;
 	uint32_t wild;
 	uint32_t unsorted;
+	uint32_t one_sided;
 	uint32_t strange;
 	uint32_t open;
 	double bound[MBI_AMG_LEVELS];
@@ -34257,8 +34310,8 @@ typedef struct mbi_amg_facts {
 enum {
 	MBI_AMG_SCAN_SUMS, MBI_AMG_SCAN_TILES, MBI_AMG_SCAN_COUNTS, MBI_AMG_COLUMNS_PASS,
 	MBI_AMG_LONG_COLUMNS, MBI_AMG_VALUES_PASS, MBI_AMG_BLOCKS_PASS, MBI_AMG_PACKS_PASS,
-	MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_LINKS, MBI_AMG_NODES,
-	MBI_AMG_NORMS, MBI_AMG_FILL, MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START,
+	MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_SYMMETRY, MBI_AMG_LINKS,
+	MBI_AMG_NODES, MBI_AMG_NORMS, MBI_AMG_FILL, MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START,
 	MBI_AMG_LANCZOS_MULTIPLY, MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS,
 	MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
 
@@ -34294,6 +34347,7 @@ typedef struct mbi_amg_gpu {
 	mbi_amg_there given;
 	mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
 	int count;
+	int nonsymmetric;
 } mbi_amg_gpu;
 
 #define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
@@ -34341,10 +34395,11 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",
 		"mbk_multiply_long_columns", "mbk_multiply_values", "mbk_multiply_blocks",
 		"mbk_multiply_packs", "mbk_multiply_long_values", "mbk_amg_copy", "mbk_amg_move",
-		"mbk_amg_rows", "mbk_amg_links", "mbk_amg_nodes", "mbk_amg_norms", "mbk_amg_fill",
-		"mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start", "mbk_amg_lanczos_multiply",
-		"mbk_amg_lanczos_subtract", "mbk_amg_products", "mbk_amg_near_keys", "mbk_amg_decide",
-		"mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow", "mbk_amg_tentative", };
+		"mbk_amg_rows", "mbk_amg_symmetry", "mbk_amg_links", "mbk_amg_nodes", "mbk_amg_norms",
+		"mbk_amg_fill", "mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start",
+		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
+		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
+		"mbk_amg_tentative", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -34669,6 +34724,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 		double theta, const mbi_amg_found *found) {
 	const mbi_amg_there *a = kernel == MBI_AMG_LINKS ? &level->graph
 			: kernel == MBI_AMG_NORMS || kernel == MBI_AMG_LUMP ? &level->full : &level->a;
+	const int sampled = kernel == MBI_AMG_SYMMETRY;
 	mbk_amg_strength_arguments arguments;
 	arguments.rows = (uint64_t)a->rows;
 	arguments.block = (uint32_t)level->block;
@@ -34677,7 +34733,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.values = a->values;
 	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
 	arguments.both = theta > 0;
-	arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
+	arguments.theta = sampled ? MBI_AMG_ONE_SIDED : arguments.both ? theta : MBI_AMG_FILTER;
 	arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
 	arguments.strongest = found->strongest;
 	arguments.links = level->links;
@@ -34693,7 +34749,11 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
 	arguments.wild = MBI_AMG_FACT(gpu, wild);
-	return mbi_amg_run(gpu, kernel, a->rows * arguments.lanes, &arguments);
+	arguments.one_sided = MBI_AMG_FACT(gpu, one_sided);
+	arguments.sample = a->rows > 0 ? MBI_AMG_SAMPLE : 0;
+	arguments.entries = MBI_AMG_SAMPLE_ENTRIES;
+	return mbi_amg_run(gpu, kernel, sampled ? MBI_AMG_SAMPLE : a->rows * arguments.lanes,
+			&arguments);
 }
 
 static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -35048,14 +35108,11 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
 	return mbi_amg_product_values(gpu, &r, &ap, NULL, &coarse);
 }
 
-static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-		mbi_amg_there *p) {
-	const mbi_amg_there t = mbi_amg_tentative_of(level);
-	const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
-	mbi_amg_there a = mbi_amg_filtered(level);
+static merbit_status mbi_amg_fills(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
+		const mbi_amg_there *p, int *dense) {
 	mbk_amg_products_arguments arguments;
 	mbi_amg_facts facts;
-	MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, p));
+	*dense = 0;
 	if (p->longest <= MBI_AMG_DENSE) { return MERBIT_OK; }
 	arguments.nnz = (uint64_t)level->a.nnz;
 	arguments.block = (uint32_t)level->block;
@@ -35064,7 +35121,21 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
 	arguments.products = MBI_AMG_FACT(gpu, products);
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_PRODUCTS, level->a.nnz, &arguments));
 	MBI_TRY(mbi_amg_read(gpu, &facts));
-	if ((double)facts.products <= (double)MBI_AMG_DENSE * (double)level->a.nnz) { return MERBIT_OK; }
+	*dense = (double)facts.products > (double)MBI_AMG_DENSE * (double)level->a.nnz;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_amg_there *p) {
+	const mbi_amg_there t = mbi_amg_tentative_of(level);
+	const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
+	mbi_amg_there a = mbi_amg_filtered(level);
+	int plain = gpu->nonsymmetric;
+	if (!plain) {
+		MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, p));
+		MBI_TRY(mbi_amg_fills(gpu, level, p, &plain));
+	}
+	if (!plain) { return MERBIT_OK; }
 	MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, &level->empty));
 	MBI_TRY(mbi_device_zero(gpu->context, level->empty, bytes, NULL));
 	a.row_ptr = level->empty;
@@ -35092,6 +35163,27 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
 	return mbi_amg_galerkin_values(gpu, level, next);
 }
 
+static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *modes,
+		const mbi_amg_found *found) {
+	mbi_amg_gpu_level *level = gpu->levels;
+	mbi_amg_facts facts;
+	MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	if (facts.strange) {
+		MBI_TRY(mbi_amg_check_modes(gpu->context, modes, level->a.rows, level->vectors));
+	}
+	if (facts.unsorted) {
+		gpu->given = level->a;
+		MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
+		MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found));
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
+		MBI_TRY(mbi_amg_read(gpu, &facts));
+	}
+	gpu->nonsymmetric = 4 * facts.one_sided > MBI_AMG_SAMPLE;
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) {
 	double theta = gpu->levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
 	for (;; theta /= MBI_AMG_THETA_FALL) {
@@ -35099,21 +35191,9 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 		const int64_t rows = level->a.rows;
 		const int last = rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS;
 		mbi_amg_found found;
-		mbi_amg_facts facts;
 		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
 		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
-		if (gpu->count == 1) {
-			MBI_TRY(mbi_amg_read(gpu, &facts));
-			if (facts.strange) {
-				MBI_TRY(mbi_amg_check_modes(gpu->context, modes, rows, level->vectors));
-			}
-			if (facts.unsorted) {
-				gpu->given = level->a;
-				MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
-				MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
-				MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, &found));
-			}
-		}
+		if (gpu->count == 1) { MBI_TRY(mbi_amg_look_at_finest(gpu, modes, &found)); }
 		if (!last) { MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (last) { return MERBIT_OK; }
@@ -35581,12 +35661,16 @@ static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, u
 }
 
 static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
-	double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS];
+	double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS], lambda = HUGE_VAL;
+	const int nonsymmetric = amg->levels[0].nonsymmetric;
 	int l;
 	for (l = 0; l < amg->count; l++) {
 		const int last = l + 1 == amg->count;
-		mbi_cycle_weights(amg->levels[l].lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE,
-				last ? MBI_CYCLE_RATIO_LAST : MBI_CYCLE_RATIO, scalars + l * MBI_CYCLE_SCALARS);
+		const double ratio = nonsymmetric ? MBI_CYCLE_RATIO_NONSYMMETRIC : last ? MBI_CYCLE_RATIO_LAST
+				: MBI_CYCLE_RATIO;
+		lambda = nonsymmetric ? fmin(lambda, amg->levels[l].lambda) : amg->levels[l].lambda;
+		mbi_cycle_weights(lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE, ratio,
+				scalars + l * MBI_CYCLE_SCALARS);
 		MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type,
 				mbi_device_address(amg->grids[l].inverse))
 				: mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows, amg->grids[l].inverse));
@@ -35673,15 +35757,21 @@ static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const 
 			: mbi_spmv_epilogue(g->plans[0], NULL, x, to, vectors, scalars, NULL, NULL, stream);
 }
 
-static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, void *y,
-		void *stream) {
+static int mbi_cycle_visits(const mbi_amg *amg, int l) {
+	return amg->levels[0].nonsymmetric && l + 2 < amg->count &&
+			MBI_CYCLE_SHRINK * (double)amg->entries[l + 1] <= (double)amg->entries[l] ? 2 : 1;
+}
+
+static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const void *b,
+		void *y, void *stream) {
 	const mbi_amg_grid *g = &amg->grids[l], *next = g + 1;
 	const int last = l + 1 == amg->count;
 	int k;
 	if (last && amg->dense.rows > 0) {
 		return merbit_spmv(g->plans[0], NULL, NULL, b, NULL, y, stream);
 	}
-	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_FIRST, b, b, g->x, stream));
+	MBI_TRY(mbi_cycle_sweep(amg, l, visit > 0 ? MBI_CYCLE_SWEEP : MBI_CYCLE_FIRST, b,
+			visit > 0 ? y : b, g->x, stream));
 	for (k = 1; k < (last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE); k++) {
 		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
 				k % 2 != 0 ? y : g->x, stream));
@@ -35689,7 +35779,9 @@ static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, voi
 	if (last) { return MERBIT_OK; }
 	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
 	MBI_TRY(merbit_spmv(g->plans[2], NULL, NULL, g->x, NULL, next->b, stream));
-	MBI_TRY(mbi_cycle_run(amg, l + 1, next->b, next->y, stream));
+	for (k = 0; k < mbi_cycle_visits(amg, l); k++) {
+		MBI_TRY(mbi_cycle_run(amg, l + 1, k, next->b, next->y, stream));
+	}
 	MBI_TRY(merbit_spmv(g->plans[1], NULL, NULL, next->y, mbi_epilogue_factor(g->plans[1], 1), y,
 			stream));
 	for (k = MBI_CYCLE_DEGREE - 1; k >= 0; k--) {
@@ -35817,6 +35909,7 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 	mbi_amg_level *last = &amg->levels[amg->count - 1];
 	merbit_status status;
 	int l, k;
+	amg->levels[0].nonsymmetric = amg->gpu->nonsymmetric;
 	for (l = 0; l < amg->count; l++) {
 		amg->levels[l].lambda = amg->gpu->levels[l].lambda;
 		for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
@@ -35932,7 +36025,7 @@ static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view 
 
 static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void *z,
 		void *stream) {
-	return mbi_cycle_run((const mbi_amg *)p->state, 0, r, z, stream);
+	return mbi_cycle_run((const mbi_amg *)p->state, 0, 0, r, z, stream);
 }
 
 static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *fresh,
@@ -36062,8 +36155,9 @@ static double mbi_amg_complexity(const mbi_amg *amg) {
 
 static void mbi_amg_describe(const merbit_preconditioner *p, char *text, size_t size) {
 	const mbi_amg *amg = (const mbi_amg *)p->state;
-	size_t used = (size_t)snprintf(text, size, " by smoothed aggregation (%d level%s:", amg->count,
-			amg->count == 1 ? "" : "s");
+	size_t used = (size_t)snprintf(text, size, " by %s aggregation (%d level%s:",
+			amg->levels[0].nonsymmetric ? "unsmoothed" : "smoothed",
+			amg->count, amg->count == 1 ? "" : "s");
 	int l;
 	for (l = 0; l < amg->count && used < size; l++) {
 		used += (size_t)snprintf(text + used, size - used, " %" PRId64, amg->grids[l].rows);

@@ -374,10 +374,10 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
                                                      const void *r, void *z, void *stream);
 /* Makes M again from new values for the same structure, as many and in the same order as those of
  * the view; `memory` says where they are, and MERBIT_MEMORY_DEFAULT means where the view's were.
- * They are copied. Keeps what depends on the structure alone, and AMG's aggregates. No application
- * may be running; captured graphs must be captured again. The call is complete on return. After a
- * failure M may have some of the new values: give it values again before the next application.
- * Fails if the view was a pattern. */
+ * They are copied. Keeps what depends on the structure alone, AMG's aggregates, and whether AMG
+ * takes A as symmetric. No application may be running; captured graphs must be captured again. The
+ * call is complete on return. After a failure M may have some of the new values: give it values
+ * again before the next application. Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */

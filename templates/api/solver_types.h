@@ -67,9 +67,9 @@ typedef enum merbit_preconditioner_kind {
                                              (Golub, Varga 1961) */
   MERBIT_PRECONDITIONER_FSAI = 5,         /* A symmetric positive definite: a sparse approximate
                                              inverse in two factors (Kolotilina, Yeremin 1993) */
-  MERBIT_PRECONDITIONER_AMG = 6           /* A nearly symmetric, without zeros on the diagonal:
-                                             algebraic multigrid by smoothed aggregation (Vanek,
-                                             Mandel, Brezina 1996) */
+  MERBIT_PRECONDITIONER_AMG = 6           /* A without zeros on the diagonal: algebraic multigrid by
+                                             smoothed aggregation (Vanek, Mandel, Brezina 1996);
+                                             for A far from symmetric, unsmoothed (Notay 2012) */
 } merbit_preconditioner_kind;
 
 /* Options of merbit_preconditioner_create, where `kind` must be set, to neither NONE nor CALLBACK;

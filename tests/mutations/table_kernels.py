@@ -387,6 +387,13 @@ MUTATIONS = [
      "the diagonals of weak blocks are not in that of A_F", "simt_amg"),
     ("mbk_amg_expand", "(mbk_i32)c * (stop - start)", "0", "R takes values of the first rows of nodes", "simt_amg"),
     ("mbk_amg_products", " / a.block", "", "products are counted in rows that P's blocks lack", "simt_amg"),
+    ("mbk_amg_symmetry", "mbk_multiply(a.theta, sum)", "sum", "every matrix counts as symmetric on the GPU", "simt_amg"),
+    ("mbk_amg_symmetry", "mbk_amg_hash(i) % a.rows", "i % a.rows", "the GPU samples other rows", "simt_amg"),
+    ("mbi_amg_look_at_finest", "MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found)); "
+     "MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));",
+     "MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found));",
+     "a matrix whose rows were sorted counts as symmetric", "simt_amg"),
+    ("mbi_amg_prolong", "int plain = gpu->nonsymmetric", "int plain = 0", "the GPU smooths P of every matrix", "simt_amg"),
     ("mbk_amg_tentative", "norm > MBK_AMG_DEPENDENT * before ? norm : 0", "norm",
      "rounding errors become a vector on the GPU", "simt_amg"),
     ("mbk_amg_tentative", "rows <= a.room / vectors ? rows : 0", "rows", "a large aggregate lies in its neighbour's memory",

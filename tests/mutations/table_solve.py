@@ -51,6 +51,12 @@ MUTATIONS = [
      "a pivot's column keeps what earlier pivots do to it", "solve_amg_coarsest"),
     ("mbi_cycle_run", "MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,", "MBI_CYCLE_SWEEP, b, k % 2 != 0 ? y : g->x,",
      "sweeps after the coarse correction have other weights", "solve_amg"),
+    ("mbi_cycle_run", "visit > 0 ? y : b", "b", "a second visit forgets the first one's x", "solve_amg"),
+    ("mbi_cycle_visits", "? 2", "? 1", "a nonsymmetric matrix has V-cycles", "solve_amg"),
+    ("mbi_cycle_fill", "fmin(lambda, amg->levels[l].lambda)", "amg->levels[l].lambda",
+     "lambda grows on the levels of a nonsymmetric matrix", "solve_amg"),
+    ("mbi_amg_nonsymmetric", "4 * one_sided > MBI_AMG_SAMPLE", "0", "every matrix counts as symmetric", "solve_amg"),
+    ("mbi_amg_nonsymmetric", "fabs(value - other)", "fabs(value)", "symmetric matrices count as nonsymmetric", "solve_amg"),
     # ---- solve/ ----------------------------------------------------------------------------------
     ("mbi_solver_product", "mbi_scale_vector(solver, MBI_AT_B, -solver->scale)",
      "mbi_scale_vector(solver, MBI_AT_B, 0)", "products are those of the scaled matrix", "solve_core_solver"),

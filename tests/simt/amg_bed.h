@@ -33,6 +33,7 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_kernels::mbk_amg_copy),
     SIMT_KERNEL(amg_kernels::mbk_amg_move),
     SIMT_KERNEL(amg_kernels::mbk_amg_rows),
+    SIMT_KERNEL(amg_kernels::mbk_amg_symmetry),
     SIMT_KERNEL(amg_kernels::mbk_amg_links),
     SIMT_KERNEL(amg_kernels::mbk_amg_nodes),
     SIMT_KERNEL(amg_kernels::mbk_amg_norms),

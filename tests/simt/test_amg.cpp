@@ -225,6 +225,7 @@ static merbit_view view_of(const input &in) {
 
 static void expect_same(const mbi_amg_gpu &gpu, const levels &cpu) {
   assert_int_equal(gpu.count, cpu.count);
+  assert_int_equal(gpu.nonsymmetric, cpu.at[0].nonsymmetric);
   for (int l = 0; l < cpu.count; l++) {
     expect_level(gpu.levels[l], cpu.at[l]);
   }
@@ -554,6 +555,36 @@ static void graphs_are_coarsened(void **) {
   assert_true(plain_levels > 0);
 }
 
+// Meshes in a wind that blows over a part of them: both sides find the same ones nonsymmetric.
+// Some are just below a quarter of windy rows, others just above; one has no entries in the
+// wind's lee at all.
+static void winds_are_coarsened(void **) {
+  int found[2] = {0, 0};
+  for (int i = 0; i < 12; i++) {
+    const int64_t side = 18 + i, n = side * side, windy = i == 11 ? n : n * (20 + i) / 100;
+    entries e;
+    for (int64_t at = 0; at < n; at++) {
+      const int64_t ahead = at % side + 1 < side ? at + 1 : -1;
+      const int64_t above = at + side < n ? at + side : -1;
+      if (ahead >= 0) {
+        put(e, at, ahead, -1);
+        e[{ahead, at}] = at < windy ? -8 : -1;
+      }
+      if (ahead >= 0 && i == 11) {
+        e.erase({at, ahead});
+      }
+      if (above >= 0) {
+        put(e, at, above, -0.25);
+      }
+    }
+    close(e, n, 0.125);
+    input in(name_of("wind", i), n, e);
+    found[levels(in, {}).at[0].nonsymmetric]++;
+    check_turn(in, i);
+  }
+  assert_true(found[0] > 1 && found[1] > 1);
+}
+
 // A mesh whose last node is a weak neighbour of many: A_F keeps what is too weak for
 // aggregates, so that this node's row of P, and those of A P and R A P, go to thread blocks.
 static void a_hub_is_interpolated(void **) {
@@ -752,6 +783,7 @@ int main() {
       cmocka_unit_test(graphs_are_coarsened),
       cmocka_unit_test(nodes_have_several_rows),
       cmocka_unit_test(graphs_of_nodes_are_coarsened),
+      cmocka_unit_test(winds_are_coarsened),
       cmocka_unit_test(a_hub_is_interpolated),
       cmocka_unit_test(nodes_between_are_joined),
   };

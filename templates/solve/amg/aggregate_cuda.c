@@ -11,13 +11,14 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
-/* Enqueues a pass over A or its blocks: MBI_AMG_ROWS, _FILL, _NORMS, _LINKS or _LUMP.
- * MBI_AMG_LINKS finds the strong entries, or without `theta` those that A_F keeps. */
+/* Enqueues a pass over A or its blocks: MBI_AMG_ROWS, _SYMMETRY, _FILL, _NORMS, _LINKS or
+ * _LUMP. MBI_AMG_LINKS finds the strong entries, or without `theta` those that A_F keeps. */
 MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int kernel,
                                         double theta, const mbi_amg_found *found) {
   const mbi_amg_there *a = kernel == MBI_AMG_LINKS                             ? &level->graph
                            : kernel == MBI_AMG_NORMS || kernel == MBI_AMG_LUMP ? &level->full
                                                                                : &level->a;
+  const int sampled = kernel == MBI_AMG_SYMMETRY;
   mbk_amg_strength_arguments arguments;
   arguments.rows = (uint64_t)a->rows;
   arguments.block = (uint32_t)level->block;
@@ -26,7 +27,7 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.values = a->values;
   arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
   arguments.both = theta > 0;
-  arguments.theta = arguments.both ? theta : MBI_AMG_FILTER;
+  arguments.theta = sampled ? MBI_AMG_ONE_SIDED : arguments.both ? theta : MBI_AMG_FILTER;
   arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
   arguments.strongest = found->strongest;
   arguments.links = level->links;
@@ -42,7 +43,11 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
   arguments.wild = MBI_AMG_FACT(gpu, wild);
-  return mbi_amg_run(gpu, kernel, a->rows * arguments.lanes, &arguments);
+  arguments.one_sided = MBI_AMG_FACT(gpu, one_sided);
+  arguments.sample = a->rows > 0 ? MBI_AMG_SAMPLE : 0;
+  arguments.entries = MBI_AMG_SAMPLE_ENTRIES;
+  return mbi_amg_run(gpu, kernel, sampled ? MBI_AMG_SAMPLE : a->rows * arguments.lanes,
+                     &arguments);
 }
 
 /* Takes scratch memory for a level and enqueues the first pass over its matrix. */

@@ -148,6 +148,7 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
   mbi_amg_level *last = &amg->levels[amg->count - 1];
   merbit_status status;
   int l, k;
+  amg->levels[0].nonsymmetric = amg->gpu->nonsymmetric;
   for (l = 0; l < amg->count; l++) {
     amg->levels[l].lambda = amg->gpu->levels[l].lambda;
     for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
@@ -278,7 +279,7 @@ static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view 
 
 static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void *z,
                                    void *stream) {
-  return mbi_cycle_run((const mbi_amg *)p->state, 0, r, z, stream);
+  return mbi_cycle_run((const mbi_amg *)p->state, 0, 0, r, z, stream);
 }
 
 /* ---- New values -------------------------------------------------------------------------- */
@@ -432,9 +433,9 @@ static double mbi_amg_complexity(const mbi_amg *amg) {
 
 static void mbi_amg_describe(const merbit_preconditioner *p, char *text, size_t size) {
   const mbi_amg *amg = (const mbi_amg *)p->state;
-  size_t used =
-      (size_t)snprintf(text, size, " by smoothed aggregation (%d level%s:", amg->count,
-                       amg->count == 1 ? "" : "s");
+  size_t used = (size_t)snprintf(text, size, " by %s aggregation (%d level%s:",
+                                 amg->levels[0].nonsymmetric ? "unsmoothed" : "smoothed",
+                                 amg->count, amg->count == 1 ? "" : "s");
   int l;
   for (l = 0; l < amg->count && used < size; l++) {
     used += (size_t)snprintf(text + used, size - used, " %" PRId64, amg->grids[l].rows);

@@ -24,6 +24,11 @@
 #define MBI_AMG_HOPS 64 /* from a node to its strongest neighbour, and on to that one's */
 /* The diagonal of A_F is at least this part of A's. */
 #define MBI_AMG_LEAST_DIAGONAL 0.1
+/* A row is one-sided if the sum of |a_ij - a_ji| is more than this part of that of |a_ij| +
+ * |a_ji|. A is nonsymmetric if more than a quarter of the rows of a sample are. */
+#define MBI_AMG_ONE_SIDED (1.0 / 3)
+#define MBI_AMG_SAMPLE 1024       /* rows, hashed: some more than once */
+#define MBI_AMG_SAMPLE_ENTRIES 64 /* so many of each */
 #define MBI_AMG_DENSE 6       /* P = T if A P had more entries, for each of A and each vector */
 #define MBI_LAMBDA_STEPS 8    /* of Lanczos's method */
 #define MBI_LAMBDA_LEAST 1e-8 /* a smaller beta ends it, of a matrix with 1 on its diagonal */
@@ -57,11 +62,12 @@ typedef struct mbi_amg_level {
   int32_t aggregates;  /* number of them: nodes of the next level */
   int vectors;         /* near-null-space vectors k: rows of a node of the next level */
   double *modes;       /* the near-null-space: rows x k, row by row */
-  double *t;       /* the tentative prolongation: rows x k, row by row. Row i has its entries in
-                    * the columns aggregate[i / block] * k + 0, ..., k - 1; zeros if isolated */
-  int plain;       /* 1: P = T, because A P would fill up */
-  double *inverse; /* D^-1, the inverse diagonal of A; 0 where the diagonal is 0 */
-  double lambda;   /* an upper bound or estimate of the largest eigenvalue of D^-1 A */
+  double *t; /* the tentative prolongation: rows x k, row by row. Row i has its entries in
+              * the columns aggregate[i / block] * k + 0, ..., k - 1; zeros if isolated */
+  int plain; /* 1: P = T, because A P would fill up or the first A is nonsymmetric */
+  int nonsymmetric; /* of the first level: whether A is */
+  double *inverse;  /* D^-1, the inverse diagonal of A; 0 where the diagonal is 0 */
+  double lambda;    /* an upper bound or estimate of the largest eigenvalue of D^-1 A */
   mbi_amg_csr p, r; /* rows x aggregates * k, and its transpose */
   mbi_amg_csr ap;   /* the structure of A P: solve/amg/multiply.c */
 } mbi_amg_level;
@@ -93,7 +99,13 @@ typedef struct mbi_amg_build {
 
 #define MBI_CYCLE_DEGREE 2  /* sweeps before and after the coarse correction; even */
 #define MBI_CYCLE_RATIO 4.0 /* they damp eigenvalues between lambda / 4 and lambda */
-#define MBI_CYCLE_MOST 8    /* sweeps on a coarsest level that is too large for an inverse */
+/* The sweeps of a nonsymmetric A damp those between lambda / 2 and lambda. Their weights are
+ * then at most 2 / lambda, and complex eigenvalues in the disk around lambda / 2 are damped as
+ * well. The cycle visits a level twice if the last one has MBI_CYCLE_SHRINK times its entries.
+ */
+#define MBI_CYCLE_RATIO_NONSYMMETRIC 2.0
+#define MBI_CYCLE_SHRINK 1.6
+#define MBI_CYCLE_MOST 8 /* sweeps on a coarsest level that is too large for an inverse */
 #define MBI_CYCLE_RATIO_LAST 30.0
 #define MBI_CYCLE_SCALARS (3 * (2 + MBI_CYCLE_MOST))
 
@@ -184,6 +196,8 @@ MBI_INTERNAL merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_le
 MBI_INTERNAL merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *level,
                                             mbi_amg_csr *coarse);
 /* solve/amg/hierarchy.c */
+/* Returns whether A is nonsymmetric, as where convection outweighs diffusion. */
+MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a);
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
                                            int *count);
 MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
@@ -206,8 +220,8 @@ MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit
 MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg);
 MBI_INTERNAL merbit_status mbi_cycle_refill(merbit_preconditioner *p, mbi_amg *amg);
 MBI_INTERNAL void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg);
-MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, void *y,
-                                         void *stream);
+MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const void *b,
+                                         void *y, void *stream);
 /* solve/amg/amg.c */
 extern const mbi_precondition_method mbi_amg_method;
 #endif /* MBI_SEPARATE */

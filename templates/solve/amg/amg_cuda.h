@@ -40,6 +40,7 @@ typedef struct mbi_amg_facts {
   uint32_t missing;             /* the complement of the first row without a diagonal, or 0 */
   uint32_t wild;                /* that of the first row whose sum is no number, or 0 */
   uint32_t unsorted;            /* 1: the columns of a row do not ascend */
+  uint32_t one_sided;           /* rows of the sample that are */
   uint32_t strange;             /* 1: an element of the near-null-space is not finite */
   uint32_t open;                /* nodes that the last round has left undecided */
   double bound[MBI_AMG_LEVELS]; /* of the eigenvalues of D^-1 A on each level */
@@ -59,6 +60,7 @@ enum {
   MBI_AMG_COPY,
   MBI_AMG_MOVE,
   MBI_AMG_ROWS,
+  MBI_AMG_SYMMETRY,
   MBI_AMG_LINKS,
   MBI_AMG_NODES,
   MBI_AMG_NORMS,
@@ -114,7 +116,8 @@ typedef struct mbi_amg_gpu {
   mbi_devptr arrays[3]; /* of a matrix in host memory: row_ptr, col_ind, values; or 0 */
   mbi_amg_there given;  /* the user's matrix if A is a sorted copy of it */
   mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
-  int count; /* of levels */
+  int count;        /* of levels */
+  int nonsymmetric; /* whether A is: mbi_amg_nonsymmetric */
 } mbi_amg_gpu;
 
 /* Returns the address of a number that the kernels report. */

@@ -5,11 +5,12 @@
 #include "solve/precondition/precondition.h"
 #include "solve/amg/amg_cuda.h"
 
-/* Multigrid: the V-cycle, on either side. Every product is a plan's. The smoother is a
- * Chebyshev polynomial in D^-1 A, written as sweeps x' = x + w D^-1 (b - A x) whose weights w
- * are the inverse roots of the polynomial (Saad, Iterative Methods for Sparse Linear
- * Systems, 12.3; Adams, Brezina, Hu, Tuminaro, J. Comput. Phys. 188, 2003). The sweeps before
- * and after the coarse correction have the same weights, so that M is symmetric. */
+/* Multigrid: the V-cycle, or the W-cycle of a nonsymmetric A, on either side. Every product is
+ * a plan's. The smoother is a Chebyshev polynomial in D^-1 A, written as sweeps x' = x + w D^-1
+ * (b - A x) whose weights w are the inverse roots of the polynomial (Saad, Iterative Methods
+ * for Sparse Linear Systems, 12.3; Adams, Brezina, Hu, Tuminaro, J. Comput. Phys. 188, 2003).
+ * The sweeps before and after the coarse correction have the same weights, so that M is
+ * symmetric. */
 
 /* The epilogue of a product with A. Its vectors are x, D^-1 and b. Scalars of a sweep: 1, w, 1;
  * of the residual: 0, 0, 1; of the first sweep, from x = 0 and without a product: 0, w, 0. */
@@ -132,12 +133,17 @@ static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, u
 /* Stores inverse diagonals and weights of all levels, and releases the inverse diagonals that
  * the host made. The CUDA context must be current. */
 static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
-  double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS];
+  double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS], lambda = HUGE_VAL;
+  const int nonsymmetric = amg->levels[0].nonsymmetric;
   int l;
   for (l = 0; l < amg->count; l++) {
     const int last = l + 1 == amg->count;
-    mbi_cycle_weights(amg->levels[l].lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE,
-                      last ? MBI_CYCLE_RATIO_LAST : MBI_CYCLE_RATIO,
+    const double ratio = nonsymmetric ? MBI_CYCLE_RATIO_NONSYMMETRIC
+                         : last       ? MBI_CYCLE_RATIO_LAST
+                                      : MBI_CYCLE_RATIO;
+    /* P = T does not make it larger, but may make the bound so */
+    lambda = nonsymmetric ? fmin(lambda, amg->levels[l].lambda) : amg->levels[l].lambda;
+    mbi_cycle_weights(lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE, ratio,
                       scalars + l * MBI_CYCLE_SCALARS);
     MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type,
                                                    mbi_device_address(amg->grids[l].inverse))
@@ -241,16 +247,27 @@ static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const 
                                  stream);
 }
 
-/* Computes y = M^-1 b on the levels from l on. On CUDA enqueues the work on `stream`. */
-MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *b, void *y,
-                                         void *stream) {
+/* Returns how often the cycle visits level l + 1 from level l: twice if A is nonsymmetric (a
+ * W-cycle), but for the dense inverse and where levels shrink little. */
+static int mbi_cycle_visits(const mbi_amg *amg, int l) {
+  return amg->levels[0].nonsymmetric && l + 2 < amg->count &&
+                 MBI_CYCLE_SHRINK * (double)amg->entries[l + 1] <= (double)amg->entries[l]
+             ? 2
+             : 1;
+}
+
+/* Computes y = M^-1 b on the levels from l on, or with `visit` > 0 improves y. On CUDA enqueues
+ * the work on `stream`. */
+MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const void *b,
+                                         void *y, void *stream) {
   const mbi_amg_grid *g = &amg->grids[l], *next = g + 1;
   const int last = l + 1 == amg->count;
   int k;
   if (last && amg->dense.rows > 0) {
     return merbit_spmv(g->plans[0], NULL, NULL, b, NULL, y, stream);
   }
-  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_FIRST, b, b, g->x, stream));
+  MBI_TRY(mbi_cycle_sweep(amg, l, visit > 0 ? MBI_CYCLE_SWEEP : MBI_CYCLE_FIRST, b,
+                          visit > 0 ? y : b, g->x, stream));
   for (k = 1; k < (last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE); k++) {
     MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
                             k % 2 != 0 ? y : g->x, stream));
@@ -260,7 +277,9 @@ MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, const void *
   }
   MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
   MBI_TRY(merbit_spmv(g->plans[2], NULL, NULL, g->x, NULL, next->b, stream));
-  MBI_TRY(mbi_cycle_run(amg, l + 1, next->b, next->y, stream));
+  for (k = 0; k < mbi_cycle_visits(amg, l); k++) {
+    MBI_TRY(mbi_cycle_run(amg, l + 1, k, next->b, next->y, stream));
+  }
   MBI_TRY(merbit_spmv(g->plans[1], NULL, NULL, next->y, mbi_epilogue_factor(g->plans[1], 1), y,
                       stream));
   for (k = MBI_CYCLE_DEGREE - 1; k >= 0; k--) {

@@ -21,6 +21,38 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
   memset(level, 0, sizeof *level);
 }
 
+/* Returns entry (row, column), or 0 if there is none. */
+static double mbi_amg_entry(const mbi_amg_csr *a, int64_t row, int32_t column) {
+  int32_t low = a->row_ptr[row], high = a->row_ptr[row + 1];
+  while (low < high) {
+    const int32_t middle = low + (high - low) / 2;
+    if (a->col_ind[middle] < column) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < a->row_ptr[row + 1] && a->col_ind[low] == column ? a->values[low] : 0;
+}
+
+MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a) {
+  int i, one_sided = 0;
+  for (i = 0; i < MBI_AMG_SAMPLE && a->rows > 0; i++) {
+    const int64_t row = (int64_t)(mbi_amg_hash((uint64_t)i) % (uint64_t)a->rows);
+    const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1];
+    double apart = 0, sum = 0;
+    int64_t k;
+    for (k = begin; k < end && k < begin + MBI_AMG_SAMPLE_ENTRIES; k++) {
+      const double value = a->values[k];
+      const double other = mbi_amg_entry(a, a->col_ind[k], (int32_t)row);
+      apart += fabs(value - other);
+      sum += a->col_ind[k] != row ? fabs(value) + fabs(other) : 0;
+    }
+    one_sided += apart > MBI_AMG_ONE_SIDED * sum;
+  }
+  return 4 * one_sided > MBI_AMG_SAMPLE;
+}
+
 /* Makes the next level's matrix and near-null-space. */
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
                                   mbi_amg_level *next) {
@@ -38,10 +70,12 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
                                            int *count) {
   double theta = levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
   int l;
+  levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a);
   for (l = 0;; l++, theta /= MBI_AMG_THETA_FALL) {
     mbi_amg_level *level = &levels[l];
     const int64_t rows = level->a.rows;
     *count = l + 1;
+    level->plain = levels[0].nonsymmetric;
     MBI_TRY(mbi_amg_diagonal(context, level));
     if (rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS) {
       return MERBIT_OK;

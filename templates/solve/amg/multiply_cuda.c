@@ -26,6 +26,7 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_amg_copy",
     "mbk_amg_move",
     "mbk_amg_rows",
+    "mbk_amg_symmetry",
     "mbk_amg_links",
     "mbk_amg_nodes",
     "mbk_amg_norms",

@@ -204,6 +204,42 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
   }
 }
 
+// Returns mbi_amg_hash of solve/amg/aggregate.c.
+MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {
+  mbk_u64 h = number + 0x9e3779b97f4a7c15ull;
+  h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
+  h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
+  return h ^ h >> 33;
+}
+
+// Adds to *one_sided the number of rows, of `sample` hashed ones, that mbi_amg_nonsymmetric
+// counts: those whose sum of |a_ij - a_ji| is more than `theta` times that of |a_ij| + |a_ji|,
+// over the first `entries` of each. One thread adds them up, so that the sums are the host's.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_symmetry(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
+  MBK_AMG_EACH(i, a.sample) {
+    const mbk_u64 row = mbk_amg_hash(i) % a.rows;
+    const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + row);
+    const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + row + 1);
+    double apart = 0, sum = 0;
+    for (mbk_u32 k = begin; k < end && k - begin < a.entries; k++) {
+      const mbk_u64 column = (mbk_u32)mbk_load(a.col_ind + k);
+      const mbk_u32 first = (mbk_u32)mbk_load(a.row_ptr + column);
+      const mbk_u32 count = (mbk_u32)mbk_load(a.row_ptr + column + 1) - first;
+      const mbk_u32 at =
+          first + (count > 0 ? mbk_multiply_find(a.col_ind + first, count, (mbk_i32)row) : 0);
+      const bool there = count > 0 && (mbk_u64)mbk_load(a.col_ind + at) == row;
+      const double value = mbk_load(a.values + k);
+      const double other = there ? mbk_load(a.values + at) : 0, difference = value - other;
+      apart += difference < 0 ? -difference : difference;
+      sum += column != row ? (value < 0 ? -value : value) + (other < 0 ? -other : other) : 0;
+    }
+    if (apart > mbk_multiply(a.theta, sum)) {
+      mbk_atomic_add(a.one_sided, 1u);
+    }
+  }
+}
+
 // Writes links[k], the column of entry k of A, or its complement if the entry is on the
 // diagonal or no larger than `theta` times the largest magnitude of its row, or with `both` of
 // the larger one of its row and column, and `state`, whether the row has others.
@@ -374,14 +410,6 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 }
 
 // ---- The largest eigenvalue ----------------------------------------------------------------
-
-// Returns mbi_amg_hash of solve/amg/aggregate.c.
-MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {
-  mbk_u64 h = number + 0x9e3779b97f4a7c15ull;
-  h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
-  h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
-  return h ^ h >> 33;
-}
 
 // Returns the sum over the block, in every thread.
 MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {

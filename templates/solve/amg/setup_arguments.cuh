@@ -16,7 +16,8 @@ typedef struct mbk_amg_strength_arguments {
   MBK_POINTER(double) inverse, scale;
   double least;
   MBK_POINTER(mbk_u64) bound;
-  MBK_POINTER(mbk_u32) unsorted, missing, wild;
+  MBK_POINTER(mbk_u32) unsorted, missing, wild, one_sided;
+  mbk_u32 sample, entries;
 } mbk_amg_strength_arguments;
 
 typedef struct mbk_amg_lanczos_arguments {

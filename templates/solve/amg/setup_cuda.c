@@ -236,15 +236,13 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
   return mbi_amg_product_values(gpu, &r, &ap, NULL, &coarse);
 }
 
-/* Sets the blocks of P: those of T if A P would fill up, as mbi_amg_smooth decides. */
-static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
-                                     mbi_amg_there *p) {
-  const mbi_amg_there t = mbi_amg_tentative_of(level);
-  const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
-  mbi_amg_there a = mbi_amg_filtered(level);
+/* Sets *dense to whether A P would fill up, as mbi_amg_smooth decides. `p` has the blocks of
+ * the smoothed P. */
+static merbit_status mbi_amg_fills(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
+                                   const mbi_amg_there *p, int *dense) {
   mbk_amg_products_arguments arguments;
   mbi_amg_facts facts;
-  MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, p));
+  *dense = 0;
   if (p->longest <= MBI_AMG_DENSE) {
     return MERBIT_OK;
   }
@@ -255,7 +253,22 @@ static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
   arguments.products = MBI_AMG_FACT(gpu, products);
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_PRODUCTS, level->a.nnz, &arguments));
   MBI_TRY(mbi_amg_read(gpu, &facts));
-  if ((double)facts.products <= (double)MBI_AMG_DENSE * (double)level->a.nnz) {
+  *dense = (double)facts.products > (double)MBI_AMG_DENSE * (double)level->a.nnz;
+  return MERBIT_OK;
+}
+
+/* Sets the blocks of P: those of T if A P would fill up or the first A is nonsymmetric. */
+static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                     mbi_amg_there *p) {
+  const mbi_amg_there t = mbi_amg_tentative_of(level);
+  const size_t bytes = ((size_t)level->a.rows + 1) * sizeof(int32_t);
+  mbi_amg_there a = mbi_amg_filtered(level);
+  int plain = gpu->nonsymmetric;
+  if (!plain) {
+    MBI_TRY(mbi_amg_product_columns(gpu, &a, &t, 1, p));
+    MBI_TRY(mbi_amg_fills(gpu, level, p, &plain));
+  }
+  if (!plain) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_amg_keep(gpu, (int64_t)bytes, 1, &level->empty));
@@ -286,6 +299,29 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
   return mbi_amg_galerkin_values(gpu, level, next);
 }
 
+/* Waits for the first pass over the user's matrix. Sorts its rows if they need it, and sets
+ * gpu->nonsymmetric. `modes` is a copy in host memory of those of the level. */
+static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *modes,
+                                            const mbi_amg_found *found) {
+  mbi_amg_gpu_level *level = gpu->levels;
+  mbi_amg_facts facts;
+  MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
+  MBI_TRY(mbi_amg_read(gpu, &facts));
+  if (facts.strange) {
+    MBI_TRY(mbi_amg_check_modes(gpu->context, modes, level->a.rows, level->vectors));
+  }
+  if (facts.unsorted) {
+    gpu->given = level->a;
+    MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
+    MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found));
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
+    MBI_TRY(mbi_amg_read(gpu, &facts));
+  }
+  gpu->nonsymmetric = 4 * facts.one_sided > MBI_AMG_SAMPLE;
+  return MERBIT_OK;
+}
+
 /* Makes levels[1], levels[2], ... from levels[0], which has `a` and `modes`, a copy of those in
  * host memory. */
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) {
@@ -295,20 +331,10 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
     const int64_t rows = level->a.rows;
     const int last = rows <= MBI_AMG_COARSEST || gpu->count == MBI_AMG_LEVELS;
     mbi_amg_found found;
-    mbi_amg_facts facts;
     MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
     MBI_TRY(mbi_amg_look_first(gpu, level, &found));
     if (gpu->count == 1) {
-      MBI_TRY(mbi_amg_read(gpu, &facts));
-      if (facts.strange) {
-        MBI_TRY(mbi_amg_check_modes(gpu->context, modes, rows, level->vectors));
-      }
-      if (facts.unsorted) {
-        gpu->given = level->a;
-        MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
-        MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
-        MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, &found));
-      }
+      MBI_TRY(mbi_amg_look_at_finest(gpu, modes, &found));
     }
     if (!last) {
       MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));

@@ -101,6 +101,34 @@ TEST_UNUSED static mbi_amg_csr bed_poisson(merbit_context *context, int side, in
   return bed_laplacian(context, &g);
 }
 
+/* Convection and diffusion on side^2 points by upwind differences, in a wind that turns around
+ * the middle. `peclet`: that of a cell where the wind's speed is 1. */
+TEST_UNUSED static mbi_amg_csr bed_wind(merbit_context *context, int side, double peclet) {
+  bed_entry *entries = (bed_entry *)malloc((size_t)side * (size_t)side * 8 * sizeof *entries);
+  mbi_amg_csr csr;
+  int count = 0, i, d;
+  for (i = 0; i < side * side; i++) {
+    const int at[2] = {i % side, i / side}, steps[2] = {1, side};
+    const double x = 2.0 * (at[0] + 1) / (side + 1) - 1, y = 2.0 * (at[1] + 1) / (side + 1) - 1;
+    const double speed[2] = {2 * y * (1 - x * x), -2 * x * (1 - y * y)};
+    for (d = 0; d < 4; d++) { /* from the neighbour before, and behind, along each axis */
+      const int axis = d / 2, to = at[axis] + (d % 2 != 0 ? 1 : -1);
+      const double from = d % 2 != 0 ? -speed[axis] : speed[axis];
+      const double weight = 1 + (from > 0 ? peclet * from : 0);
+      entries[count].row = entries[count].column = i;
+      entries[count++].value = weight;
+      if (to >= 0 && to < side) {
+        entries[count].row = i;
+        entries[count].column = i + (d % 2 != 0 ? steps[axis] : -steps[axis]);
+        entries[count++].value = -weight;
+      }
+    }
+  }
+  csr = bed_csr(context, side * side, side * side, entries, count);
+  free(entries);
+  return csr;
+}
+
 /* The Kronecker product of a matrix with a symmetric block of 3 x 3 that is positive definite:
  * three unknowns to a node. */
 TEST_UNUSED static mbi_amg_csr bed_blocks(merbit_context *context, const mbi_amg_csr *a) {

@@ -59,13 +59,18 @@ static void reference_multiply(const mbi_amg_csr *a, const long double *x, long 
   }
 }
 
-/* Chebyshev's polynomial by sweeps from x. */
-static void reference_smooth(const mbi_amg_level *level, int degree, double ratio,
+/* Chebyshev's polynomial by sweeps from x, on level l. */
+static void reference_smooth(const mbi_amg_level *levels, int l, int degree, double ratio,
                              const long double *b, long double *x) {
-  const double high = level->lambda, low = high / ratio;
+  const mbi_amg_level *level = &levels[l];
+  double high = level->lambda, low;
   long double *ax = (long double *)malloc((size_t)level->a.rows * sizeof *ax);
   int64_t i;
   int k;
+  for (k = 0; levels[0].nonsymmetric && k < l; k++) {
+    high = fmin(high, levels[k].lambda);
+  }
+  low = high / (levels[0].nonsymmetric ? 2 : ratio);
   for (k = 0; k < degree; k++) {
     const double root =
         (high + low) / 2 + (high - low) / 2 * cos(acos(-1.0) * (2 * k + 1) / (2 * degree));
@@ -77,21 +82,19 @@ static void reference_smooth(const mbi_amg_level *level, int degree, double rati
   free(ax);
 }
 
-/* x = M^-1 b on the levels from l on, all in long double. */
+/* x += M^-1 (b - A x) on the levels from l on, all in long double. */
 static void reference_cycle(const mbi_amg_level *levels, int count, int l,
                             const mbi_amg_csr *coarsest, const long double *b, long double *x) {
   const mbi_amg_level *level = &levels[l];
   const int64_t n = level->a.rows;
   long double *r, *coarse_b, *coarse_x, *add;
   int64_t i;
-  for (i = 0; i < n; i++) {
-    x[i] = 0;
-  }
+  int visits = 1;
   if (l + 1 == count) {
     if (coarsest->rows > 0) {
       reference_multiply(coarsest, b, x);
     } else {
-      reference_smooth(level, MBI_CYCLE_MOST, MBI_CYCLE_RATIO_LAST, b, x);
+      reference_smooth(levels, l, MBI_CYCLE_MOST, MBI_CYCLE_RATIO_LAST, b, x);
     }
     return;
   }
@@ -99,18 +102,27 @@ static void reference_cycle(const mbi_amg_level *levels, int count, int l,
   add = r + n;
   coarse_b = add + n;
   coarse_x = coarse_b + level->p.cols;
-  reference_smooth(level, MBI_CYCLE_DEGREE, MBI_CYCLE_RATIO, b, x);
+  reference_smooth(levels, l, MBI_CYCLE_DEGREE, MBI_CYCLE_RATIO, b, x);
   reference_multiply(&level->a, x, r);
   for (i = 0; i < n; i++) {
     r[i] = b[i] - r[i];
   }
   reference_multiply(&level->r, r, coarse_b);
-  reference_cycle(levels, count, l + 1, coarsest, coarse_b, coarse_x);
+  for (i = 0; i < level->p.cols; i++) {
+    coarse_x[i] = 0;
+  }
+  if (levels[0].nonsymmetric && l + 2 < count &&
+      (double)level->a.nnz >= MBI_CYCLE_SHRINK * (double)level[1].a.nnz) {
+    visits = 2;
+  }
+  for (; visits > 0; visits--) {
+    reference_cycle(levels, count, l + 1, coarsest, coarse_b, coarse_x);
+  }
   reference_multiply(&level->p, coarse_x, add);
   for (i = 0; i < n; i++) {
     x[i] += add[i];
   }
-  reference_smooth(level, MBI_CYCLE_DEGREE, MBI_CYCLE_RATIO, b, x);
+  reference_smooth(levels, l, MBI_CYCLE_DEGREE, MBI_CYCLE_RATIO, b, x);
   free(r);
 }
 
@@ -154,6 +166,7 @@ static double cycle_error(const mbi_amg_csr *a, int block, int vectors, int sing
   free(modes);
   for (i = 0; i < a->rows; i++) {
     b[i] = r[i] = bed_random((uint64_t)i + 999) - 0.5;
+    x[i] = 0;
   }
   reference_cycle(levels, count, 0, &coarsest, b, x);
   amg_apply(p, r, z);
@@ -186,6 +199,10 @@ static void test_cycle(void **state) {
   mbi_amg_csr_release(context, &a);
   a = bed_laplacian(context, &apart);
   assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
+  mbi_amg_csr_release(context, &a);
+  a = bed_wind(context, 64, 10);
+  assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
+  assert_true(cycle_error(&a, 1, 0, 1) < 1e-5);
   mbi_amg_csr_release(context, &a);
   a = bed_laplacian(context, &small);
   blocks = bed_blocks(context, &a);
@@ -230,10 +247,11 @@ static void test_symmetric(void **state) {
 
 /* ---- Solves ------------------------------------------------------------------------------ */
 
-/* CG on A x = b with b = A times numbers that are not smooth, to 1e-8. A solve in f64 that
+/* A solve of A x = b with b = A times numbers that are not smooth, to 1e-8. A solve in f64 that
  * ends as converged has a true residual of no more, in long double. */
-static merbit_solver_result
-amg_solve(const mbi_amg_csr *a, const merbit_preconditioner_desc *options, merbit_type type) {
+static merbit_solver_result amg_solve_by(merbit_solver_method method, const mbi_amg_csr *a,
+                                         const merbit_preconditioner_desc *options,
+                                         merbit_type type) {
   merbit_view view = mbi_amg_view(a);
   merbit_solver_desc desc;
   merbit_solver_result result;
@@ -251,7 +269,7 @@ amg_solve(const mbi_amg_csr *a, const merbit_preconditioner_desc *options, merbi
     b_single[i] = (float)b[i];
   }
   memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_SOLVER_CG;
+  desc.method = method;
   desc.side = context->side;
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.tolerance = f32 ? 1e-4 : 1e-8;
@@ -288,6 +306,43 @@ amg_solve(const mbi_amg_csr *a, const merbit_preconditioner_desc *options, merbi
   free(single);
   free(b_single);
   return result;
+}
+
+static merbit_solver_result
+amg_solve(const mbi_amg_csr *a, const merbit_preconditioner_desc *options, merbit_type type) {
+  return amg_solve_by(MERBIT_SOLVER_CG, a, options, type);
+}
+
+/* Convection and diffusion: iterations hardly grow with the size, and do not with the wind. */
+static void test_convection(void **state) {
+  static const struct {
+    int side, single, block, most[2]; /* iterations of BiCGSTAB and GMRES */
+    double peclet;
+  } systems[] = {
+      {64, 0, 1, {12, 22}, 10},   {64, 1, 1, {12, 22}, 10}, {128, 0, 1, {17, 28}, 10},
+      {128, 0, 1, {17, 28}, 1e4}, {48, 0, 3, {28, 48}, 10},
+  };
+  const size_t count = context->side == MERBIT_SIDE_CUDA ? 1 : sizeof systems / sizeof *systems;
+  size_t i;
+  int gmres;
+  (void)state;
+  for (i = 0; i < count; i++) {
+    mbi_amg_csr nodes = bed_wind(context, systems[i].side, systems[i].peclet);
+    mbi_amg_csr blocks = bed_blocks(context, &nodes);
+    merbit_preconditioner_desc desc = amg_desc();
+    desc.single = systems[i].single;
+    desc.block_size = systems[i].block;
+    for (gmres = 0; gmres < 2; gmres++) {
+      const merbit_solver_result r =
+          amg_solve_by(gmres ? MERBIT_SOLVER_GMRES : MERBIT_SOLVER_BICGSTAB,
+                       desc.block_size > 1 ? &blocks : &nodes, &desc, MERBIT_F64);
+      if (r.stop != MERBIT_STOP_CONVERGED || r.iterations > systems[i].most[gmres]) {
+        fail_msg("system %d: %d iterations, %s", (int)i, r.iterations, r.description);
+      }
+    }
+    mbi_amg_csr_release(context, &blocks);
+    mbi_amg_csr_release(context, &nodes);
+  }
 }
 
 static void test_solves(void **state) {
@@ -462,9 +517,35 @@ static void test_info(void **state) {
   mbi_amg_csr_release(context, &a);
 }
 
+/* New values do not change what the first ones have chosen. */
+static void test_kept_choice(void **state) {
+  mbi_amg_csr wind = bed_wind(context, 24, 10), calm = bed_wind(context, 24, 0);
+  merbit_preconditioner_desc desc = amg_desc();
+  int i;
+  (void)state;
+  assert_int_equal(wind.nnz, calm.nnz);
+  for (i = 0; i < 2; i++) {
+    merbit_preconditioner *p = amg_make(i == 0 ? &wind : &calm, &desc);
+    int updated;
+    for (updated = 0; updated < 2; updated++) {
+      char text[512];
+      (void)merbit_preconditioner_describe(p, text, sizeof text);
+      assert_non_null(
+          strstr(text, i == 0 ? "AMG by unsmoothed aggregation" : "AMG by smoothed"));
+      assert_int_equal(merbit_preconditioner_update_values(p, (i == 0 ? calm : wind).values,
+                                                           MERBIT_MEMORY_HOST),
+                       MERBIT_OK);
+    }
+    merbit_preconditioner_destroy(p);
+  }
+  mbi_amg_csr_release(context, &wind);
+  mbi_amg_csr_release(context, &calm);
+}
+
 #define AMG_CASES                                                                              \
   cmocka_unit_test(test_cycle), cmocka_unit_test(test_symmetric),                              \
       cmocka_unit_test(test_solves), cmocka_unit_test(test_singular),                          \
       cmocka_unit_test(test_update), cmocka_unit_test(test_info),                              \
-      cmocka_unit_test(test_condition)
+      cmocka_unit_test(test_condition), cmocka_unit_test(test_convection),                     \
+      cmocka_unit_test(test_kept_choice)
 #endif
