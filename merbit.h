@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "980c612f786e174d05e86157785ba81d3a46ef7474ef30f56709dd83800891b4"
+#define MBI_KERNEL_HASH "8f88b00e80712d0ed2a3f3803efae28dc54b06b658ab240f9a7c398959780338"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7783,23 +7783,29 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"spmv/gpu/hubs/build.cuh", {
 "\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
 "typedef struct mbk_hubs_assign_arguments { const mbk_u32 *counts; mbk_u64 cols; mbk_u32 least, "
-"room; mbk_i32 *code; mbk_u32 *hub_col, *taken; } mbk_hubs_assign_arguments; typedef struct "
-"mbk_hubs_encode_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; const mbk_i32 *code; mbk_i32 "
-"*codes; } mbk_hubs_encode_arguments;\n\n\n\n\n\n"
+"above, room; mbk_i32 *code; mbk_u32 *hub_col, *taken; } mbk_hubs_assign_arguments; typedef "
+"struct mbk_hubs_encode_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; const mbk_i32 *code; "
+"mbk_i32 *codes; } mbk_hubs_encode_arguments;\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_hubs_number(bool wanted, mbk_u32 *taken) {\n"
+"const mbk_u32 lanes = mbk_ballot(MBK_ALL, wanted);\nmbk_u32 first = 0;\n"
+"if (lanes != 0 && mbk_lane() == 0) {\n"
+"first = mbk_atomic_add(taken, (mbk_u32)mbk_popcount(lanes));\n}\n"
+"return mbk_shuffle(MBK_ALL, first, 0, 32) +\n"
+"(mbk_u32)mbk_popcount(lanes & ((1u << mbk_lane()) - 1));\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(MBK_GRID_CONSTANT mbk_hubs_assign_arguments a) {\n"
 "const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
-"const bool hub = column < a.cols && a.counts[column] >= a.least;\n"
-"const mbk_u32 hubs = mbk_ballot(MBK_ALL, hub);\nmbk_u32 first = 0;\n"
-"if (hubs != 0 && mbk_lane() == 0) {\n"
-"first = mbk_atomic_add(a.taken, (mbk_u32)mbk_popcount(hubs));\n}\n"
-"first = mbk_shuffle(MBK_ALL, first, 0, 32);\nif (column < a.cols) {\n"
-"const mbk_u32 number = first + (mbk_u32)mbk_popcount(hubs & ((1u << mbk_lane()) - 1));\n"
-"const bool taking = hub && number < a.room;\nif (taking) {\n"
+"const mbk_u32 count = column < a.cols ? a.counts[column] : 0;\n"
+"const bool full = column < a.cols && count > a.least;\n"
+"const bool level = column < a.cols && count == a.least;\n"
+"const mbk_u32 at_full = mbk_hubs_number(full, a.taken);\n"
+"const mbk_u32 at_level = mbk_hubs_number(level, a.taken + 1);\nif (column < a.cols) {\n"
+"const mbk_u32 number = full ? at_full : a.above + at_level;\n"
+"const bool taking = (full || level) && number < a.room;\nif (taking) {\n"
 "a.hub_col[number] = (mbk_u32)column;\n}\n"
 "a.code[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_encode(MBK_GRID_CONSTANT mbk_hubs_encode_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n",
 "a.codes[k] = mbk_load(a.code + (mbk_load(a.col_ind + k) - MBK_BASE));\n}\n}\n"}},
 {"spmv/gpu/hubs/hubs.cu", {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n#error MBK_HUBS\n#endif\n#include \"jit/device.cuh\"\n"
@@ -14529,6 +14535,7 @@ typedef struct mbi_nonempty_rows {
 	uint64_t column_bytes;
 	int columns_coded;
 	uint32_t hub_least;
+	uint32_t hub_above;
 	double hub_share;
 	double sectors;
 	int block_rows, block_cols;
@@ -19683,21 +19690,33 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
 }
 
 static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
-		uint64_t sampled, uint64_t capacity) {
-	uint64_t hubs = 0, cold = 0;
-	uint32_t n;
-	nonempty->hub_least = MBI_NONEMPTY_BINS;
-	for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= capacity;) {
+		uint64_t sampled, uint32_t worth, uint64_t capacity) {
+	uint64_t above = 0, hubs = bins[MBI_NONEMPTY_BINS - 1], cold;
+	uint32_t n = MBI_NONEMPTY_BINS - 1;
+	nonempty->hub_least = UINT32_MAX;
+	nonempty->hub_above = 0;
+	nonempty->hub_share = 0;
+	if (hubs > capacity) { return; }
+	while (n > worth && hubs <= capacity) {
+		n--;
+		above = hubs;
 		hubs += bins[n];
-		nonempty->hub_least = n;
 	}
-	for (n = 1; n < nonempty->hub_least; n++) { cold += (uint64_t)n * bins[n]; }
-	nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+	nonempty->hub_least = n;
+	nonempty->hub_above = (uint32_t)above;
+	cold = hubs > capacity ? (hubs - capacity) * n : 0;
+	while (--n > 0) { cold += (uint64_t)n * bins[n]; }
+	if (hubs > 0 && capacity > 0 && cold < sampled) {
+		nonempty->hub_share = 1.0 - (double)cold / (double)sampled;
+	}
 }
 
 static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
 	uint32_t bins[MBI_NONEMPTY_BINS];
 	const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
+	const uint64_t least = (uint64_t)plan->context->device.multiprocessors / stride;
+	const uint64_t worth = least < 2 ? 2 : least > MBI_NONEMPTY_BINS - 2 ? MBI_NONEMPTY_BINS - 2
+			: least;
 	merbit_status status;
 	if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
 		return MERBIT_OK;
@@ -19709,7 +19728,7 @@ static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) 
 		plan->nonempty.column_bytes = 0;
 		return status;
 	}
-	mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
+	mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, (uint32_t)worth, capacity);
 	return MERBIT_OK;
 }
 
@@ -23772,7 +23791,7 @@ static const mbi_cuda_method mbi_cb_method = {
 typedef struct mbk_hubs_assign_arguments {
 	mbi_devptr counts;
 	mbk_u64 cols;
-	mbk_u32 least, room;
+	mbk_u32 least, above, room;
 	mbi_devptr code;
 	mbi_devptr hub_col, taken;
 } mbk_hubs_assign_arguments;
@@ -23805,16 +23824,16 @@ enum { MBI_KNOB_HUBS_STEPS, MBI_KNOB_HUBS_KILOBYTES };
 static mbi_hubs *mbi_hubs_of(const merbit_plan *plan) { return (mbi_hubs *)plan->state; }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_KILOBYTES 160
+#define MBI_HUBS_KILOBYTES 163
 
 static uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
 	const uint64_t bytes = 1024 * (uint64_t)(wish != 0 ? wish : MBI_HUBS_KILOBYTES);
 	const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
+	const uint64_t space = bytes < most ? bytes : most;
 	const uint64_t old =
 			(uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
-	const uint64_t space = bytes + old <= most ? bytes : most > old ? most - old : 0;
-	return space / mbi_type_size(plan->type);
+	return space > old ? (space - old) / mbi_type_size(plan->type) : 0;
 }
 
 static merbit_status mbi_hubs_size(merbit_plan *plan) {
@@ -23828,13 +23847,13 @@ static merbit_status mbi_hubs_size(merbit_plan *plan) {
 	s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
 	s->resident = 1;
 	h->capacity = mbi_hubs_capacity(plan);
-	if (kilobytes < 0 || kilobytes > 224 || s->steps < 1 || s->steps > 32 ||
+	if (kilobytes < 0 || kilobytes > 227 || s->steps < 1 || s->steps > 32 ||
 			s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
 			s->threads % 32 != 0) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"plan_desc.tuning: steps is %d, kilobytes %d and plan_desc.block_threads %d; use a "
-				"multiple of %d up to 32, up to 224 kilobytes of hubs, and a multiple of 32 up to %d",
-				steps, kilobytes, plan->desc.block_threads, s->pack, MBI_HUBS_THREADS);
+				"multiple of %d up to 32, up to 227 kilobytes of shared memory, and a multiple of 32 "
+				"up to %d", steps, kilobytes, plan->desc.block_threads, s->pack, MBI_HUBS_THREADS);
 	}
 	s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
 	if (s->tiles > (uint64_t)INT32_MAX) {
@@ -23878,17 +23897,19 @@ static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
 	mbi_hubs *h = mbi_hubs_of(plan);
 	merbit_context *context = plan->context;
-	uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
+	uint32_t counts[2];
+	uint64_t hubs;
 	mbi_devptr code = plan->nonempty.column_counts;
 	mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
 	mbk_hubs_assign_arguments assign_arguments;
 	mbk_hubs_encode_arguments encode_arguments;
 	plan->nonempty.columns_coded = 1;
-	MBI_TRY(mbi_device_zero(context, taken, sizeof h->count, NULL));
+	MBI_TRY(mbi_device_zero(context, taken, sizeof counts, NULL));
 	assign_arguments.counts = plan->nonempty.column_counts;
 	assign_arguments.cols = plan->device.cols;
-	assign_arguments.least = least;
-	assign_arguments.room = room;
+	assign_arguments.least = plan->nonempty.hub_least;
+	assign_arguments.above = plan->nonempty.hub_above;
+	assign_arguments.room = (uint32_t)h->capacity;
 	assign_arguments.code = code;
 	assign_arguments.hub_col = h->hub_col;
 	assign_arguments.taken = taken;
@@ -23900,8 +23921,9 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
 	encode_arguments.codes = h->codes;
 	MBI_TRY(mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
 			mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL, &encode_arguments));
-	MBI_TRY(mbi_device_download(context, &h->count, taken, sizeof h->count));
-	h->count = h->count < room ? h->count : room;
+	MBI_TRY(mbi_device_download(context, counts, taken, sizeof counts));
+	hubs = (uint64_t)counts[0] + counts[1];
+	h->count = (uint32_t)(hubs < h->capacity ? hubs : h->capacity);
 	return MERBIT_OK;
 }
 

@@ -244,7 +244,7 @@ static void impossible_forms_are_refused(void **state) {
       {MERBIT_METHOD_BINNED, 0, 9, 0, "tiles 9 and plan_desc.block_threads 0; use"},
       {MERBIT_METHOD_BINNED, 0, 0, 40, "block_threads 40"},
       {MERBIT_METHOD_HUBS, 3, 0, 0, "steps is 3, kilobytes 0"},
-      {MERBIT_METHOD_HUBS, 0, 225, 0, "kilobytes 225 and plan_desc.block_threads 0; use"},
+      {MERBIT_METHOD_HUBS, 0, 228, 0, "kilobytes 228 and plan_desc.block_threads 0; use"},
       {MERBIT_METHOD_HUBS, 0, 0, 1056, "block_threads 1056"},
       {MERBIT_METHOD_CB, 19, 0, 0,
        "steps is 19 and plan_desc.block_threads 128; use 20 to 65536"},

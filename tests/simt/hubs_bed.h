@@ -11,8 +11,8 @@ struct hubs_form : scan_form {
 
 inline std::vector<const hubs_form *> hubs_forms;
 
-// Which columns are hubs: as the launcher chooses, none, all that hold a nonzero, all. Of the
-// last two there may be more than there is room for.
+// Which columns may be hubs: as the launcher chooses, none, all that hold a nonzero, all. The
+// fullest of them are.
 enum hubs_choice { HUBS_FULLEST, HUBS_NONE, HUBS_MET, HUBS_ALL, HUBS_CHOICES };
 
 // The launch sizes, computed apart from the launcher's; test_hubs compares the two.
@@ -41,16 +41,13 @@ template <class V> struct hubs_bed : scan_bed<V> {
     return found;
   }
 
-  // The launcher's: as low as there is room for, two or more.
+  // The lowest count above which there is room for all columns. The launcher's is two or more.
   uint32_t least(hubs_choice choice) const {
-    uint32_t least = 2;
-    while (choice == HUBS_FULLEST && reaching(least) > form.hubs) {
+    uint32_t least = choice == HUBS_FULLEST ? 2 : choice == HUBS_MET ? 1 : 0;
+    while (choice != HUBS_NONE && reaching(least + 1) > form.hubs) {
       least++;
     }
-    return choice == HUBS_NONE  ? UINT32_MAX
-           : choice == HUBS_MET ? 1
-           : choice == HUBS_ALL ? 0
-                                : least;
+    return choice == HUBS_NONE ? UINT32_MAX : least;
   }
 
   const hubs_form &form;
@@ -62,15 +59,15 @@ template <class V> struct hubs_bed : scan_bed<V> {
 
 // ---- Columns in two kinds -------------------------------------------------------------------
 
-// Each column is itself or a hub that is it; as many hubs as there is room for, all of them
-// counted often enough.
+// Each column is itself or a hub that is it; as many hubs as there is room for, and no column
+// is left out that is counted more often than one of them.
 template <class V> void hubs_check_assigned(const hubs_bed<V> &b, uint32_t least) {
   uint64_t hubs = 0;
   std::vector<bool> used(b.form.hubs);
   for (uint64_t c = 0; c < b.cols; c++) {
     const int32_t code = b.code.template as<int32_t>()[c];
     const uint32_t hub = (uint32_t)~code;
-    if (code >= 0 ? (uint64_t)code != c
+    if (code >= 0 ? (uint64_t)code != c || b.counts.load(c) > least
                   : hub >= b.count || used[hub] || b.hub_col.load(hub) != c ||
                         b.counts.load(c) < least) {
       fail_msg("%s on %s: column %llu, counted %llu times, has the code %d", b.form.name,
@@ -89,16 +86,17 @@ template <class V> void hubs_check_assigned(const hubs_bed<V> &b, uint32_t least
 
 template <class V> void hubs_encode(hubs_bed<V> &b, hubs_choice choice, uint64_t seed) {
   const mbk_u32 least = b.least(choice), room = b.form.hubs;
-  mbk_u32 taken = 0, *const at_taken = &taken;
+  const mbk_u32 above = choice == HUBS_NONE ? 0 : (mbk_u32)b.reaching(least + 1);
+  mbk_u32 taken[2] = {0, 0}, *const at_taken = taken;
   memset(b.code.get(), 0xff, b.cols * 4);
   memset(b.hub_col.get(), 0xff, room * 4);
   memset(b.codes.get(), 0xff, b.nnz * 4);
   b.forbid(true);
   simt_run(b.form.assign, b.run(seed),
            {csr_divide_up(b.cols, HUBS_BUILD_THREADS), HUBS_BUILD_THREADS, 0}, b.counts.get(),
-           (mbk_u64)b.cols, least, room, b.code.get(), b.hub_col.get(), at_taken);
-  assert_true(taken == b.reaching(least));
-  b.count = std::min(taken, room);
+           (mbk_u64)b.cols, least, above, room, b.code.get(), b.hub_col.get(), at_taken);
+  assert_true(taken[0] == above && taken[0] + taken[1] == b.reaching(least));
+  b.count = std::min(above + taken[1], room);
   hubs_check_assigned(b, least);
   b.col_ind.allow();
   b.counts.forbid();

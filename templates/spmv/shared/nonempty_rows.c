@@ -213,28 +213,45 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
 }
 
 /* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
- * least two nonzeros of the sample. Sets hub_least, the least count of a hub, and hub_share,
- * the hubs' share of the `sampled` nonzeros. */
+ * least `worth` nonzeros of the sample, 1 to MBI_NONEMPTY_BINS - 2. Sets hub_least, hub_above,
+ * and hub_share, the hubs' share of the `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
-                                         uint64_t sampled, uint64_t capacity) {
-  uint64_t hubs = 0, cold = 0;
-  uint32_t n;
-  nonempty->hub_least = MBI_NONEMPTY_BINS;
-  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= capacity;) {
-    hubs += bins[n];
-    nonempty->hub_least = n;
+                                         uint64_t sampled, uint32_t worth, uint64_t capacity) {
+  uint64_t above = 0, hubs = bins[MBI_NONEMPTY_BINS - 1], cold;
+  uint32_t n = MBI_NONEMPTY_BINS - 1;
+  nonempty->hub_least = UINT32_MAX;
+  nonempty->hub_above = 0;
+  nonempty->hub_share = 0;
+  if (hubs > capacity) {
+    return; /* the last bin has different counts, and does not say which are the highest */
   }
-  for (n = 1; n < nonempty->hub_least; n++) {
+  while (n > worth && hubs <= capacity) {
+    n--;
+    above = hubs;
+    hubs += bins[n];
+  }
+  nonempty->hub_least = n;
+  nonempty->hub_above = (uint32_t)above;
+  cold = hubs > capacity ? (hubs - capacity) * n : 0;
+  while (--n > 0) {
     cold += (uint64_t)n * bins[n];
   }
-  nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+  if (hubs > 0 && capacity > 0 && cold < sampled) {
+    nonempty->hub_share = 1.0 - (double)cold / (double)sampled;
+  }
 }
 
-/* Computes plan->nonempty.hub_least and hub_share, unless the counts from which they were
- * computed are still there. */
+/* Computes plan->nonempty.hub_least, hub_above and hub_share, unless the counts from which they
+ * were computed are still there. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
+  /* Each multiprocessor loads all hubs: one with fewer nonzeros than there are of them costs
+   * more than it saves. A single one of a sample says little. */
+  const uint64_t least = (uint64_t)plan->context->device.multiprocessors / stride;
+  const uint64_t worth = least < 2                       ? 2
+                         : least > MBI_NONEMPTY_BINS - 2 ? MBI_NONEMPTY_BINS - 2
+                                                         : least;
   merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
@@ -246,7 +263,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
     plan->nonempty.column_bytes = 0;
     return status;
   }
-  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
+  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, (uint32_t)worth, capacity);
   return MERBIT_OK;
 }
 

@@ -83,7 +83,8 @@ typedef struct mbi_nonempty_rows {
   mbi_devptr column_counts;    /* counts in a sample of the nonzeros: mbi_nonempty_columns */
   uint64_t column_bytes;
   int columns_coded;  /* 1: HUBS has overwritten the counts with codes */
-  uint32_t hub_least; /* least count of a hub */
+  uint32_t hub_least; /* least count of a hub; columns with this count fill the room */
+  uint32_t hub_above; /* number of columns with higher counts, all of which are hubs */
   double hub_share;   /* share of the nonzeros in hubs */
   double sectors;     /* sectors of x per nonzero in a sampled window: spmv/choose/choose.c */
   int block_rows, block_cols; /* the full blocks of which the matrix consists */
@@ -374,7 +375,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array
                                              uint64_t count, uint64_t *sum);
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan);
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
-                                         uint64_t sampled, uint64_t capacity);
+                                         uint64_t sampled, uint32_t worth, uint64_t capacity);
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity);
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash);

@@ -264,7 +264,7 @@ static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
       sampled += (uint64_t)n * c->bins[n];
     }
     mbi_nonempty_take_hubs(
-        &plan->nonempty, c->bins, sampled,
+        &plan->nonempty, c->bins, sampled, 2,
         (uint64_t)((double)mbi_hubs_capacity(plan) * measured_cols / c->cols));
   }
 }

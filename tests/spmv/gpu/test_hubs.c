@@ -8,29 +8,30 @@
 #include <cmocka.h>
 #include "support/plan_sizes.h"
 
-/* 160 KB, or what is wished, beside the old y of a block; else what there is. */
+/* 163 KB, or what is wished, less the old y of a block; else what there is. */
 static void room_in_shared_memory(void **state) {
   static const struct {
     merbit_type type;
     int kilobytes, shared;
     uint64_t room;
-  } sizes[] = {{MERBIT_F32, 0, 227 << 10, 40960},
-               {MERBIT_F64, 0, 227 << 10, 20480},
-               {MERBIT_F32, 0, 164 << 10, 40960},
-               {MERBIT_F32, 0, (164 << 10) - 4, 40959},
-               {MERBIT_F64, 0, 164 << 10, 19968},
+  } sizes[] = {{MERBIT_F32, 0, 227 << 10, 40704},
+               {MERBIT_F64, 0, 227 << 10, 19840},
+               {MERBIT_F32, 0, 163 << 10, 40704},
+               {MERBIT_F32, 0, (163 << 10) - 4, 40703},
+               {MERBIT_F64, 0, 162 << 10, 19712},
                {MERBIT_F32, 0, 99 << 10, 24320},
                {MERBIT_F64, 0, 64 << 10, 7168},
                {MERBIT_F32, 0, 48 << 10, 11264},
                {MERBIT_F64, 0, 8200, 1},
                {MERBIT_F64, 0, 8192, 0},
                {MERBIT_F32, 0, 1024, 0},
-               {MERBIT_F32, 1, 227 << 10, 256},
-               {MERBIT_F64, 1, 227 << 10, 128},
-               {MERBIT_F32, 223, 227 << 10, 57088},
-               {MERBIT_F32, 224, 227 << 10, 57088},
-               {MERBIT_F64, 224, 227 << 10, 28032},
-               {MERBIT_F32, 224, 228 << 10, 57344}};
+               {MERBIT_F32, 5, 227 << 10, 256},
+               {MERBIT_F64, 9, 227 << 10, 128},
+               {MERBIT_F64, 1, 227 << 10, 0},
+               {MERBIT_F32, 226, 227 << 10, 56832},
+               {MERBIT_F32, 227, 227 << 10, 57088},
+               {MERBIT_F64, 227, 227 << 10, 28032},
+               {MERBIT_F32, 227, 228 << 10, 57088}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -101,8 +102,8 @@ static void hubs_that_do_not_fit(void **state) {
 
 static void hubs_that_nobody_makes(void **state) {
   static const int bad[][3] = {{-4, 0, 0},  {33, 0, 0}, {36, 0, 0}, {6, 0, 0},    {0, -1, 0},
-                               {0, 225, 0}, {0, 0, 31}, {0, 0, 33}, {0, 0, 1056}, {0, 0, -32}};
-  static const int good[][3] = {{4, 1, 32}, {32, 224, 1024}, {12, 3, 96}};
+                               {0, 228, 0}, {0, 0, 31}, {0, 0, 33}, {0, 0, 1056}, {0, 0, -32}};
+  static const int good[][3] = {{4, 1, 32}, {32, 227, 1024}, {12, 3, 96}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof bad / sizeof bad[0] + sizeof good / sizeof good[0]; i++) {
@@ -116,20 +117,21 @@ static void hubs_that_nobody_makes(void **state) {
     assert_int_equal(mbi_hubs_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
     if (wrong) {
       cpu_expect(context, MERBIT_INVALID_ARGUMENT,
-                 "use a multiple of 4 up to 32, up to 224 kilobytes of hubs, and a multiple of "
-                 "32 up to 1024");
+                 "use a multiple of 4 up to 32, up to 227 kilobytes of shared memory, and a "
+                 "multiple of 32 up to 1024");
     }
   }
 }
 
 /* ---- The fullest columns ----------------------------------------------------------------- */
 
-static void expect_hubs(const uint32_t *bins, uint64_t sampled, uint64_t room, uint32_t least,
-                        double share) {
+static void expect_hubs(const uint32_t *bins, uint64_t sampled, uint32_t worth, uint64_t room,
+                        uint32_t least, uint32_t above, double share) {
   mbi_nonempty_rows nonempty;
-  memset(&nonempty, 0, sizeof nonempty);
-  mbi_nonempty_take_hubs(&nonempty, bins, sampled, room);
+  memset(&nonempty, 0xff, sizeof nonempty);
+  mbi_nonempty_take_hubs(&nonempty, bins, sampled, worth, room);
   assert_int_equal(nonempty.hub_least, least);
+  assert_int_equal(nonempty.hub_above, above);
   if (fabs(nonempty.hub_share - share) > 1e-12) {
     fail_msg("hubs have %g of the nonzeros, not %g", nonempty.hub_share, share);
   }
@@ -139,25 +141,32 @@ static void the_fullest_columns(void **state) {
   static uint32_t
       bins[MBI_NONEMPTY_BINS]; /* 40 columns of one, 30 of two, 10 of three, 1 of 70 */
   (void)state;
-  expect_hubs(bins, 10, 5, 2, 0);
+  expect_hubs(bins, 10, 2, 5, 2, 0, 0);
   bins[1] = 40;
   bins[2] = 30;
   bins[3] = 10;
   bins[70] = 1;
-  expect_hubs(bins, 200, 0, 71, 0);
-  expect_hubs(bins, 200, 1, 4, 0.35);
-  expect_hubs(bins, 200, 10, 4, 0.35);
-  expect_hubs(bins, 200, 11, 3, 0.5);
-  expect_hubs(bins, 200, 40, 3, 0.5);
-  expect_hubs(bins, 200, 41, 2, 0.8);
-  expect_hubs(bins, 200, UINT64_MAX, 2, 0.8); /* a column met once is never a hub */
-  expect_hubs(bins, 130, 1, 4, 0);            /* what is sampled is known roughly */
+  expect_hubs(bins, 200, 2, 0, 70, 0, 0);
+  expect_hubs(bins, 200, 2, 1, 3, 1, 0.35);
+  expect_hubs(bins, 200, 2, 2, 3, 1, 0.365); /* one of the ten */
+  expect_hubs(bins, 200, 2, 10, 3, 1, 0.485);
+  expect_hubs(bins, 200, 2, 11, 2, 11, 0.5);
+  expect_hubs(bins, 200, 2, 40, 2, 11, 0.79);
+  expect_hubs(bins, 200, 2, 41, 2, 11, 0.8);
+  expect_hubs(bins, 200, 2, UINT64_MAX, 2, 11, 0.8); /* a column met once is never a hub */
+  expect_hubs(bins, 130, 2, 1, 3, 1, 0);             /* what is sampled is known roughly */
+  expect_hubs(bins, 200, 3, 41, 3, 1, 0.5);
+  expect_hubs(bins, 200, 4, 41, 4, 1, 0.35);
+  expect_hubs(bins, 200, 70, 41, 70, 0, 0.35);
+  expect_hubs(bins, 200, 71, 41, 71, 0, 0);
   bins[1] = 0;
-  expect_hubs(bins, 160, 41, 2, 1);
+  expect_hubs(bins, 160, 2, 41, 2, 11, 1);
   bins[MBI_NONEMPTY_BINS - 1] = 3; /* counted that often or more: their share is the rest */
-  expect_hubs(bins, 100160, 2, MBI_NONEMPTY_BINS, 0);
-  expect_hubs(bins, 100160, 3, 71, 1 - 160 / 100160.0);
-  expect_hubs(bins, 100160, 4, 4, 1 - 90 / 100160.0);
+  expect_hubs(bins, 100160, 2, 2, UINT32_MAX, 0, 0);
+  expect_hubs(bins, 100160, 2, 3, 70, 3, 1 - 160 / 100160.0);
+  expect_hubs(bins, 100160, 2, 4, 3, 4, 1 - 90 / 100160.0);
+  bins[MBI_NONEMPTY_BINS - 2] = 2;
+  expect_hubs(bins, 108348, 2, 3, MBI_NONEMPTY_BINS - 2, 3, 1 - 8348 / 108348.0);
 }
 
 /* Without a nonzero, or once they are known, nothing is counted. */

@@ -5,22 +5,33 @@
 
 #include "spmv/gpu/hubs/build_arguments.cuh"
 
-// Writes code[c]: c, or ~h if column c is hub number h. A hub is a column whose count is at
-// least `least`; at most `room` are taken. `code` may be `counts`. Writes hub_col[h], the
-// column of hub h, and adds the number of hubs to *taken, which must be zero before. Launch:
+// Returns the lane's number among those for which `wanted` holds, in the order of their warps'
+// arrival, and adds how many they are to *taken. A whole warp calls it.
+MBK_DEVICE mbk_u32 mbk_hubs_number(bool wanted, mbk_u32 *taken) {
+  const mbk_u32 lanes = mbk_ballot(MBK_ALL, wanted);
+  mbk_u32 first = 0;
+  if (lanes != 0 && mbk_lane() == 0) {
+    first = mbk_atomic_add(taken, (mbk_u32)mbk_popcount(lanes));
+  }
+  return mbk_shuffle(MBK_ALL, first, 0, 32) +
+         (mbk_u32)mbk_popcount(lanes & ((1u << mbk_lane()) - 1));
+}
+
+// Writes code[c]: c, or ~h if column c is hub number h. Hubs are the columns whose count is
+// more than `least`, of which there are `above`, and of those with that count as many as `room`
+// is left for. `code` may be `counts`. Writes hub_col[h], the column of hub h, and adds the
+// numbers of columns of both kinds to taken[0] and taken[1], which must be zero before. Launch:
 // one thread per column, 256 per block.
 MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(MBK_GRID_CONSTANT mbk_hubs_assign_arguments a) {
   const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();
-  const bool hub = column < a.cols && a.counts[column] >= a.least;
-  const mbk_u32 hubs = mbk_ballot(MBK_ALL, hub);
-  mbk_u32 first = 0;
-  if (hubs != 0 && mbk_lane() == 0) {
-    first = mbk_atomic_add(a.taken, (mbk_u32)mbk_popcount(hubs));
-  }
-  first = mbk_shuffle(MBK_ALL, first, 0, 32);
+  const mbk_u32 count = column < a.cols ? a.counts[column] : 0;
+  const bool full = column < a.cols && count > a.least;
+  const bool level = column < a.cols && count == a.least;
+  const mbk_u32 at_full = mbk_hubs_number(full, a.taken);
+  const mbk_u32 at_level = mbk_hubs_number(level, a.taken + 1);
   if (column < a.cols) {
-    const mbk_u32 number = first + (mbk_u32)mbk_popcount(hubs & ((1u << mbk_lane()) - 1));
-    const bool taking = hub && number < a.room;
+    const mbk_u32 number = full ? at_full : a.above + at_level;
+    const bool taking = (full || level) && number < a.room;
     if (taking) {
       a.hub_col[number] = (mbk_u32)column;
     }

@@ -2,7 +2,7 @@
 typedef struct mbk_hubs_assign_arguments {
   MBK_POINTER(const mbk_u32) counts;
   mbk_u64 cols;
-  mbk_u32 least, room;
+  mbk_u32 least, above, room;
   MBK_POINTER(mbk_i32) code;
   MBK_POINTER(mbk_u32) hub_col, taken;
 } mbk_hubs_assign_arguments;

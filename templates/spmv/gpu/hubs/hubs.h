@@ -13,7 +13,7 @@ typedef struct mbi_hubs {
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
 
-/* HUBS' knobs: nonzeros of a lane in a tile, kilobytes of x in shared memory. */
+/* HUBS' knobs: nonzeros of a lane in a tile, kilobytes of shared memory. */
 enum { MBI_KNOB_HUBS_STEPS, MBI_KNOB_HUBS_KILOBYTES };
 
 #ifdef MBI_SEPARATE
