@@ -19711,12 +19711,14 @@ static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *
 	}
 }
 
+static uint32_t mbi_nonempty_worth(const merbit_plan *plan, uint64_t stride) {
+	const uint64_t least = (uint64_t)plan->context->device.multiprocessors / 4 / stride;
+	return least < 2 ? 2 : least > MBI_NONEMPTY_BINS - 2 ? MBI_NONEMPTY_BINS - 2 : (uint32_t)least;
+}
+
 static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
 	uint32_t bins[MBI_NONEMPTY_BINS];
 	const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
-	const uint64_t least = (uint64_t)plan->context->device.multiprocessors / stride;
-	const uint64_t worth = least < 2 ? 2 : least > MBI_NONEMPTY_BINS - 2 ? MBI_NONEMPTY_BINS - 2
-			: least;
 	merbit_status status;
 	if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
 		return MERBIT_OK;
@@ -19728,7 +19730,8 @@ static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) 
 		plan->nonempty.column_bytes = 0;
 		return status;
 	}
-	mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, (uint32_t)worth, capacity);
+	mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, mbi_nonempty_worth(plan, stride),
+			capacity);
 	return MERBIT_OK;
 }
 

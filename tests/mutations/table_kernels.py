@@ -182,6 +182,7 @@ MUTATIONS = [
      "fake_gpu_measured"),
     ("mbi_nonempty_destroy", "mbi_plan_release(plan, nonempty->column_counts);", "", "counts of columns leak",
      "fake_path"),
+    ("mbi_nonempty_worth", "/ 4 / stride", "/ 4", "hubs of a sample must have as many nonzeros as those of all", "spmv_gpu_hubs"),
     ("mbi_nonempty_take_hubs", "while (n > worth &&", "while (n > 1 &&", "columns that few nonzeros meet are hubs",
      "spmv_gpu_hubs"),
     ("mbi_nonempty_take_hubs", "hubs > capacity ? (hubs - capacity) * n : 0", "0",

@@ -241,17 +241,21 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   }
 }
 
+/* Returns the least count of a hub if every `stride`th nonzero is counted. Each multiprocessor
+ * loads all hubs, in a fourth of the time of as many gathers: one with fewer nonzeros costs
+ * more than it saves. A single one of a sample says little. */
+MBI_INTERNAL uint32_t mbi_nonempty_worth(const merbit_plan *plan, uint64_t stride) {
+  const uint64_t least = (uint64_t)plan->context->device.multiprocessors / 4 / stride;
+  return least < 2                       ? 2
+         : least > MBI_NONEMPTY_BINS - 2 ? MBI_NONEMPTY_BINS - 2
+                                         : (uint32_t)least;
+}
+
 /* Computes plan->nonempty.hub_least, hub_above and hub_share, unless the counts from which they
  * were computed are still there. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
-  /* Each multiprocessor loads all hubs: one with fewer nonzeros than there are of them costs
-   * more than it saves. A single one of a sample says little. */
-  const uint64_t least = (uint64_t)plan->context->device.multiprocessors / stride;
-  const uint64_t worth = least < 2                       ? 2
-                         : least > MBI_NONEMPTY_BINS - 2 ? MBI_NONEMPTY_BINS - 2
-                                                         : least;
   merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
@@ -263,7 +267,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
     plan->nonempty.column_bytes = 0;
     return status;
   }
-  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, (uint32_t)worth, capacity);
+  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, mbi_nonempty_worth(plan, stride),
+                         capacity);
   return MERBIT_OK;
 }
 

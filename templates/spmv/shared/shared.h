@@ -374,6 +374,7 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
                                              uint64_t count, uint64_t *sum);
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan);
+MBI_INTERNAL uint32_t mbi_nonempty_worth(const merbit_plan *plan, uint64_t stride);
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
                                          uint64_t sampled, uint32_t worth, uint64_t capacity);
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity);

@@ -169,6 +169,25 @@ static void the_fullest_columns(void **state) {
   expect_hubs(bins, 108348, 2, 3, MBI_NONEMPTY_BINS - 2, 3, 1 - 8348 / 108348.0);
 }
 
+/* At least two nonzeros of the sample, and no count that shares a bin with others. */
+static void columns_worth_a_hub(void **state) {
+  static const struct {
+    int multiprocessors;
+    uint64_t stride;
+    uint32_t worth;
+  } cases[] = {{132, 1, 33}, {132, 2, 16}, {132, 20, 2}, {3, 1, 2}, {99999, 1, 4094}};
+  const int before = context->device.multiprocessors;
+  size_t i;
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F32, 10, 1000);
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    context->device.multiprocessors = cases[i].multiprocessors;
+    assert_int_equal(mbi_nonempty_worth(&plan, cases[i].stride), cases[i].worth);
+  }
+  context->device.multiprocessors = before;
+}
+
 /* Without a nonzero, or once they are known, nothing is counted. */
 static void columns_are_counted_once(void **state) {
   merbit_plan plan;
@@ -185,9 +204,10 @@ static void columns_are_counted_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(room_in_shared_memory), cmocka_unit_test(sizes_of_the_blocks),
-      cmocka_unit_test(hubs_that_do_not_fit),  cmocka_unit_test(hubs_that_nobody_makes),
-      cmocka_unit_test(the_fullest_columns),   cmocka_unit_test(columns_are_counted_once),
+      cmocka_unit_test(room_in_shared_memory),    cmocka_unit_test(sizes_of_the_blocks),
+      cmocka_unit_test(hubs_that_do_not_fit),     cmocka_unit_test(hubs_that_nobody_makes),
+      cmocka_unit_test(the_fullest_columns),      cmocka_unit_test(columns_worth_a_hub),
+      cmocka_unit_test(columns_are_counted_once),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
