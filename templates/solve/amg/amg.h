@@ -3,7 +3,9 @@
 #include "solve/precondition/precondition.h"
 
 /* Algebraic multigrid by smoothed aggregation. Vanek, Mandel, Brezina: Algebraic multigrid by
- * smoothed aggregation for second and fourth order elliptic problems, Computing 56, 1996.
+ * smoothed aggregation for second and fourth order elliptic problems, Computing 56, 1996. By
+ * unsmoothed aggregation if A is nonsymmetric. Notay: Aggregation-based algebraic multigrid for
+ * convection-diffusion equations, SIAM J. Sci. Comput. 34, 2012.
  *
  * The set-up makes one level from the last: strength, aggregates, tentative, smooth, transpose,
  * multiply; a function each, in the file of its name. It computes in f64, whatever the type of
