@@ -125,7 +125,6 @@ MUTATIONS = [
     ("mbk_bsr_schedule", "mbk_nonempty_search(a.row_start, a.ranks, first) : a.ranks;",
      "mbk_nonempty_search(a.row_start, a.ranks, first) : a.ranks - 1;", "the last row ends in no tile", "simt_bsr"),
     ("mbk_fixup_place", "place < rows ?", "place <= rows ?", "the fix-up writes behind y", "simt_bsr"),
-    ("mbk_fixup_old", "MBK_FORGETS(beta) ||", "", "the fix-up reads an old y that no product may read", "simt_bsr"),
     ("mbk_fixup", "old = mbk_fixup_old(y, place, beta);", ";", "rows that cross tiles lose the old y", "simt_scan|simt_bsr"),
     ("mbk_fixup", "? tails[item - MBK_PARTS] :", "? tails[item - 1] :",
      "a row of a block gets what the one before it left in the tile", "simt_bsr"),

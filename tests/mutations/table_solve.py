@@ -24,7 +24,7 @@ MUTATIONS = [
     ("mbi_smooth_factor", "diagonal = MBI_AMG_LEAST_DIAGONAL *", "diagonal = 1 *", "the least diagonal is the whole one",
      "solve_amg_smooth"),
     ("mbi_smooth_append", "(int32_t)row;", "columns[k];", "P of single rows reaches across weak entries", "solve_amg_smooth"),
-    ("mbi_smooth_append", "if (to < 0) {", "if (0) {", "an isolated node has an aggregate", "solve_amg_smooth|solve_amg"),
+    ("mbi_smooth_append", "if (to < 0) {", "if (0) {", "an isolated node has an aggregate", "solve_amg_smooth"),
     ("mbi_amg_sort_row", "values[length + i] = values[marks[col_ind[i]] - start];", "values[length + i] = values[i];",
      "the values of a long row of P keep their order", "solve_amg_smooth"),
     ("mbi_smooth_dense", "products > (double)", "products < (double)", "P = T on grids, but not where A P fills up",

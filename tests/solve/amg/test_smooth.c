@@ -117,6 +117,22 @@ static void test_least_diagonal(void **state) {
   merbit_context_destroy(context);
 }
 
+/* A neighbour whose own row has only a diagonal has no aggregate, and no column in P. */
+static void test_isolated_neighbour(void **state) {
+  bed_entry entries[] = {{0, 0, 2},  {1, 1, 2},  {2, 2, 2},  {3, 3, 1},   {0, 1, -1},
+                         {1, 0, -1}, {1, 2, -1}, {2, 1, -1}, {2, 3, -0.1}};
+  merbit_context *context = cpu_open(NULL, 1);
+  mbi_amg_level level;
+  (void)state;
+  bed_level(context, bed_csr(context, 4, 4, entries, 9), 1, 1, 0.5, &level);
+  assert_true(level.aggregate[0] >= 0 && level.aggregate[3] < 0);
+  assert_int_equal(level.a.col_ind[7], 3);
+  assert_true(bed_kept(&level, 2, 7));
+  check(context, &level);
+  mbi_amg_level_release(context, &level);
+  merbit_context_destroy(context);
+}
+
 /* A graph with a hub in each corner of which all nodes are neighbours: A P would be dense. */
 static void test_plain(void **state) {
   enum { NODES = 400 };
@@ -206,8 +222,8 @@ static void test_sorted_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_definition), cmocka_unit_test(test_least_diagonal),
-      cmocka_unit_test(test_plain), cmocka_unit_test(test_constants),
-      cmocka_unit_test(test_sorted_rows)};
+      cmocka_unit_test(test_definition),         cmocka_unit_test(test_least_diagonal),
+      cmocka_unit_test(test_isolated_neighbour), cmocka_unit_test(test_plain),
+      cmocka_unit_test(test_constants),          cmocka_unit_test(test_sorted_rows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
