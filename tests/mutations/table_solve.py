@@ -56,6 +56,11 @@ MUTATIONS = [
     ("mbi_cycle_fill", "fmin(lambda, amg->levels[l].lambda)", "amg->levels[l].lambda",
      "lambda grows on the levels of a nonsymmetric matrix", "solve_amg"),
     ("mbi_amg_nonsymmetric", "4 * one_sided > MBI_AMG_SAMPLE", "0", "every matrix counts as symmetric", "solve_amg"),
+    ("mbi_amg_nonsymmetric", "&& k < begin + MBI_AMG_SAMPLE_ENTRIES", "", "the CPU looks at whole rows", "simt_amg"),
+    ("mbi_amg_nonsymmetric", "at < 0 ? 0 : a->values[at]", "at < 0 ? value : a->values[at]",
+     "entries without a mirror image count as symmetric", "simt_amg"),
+    ("mbi_cycle_visits", "MBI_CYCLE_SHRINK * (double)amg->entries[l + 1]", "0", "levels that shrink little are visited twice",
+     "solve_amg"),
     ("mbi_amg_nonsymmetric", "fabs(value - other)", "fabs(value)", "symmetric matrices count as nonsymmetric", "solve_amg"),
     # ---- solve/ ----------------------------------------------------------------------------------
     ("mbi_solver_product", "mbi_scale_vector(solver, MBI_AT_B, -solver->scale)",

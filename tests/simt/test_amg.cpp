@@ -260,9 +260,9 @@ static void expect_views(mbi_amg_gpu &gpu) {
   }
 }
 
-// Makes the hierarchy on both sides, from the arrays as they are or, with few thread blocks, from
-// rough ones; renews it for values that are 4 times as large; and makes it again under another
-// schedule: equal bits.
+// Makes the hierarchy on both sides, from the arrays as they are or, with few thread blocks,
+// from rough ones; renews it for values that are 4 times as large; and makes it again under
+// another schedule: equal bits.
 static void check_one(input in, const nodes &of, bool roughly) {
   const std::string name = in.name;
   for (float value : std::vector<float>(in.values.begin(), in.values.end())) {
@@ -314,7 +314,8 @@ static void check(const input &in, const nodes &of = {}) {
   check_one(in, of, true);
 }
 
-// In quick effort one of many matrices is made from one kind of arrays, which turns with the seed.
+// In quick effort one of many matrices is made from one kind of arrays, which turns with the
+// seed.
 static void check_turn(const input &in, int turn, const nodes &of = {}) {
   for (const bool roughly : {false, true}) {
     if (test_effort((turn + (int)(simt_seeds[2] % 2)) % 2 == (int)roughly, 1)) {
@@ -424,8 +425,8 @@ static void expect_failure(input &in, double no_diagonal, const char *sentence,
   mbi_amg_gpu gpu;
   const merbit_view view = view_of(in);
   amg_bed::what = {"amg", in.name, simt_seeds[2]};
-  assert_int_equal(
-      mbi_amg_gpu_create(&gpu, host, &view, 1, of.vectors, no_diagonal, of.modes), expected);
+  assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 1, of.vectors, no_diagonal, of.modes),
+                   expected);
   assert_int_equal(merbit_last_error(host, message, sizeof message), expected);
   if (strstr(message, sentence) == nullptr) {
     fail_msg("%s: %s", in.name, message);
@@ -469,8 +470,8 @@ static const char *name_of(const char *what, int i) {
 
 // Replaces each entry of a matrix of nodes by a block of `block` rows. Of the blocks off the
 // diagonal, `left_out` in 8 entries are not stored; the first unknown of some nodes is then
-// coupled to nothing, as where its value is prescribed. With `left_out` 0 all blocks are full. A
-// diagonal entry exceeds the magnitudes in its row.
+// coupled to nothing, as where its value is prescribed. With `left_out` 0 all blocks are full.
+// A diagonal entry exceeds the magnitudes in its row.
 static input blocked(const char *name, const input &of, int block, int left_out) {
   uint64_t random = 17;
   entries e;
@@ -557,7 +558,7 @@ static void graphs_are_coarsened(void **) {
 
 // Meshes in a wind that blows over a part of them: both sides find the same ones nonsymmetric.
 // Some are just below a quarter of windy rows, others just above; one has no entries in the
-// wind's lee at all.
+// wind's lee at all. One has rows of which the sample takes the first entries alone.
 static void winds_are_coarsened(void **) {
   int found[2] = {0, 0};
   for (int i = 0; i < 12; i++) {
@@ -583,6 +584,18 @@ static void winds_are_coarsened(void **) {
     check_turn(in, i);
   }
   assert_true(found[0] > 1 && found[1] > 1);
+  const int64_t n = 3 * MBI_AMG_SAMPLE_ENTRIES;
+  entries e;
+  for (int64_t row = 0; row < n; row++) {
+    for (int64_t column = 0; column < row; column++) {
+      put(e, row, column, -1);
+      e[{row, column}] = column < MBI_AMG_SAMPLE_ENTRIES ? -1 : -8;
+    }
+  }
+  close(e, n, 0.125);
+  input in(name_of("wind", 12), n, e);
+  assert_int_equal(levels(in, {}).at[0].nonsymmetric, 0);
+  check_turn(in, 12);
 }
 
 // A mesh whose last node is a weak neighbour of many: A_F keeps what is too weak for

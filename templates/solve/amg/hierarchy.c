@@ -21,21 +21,8 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
   memset(level, 0, sizeof *level);
 }
 
-/* Returns entry (row, column), or 0 if there is none. */
-static double mbi_amg_entry(const mbi_amg_csr *a, int64_t row, int32_t column) {
-  int32_t low = a->row_ptr[row], high = a->row_ptr[row + 1];
-  while (low < high) {
-    const int32_t middle = low + (high - low) / 2;
-    if (a->col_ind[middle] < column) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < a->row_ptr[row + 1] && a->col_ind[low] == column ? a->values[low] : 0;
-}
-
 MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a) {
+  const merbit_view view = mbi_amg_view(a);
   int i, one_sided = 0;
   for (i = 0; i < MBI_AMG_SAMPLE && a->rows > 0; i++) {
     const int64_t row = (int64_t)(mbi_amg_hash((uint64_t)i) % (uint64_t)a->rows);
@@ -43,8 +30,8 @@ MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a) {
     double apart = 0, sum = 0;
     int64_t k;
     for (k = begin; k < end && k < begin + MBI_AMG_SAMPLE_ENTRIES; k++) {
-      const double value = a->values[k];
-      const double other = mbi_amg_entry(a, a->col_ind[k], (int32_t)row);
+      const int64_t at = mbi_csr_find(&view, a->col_ind[k], row);
+      const double value = a->values[k], other = at < 0 ? 0 : a->values[at];
       apart += fabs(value - other);
       sum += a->col_ind[k] != row ? fabs(value) + fabs(other) : 0;
     }

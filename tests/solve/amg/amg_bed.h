@@ -129,6 +129,27 @@ TEST_UNUSED static mbi_amg_csr bed_wind(merbit_context *context, int side, doubl
   return csr;
 }
 
+/* Strong pairs of nodes, each with ten weak neighbours in one direction: nonsymmetric, and the
+ * next level has nearly as many entries. */
+TEST_UNUSED static mbi_amg_csr bed_pairs(merbit_context *context, int nodes) {
+  bed_entry *entries = (bed_entry *)malloc((size_t)nodes * 12 * sizeof *entries);
+  mbi_amg_csr csr;
+  int count = 0, i, k;
+  for (i = 0; i < nodes; i++) {
+    for (k = 0; k < 12; k++) {
+      entries[count].row = i;
+      entries[count].column = k == 0 ? i
+                              : k == 1
+                                  ? i ^ 1
+                                  : (int)(bed_random((uint64_t)(i * 12 + k)) * (nodes - 1));
+      entries[count++].value = k == 0 ? 4 : k == 1 ? -1 : -0.2;
+    }
+  }
+  csr = bed_csr(context, nodes, nodes, entries, count);
+  free(entries);
+  return csr;
+}
+
 /* The Kronecker product of a matrix with a symmetric block of 3 x 3 that is positive definite:
  * three unknowns to a node. */
 TEST_UNUSED static mbi_amg_csr bed_blocks(merbit_context *context, const mbi_amg_csr *a) {

@@ -200,6 +200,9 @@ static void test_cycle(void **state) {
   a = bed_laplacian(context, &apart);
   assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
   mbi_amg_csr_release(context, &a);
+  a = bed_pairs(context, 4000); /* whose first coarse level is visited once */
+  assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
+  mbi_amg_csr_release(context, &a);
   a = bed_wind(context, 64, 10);
   assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
   assert_true(cycle_error(&a, 1, 0, 1) < 1e-5);
