@@ -21377,18 +21377,54 @@ static uint64_t mbi_rows_mean(const merbit_plan *plan) {
 	return (plan->device.nnz + rows - 1) / rows;
 }
 
-static int mbi_rows_lanes(const merbit_plan *plan) {
-	const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
-	const int wish = mbi_knob(plan, MBI_KNOB_ROWS_LANES);
+static int mbi_rows_batch(const merbit_plan *plan) {
+	return mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
+}
+
+static int mbi_rows_spread(const merbit_plan *plan) {
 	int lanes = 1;
-	while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) { lanes *= 2; }
-	return wish != 0 ? wish : lanes;
+	while (lanes < 32 && (uint64_t)(lanes * mbi_rows_batch(plan)) < mbi_rows_mean(plan)) {
+		lanes *= 2;
+	}
+	return lanes;
+}
+
+#define MBI_ROWS_RESIDENT 2048.0
+
+static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
+	return (double)plan->device.rows * lanes /
+			(MBI_ROWS_RESIDENT * plan->context->device.multiprocessors);
+}
+
+static double mbi_rows_x(const merbit_plan *plan) {
+	return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan)) /
+			plan->context->device.shared_bytes_per_block;
+}
+
+static int mbi_rows_near(const merbit_plan *plan, int nonzeros) {
+	return nonzeros * mbi_rows_x(plan) <= 0.3 * (double)mbi_rows_mean(plan);
+}
+
+static int mbi_rows_together(const merbit_plan *plan) {
+	const double sectors = plan->nonempty.sectors;
+	return mbi_rows_mean(plan) >= 256 && mbi_rows_fill(plan, 32) >= 0.75 &&
+			mbi_rows_x(plan) > 0.75 && (sectors == 0 || sectors > 0.5);
+}
+
+static int mbi_rows_lanes(const merbit_plan *plan) {
+	const int wish = mbi_knob(plan, MBI_KNOB_ROWS_LANES);
+	const int more = mbi_rows_together(plan) && mbi_rows_fill(plan, 16) >= 0.75 &&
+			mbi_rows_near(plan, 32) && (double)plan->nonempty.slots <= 1.5 * (double)plan->device.nnz &&
+			(mbi_rows_batch(plan) == 4 || !mbi_rows_near(plan, 128));
+	return wish != 0 ? wish : more ? 16 : mbi_rows_spread(plan);
 }
 
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
 	const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
 	const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
-	return wish != 0 ? wish : share > 8 ? 8 : (int)share;
+	const int most = !mbi_rows_together(plan) ? 8
+			: mbi_rows_batch(plan) == 8 && mbi_rows_near(plan, 128) ? 4 : 2;
+	return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
 }
 
 static double mbi_rows_at_once(const merbit_plan *plan) {
@@ -21414,7 +21450,8 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
 				"plan_desc.tuning: lanes is %d; lanes per row are a power of two up to 32", r->lanes);
 	}
 	r->unroll = mbi_rows_unroll(plan, r->lanes);
-	r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+	r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+			: mbi_rows_together(plan) ? 512 : 256;
 	if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
 			r->threads % 32 != 0) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -21493,7 +21530,6 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static int mbi_rows_lone(const merbit_plan *plan) { return mbi_rows_lanes(plan) == 32; }
 
-#define MBI_ROWS_RESIDENT 2048.0
 #define MBI_ROWS_HALF 2300.0
 
 static double mbi_rows_thin(const merbit_plan *plan) {
@@ -21504,14 +21540,33 @@ static double mbi_rows_thin(const merbit_plan *plan) {
 	return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
 }
 
+static double mbi_rows_fresh(const mbi_traffic *t, double rows) {
+	const double sectors = t->cols * t->size / 32, loads = rows * t->nnz / t->rows;
+	return sectors / loads * (1 - exp(-loads / sectors));
+}
+
+#define MBI_ROWS_HIT 0.2
+
+static double mbi_rows_gathers_together(const merbit_plan *plan, const mbi_traffic *t) {
+	const int lanes = mbi_rows_lanes(plan);
+	const double rows = MBI_ROWS_RESIDENT / lanes, size = t->cols * t->size;
+	const double some = plan->profile->l2_bytes / 4, all = plan->context->device.multiprocessors;
+	const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
+	const double reused = mbi_rows_near(plan, lanes * mbi_rows_unroll(plan, lanes))
+			? 1 - mbi_rows_fresh(t, rows) : 0;
+	const double missed = size > some ? mbi_rows_fresh(t, rows * all) : 0;
+	return t->nnz * (reused * MBI_ROWS_HIT * in_l2 +
+			(1 - reused) * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
+}
+
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
-	const double lanes = (double)plan->device.rows * mbi_rows_lanes(plan);
 	const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
 	const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
 	const double idle = mbi_rows_lone(plan) ? 0.35 * (uneven < 1 ? uneven : 1) : 0;
+	if (mbi_rows_together(plan)) { return mbi_rows_thin(plan) * mbi_rows_gathers_together(plan, t); }
 	return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
-			(lanes > MBI_ROWS_RESIDENT * plan->context->device.multiprocessors || all <= some
-			? t->gathers : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
+			(mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some ? t->gathers
+			: t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
 }
 
 static double mbi_rows_cost(const merbit_plan *plan) {
@@ -21523,8 +21578,9 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	if (uneven > 1) { return HUGE_VAL; }
 	return mbi_choose_longer(((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) *
 			mbi_choose_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
-			mbi_rows_gathers(plan, &t)) +
-			mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1), mbi_rows_walk(plan));
+			mbi_rows_gathers(plan, &t)) + (mbi_rows_together(plan) ? 0
+			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
+			mbi_rows_walk(plan));
 }
 
 static merbit_status mbi_rows_bound(merbit_plan *plan, mbi_bound *bound) {

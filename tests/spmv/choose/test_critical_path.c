@@ -362,8 +362,7 @@ static void forecasts_of_few_rows(void **state) {
     double factor; /* (1 + 2300 / nonzeros in flight) / (1 + 2300 / 16384) */
   } few[] = {{132, (1 + 2300 / 256.0) / (1 + 2300 / 16384.0)},
              {1320, (1 + 2300 / 2560.0) / (1 + 2300 / 16384.0)},
-             {8448, 1},
-             {13200, 1}};
+             {6335, (1 + 2300 / (6335 * 256 / 132.0)) / (1 + 2300 / 16384.0)}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof few / sizeof few[0]; i++) {
@@ -372,6 +371,7 @@ static void forecasts_of_few_rows(void **state) {
     double bytes;
     square_of(&plan, MERBIT_F64, few[i].rows, few[i].rows * 4096);
     plan.device.cols = 8000000;
+    plan.nonempty.sectors = 1e-9;
     bytes = stream + 8 * (rows + 8e6) + 4 * rows;
     is_about("few rows", mbi_rows_cost(&plan), 0.97 * streamed(bytes) + end);
     /* Rows in flight at once gather at L2's rate. */
@@ -380,9 +380,73 @@ static void forecasts_of_few_rows(void **state) {
     bytes = stream + 8 * (rows + 200e6) + 4 * rows;
     is_about("gathers", mbi_rows_cost(&plan),
              0.97 * mbi_choose_overlap(&plan, streamed(bytes),
-                                       0.85 * few[i].factor * rows * 4096 /
-                                           (rows <= 8448 ? 160e9 : 40e9)) +
+                                       0.85 * few[i].factor * rows * 4096 / 160e9) +
                  end);
+  }
+}
+
+/* Rows of 250 by a warp each are too short to move through x together: they gather from L2 if
+ * all are in flight at once, else from memory. */
+static void forecasts_of_rows_in_flight(void **state) {
+  int more;
+  (void)state;
+  for (more = 0; more < 2; more++) {
+    const double rows = 8448 + more, nnz = 250 * rows;
+    merbit_plan plan;
+    square_of(&plan, MERBIT_F64, (uint64_t)rows, (uint64_t)nnz);
+    plan.device.cols = 200000000;
+    plan.nonempty.longest = 250;
+    plan.nonempty.sectors = 1;
+    is_about("in flight", mbi_rows_cost(&plan),
+             0.97 * mbi_choose_overlap(&plan,
+                                       streamed(12 * nnz + 8 * (rows + 200e6) + 4 * rows),
+                                       0.85 * nnz / (more ? 40e9 : 160e9)) +
+                 250 / 256.0 * 1e-6);
+  }
+}
+
+/* Long rows that move through an x of random columns together find in L1 what others have
+ * loaded, at a fifth of the time of a gather from L2, if it is not too far apart. Where x is
+ * larger than a part of L2, they find in L2 what any row of the GPU has loaded. */
+static void forecasts_of_rows_together(void **state) {
+  static const struct together {
+    merbit_type type;
+    uint64_t rows, mean, cols;
+    double at_once; /* rows of a multiprocessor */
+    int reuses;     /* whether L1 keeps what they pass */
+    double part;    /* by which few rows take longer: as for few rows above */
+  } cases[] = {
+      {MERBIT_F64, 40000, 500, 40000, 128, 1, 1},
+      {MERBIT_F64, 40000, 500, 500000, 64, 0, 1},
+      {MERBIT_F64, 40000, 500, 8000000, 64, 0, 1},
+      {MERBIT_F32, 40000, 500, 120000, 128, 1, 1},
+      {MERBIT_F32, 40000, 1500, 120000, 64, 1, 1},
+      {MERBIT_F64, 6336, 3000, 200000, 64, 1, (1 + 2300 / (48 * 64.0)) / (1 + 2300 / 4096.0)}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const struct together *c = &cases[i];
+    const double size = c->type == MERBIT_F32 ? 4 : 8, nnz = (double)(c->rows * c->mean);
+    const double bytes = (4 + size) * nnz + 4 * (double)c->rows +
+                         size * (double)(c->rows + c->cols) * (c->cols > 1000000 ? 1 : 0.5);
+    const double sectors = size * (double)c->cols / 32, mean = (double)c->mean;
+    const double own = c->at_once * mean / sectors, all = 132 * own;
+    const double fresh = c->reuses ? (1 - exp(-own)) / own : 1;
+    const double missed = c->cols > 1000000 ? (1 - exp(-all)) / all : 0;
+    const double in_l2 = 1 / 160e9;
+    merbit_plan plan;
+    square_of(&plan, c->type, c->rows, c->rows * c->mean);
+    plan.device.cols = c->cols;
+    plan.nonempty.sectors = 0.9;
+    is_about(
+        "together", mbi_rows_cost(&plan),
+        (size == 4 ? 1.0 : 0.97) *
+            mbi_choose_overlap(
+                &plan, streamed(bytes) * (16 + mbi_choose_passing(&plan)) / 32,
+                c->part * nnz *
+                    ((1 - fresh) * 0.2 * in_l2 +
+                     fresh * ((1 - missed) * in_l2 +
+                              missed * mbi_choose_gather(&plan, size * (double)c->cols)))));
   }
 }
 
@@ -461,6 +525,8 @@ int main(void) {
       cmocka_unit_test(bins_beside_l2),
       cmocka_unit_test(vectors_that_l2_keeps),
       cmocka_unit_test(forecasts_of_few_rows),
+      cmocka_unit_test(forecasts_of_rows_in_flight),
+      cmocka_unit_test(forecasts_of_rows_together),
       cmocka_unit_test(nonzeros_that_stay_in_l2),
       cmocka_unit_test(rows_past_the_caches),
       cmocka_unit_test(loads_that_keep),

@@ -39,6 +39,55 @@ static void lanes_per_row(void **state) {
   cpu_expect(context, MERBIT_TOO_LARGE, "too many for MERBIT_METHOD_ROWS");
 }
 
+/* Long rows that move through a large x together have few nonzeros in flight: half a warp each
+ * if L1 then serves more of them, four of floats to a lane if L1 keeps these. L1 has 227 KB. */
+static void rows_that_move_together(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, mean, cols;
+    double sectors, slots; /* slots per nonzero */
+    int lanes, unroll, threads;
+  } expected[] = {{MERBIT_F64, 40000, 500, 40000, 0.7, 1, 16, 2, 512},
+                  {MERBIT_F64, 40000, 500, 40000, 0, 0, 16, 2, 512}, /* nothing is known */
+                  {MERBIT_F64, 40000, 500, 40000, 0.5, 1, 32, 8, 256},
+                  {MERBIT_F64, 40000, 500, 40000, 0.7, 1.5, 16, 2, 512},
+                  {MERBIT_F64, 40000, 500, 40000, 0.7, 1.6, 32, 2, 512},
+                  {MERBIT_F64, 40000, 500, 21792, 0.7, 1, 32, 8, 256}, /* x: 3/4 of L1 */
+                  {MERBIT_F64, 40000, 500, 21793, 0.7, 1, 16, 2, 512},
+                  {MERBIT_F64, 40000, 255, 40000, 0.7, 1, 32, 8, 256},
+                  {MERBIT_F64, 40000, 256, 40000, 0.7, 1, 16, 2, 512},
+                  {MERBIT_F64, 6335, 500, 40000, 0.7, 1, 32, 8, 256},
+                  {MERBIT_F64, 6336, 500, 40000, 0.7, 1, 32, 2, 512},
+                  {MERBIT_F64, 12671, 500, 40000, 0.7, 1, 32, 2, 512},
+                  {MERBIT_F64, 12672, 500, 40000, 0.7, 1, 16, 2, 512},
+                  {MERBIT_F64, 40000, 500, 136200, 0.7, 1, 16, 2, 512}, /* 32 pass 0.3 of L1 */
+                  {MERBIT_F64, 40000, 500, 136250, 0.7, 1, 32, 2, 512},
+                  {MERBIT_F32, 40000, 500, 68000, 0.7, 1, 32, 4, 512}, /* 128 pass 0.3 of L1 */
+                  {MERBIT_F32, 40000, 500, 68200, 0.7, 1, 16, 2, 512},
+                  {MERBIT_F32, 40000, 500, 300000, 0.7, 1, 32, 2, 512}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    plan_of(&plan, expected[i].type, expected[i].rows, expected[i].rows * expected[i].mean);
+    plan.device.cols = expected[i].cols;
+    plan.nonempty.sectors = expected[i].sectors;
+    plan.nonempty.slots = (uint64_t)(expected[i].slots * (double)plan.device.nnz);
+    assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_rows_of(&plan)->lanes, expected[i].lanes);
+    assert_int_equal(mbi_rows_of(&plan)->unroll, expected[i].unroll);
+    assert_int_equal(mbi_rows_of(&plan)->threads, expected[i].threads);
+    assert_int_equal(mbi_rows_lone(&plan), expected[i].lanes == 32);
+  }
+  plan.desc.block_threads = 64;
+  plan.tuning[MBI_KNOB_ROWS_LANES] = 8;
+  plan.tuning[MBI_KNOB_ROWS_UNROLL] = 5;
+  assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_rows_of(&plan)->lanes, 8);
+  assert_int_equal(mbi_rows_of(&plan)->unroll, 5);
+  assert_int_equal(mbi_rows_of(&plan)->threads, 64);
+}
+
 /* Forms of lanes per row that no kernel is compiled for. */
 static void forms_that_nobody_makes(void **state) {
   static const struct {
@@ -76,6 +125,7 @@ static void forms_that_nobody_makes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lanes_per_row),
+      cmocka_unit_test(rows_that_move_together),
       cmocka_unit_test(forms_that_nobody_makes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -28,23 +28,71 @@ static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   return (plan->device.nnz + rows - 1) / rows;
 }
 
-/* Returns the lanes per row: one batch of loads takes a row of average length, or in f64 half
- * of it, because a lane's loads of a row then touch twice as many lines. */
-static int mbi_rows_lanes(const merbit_plan *plan) {
-  const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
-  const int wish = mbi_knob(plan, MBI_KNOB_ROWS_LANES);
+/* Returns the nonzeros that a lane loads in one batch. In f64 they are fewer, because a lane's
+ * loads of a row then touch twice as many lines. */
+static int mbi_rows_batch(const merbit_plan *plan) {
+  return mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
+}
+
+/* Returns the lanes of a row of which one batch of loads takes a row of average length. */
+static int mbi_rows_spread(const merbit_plan *plan) {
   int lanes = 1;
-  while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) {
+  while (lanes < 32 && (uint64_t)(lanes * mbi_rows_batch(plan)) < mbi_rows_mean(plan)) {
     lanes *= 2;
   }
-  return wish != 0 ? wish : lanes;
+  return lanes;
+}
+
+/* The lanes that a multiprocessor has at once. */
+#define MBI_ROWS_RESIDENT 2048.0
+
+/* Returns the part of the GPU's lanes that the rows take, with so many lanes each. */
+static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
+  return (double)plan->device.rows * lanes /
+         (MBI_ROWS_RESIDENT * plan->context->device.multiprocessors);
+}
+
+/* Returns the bytes of x over those of L1. Shared memory, a part of L1, stands for it here. */
+static double mbi_rows_x(const merbit_plan *plan) {
+  return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan)) /
+         plan->context->device.shared_bytes_per_block;
+}
+
+/* Returns whether L1 keeps what a row passes of x while its lanes take so many nonzeros until
+ * the other rows of a multiprocessor, which are at nearly the same columns, have passed it. */
+static int mbi_rows_near(const merbit_plan *plan, int nonzeros) {
+  return nonzeros * mbi_rows_x(plan) <= 0.3 * (double)mbi_rows_mean(plan);
+}
+
+/* Returns whether rows are long and many, their columns far apart as far as is known, and x is
+ * no smaller than L1. All rows of a multiprocessor then move through the columns together, and
+ * find in L1 what another has loaded of x, if few nonzeros of each are in flight at once.
+ * (40,000 rows of 500 of 40,000 doubles on an H200: 122 us with 8 to a lane, 79 with 2.) */
+static int mbi_rows_together(const merbit_plan *plan) {
+  const double sectors = plan->nonempty.sectors; /* 0: no sample was taken */
+  return mbi_rows_mean(plan) >= 256 && mbi_rows_fill(plan, 32) >= 0.75 &&
+         mbi_rows_x(plan) > 0.75 && (sectors == 0 || sectors > 0.5);
+}
+
+/* Returns the lanes per row. Rows that move together take half a warp if more of them then use
+ * what L1 holds, and two that share a warp have nearly equal lengths. */
+static int mbi_rows_lanes(const merbit_plan *plan) {
+  const int wish = mbi_knob(plan, MBI_KNOB_ROWS_LANES);
+  const int more = mbi_rows_together(plan) && mbi_rows_fill(plan, 16) >= 0.75 &&
+                   mbi_rows_near(plan, 32) &&
+                   (double)plan->nonempty.slots <= 1.5 * (double)plan->device.nnz &&
+                   (mbi_rows_batch(plan) == 4 || !mbi_rows_near(plan, 128));
+  return wish != 0 ? wish : more ? 16 : mbi_rows_spread(plan);
 }
 
 /* Returns the nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
-  return wish != 0 ? wish : share > 8 ? 8 : (int)share;
+  const int most = !mbi_rows_together(plan)                                ? 8
+                   : mbi_rows_batch(plan) == 8 && mbi_rows_near(plan, 128) ? 4
+                                                                           : 2;
+  return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
 }
 
 /* Returns the nonzeros of a row that its lanes take at once. */
@@ -75,7 +123,9 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
                     r->lanes);
   }
   r->unroll = mbi_rows_unroll(plan, r->lanes);
-  r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+  r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+               : mbi_rows_together(plan)     ? 512
+                                             : 256;
   if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
       r->threads % 32 != 0) {
     return mbi_fail(
@@ -172,8 +222,6 @@ MBI_INTERNAL int mbi_rows_lone(const merbit_plan *plan) {
   return mbi_rows_lanes(plan) == 32;
 }
 
-/* The lanes that a multiprocessor has at once. */
-#define MBI_ROWS_RESIDENT 2048.0
 /* A multiprocessor with n nonzeros in flight gathers at n / (n + MBI_ROWS_HALF) of its greatest
  * rate: at half of it with so many. Fitted like the factors of spmv/choose/critical_path.c. */
 #define MBI_ROWS_HALF 2300.0
@@ -189,18 +237,46 @@ MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
   return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
 }
 
+/* Returns the part of the sectors of x, of those that `rows` rows load together, which no other
+ * of them has loaded: all of x at random. */
+static double mbi_rows_fresh(const mbi_traffic *t, double rows) {
+  const double sectors = t->cols * t->size / 32, loads = rows * t->nnz / t->rows;
+  return sectors / loads * (1 - exp(-loads / sectors));
+}
+
+/* The time of a gather from L1, over that of one from L2. */
+#define MBI_ROWS_HIT 0.2
+
+/* Returns the seconds for gathering x by rows that move through the columns together: what one
+ * has loaded, others find in L1 or, where all of the GPU's rows are meant, in L2. */
+static double mbi_rows_gathers_together(const merbit_plan *plan, const mbi_traffic *t) {
+  const int lanes = mbi_rows_lanes(plan);
+  const double rows = MBI_ROWS_RESIDENT / lanes, size = t->cols * t->size;
+  const double some = plan->profile->l2_bytes / 4, all = plan->context->device.multiprocessors;
+  const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
+  const double reused = mbi_rows_near(plan, lanes * mbi_rows_unroll(plan, lanes))
+                            ? 1 - mbi_rows_fresh(t, rows)
+                            : 0;
+  const double missed = size > some ? mbi_rows_fresh(t, rows * all) : 0;
+  return t->nnz *
+         (reused * MBI_ROWS_HIT * in_l2 +
+          (1 - reused) * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
+}
+
 /* Returns the seconds for gathering x. If all rows are in flight at once, their lanes move
  * through the columns together, and what they read of x stays in L2. (3,098 rows of 9,684
  * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, the short ones
  * leave the places of their warps empty until the block's longest row ends. (Rows of 1 and
  * 1,000 doubles by turns, on an H100: 226 us, HUBS 211.) */
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
-  const double lanes = (double)plan->device.rows * mbi_rows_lanes(plan);
   const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
   const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
   const double idle = mbi_rows_lone(plan) ? 0.35 * (uneven < 1 ? uneven : 1) : 0;
+  if (mbi_rows_together(plan)) {
+    return mbi_rows_thin(plan) * mbi_rows_gathers_together(plan, t);
+  }
   return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
-         (lanes > MBI_ROWS_RESIDENT * plan->context->device.multiprocessors || all <= some
+         (mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some
               ? t->gathers
               : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
 }
@@ -225,7 +301,9 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
       ((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) *
               mbi_choose_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
                                  mbi_rows_gathers(plan, &t)) +
-          mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1),
+          (mbi_rows_together(plan)
+               ? 0
+               : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
       mbi_rows_walk(plan));
 }
 
