@@ -20039,6 +20039,40 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	return t;
 }
 
+/* ==== >>spmv/choose/together.c  CUDA: what rows find in L1 that move through the columns together ==== */
+static double mbi_together_x(const merbit_plan *plan) {
+	return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan)) /
+			plan->context->device.shared_bytes_per_block;
+}
+
+static int mbi_together_apart(const merbit_plan *plan) {
+	const double sectors = plan->nonempty.sectors;
+	return mbi_together_x(plan) > 0.75 && (sectors == 0 || sectors > 0.5);
+}
+
+static int mbi_together_near(const merbit_plan *plan, double nonzeros) {
+	return nonzeros * mbi_together_x(plan) * (double)plan->device.rows <=
+			0.3 * (double)plan->device.nnz;
+}
+
+static double mbi_together_fresh(const mbi_traffic *t, double rows) {
+	const double sectors = t->cols * t->size / 32, loads = rows * t->nnz / t->rows;
+	return sectors / loads * (1 - exp(-loads / sectors));
+}
+
+#define MBI_TOGETHER_HIT 0.1
+
+static double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t,
+		double rows, double at_once) {
+	const double size = t->cols * t->size, some = plan->profile->l2_bytes / 4;
+	const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
+	const double fresh = mbi_together_near(plan, at_once) ? mbi_together_fresh(t, rows) : 1;
+	const double missed =
+			size > some ? mbi_together_fresh(t, rows * plan->context->device.multiprocessors) : 0;
+	return t->nnz * ((1 - fresh) * MBI_TOGETHER_HIT * in_l2 +
+			fresh * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
+}
+
 /* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ==== */
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128
@@ -21396,26 +21430,16 @@ static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
 			(MBI_ROWS_RESIDENT * plan->context->device.multiprocessors);
 }
 
-static double mbi_rows_x(const merbit_plan *plan) {
-	return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan)) /
-			plan->context->device.shared_bytes_per_block;
-}
-
-static int mbi_rows_near(const merbit_plan *plan, int nonzeros) {
-	return nonzeros * mbi_rows_x(plan) <= 0.3 * (double)mbi_rows_mean(plan);
-}
-
 static int mbi_rows_together(const merbit_plan *plan) {
-	const double sectors = plan->nonempty.sectors;
-	return mbi_rows_mean(plan) >= 256 && mbi_rows_fill(plan, 32) >= 0.75 &&
-			mbi_rows_x(plan) > 0.75 && (sectors == 0 || sectors > 0.5);
+	return mbi_rows_mean(plan) >= 256 && mbi_rows_fill(plan, 32) >= 0.75 && mbi_together_apart(plan);
 }
 
 static int mbi_rows_lanes(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_ROWS_LANES);
 	const int more = mbi_rows_together(plan) && mbi_rows_fill(plan, 16) >= 0.75 &&
-			mbi_rows_near(plan, 32) && (double)plan->nonempty.slots <= 1.5 * (double)plan->device.nnz &&
-			(mbi_rows_batch(plan) == 4 || !mbi_rows_near(plan, 128));
+			mbi_together_near(plan, 32) &&
+			(double)plan->nonempty.slots <= 1.5 * (double)plan->device.nnz &&
+			(mbi_rows_batch(plan) == 4 || !mbi_together_near(plan, 128));
 	return wish != 0 ? wish : more ? 16 : mbi_rows_spread(plan);
 }
 
@@ -21423,7 +21447,7 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
 	const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
 	const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
 	const int most = !mbi_rows_together(plan) ? 8
-			: mbi_rows_batch(plan) == 8 && mbi_rows_near(plan, 128) ? 4 : 2;
+			: mbi_rows_batch(plan) == 8 && mbi_together_near(plan, 128) ? 4 : 2;
 	return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
 }
 
@@ -21540,30 +21564,17 @@ static double mbi_rows_thin(const merbit_plan *plan) {
 	return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
 }
 
-static double mbi_rows_fresh(const mbi_traffic *t, double rows) {
-	const double sectors = t->cols * t->size / 32, loads = rows * t->nnz / t->rows;
-	return sectors / loads * (1 - exp(-loads / sectors));
-}
-
-#define MBI_ROWS_HIT 0.2
-
-static double mbi_rows_gathers_together(const merbit_plan *plan, const mbi_traffic *t) {
-	const int lanes = mbi_rows_lanes(plan);
-	const double rows = MBI_ROWS_RESIDENT / lanes, size = t->cols * t->size;
-	const double some = plan->profile->l2_bytes / 4, all = plan->context->device.multiprocessors;
-	const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
-	const double reused = mbi_rows_near(plan, lanes * mbi_rows_unroll(plan, lanes))
-			? 1 - mbi_rows_fresh(t, rows) : 0;
-	const double missed = size > some ? mbi_rows_fresh(t, rows * all) : 0;
-	return t->nnz * (reused * MBI_ROWS_HIT * in_l2 +
-			(1 - reused) * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
-}
-
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
 	const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
-	const double idle = mbi_rows_lone(plan) ? 0.35 * (uneven < 1 ? uneven : 1) : 0;
-	if (mbi_rows_together(plan)) { return mbi_rows_thin(plan) * mbi_rows_gathers_together(plan, t); }
+	const int together = mbi_rows_together(plan);
+	const double idle =
+			mbi_rows_lone(plan) ? (together ? 0.15 : 0.35) * (uneven < 1 ? uneven : 1) : 0;
+	if (together) {
+		return (1 + idle) * mbi_rows_thin(plan) *
+				mbi_together_gathers(plan, t, MBI_ROWS_RESIDENT / mbi_rows_lanes(plan),
+				mbi_rows_at_once(plan));
+	}
 	return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
 			(mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some ? t->gathers
 			: t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
@@ -21885,12 +21896,31 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
 	return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
+#define MBI_SLICED_RESIDENT 2048.0
+
+static int mbi_sliced_together(const merbit_plan *plan) {
+	return plan->device.nnz >= 64 * plan->device.rows && mbi_together_apart(plan) &&
+			mbi_together_near(plan, mbi_sliced_at_once(plan)) &&
+			plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 4;
+}
+
+static double mbi_sliced_cost_together(const merbit_plan *plan, const mbi_traffic *t) {
+	const double rows = t->rows / plan->context->device.multiprocessors;
+	const double gathers =
+			mbi_together_gathers(plan, t, rows < MBI_SLICED_RESIDENT ? rows : MBI_SLICED_RESIDENT,
+			mbi_sliced_at_once(plan));
+	return mbi_choose_longer(1.08 * mbi_choose_overlap(
+			plan, 0.9 * (t->vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)), gathers),
+			mbi_sliced_walk(plan));
+}
+
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double slots = (double)mbi_sliced_slots(plan);
 	const double in_l2 = t.size == 4 ? 1 + (16 - mbi_choose_passing(plan)) / 100.0 : 1;
 	const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
+	if (mbi_sliced_together(plan)) { return mbi_sliced_cost_together(plan, &t); }
 	return mbi_choose_longer(1.08 * in_l2 * mbi_choose_overlap(
 			plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
 			lines * t.gathers) + mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)),
@@ -33411,7 +33441,8 @@ static merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_level *l
 
 typedef struct mbi_lambda {
 	mbi_amg_level *level;
-	double *v, *u, *w, *x, *parts;
+	double *v, *u, *w, *x;
+	double *root, *parts;
 	double alpha, beta;
 } mbi_lambda;
 
@@ -33452,6 +33483,7 @@ static void mbi_lambda_start(void *argument, int chunk) {
 	for (; row < end; row++) {
 		e->v[row] = (double)(mbi_amg_hash((uint64_t)row) >> 11) * (1.0 / 4503599627370496.0) - 1;
 		e->u[row] = 0;
+		e->root[row] = sqrt(fabs(e->level->inverse[row]));
 		sum += e->v[row] * e->v[row];
 	}
 	e->parts[chunk] = sum;
@@ -33461,14 +33493,13 @@ static void mbi_lambda_scale(void *argument, int chunk) {
 	MBI_LAMBDA_ROWS(e, row, end);
 	for (; row < end; row++) {
 		e->v[row] /= e->beta;
-		e->x[row] = sqrt(fabs(e->level->inverse[row])) * e->v[row];
+		e->x[row] = e->root[row] * e->v[row];
 	}
 }
 
 static void mbi_lambda_multiply(void *argument, int chunk) {
 	MBI_LAMBDA_ROWS(e, row, end);
 	const mbi_amg_csr *a = &e->level->a;
-	const double *inverse = e->level->inverse;
 	int64_t k;
 	double dot = 0;
 	for (; row < end; row++) {
@@ -33476,7 +33507,7 @@ static void mbi_lambda_multiply(void *argument, int chunk) {
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
 			sum += a->values[k] * e->x[a->col_ind[k]];
 		}
-		e->w[row] = sqrt(fabs(inverse[row])) * sum - e->beta * e->u[row];
+		e->w[row] = e->root[row] * sum - e->beta * e->u[row];
 		dot += e->w[row] * e->v[row];
 	}
 	e->parts[chunk] = dot;
@@ -33568,12 +33599,13 @@ static merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_level *le
 	}
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
 		status =
-				mbi_allocate_array(context, 4 * rows, sizeof(double), "Lanczos vectors", (void **)&e.v);
+				mbi_allocate_array(context, 5 * rows, sizeof(double), "Lanczos vectors", (void **)&e.v);
 		vectors = e.v;
 		if (status == MERBIT_OK) {
 			e.u = vectors + rows;
 			e.w = vectors + 2 * rows;
 			e.x = vectors + 3 * rows;
+			e.root = vectors + 4 * rows;
 			level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
 		}
 	}

@@ -130,6 +130,8 @@ static const bench_generator bench_generators[] = {
     {"alternating", bench_generate_alternating, "rows of 1 and 1,000 by turns, 60,000 columns"},
     {"long-rows", bench_generate_long_rows,
      "few long rows: 4,000 of 12,500 over 6.2M columns at 50M"},
+    {"features", bench_generate_features,
+     "n samples of 2 n features, of which each has n / 120"},
     {"tall", bench_generate_tall, "ten columns a row, few columns: sqrt(nnz / 10)"},
     {"wide", bench_generate_wide, "few rows, sqrt(nnz / 10), over nnz / 10 columns"},
     {"pruned", bench_generate_pruned, "neural layer, a tenth of its weights left, 4 n x n"},

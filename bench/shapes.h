@@ -117,13 +117,23 @@ static void bench_generate_alternating(bench_matrix *m, int64_t nnz, uint64_t se
   bench_build_lengths(m, alternating_length, anywhere_fill, &s);
 }
 
-/* ---- long-rows, tall, wide: rows of one length ------------------------------------------- */
+/* ---- long-rows, features, tall, wide: rows of one length --------------------------------- */
 
 /* long-rows: 4,000 rows of 12,500 over 6.2M columns, smaller and larger in proportion. */
 static void bench_generate_long_rows(bench_matrix *m, int64_t nnz, uint64_t seed) {
   const double rows = sqrt((double)nnz / 3.125);
   shape_of_rows s;
   shape_size(m, &s, rows, 1550 * rows, seed);
+  s.length = (double)nnz / (double)s.rows;
+  bench_build_lengths(m, equal_length, anywhere_fill, &s);
+}
+
+/* features: a regression on 60,000 samples with 500 of 120,000 features each, smaller and
+ * larger in proportion. */
+static void bench_generate_features(bench_matrix *m, int64_t nnz, uint64_t seed) {
+  const double samples = sqrt(120 * (double)nnz);
+  shape_of_rows s;
+  shape_size(m, &s, samples, 2 * samples, seed);
   s.length = (double)nnz / (double)s.rows;
   bench_build_lengths(m, equal_length, anywhere_fill, &s);
 }

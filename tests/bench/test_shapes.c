@@ -261,6 +261,12 @@ static void check_long_rows(const bench_matrix *m, double nnz) {
   near((double)bench_longest_row(m), 12500 * scale, 0.02);
 }
 
+static void check_features(const bench_matrix *m, double nnz) {
+  near((double)m->rows, 60000 * sqrt(nnz / 30e6), 0.01);
+  near((double)m->cols, 2 * (double)m->rows, 0.01);
+  assert_int_equal(rows_of_length(m, m->nnz / m->rows, m->nnz / m->rows), m->rows);
+}
+
 static void check_tall(const bench_matrix *m, double nnz) {
   near((double)m->rows, nnz / 10, 0.001);
   near((double)m->cols, sqrt((double)m->rows), 0.02);
@@ -346,6 +352,7 @@ static const struct {
     {"hypersparse", check_hypersparse, 1},
     {"alternating", check_alternating, 1},
     {"long-rows", check_long_rows, 1},
+    {"features", check_features, 1},
     {"tall", check_tall, 1},
     {"wide", check_wide, 1},
     {"pruned", check_pruned, 1},

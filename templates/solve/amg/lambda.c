@@ -11,8 +11,8 @@
 
 typedef struct mbi_lambda {
   mbi_amg_level *level;
-  double *v, *u, *w, *x, *parts; /* this Lanczos vector, the last, the next; D^-1/2 v; sums of
-                                  * chunks */
+  double *v, *u, *w, *x; /* this Lanczos vector, the last, the next; D^-1/2 v */
+  double *root, *parts;  /* the diagonal of D^-1/2; sums of chunks */
   double alpha, beta;
 } mbi_lambda;
 
@@ -59,6 +59,7 @@ static void mbi_lambda_start(void *argument, int chunk) {
   for (; row < end; row++) {
     e->v[row] = (double)(mbi_amg_hash((uint64_t)row) >> 11) * (1.0 / 4503599627370496.0) - 1;
     e->u[row] = 0;
+    e->root[row] = sqrt(fabs(e->level->inverse[row]));
     sum += e->v[row] * e->v[row];
   }
   e->parts[chunk] = sum;
@@ -69,7 +70,7 @@ static void mbi_lambda_scale(void *argument, int chunk) {
   MBI_LAMBDA_ROWS(e, row, end);
   for (; row < end; row++) {
     e->v[row] /= e->beta;
-    e->x[row] = sqrt(fabs(e->level->inverse[row])) * e->v[row];
+    e->x[row] = e->root[row] * e->v[row];
   }
 }
 
@@ -77,7 +78,6 @@ static void mbi_lambda_scale(void *argument, int chunk) {
 static void mbi_lambda_multiply(void *argument, int chunk) {
   MBI_LAMBDA_ROWS(e, row, end);
   const mbi_amg_csr *a = &e->level->a;
-  const double *inverse = e->level->inverse;
   int64_t k;
   double dot = 0;
   for (; row < end; row++) {
@@ -85,7 +85,7 @@ static void mbi_lambda_multiply(void *argument, int chunk) {
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
       sum += a->values[k] * e->x[a->col_ind[k]];
     }
-    e->w[row] = sqrt(fabs(inverse[row])) * sum - e->beta * e->u[row];
+    e->w[row] = e->root[row] * sum - e->beta * e->u[row];
     dot += e->w[row] * e->v[row];
   }
   e->parts[chunk] = dot;
@@ -193,12 +193,13 @@ MBI_INTERNAL merbit_status mbi_amg_diagonal(merbit_context *context, mbi_amg_lev
   }
   if (level->lambda > MBI_LAMBDA_DOMINANT) {
     status =
-        mbi_allocate_array(context, 4 * rows, sizeof(double), "Lanczos vectors", (void **)&e.v);
+        mbi_allocate_array(context, 5 * rows, sizeof(double), "Lanczos vectors", (void **)&e.v);
     vectors = e.v;
     if (status == MERBIT_OK) {
       e.u = vectors + rows;
       e.w = vectors + 2 * rows;
       e.x = vectors + 3 * rows;
+      e.root = vectors + 4 * rows;
       level->lambda = fmin(level->lambda, MBI_LAMBDA_SAFETY * mbi_lambda_lanczos(context, &e));
     }
   }

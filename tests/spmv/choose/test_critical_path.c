@@ -406,7 +406,7 @@ static void forecasts_of_rows_in_flight(void **state) {
 }
 
 /* Long rows that move through an x of random columns together find in L1 what others have
- * loaded, at a fifth of the time of a gather from L2, if it is not too far apart. Where x is
+ * loaded, at a tenth of the time of a gather from L2, if it is not too far apart. Where x is
  * larger than a part of L2, they find in L2 what any row of the GPU has loaded. */
 static void forecasts_of_rows_together(void **state) {
   static const struct together {
@@ -444,10 +444,51 @@ static void forecasts_of_rows_together(void **state) {
             mbi_choose_overlap(
                 &plan, streamed(bytes) * (16 + mbi_choose_passing(&plan)) / 32,
                 c->part * nnz *
-                    ((1 - fresh) * 0.2 * in_l2 +
+                    ((1 - fresh) * 0.1 * in_l2 +
                      fresh * ((1 - missed) * in_l2 +
                               missed * mbi_choose_gather(&plan, size * (double)c->cols)))));
   }
+}
+
+/* SLICED has a row for each lane in flight, as far as there are rows, and no lane waits for
+ * others in the end. In f64 a lane takes 4 nonzeros at once. */
+static void forecasts_of_slices_together(void **state) {
+  static const uint64_t rows[] = {132000, 400000};
+  size_t i;
+  (void)state;
+  for (i = 0; i < 2; i++) {
+    const double n = (double)rows[i], nnz = 200 * n;
+    const double loads = (n / 132 < 2048 ? n / 132 : 2048) * 200, sectors = 300000 / 4.0;
+    const double fresh = sectors / loads * (1 - exp(-loads / sectors));
+    merbit_plan plan;
+    square_of(&plan, MERBIT_F64, rows[i], (uint64_t)nnz);
+    plan.device.cols = 300000;
+    plan.nonempty.longest = 200;
+    plan.nonempty.sectors = 0.9;
+    is_about("slices", mbi_sliced_cost(&plan),
+             1.08 * mbi_choose_overlap(&plan,
+                                       0.9 * streamed(12 * nnz + 3.25 * n + 4 * (n + 300000)) *
+                                           (16 + mbi_choose_passing(&plan)) / 32,
+                                       nnz * (0.1 * (1 - fresh) + fresh) / 160e9));
+  }
+}
+
+/* Rows by a warp each that move together wait for longer ones in part. */
+static void forecasts_of_uneven_rows_together(void **state) {
+  merbit_plan plan;
+  double gathers;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 40000, 20000000);
+  plan.device.cols = 40000;
+  plan.nonempty.longest = 1000;
+  plan.nonempty.sectors = 0.9;
+  plan.nonempty.slots = 2 * plan.device.nnz;
+  gathers = 1.15 * 20e6 * (0.1 + 0.9 * (1 - exp(-3.2)) / 3.2) / 160e9;
+  is_about("uneven", mbi_rows_cost(&plan),
+           0.97 * mbi_choose_overlap(&plan,
+                                     streamed(12 * 20e6 + 4 * 80000 + 4 * 40000) *
+                                         (16 + mbi_choose_passing(&plan)) / 32,
+                                     gathers));
 }
 
 /* Decisions by even rows elsewhere: semirings, measuring, forms of values, several vectors. */
@@ -527,6 +568,8 @@ int main(void) {
       cmocka_unit_test(forecasts_of_few_rows),
       cmocka_unit_test(forecasts_of_rows_in_flight),
       cmocka_unit_test(forecasts_of_rows_together),
+      cmocka_unit_test(forecasts_of_slices_together),
+      cmocka_unit_test(forecasts_of_uneven_rows_together),
       cmocka_unit_test(nonzeros_that_stay_in_l2),
       cmocka_unit_test(rows_past_the_caches),
       cmocka_unit_test(loads_that_keep),

@@ -52,26 +52,12 @@ static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
          (MBI_ROWS_RESIDENT * plan->context->device.multiprocessors);
 }
 
-/* Returns the bytes of x over those of L1. Shared memory, a part of L1, stands for it here. */
-static double mbi_rows_x(const merbit_plan *plan) {
-  return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan)) /
-         plan->context->device.shared_bytes_per_block;
-}
-
-/* Returns whether L1 keeps what a row passes of x while its lanes take so many nonzeros until
- * the other rows of a multiprocessor, which are at nearly the same columns, have passed it. */
-static int mbi_rows_near(const merbit_plan *plan, int nonzeros) {
-  return nonzeros * mbi_rows_x(plan) <= 0.3 * (double)mbi_rows_mean(plan);
-}
-
-/* Returns whether rows are long and many, their columns far apart as far as is known, and x is
- * no smaller than L1. All rows of a multiprocessor then move through the columns together, and
- * find in L1 what another has loaded of x, if few nonzeros of each are in flight at once.
+/* Returns whether rows are long and many, and their columns far apart. They then move through
+ * the columns together, if few nonzeros of each are in flight at once: spmv/choose/together.c.
  * (40,000 rows of 500 of 40,000 doubles on an H200: 122 us with 8 to a lane, 79 with 2.) */
 static int mbi_rows_together(const merbit_plan *plan) {
-  const double sectors = plan->nonempty.sectors; /* 0: no sample was taken */
   return mbi_rows_mean(plan) >= 256 && mbi_rows_fill(plan, 32) >= 0.75 &&
-         mbi_rows_x(plan) > 0.75 && (sectors == 0 || sectors > 0.5);
+         mbi_together_apart(plan);
 }
 
 /* Returns the lanes per row. Rows that move together take half a warp if more of them then use
@@ -79,9 +65,9 @@ static int mbi_rows_together(const merbit_plan *plan) {
 static int mbi_rows_lanes(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_ROWS_LANES);
   const int more = mbi_rows_together(plan) && mbi_rows_fill(plan, 16) >= 0.75 &&
-                   mbi_rows_near(plan, 32) &&
+                   mbi_together_near(plan, 32) &&
                    (double)plan->nonempty.slots <= 1.5 * (double)plan->device.nnz &&
-                   (mbi_rows_batch(plan) == 4 || !mbi_rows_near(plan, 128));
+                   (mbi_rows_batch(plan) == 4 || !mbi_together_near(plan, 128));
   return wish != 0 ? wish : more ? 16 : mbi_rows_spread(plan);
 }
 
@@ -89,9 +75,9 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
-  const int most = !mbi_rows_together(plan)                                ? 8
-                   : mbi_rows_batch(plan) == 8 && mbi_rows_near(plan, 128) ? 4
-                                                                           : 2;
+  const int most = !mbi_rows_together(plan)                                    ? 8
+                   : mbi_rows_batch(plan) == 8 && mbi_together_near(plan, 128) ? 4
+                                                                               : 2;
   return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
 }
 
@@ -237,43 +223,21 @@ MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
   return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
 }
 
-/* Returns the part of the sectors of x, of those that `rows` rows load together, which no other
- * of them has loaded: all of x at random. */
-static double mbi_rows_fresh(const mbi_traffic *t, double rows) {
-  const double sectors = t->cols * t->size / 32, loads = rows * t->nnz / t->rows;
-  return sectors / loads * (1 - exp(-loads / sectors));
-}
-
-/* The time of a gather from L1, over that of one from L2. */
-#define MBI_ROWS_HIT 0.2
-
-/* Returns the seconds for gathering x by rows that move through the columns together: what one
- * has loaded, others find in L1 or, where all of the GPU's rows are meant, in L2. */
-static double mbi_rows_gathers_together(const merbit_plan *plan, const mbi_traffic *t) {
-  const int lanes = mbi_rows_lanes(plan);
-  const double rows = MBI_ROWS_RESIDENT / lanes, size = t->cols * t->size;
-  const double some = plan->profile->l2_bytes / 4, all = plan->context->device.multiprocessors;
-  const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
-  const double reused = mbi_rows_near(plan, lanes * mbi_rows_unroll(plan, lanes))
-                            ? 1 - mbi_rows_fresh(t, rows)
-                            : 0;
-  const double missed = size > some ? mbi_rows_fresh(t, rows * all) : 0;
-  return t->nnz *
-         (reused * MBI_ROWS_HIT * in_l2 +
-          (1 - reused) * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
-}
-
 /* Returns the seconds for gathering x. If all rows are in flight at once, their lanes move
  * through the columns together, and what they read of x stays in L2. (3,098 rows of 9,684
  * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, the short ones
  * leave the places of their warps empty until the block's longest row ends. (Rows of 1 and
- * 1,000 doubles by turns, on an H100: 226 us, HUBS 211.) */
+ * 1,000 doubles by turns, 8 in flight, on an H100: 226 us, HUBS 211.) */
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
   const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
-  const double idle = mbi_rows_lone(plan) ? 0.35 * (uneven < 1 ? uneven : 1) : 0;
-  if (mbi_rows_together(plan)) {
-    return mbi_rows_thin(plan) * mbi_rows_gathers_together(plan, t);
+  const int together = mbi_rows_together(plan);
+  const double idle =
+      mbi_rows_lone(plan) ? (together ? 0.15 : 0.35) * (uneven < 1 ? uneven : 1) : 0;
+  if (together) {
+    return (1 + idle) * mbi_rows_thin(plan) *
+           mbi_together_gathers(plan, t, MBI_ROWS_RESIDENT / mbi_rows_lanes(plan),
+                                mbi_rows_at_once(plan));
   }
   return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
          (mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some
