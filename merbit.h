@@ -20041,23 +20041,27 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 
 /* ==== >>spmv/choose/together.c  CUDA: what rows find in L1 that move through the columns together ==== */
 static double mbi_together_x(const merbit_plan *plan) {
-	return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan)) /
-			plan->context->device.shared_bytes_per_block;
+	return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan));
+}
+
+static double mbi_together_l1(const merbit_plan *plan) {
+	return plan->context->device.shared_bytes_per_block;
+}
+
+static double mbi_together_fresh(double loads, double sectors) {
+	return sectors / loads * (1 - exp(-loads / sectors));
 }
 
 static int mbi_together_apart(const merbit_plan *plan) {
-	const double sectors = plan->nonempty.sectors;
-	return mbi_together_x(plan) > 0.75 && (sectors == 0 || sectors > 0.5);
+	const double x = mbi_together_x(plan);
+	const double found = plan->nonempty.sectors;
+	return x > 0.75 * mbi_together_l1(plan) &&
+			(found == 0 || found > 0.75 * mbi_together_fresh(MBI_NONEMPTY_WINDOW, x / 32));
 }
 
 static int mbi_together_near(const merbit_plan *plan, double nonzeros) {
 	return nonzeros * mbi_together_x(plan) * (double)plan->device.rows <=
-			0.3 * (double)plan->device.nnz;
-}
-
-static double mbi_together_fresh(const mbi_traffic *t, double rows) {
-	const double sectors = t->cols * t->size / 32, loads = rows * t->nnz / t->rows;
-	return sectors / loads * (1 - exp(-loads / sectors));
+			0.3 * mbi_together_l1(plan) * (double)plan->device.nnz;
 }
 
 #define MBI_TOGETHER_HIT 0.1
@@ -20066,9 +20070,10 @@ static double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t
 		double rows, double at_once) {
 	const double size = t->cols * t->size, some = plan->profile->l2_bytes / 4;
 	const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
-	const double fresh = mbi_together_near(plan, at_once) ? mbi_together_fresh(t, rows) : 1;
-	const double missed =
-			size > some ? mbi_together_fresh(t, rows * plan->context->device.multiprocessors) : 0;
+	const double loads = rows * t->nnz / t->rows, all = plan->context->device.multiprocessors;
+	const double fresh = mbi_together_near(plan, at_once) ? mbi_together_fresh(loads, size / 32)
+			: plan->nonempty.sectors;
+	const double missed = size > some ? mbi_together_fresh(loads * all, size / 32) : 0;
 	return t->nnz * ((1 - fresh) * MBI_TOGETHER_HIT * in_l2 +
 			fresh * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
 }

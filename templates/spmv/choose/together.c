@@ -8,30 +8,36 @@
  * finds in L1 what another has loaded, until it is evicted; and in L2 what any row of the GPU
  * has loaded. */
 
-/* Returns the bytes of x over those of L1. Shared memory, a part of L1, stands for it here. */
+/* Returns the bytes of x. */
 static double mbi_together_x(const merbit_plan *plan) {
-  return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan)) /
-         plan->context->device.shared_bytes_per_block;
+  return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan));
 }
 
-/* Returns whether columns are far apart, as far as is known, and x is no smaller than L1. */
+/* Returns the bytes of L1. Shared memory, a part of it, stands for them. */
+static double mbi_together_l1(const merbit_plan *plan) {
+  return plan->context->device.shared_bytes_per_block;
+}
+
+/* Returns the part of `loads` at random from so many sectors that no other of them has loaded.
+ */
+static double mbi_together_fresh(double loads, double sectors) {
+  return sectors / loads * (1 - exp(-loads / sectors));
+}
+
+/* Returns whether x is no smaller than L1 and columns are far apart, as far as is known: a
+ * sampled window of nonzeros finds nearly as many sectors as with columns at random. */
 MBI_INTERNAL int mbi_together_apart(const merbit_plan *plan) {
-  const double sectors = plan->nonempty.sectors; /* 0: no sample was taken */
-  return mbi_together_x(plan) > 0.75 && (sectors == 0 || sectors > 0.5);
+  const double x = mbi_together_x(plan);
+  const double found = plan->nonempty.sectors; /* 0: no sample was taken */
+  return x > 0.75 * mbi_together_l1(plan) &&
+         (found == 0 || found > 0.75 * mbi_together_fresh(MBI_NONEMPTY_WINDOW, x / 32));
 }
 
 /* Returns whether L1 keeps what a row passes of x while its lanes take so many nonzeros until
  * the other rows of the multiprocessor have passed it. */
 MBI_INTERNAL int mbi_together_near(const merbit_plan *plan, double nonzeros) {
   return nonzeros * mbi_together_x(plan) * (double)plan->device.rows <=
-         0.3 * (double)plan->device.nnz;
-}
-
-/* Returns the part of the sectors of x, of those that so many rows load, which no other of them
- * has loaded: all of x at random. */
-static double mbi_together_fresh(const mbi_traffic *t, double rows) {
-  const double sectors = t->cols * t->size / 32, loads = rows * t->nnz / t->rows;
-  return sectors / loads * (1 - exp(-loads / sectors));
+         0.3 * mbi_together_l1(plan) * (double)plan->device.nnz;
 }
 
 /* The time of a gather from L1, over that of one from L2. */
@@ -43,9 +49,10 @@ MBI_INTERNAL double mbi_together_gathers(const merbit_plan *plan, const mbi_traf
                                          double rows, double at_once) {
   const double size = t->cols * t->size, some = plan->profile->l2_bytes / 4;
   const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
-  const double fresh = mbi_together_near(plan, at_once) ? mbi_together_fresh(t, rows) : 1;
-  const double missed =
-      size > some ? mbi_together_fresh(t, rows * plan->context->device.multiprocessors) : 0;
+  const double loads = rows * t->nnz / t->rows, all = plan->context->device.multiprocessors;
+  const double fresh = mbi_together_near(plan, at_once) ? mbi_together_fresh(loads, size / 32)
+                                                        : plan->nonempty.sectors;
+  const double missed = size > some ? mbi_together_fresh(loads * all, size / 32) : 0;
   return t->nnz * ((1 - fresh) * MBI_TOGETHER_HIT * in_l2 +
                    fresh * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
 }

@@ -431,7 +431,7 @@ static void forecasts_of_rows_together(void **state) {
                          size * (double)(c->rows + c->cols) * (c->cols > 1000000 ? 1 : 0.5);
     const double sectors = size * (double)c->cols / 32, mean = (double)c->mean;
     const double own = c->at_once * mean / sectors, all = 132 * own;
-    const double fresh = c->reuses ? (1 - exp(-own)) / own : 1;
+    const double fresh = c->reuses ? (1 - exp(-own)) / own : 0.9;
     const double missed = c->cols > 1000000 ? (1 - exp(-all)) / all : 0;
     const double in_l2 = 1 / 160e9;
     merbit_plan plan;
