@@ -19857,6 +19857,8 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 
 /* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone, and what products move ==== */
 /* ==== >>spmv/choose/choose.h ==== */
+#define MBI_CHOOSE_LANES 2048.0
+
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 0.57
 #endif
@@ -20067,10 +20069,12 @@ static int mbi_together_near(const merbit_plan *plan, double nonzeros) {
 #define MBI_TOGETHER_HIT 0.1
 
 static double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t,
-		double rows, double at_once) {
+		int lanes, double at_once) {
 	const double size = t->cols * t->size, some = plan->profile->l2_bytes / 4;
 	const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
-	const double loads = rows * t->nnz / t->rows, all = plan->context->device.multiprocessors;
+	const double all = plan->context->device.multiprocessors, most = MBI_CHOOSE_LANES / lanes;
+	const double rows = t->rows / all < most ? t->rows / all : most;
+	const double loads = rows * t->nnz / t->rows;
 	const double fresh = mbi_together_near(plan, at_once) ? mbi_together_fresh(loads, size / 32)
 			: plan->nonempty.sectors;
 	const double missed = size > some ? mbi_together_fresh(loads * all, size / 32) : 0;
@@ -21428,11 +21432,9 @@ static int mbi_rows_spread(const merbit_plan *plan) {
 	return lanes;
 }
 
-#define MBI_ROWS_RESIDENT 2048.0
-
 static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
 	return (double)plan->device.rows * lanes /
-			(MBI_ROWS_RESIDENT * plan->context->device.multiprocessors);
+			(MBI_CHOOSE_LANES * plan->context->device.multiprocessors);
 }
 
 static int mbi_rows_together(const merbit_plan *plan) {
@@ -21563,7 +21565,7 @@ static int mbi_rows_lone(const merbit_plan *plan) { return mbi_rows_lanes(plan) 
 
 static double mbi_rows_thin(const merbit_plan *plan) {
 	const double processors = plan->context->device.multiprocessors;
-	const double full = MBI_ROWS_RESIDENT * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
+	const double full = MBI_CHOOSE_LANES * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
 	const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
 	const double half = MBI_ROWS_HALF * processors;
 	return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
@@ -21577,8 +21579,7 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 			mbi_rows_lone(plan) ? (together ? 0.15 : 0.35) * (uneven < 1 ? uneven : 1) : 0;
 	if (together) {
 		return (1 + idle) * mbi_rows_thin(plan) *
-				mbi_together_gathers(plan, t, MBI_ROWS_RESIDENT / mbi_rows_lanes(plan),
-				mbi_rows_at_once(plan));
+				mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
 	}
 	return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
 			(mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some ? t->gathers
@@ -21589,8 +21590,9 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
 	const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
-	const double turns = t.nnz < t.rows
-			? t.rows / (MBI_ROWS_RESIDENT * plan->context->device.multiprocessors) * 1.5 : 0;
+	const double turns =
+			t.nnz < t.rows ? t.rows / (MBI_CHOOSE_LANES * plan->context->device.multiprocessors) * 1.5
+			: 0;
 	if (uneven > 1) { return HUGE_VAL; }
 	return mbi_choose_longer(((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) *
 			mbi_choose_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
@@ -21901,8 +21903,6 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
 	return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
-#define MBI_SLICED_RESIDENT 2048.0
-
 static int mbi_sliced_together(const merbit_plan *plan) {
 	return plan->device.nnz >= 64 * plan->device.rows && mbi_together_apart(plan) &&
 			mbi_together_near(plan, mbi_sliced_at_once(plan)) &&
@@ -21910,13 +21910,9 @@ static int mbi_sliced_together(const merbit_plan *plan) {
 }
 
 static double mbi_sliced_cost_together(const merbit_plan *plan, const mbi_traffic *t) {
-	const double rows = t->rows / plan->context->device.multiprocessors;
-	const double gathers =
-			mbi_together_gathers(plan, t, rows < MBI_SLICED_RESIDENT ? rows : MBI_SLICED_RESIDENT,
-			mbi_sliced_at_once(plan));
 	return mbi_choose_longer(1.08 * mbi_choose_overlap(
-			plan, 0.9 * (t->vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)), gathers),
-			mbi_sliced_walk(plan));
+			plan, 0.9 * (t->vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
+			mbi_together_gathers(plan, t, 1, mbi_sliced_at_once(plan))), mbi_sliced_walk(plan));
 }
 
 static double mbi_sliced_cost(const merbit_plan *plan) {

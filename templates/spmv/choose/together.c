@@ -43,13 +43,15 @@ MBI_INTERNAL int mbi_together_near(const merbit_plan *plan, double nonzeros) {
 /* The time of a gather from L1, over that of one from L2. */
 #define MBI_TOGETHER_HIT 0.1
 
-/* Returns the seconds for gathering x if a multiprocessor has `rows` in flight, each of which
- * takes `at_once` nonzeros at once. */
+/* Returns the seconds for gathering x by rows of so many lanes, which take `at_once` nonzeros
+ * of each at once. */
 MBI_INTERNAL double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t,
-                                         double rows, double at_once) {
+                                         int lanes, double at_once) {
   const double size = t->cols * t->size, some = plan->profile->l2_bytes / 4;
   const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
-  const double loads = rows * t->nnz / t->rows, all = plan->context->device.multiprocessors;
+  const double all = plan->context->device.multiprocessors, most = MBI_CHOOSE_LANES / lanes;
+  const double rows = t->rows / all < most ? t->rows / all : most; /* of a multiprocessor */
+  const double loads = rows * t->nnz / t->rows;
   const double fresh = mbi_together_near(plan, at_once) ? mbi_together_fresh(loads, size / 32)
                                                         : plan->nonempty.sectors;
   const double missed = size > some ? mbi_together_fresh(loads * all, size / 32) : 0;

@@ -421,7 +421,7 @@ static void forecasts_of_rows_together(void **state) {
       {MERBIT_F64, 40000, 500, 8000000, 64, 0, 1},
       {MERBIT_F32, 40000, 500, 120000, 128, 1, 1},
       {MERBIT_F32, 40000, 1500, 120000, 64, 1, 1},
-      {MERBIT_F64, 6336, 3000, 200000, 64, 1, (1 + 2300 / (48 * 64.0)) / (1 + 2300 / 4096.0)}};
+      {MERBIT_F64, 6336, 3000, 200000, 48, 1, (1 + 2300 / (48 * 64.0)) / (1 + 2300 / 4096.0)}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {

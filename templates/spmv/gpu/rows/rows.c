@@ -43,13 +43,10 @@ static int mbi_rows_spread(const merbit_plan *plan) {
   return lanes;
 }
 
-/* The lanes that a multiprocessor has at once. */
-#define MBI_ROWS_RESIDENT 2048.0
-
 /* Returns the part of the GPU's lanes that the rows take, with so many lanes each. */
 static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
   return (double)plan->device.rows * lanes /
-         (MBI_ROWS_RESIDENT * plan->context->device.multiprocessors);
+         (MBI_CHOOSE_LANES * plan->context->device.multiprocessors);
 }
 
 /* Returns whether rows are long and many, and their columns far apart. They then move through
@@ -217,7 +214,7 @@ MBI_INTERNAL int mbi_rows_lone(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
   const double processors = plan->context->device.multiprocessors;
   const double full =
-      MBI_ROWS_RESIDENT * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
+      MBI_CHOOSE_LANES * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
   const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
   const double half = MBI_ROWS_HALF * processors;
   return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
@@ -236,8 +233,7 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
       mbi_rows_lone(plan) ? (together ? 0.15 : 0.35) * (uneven < 1 ? uneven : 1) : 0;
   if (together) {
     return (1 + idle) * mbi_rows_thin(plan) *
-           mbi_together_gathers(plan, t, MBI_ROWS_RESIDENT / mbi_rows_lanes(plan),
-                                mbi_rows_at_once(plan));
+           mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
   }
   return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
          (mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some
@@ -255,9 +251,8 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
   const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
   const double turns =
-      t.nnz < t.rows
-          ? t.rows / (MBI_ROWS_RESIDENT * plan->context->device.multiprocessors) * 1.5
-          : 0;
+      t.nnz < t.rows ? t.rows / (MBI_CHOOSE_LANES * plan->context->device.multiprocessors) * 1.5
+                     : 0;
   if (uneven > 1) {
     return HUGE_VAL;
   }

@@ -301,9 +301,6 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
-/* The lanes, and rows, that a multiprocessor has at once. */
-#define MBI_SLICED_RESIDENT 2048.0
-
 /* Returns whether rows are long, of about equal lengths, and move through x together. */
 static int mbi_sliced_together(const merbit_plan *plan) {
   return plan->device.nnz >= 64 * plan->device.rows && mbi_together_apart(plan) &&
@@ -315,14 +312,10 @@ static int mbi_sliced_together(const merbit_plan *plan) {
  * (200,000 rows of 500 of 400,000 doubles on an H200: 286 us, which is the time for their
  * bytes; ROWS 770, SCAN 747.) */
 static double mbi_sliced_cost_together(const merbit_plan *plan, const mbi_traffic *t) {
-  const double rows = t->rows / plan->context->device.multiprocessors;
-  const double gathers =
-      mbi_together_gathers(plan, t, rows < MBI_SLICED_RESIDENT ? rows : MBI_SLICED_RESIDENT,
-                           mbi_sliced_at_once(plan));
   return mbi_choose_longer(
       1.08 * mbi_choose_overlap(
                  plan, 0.9 * (t->vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-                 gathers),
+                 mbi_together_gathers(plan, t, 1, mbi_sliced_at_once(plan))),
       mbi_sliced_walk(plan));
 }
 
