@@ -385,7 +385,7 @@ static void slices_that_move_together(void **state) {
     assert_true(together < 0.55 * mbi_scan_cost(&plan));
     plan.nonempty.slots = plan.device.nnz / 4 * 5;
     assert_true(mbi_sliced_cost(&plan) < 1.01 * together);
-    plan.nonempty.slots++; /* rows of different lengths part company */
+    plan.nonempty.slots++; /* rows of different lengths are soon at different columns */
     plan.nonempty.sorted_slots = plan.nonempty.slots;
     assert_true(mbi_sliced_cost(&plan) > 1.8 * together);
     plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
