@@ -473,6 +473,21 @@ static void forecasts_of_slices_together(void **state) {
   }
 }
 
+/* Slices whose columns are too far apart for L1 gather as always, and their last rows count. */
+static void forecasts_of_slices_apart(void **state) {
+  const double n = 132000, nnz = 200 * n;
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, (uint64_t)n, (uint64_t)nnz);
+  plan.device.cols = 3000000;
+  plan.nonempty.longest = 200;
+  plan.nonempty.sectors = 0.9;
+  is_about("slices apart", mbi_sliced_cost(&plan),
+           1.08 * mbi_choose_overlap(&plan, 0.9 * streamed(12 * nnz + 3.25 * n + 4 * (n + 3e6)),
+                                     0.9 * nnz * mbi_choose_gather(&plan, 24e6)) +
+               mbi_walk_end(&plan, 200, 4));
+}
+
 /* Rows by a warp each that move together wait for longer ones in part. */
 static void forecasts_of_uneven_rows_together(void **state) {
   merbit_plan plan;
@@ -569,6 +584,7 @@ int main(void) {
       cmocka_unit_test(forecasts_of_rows_in_flight),
       cmocka_unit_test(forecasts_of_rows_together),
       cmocka_unit_test(forecasts_of_slices_together),
+      cmocka_unit_test(forecasts_of_slices_apart),
       cmocka_unit_test(forecasts_of_uneven_rows_together),
       cmocka_unit_test(nonzeros_that_stay_in_l2),
       cmocka_unit_test(rows_past_the_caches),
