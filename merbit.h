@@ -21909,22 +21909,17 @@ static int mbi_sliced_together(const merbit_plan *plan) {
 			plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 4;
 }
 
-static double mbi_sliced_cost_together(const merbit_plan *plan, const mbi_traffic *t) {
-	return mbi_choose_longer(1.08 * mbi_choose_overlap(
-			plan, 0.9 * (t->vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-			mbi_together_gathers(plan, t, 1, mbi_sliced_at_once(plan))), mbi_sliced_walk(plan));
-}
-
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double slots = (double)mbi_sliced_slots(plan);
+	const int together = mbi_sliced_together(plan);
 	const double in_l2 = t.size == 4 ? 1 + (16 - mbi_choose_passing(plan)) / 100.0 : 1;
 	const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	if (mbi_sliced_together(plan)) { return mbi_sliced_cost_together(plan, &t); }
 	return mbi_choose_longer(1.08 * in_l2 * mbi_choose_overlap(
 			plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-			lines * t.gathers) + mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)),
+			together ? mbi_together_gathers(plan, &t, 1, mbi_sliced_at_once(plan)) : lines * t.gathers) +
+			(together ? 0 : mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))),
 			mbi_sliced_walk(plan));
 }
 

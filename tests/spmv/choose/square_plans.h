@@ -31,4 +31,15 @@ TEST_UNUSED static void with_hubs(merbit_plan *plan) {
   plan->nonempty.hub_share = 0.55;
 }
 
+/* The seconds in which an H200 copies so many bytes, of which a product reaches 0.98. */
+TEST_UNUSED static double streamed(double bytes) {
+  return bytes / (0.98 * 4.28e12);
+}
+
+TEST_UNUSED static void is_about(const char *what, double seconds, double expected) {
+  if (!(fabs(seconds / expected - 1) < 0.005)) {
+    fail_msg("%s: %.2f us instead of %.2f", what, 1e6 * seconds, 1e6 * expected);
+  }
+}
+
 #endif

@@ -347,59 +347,6 @@ static void rows_in_flight_gather_from_l2(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "forecast"); /* all move through the columns together */
 }
 
-/* Rows of 500 random columns of 40,000 move through them together, and find in L1 what others
- * have loaded. (Doubles on an H100, us: 94, SCAN 141, HUBS 115.) Without that HUBS is as fast.
- */
-static void rows_that_move_together(void **state) {
-  const merbit_device_profile h100 = profile_of("H100");
-  merbit_plan plan;
-  double together;
-  (void)state;
-  square_of(&plan, MERBIT_F64, 40000, 20000000);
-  plan.profile = &h100;
-  plan.nonempty.longest = 500;
-  plan.nonempty.sectors = 0.68;
-  plan.nonempty.hub_share = 0.53;
-  takes(&plan, MERBIT_METHOD_ROWS, ", hubs ");
-  together = mbi_rows_cost(&plan);
-  assert_true(together < 0.75 * mbi_scan_cost(&plan));
-  plan.nonempty.slots = plan.nonempty.sorted_slots = 2 * plan.device.nnz; /* a warp for each */
-  assert_true(mbi_rows_cost(&plan) > together);
-  assert_true(mbi_rows_cost(&plan) < 0.9 * mbi_scan_cost(&plan));
-}
-
-/* 200,000 rows of 500 are in flight at once by SLICED, and move through 400,000 columns
- * together. (On an H200, us, f32 / f64: SLICED 238 / 286, ROWS 722 / 770, SCAN 708 / 747.) */
-static void slices_that_move_together(void **state) {
-  int type;
-  (void)state;
-  for (type = 0; type < 2; type++) {
-    merbit_plan plan;
-    double together;
-    square_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 200000, 100000000);
-    plan.device.cols = 400000;
-    plan.nonempty.longest = 500;
-    plan.nonempty.sectors = 0.98;
-    takes(&plan, MERBIT_METHOD_SLICED, "even rows, forecast ");
-    together = mbi_sliced_cost(&plan);
-    assert_true(together < 0.55 * mbi_scan_cost(&plan));
-    plan.nonempty.slots = plan.device.nnz / 4 * 5;
-    assert_true(mbi_sliced_cost(&plan) < 1.01 * together);
-    plan.nonempty.slots++; /* rows of different lengths are soon at different columns */
-    plan.nonempty.sorted_slots = plan.nonempty.slots;
-    assert_true(mbi_sliced_cost(&plan) > 1.8 * together);
-    plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
-    plan.device.cols = 17 * 400000; /* too far apart for L1 */
-    assert_true(mbi_sliced_cost(&plan) > 1.8 * together);
-    plan.device.cols = 80000;
-    plan.device.rows = plan.nonempty.count = plan.device.nnz / 64;
-    plan.nonempty.longest = 64;
-    together = mbi_sliced_cost(&plan);
-    plan.device.rows = plan.nonempty.count = plan.device.nnz / 63; /* short */
-    assert_true(mbi_sliced_cost(&plan) > 1.8 * together);
-  }
-}
-
 /* The nonzeros in hubs gather from shared memory: that pays where they are more than what the
  * caches catch anyway. */
 static void hubs_that_many_meet(void **state) {
@@ -630,8 +577,6 @@ int main(void) {
       cmocka_unit_test(lanes_that_idle),
       cmocka_unit_test(few_rows_do_not_fill_the_gpu),
       cmocka_unit_test(rows_in_flight_gather_from_l2),
-      cmocka_unit_test(rows_that_move_together),
-      cmocka_unit_test(slices_that_move_together),
       cmocka_unit_test(hubs_that_many_meet),
       cmocka_unit_test(what_making_costs),
       cmocka_unit_test(few_calls),

@@ -104,17 +104,6 @@ static void long_rows_by_lanes(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
-/* The seconds in which an H200 copies so many bytes, of which a product reaches 0.98. */
-static double streamed(double bytes) {
-  return bytes / (0.98 * 4.28e12);
-}
-
-static void is_about(const char *what, double seconds, double expected) {
-  if (!(fabs(seconds / expected - 1) < 0.005)) {
-    fail_msg("%s: %.2f us instead of %.2f", what, 1e6 * seconds, 1e6 * expected);
-  }
-}
-
 /* Compares forecasts with sums made by hand: all bytes once, since all gathers hit the caches,
  * the launches after the first, and the steps of the last rows. */
 static void forecasts_without_gathers(void **state) {
@@ -405,107 +394,6 @@ static void forecasts_of_rows_in_flight(void **state) {
   }
 }
 
-/* Long rows that move through an x of random columns together find in L1 what others have
- * loaded, at a tenth of the time of a gather from L2, if it is not too far apart. Where x is
- * larger than a part of L2, they find in L2 what any row of the GPU has loaded. */
-static void forecasts_of_rows_together(void **state) {
-  static const struct together {
-    merbit_type type;
-    uint64_t rows, mean, cols;
-    double at_once; /* rows of a multiprocessor */
-    int reuses;     /* whether L1 keeps what they pass */
-    double part;    /* by which few rows take longer: as for few rows above */
-  } cases[] = {
-      {MERBIT_F64, 40000, 500, 40000, 128, 1, 1},
-      {MERBIT_F64, 40000, 500, 500000, 64, 0, 1},
-      {MERBIT_F64, 40000, 500, 8000000, 64, 0, 1},
-      {MERBIT_F32, 40000, 500, 120000, 128, 1, 1},
-      {MERBIT_F32, 40000, 1500, 120000, 64, 1, 1},
-      {MERBIT_F64, 6336, 3000, 200000, 48, 1, (1 + 2300 / (48 * 64.0)) / (1 + 2300 / 4096.0)}};
-  size_t i;
-  (void)state;
-  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    const struct together *c = &cases[i];
-    const double size = c->type == MERBIT_F32 ? 4 : 8, nnz = (double)(c->rows * c->mean);
-    const double bytes = (4 + size) * nnz + 4 * (double)c->rows +
-                         size * (double)(c->rows + c->cols) * (c->cols > 1000000 ? 1 : 0.5);
-    const double sectors = size * (double)c->cols / 32, mean = (double)c->mean;
-    const double own = c->at_once * mean / sectors, all = 132 * own;
-    const double fresh = c->reuses ? (1 - exp(-own)) / own : 0.9;
-    const double missed = c->cols > 1000000 ? (1 - exp(-all)) / all : 0;
-    const double in_l2 = 1 / 160e9;
-    merbit_plan plan;
-    square_of(&plan, c->type, c->rows, c->rows * c->mean);
-    plan.device.cols = c->cols;
-    plan.nonempty.sectors = 0.9;
-    is_about(
-        "together", mbi_rows_cost(&plan),
-        (size == 4 ? 1.0 : 0.97) *
-            mbi_choose_overlap(
-                &plan, streamed(bytes) * (16 + mbi_choose_passing(&plan)) / 32,
-                c->part * nnz *
-                    ((1 - fresh) * 0.1 * in_l2 +
-                     fresh * ((1 - missed) * in_l2 +
-                              missed * mbi_choose_gather(&plan, size * (double)c->cols)))));
-  }
-}
-
-/* SLICED has a row for each lane in flight, as far as there are rows, and no lane waits for
- * others in the end. In f64 a lane takes 4 nonzeros at once. */
-static void forecasts_of_slices_together(void **state) {
-  static const uint64_t rows[] = {132000, 400000};
-  size_t i;
-  (void)state;
-  for (i = 0; i < 2; i++) {
-    const double n = (double)rows[i], nnz = 200 * n;
-    const double loads = (n / 132 < 2048 ? n / 132 : 2048) * 200, sectors = 300000 / 4.0;
-    const double fresh = sectors / loads * (1 - exp(-loads / sectors));
-    merbit_plan plan;
-    square_of(&plan, MERBIT_F64, rows[i], (uint64_t)nnz);
-    plan.device.cols = 300000;
-    plan.nonempty.longest = 200;
-    plan.nonempty.sectors = 0.9;
-    is_about("slices", mbi_sliced_cost(&plan),
-             1.08 * mbi_choose_overlap(&plan,
-                                       0.9 * streamed(12 * nnz + 3.25 * n + 4 * (n + 300000)) *
-                                           (16 + mbi_choose_passing(&plan)) / 32,
-                                       nnz * (0.1 * (1 - fresh) + fresh) / 160e9));
-  }
-}
-
-/* Slices whose columns are too far apart for L1 gather as always, and their last rows count. */
-static void forecasts_of_slices_apart(void **state) {
-  const double n = 132000, nnz = 200 * n;
-  merbit_plan plan;
-  (void)state;
-  square_of(&plan, MERBIT_F64, (uint64_t)n, (uint64_t)nnz);
-  plan.device.cols = 3000000;
-  plan.nonempty.longest = 200;
-  plan.nonempty.sectors = 0.9;
-  is_about("slices apart", mbi_sliced_cost(&plan),
-           1.08 * mbi_choose_overlap(&plan, 0.9 * streamed(12 * nnz + 3.25 * n + 4 * (n + 3e6)),
-                                     0.9 * nnz * mbi_choose_gather(&plan, 24e6)) +
-               mbi_walk_end(&plan, 200, 4));
-}
-
-/* Rows by a warp each that move together wait for longer ones in part. */
-static void forecasts_of_uneven_rows_together(void **state) {
-  merbit_plan plan;
-  double gathers;
-  (void)state;
-  square_of(&plan, MERBIT_F64, 40000, 20000000);
-  plan.device.cols = 40000;
-  plan.nonempty.longest = 1000;
-  plan.nonempty.sectors = 0.9;
-  plan.nonempty.slots = 2 * plan.device.nnz;
-  gathers = 1.15 * 20e6 * (0.1 + 0.9 * (1 - exp(-3.2)) / 3.2) / 160e9;
-  is_about("uneven", mbi_rows_cost(&plan),
-           0.97 * mbi_choose_overlap(&plan,
-                                     streamed(12 * 20e6 + 4 * 80000 + 4 * 40000) *
-                                         (16 + mbi_choose_passing(&plan)) / 32,
-                                     gathers));
-}
-
 /* Decisions by even rows elsewhere: semirings, measuring, forms of values, several vectors. */
 static void long_rows_elsewhere(void **state) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
@@ -582,10 +470,6 @@ int main(void) {
       cmocka_unit_test(vectors_that_l2_keeps),
       cmocka_unit_test(forecasts_of_few_rows),
       cmocka_unit_test(forecasts_of_rows_in_flight),
-      cmocka_unit_test(forecasts_of_rows_together),
-      cmocka_unit_test(forecasts_of_slices_together),
-      cmocka_unit_test(forecasts_of_slices_apart),
-      cmocka_unit_test(forecasts_of_uneven_rows_together),
       cmocka_unit_test(nonzeros_that_stay_in_l2),
       cmocka_unit_test(rows_past_the_caches),
       cmocka_unit_test(loads_that_keep),

@@ -308,21 +308,14 @@ static int mbi_sliced_together(const merbit_plan *plan) {
          plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 4;
 }
 
-/* Returns the seconds of a product if rows move together. No lane waits for others in the end.
- * (200,000 rows of 500 of 400,000 doubles on an H200: 286 us, which is the time for their
- * bytes; ROWS 770, SCAN 747.) */
-static double mbi_sliced_cost_together(const merbit_plan *plan, const mbi_traffic *t) {
-  return mbi_choose_longer(
-      1.08 * mbi_choose_overlap(
-                 plan, 0.9 * (t->vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-                 mbi_together_gathers(plan, t, 1, mbi_sliced_at_once(plan))),
-      mbi_sliced_walk(plan));
-}
-
-/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled.
+ * Where rows move together, no lane waits for others in the end. (200,000 rows of 500 of
+ * 400,000 doubles on an H200: 286 us, which is the time for their bytes; ROWS 770, SCAN 747.)
+ */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double slots = (double)mbi_sliced_slots(plan);
+  const int together = mbi_sliced_together(plan);
   /* In f32 lanes per row profit more from L2. (3M nonzeros on an H100, us, SLICED and ROWS: 16
    * a row in f32 15.4 and 13.0; in f64 1 to 47 a row 17.7 and 19.1, 7 points 10.2 and 11.5.) */
   const double in_l2 = t.size == 4 ? 1 + (16 - mbi_choose_passing(plan)) / 100.0 : 1;
@@ -332,15 +325,13 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
-  if (mbi_sliced_together(plan)) {
-    return mbi_sliced_cost_together(plan, &t);
-  }
   return mbi_choose_longer(
       1.08 * in_l2 *
               mbi_choose_overlap(
                   plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-                  lines * t.gathers) +
-          mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)),
+                  together ? mbi_together_gathers(plan, &t, 1, mbi_sliced_at_once(plan))
+                           : lines * t.gathers) +
+          (together ? 0 : mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))),
       mbi_sliced_walk(plan));
 }
 
