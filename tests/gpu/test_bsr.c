@@ -255,9 +255,10 @@ static void check_tiling(int rows, int cols, int edge, const handing *how) {
 }
 
 static void blocks_meet_the_bound(void **state) {
+  const int step = gpu_stride() > 3 ? 3 : gpu_stride();
   int i, shape;
   (void)state;
-  for (shape = 0; shape<SHAPES; shape += gpu_stride()> 3 ? 3 : gpu_stride()) {
+  for (shape = 0; shape < SHAPES; shape += step) {
     for (i = 0; i < (gpu_stride() > 1 ? 2 : 8); i++) {
       handing how;
       memset(&how, 0, sizeof how);
@@ -281,11 +282,12 @@ static void studies_of_blocks_meet_the_bound(void **state) {
     const char *tuning;
     int threads;
   } sizes[] = {{NULL, 0}, {"waves=1", 1024}, {"waves=16", 128}, {"waves=64", 512}};
+  const int step = gpu_stride() > 1 ? 5 : 1;
   int method, i;
   (void)state;
   for (method = MERBIT_METHOD_BSR_ROW_MAJOR; method <= (int)MERBIT_METHOD_BSR_VECTOR;
        method++) {
-    for (i = method % 2; i<12; i += gpu_stride()> 1 ? 5 : 1) {
+    for (i = method % 2; i < 12; i += step) {
       const int *shape = few[(i + method) % 6];
       merbit_plan_desc desc;
       handing how;

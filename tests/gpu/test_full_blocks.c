@@ -82,12 +82,12 @@ static void full_blocks_are_taken(void **state) {
                 {2, 8, "blocks of 2 x 8, 100.0% filled"},
                 {16, 1, "blocks of 16 x 1, 100.0% filled"},
                 {1, 5, "blocks of 1 x 5, 100.0% filled"}};
-  const int index = test_matrix_largest(3000);
+  const int index = test_matrix_largest(3000), step = gpu_stride() > 1 ? 11 : 1;
   size_t s;
   int bits;
   (void)state;
   for (s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-    for (bits = (int)s; bits<16; bits += gpu_stride()> 1 ? 11 : 1) {
+    for (bits = (int)s; bits < 16; bits += step) {
       test_matrix m;
       products_form form;
       blow_up(index, shapes[s].high, shapes[s].wide, &m);

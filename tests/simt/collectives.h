@@ -122,12 +122,9 @@ SIMT_PLAIN SIMT_FUNCTION void simt_open(unsigned me, const simt_operation &mine)
   }
 }
 
-SIMT_PLAIN SIMT_FUNCTION void simt_check_call(unsigned me, const simt_operation &mine,
-                                              int argument) {
+// Checks what all lanes of an operation give alike.
+SIMT_PLAIN SIMT_FUNCTION void simt_check_operation(unsigned me, const simt_operation &mine) {
   const unsigned lanes = simt.block_threads - me / 32 * 32;
-  if (!simt_in(mine.mask, me % 32)) {
-    SIMT_FAIL("%s is not in its own mask in %s", simt_name(me).text, simt_describe(mine).text);
-  }
   if (lanes < 32 && mine.mask >> lanes != 0) {
     SIMT_FAIL("%s names lanes beyond the block's %u threads in %s", simt_name(me).text,
               simt.block_threads, simt_describe(mine).text);
@@ -135,6 +132,14 @@ SIMT_PLAIN SIMT_FUNCTION void simt_check_call(unsigned me, const simt_operation 
   if (mine.width < 1 || mine.width > 32 || (mine.width & (mine.width - 1)) != 0) {
     SIMT_FAIL("%s gives a width that is not a power of two up to 32 in %s", simt_name(me).text,
               simt_describe(mine).text);
+  }
+}
+
+// Checks what each lane gives.
+SIMT_PLAIN SIMT_FUNCTION void simt_check_call(unsigned me, const simt_operation &mine,
+                                              int argument) {
+  if (!simt_in(mine.mask, me % 32)) {
+    SIMT_FAIL("%s is not in its own mask in %s", simt_name(me).text, simt_describe(mine).text);
   }
   if (mine.state > SIMT_SHUFFLE && (argument < 0 || argument > 31)) {
     SIMT_FAIL("%s gives delta %d, not 0 to 31, in %s", simt_name(me).text, argument,
@@ -154,12 +159,18 @@ SIMT_PLAIN SIMT_FUNCTION simt_word simt_collective(const simt_operation &mine, i
     i++;
   }
   if (i == warp.open) {
+    simt_check_operation(me, mine);
     simt_open(me, mine);
     warp.rendezvous[i].operation = mine;
     warp.rendezvous[i].arrived = 0;
     warp.open++;
   }
-  thread.operation = mine;
+  thread.operation.state = mine.state; // field by field, as they were stored
+  thread.operation.mask = mine.mask;
+  thread.operation.width = mine.width;
+  thread.operation.bytes = mine.bytes;
+  thread.operation.site.file = mine.site.file;
+  thread.operation.site.line = mine.site.line;
   thread.argument = argument;
   thread.in = value;
   warp.rendezvous[i].arrived |= 1u << me % 32;

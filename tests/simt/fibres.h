@@ -77,27 +77,38 @@ SIMT_PLAIN SIMT_FUNCTION void simt_switch(simt_context *from, simt_context *to) 
 // ---- Schedule -------------------------------------------------------------------------------
 
 SIMT_PLAIN SIMT_FUNCTION void simt_push(unsigned thread) {
-  simt.runnable[simt.runnable_count++] = thread;
+  simt.warps[thread / 32].runnable |= 1u << thread % 32;
+  simt.runnable |= 1u << thread / 32;
 }
 
-// A random place among the runnable threads.
-SIMT_PLAIN SIMT_FUNCTION unsigned simt_place() {
-  return (unsigned)(simt_random() * simt.runnable_count >> 32); // faster than a division
+// The place of one of `bits`, not 0: the first that is set from a random place on, upwards or
+// downwards. `random` has six random bits. Neither a loop nor a branch depends on them.
+SIMT_PLAIN SIMT_FUNCTION unsigned simt_bit(uint32_t bits, uint64_t random) {
+  const unsigned turn = (unsigned)random & 31;
+  const uint32_t turned = bits >> turn | bits << (-turn & 31);
+  const unsigned up = (unsigned)__builtin_ctz(turned);
+  const unsigned down = 31 - (unsigned)__builtin_clz(turned);
+  return (turn + ((random & 32) != 0 ? up : down)) & 31;
 }
 
-// A random runnable thread. In a skewed block some warps run far ahead of others.
+// A random runnable thread: mostly of the warp that ran last, whose stacks are in the caches.
+// In a skewed block some warps run far ahead of others.
 SIMT_PLAIN SIMT_FUNCTION unsigned simt_pick() {
-  unsigned position = simt_place();
-  if (simt.skewed) {
-    const unsigned other = simt_place();
-    if (simt.warps[simt.runnable[other] / 32].rank <
-        simt.warps[simt.runnable[position] / 32].rank) {
-      position = other;
+  const uint64_t random = simt_random();
+  unsigned warp = simt.current / 32;
+  if (simt.warps[warp].runnable == 0 || (random >> 6) % SIMT_STAY == 0) {
+    warp = simt_bit(simt.runnable, random >> 12);
+    if (simt.skewed) {
+      const unsigned other = simt_bit(simt.runnable, random >> 18);
+      warp = simt.warps[other].rank < simt.warps[warp].rank ? other : warp;
     }
   }
-  const unsigned thread = simt.runnable[position];
-  simt.runnable[position] = simt.runnable[--simt.runnable_count];
-  return thread;
+  const unsigned lane = simt_bit(simt.warps[warp].runnable, random);
+  simt.warps[warp].runnable &= ~(1u << lane);
+  if (simt.warps[warp].runnable == 0) {
+    simt.runnable &= ~(1u << warp);
+  }
+  return 32 * warp + lane;
 }
 
 [[noreturn]] SIMT_FUNCTION void simt_deadlock() {
@@ -118,7 +129,7 @@ SIMT_PLAIN SIMT_FUNCTION unsigned simt_pick() {
 // other blocks, with those.
 SIMT_PLAIN SIMT_FUNCTION void simt_next() {
   const unsigned from = simt.current;
-  if (simt.runnable_count == 0) {
+  if (simt.runnable == 0) {
     if (simt.waiting == 0) {
       simt_deadlock();
     }

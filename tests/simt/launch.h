@@ -108,12 +108,13 @@ inline void simt_shared_release() {
 
 // The block that is to run, from its start until it ends, is put aside or fails.
 inline void simt_begin_block() {
-  simt.runnable_count = 0;
+  simt.runnable = 0;
   simt.at_barrier = simt.exited = simt.waiting = 0;
   simt.skewed = simt_random() % 2 != 0;
   for (simt_warp &warp : simt.warps) {
     warp.rank = (unsigned)simt_random();
     warp.open = 0;
+    warp.runnable = 0;
   }
   simt_shared_poison();
   simt_races_barrier();

@@ -49,10 +49,12 @@ struct simt_site { // where a kernel calls
   int line;
 };
 
-struct simt_operation { // what a thread does, and if it waits, where
+// What a thread does, and if it waits, where. Fields lie apart: a processor waits for a load of
+// two that were stored one by one, which compilers make of two neighbours.
+struct simt_operation {
   simt_state state;
-  uint32_t mask;
-  int width;
+  alignas(8) uint32_t mask;
+  alignas(8) int width;
   size_t bytes;
   simt_site site;
 };
@@ -92,7 +94,8 @@ struct simt_rendezvous { // a collective operation that some lanes of its mask h
 };
 
 struct simt_warp {
-  unsigned rank; // who goes first in a skewed block
+  unsigned rank;     // who goes first in a skewed block
+  uint32_t runnable; // lanes; not the current one
   unsigned open;
   simt_rendezvous rendezvous[32]; // the first `open`; a lane waits in at most one
 };
@@ -104,6 +107,7 @@ enum {
   SIMT_GUARD = 64 << 10, // a multiple of every page size
   SIMT_CANARY = 64,
   SIMT_SECONDS = 100,
+  SIMT_STAY = 64, // threads of a warp that run before one of any warp does, in the mean
   SIMT_THREADS_MAX = 1024,
   SIMT_SPARE_STACKS =
       4096, // beside those of one block, each two of the process's 64 K mappings
@@ -121,8 +125,7 @@ struct simt_block : simt_rooms {
   unsigned block = 0;
   unsigned current = 0; // thread
   simt_warp warps[SIMT_THREADS_MAX / 32];
-  unsigned runnable[SIMT_THREADS_MAX]; // not the current one
-  unsigned runnable_count = 0;
+  uint32_t runnable = 0; // warps with such lanes
   bool skewed = false;
   unsigned at_barrier = 0, exited = 0;
   unsigned waiting = 0;        // for other blocks
