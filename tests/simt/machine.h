@@ -49,8 +49,8 @@ struct simt_site { // where a kernel calls
   int line;
 };
 
-// What a thread does, and if it waits, where. Fields lie apart: a processor waits for a load of
-// two that were stored one by one, which compilers make of two neighbours.
+// A thread's state, and the operation in which it waits. The fields lie apart: compilers load
+// two neighbours at once, for which a processor waits if they were stored one by one.
 struct simt_operation {
   simt_state state;
   alignas(8) uint32_t mask;

@@ -27,9 +27,9 @@
 // An endless loop ends the process with a sentence, a sanitizer's report with one on who ran.
 // Shared memory is allocated at exactly the size asked for and filled with 0xff bytes, NaN in
 // any float type, before each block. Between two operations of a warp its lanes run in random
-// order, a thread may be held up before any atomic, and half of the copies ahead come only when
-// their thread waits for them: code that needs a missing barrier or wait sees stale or poisoned
-// data.
+// order, and another warp, any one, comes after 64 threads in the mean; a thread may be held
+// up before any atomic, and half of the copies ahead come only when their thread waits for
+// them: code that needs a missing barrier or wait sees stale or poisoned data.
 //
 // How to add a kernel, in one small file test_STEM.cpp beside this one (test_reorder.cpp is a
 // short example). The test simt_kernels fails for a kernel of templates/ that no program ran
