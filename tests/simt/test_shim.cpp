@@ -1,6 +1,8 @@
 // The shim itself: what each operation of a warp computes, and its schedules.
 #include "simt/shim_test.h"
 
+#include <set>
+
 // ---- Indices, shuffles ----------------------------------------------------------------------
 
 static void test_indices(void **) {
@@ -209,6 +211,39 @@ static void test_seeds(void **) {
   assert_true(backwards);
 }
 
+// Between two operations of a warp each of its lanes comes first, or last, under some seed; and
+// warps take turns although none of them waits.
+static void test_turns(void **) {
+  const uint64_t seeds = 50;
+  std::set<unsigned> first, last;
+  unsigned turns = 0;
+  for (uint64_t seed = 0; seed < seeds; seed++) {
+    std::vector<unsigned> order, own[4]; // own: of each warp
+    simt_launch("turns", 1, 128, 0, seed, [&] {
+      for (int i = 0; i < 8; i++) {
+        order.push_back(mbk_thread() / 32);
+        own[mbk_thread() / 32].push_back(mbk_lane());
+        mbk_warp_sync(FULL);
+      }
+    });
+    for (size_t i = 1; i < order.size(); i++) {
+      turns += order[i] != order[i - 1];
+    }
+    for (const std::vector<unsigned> &lanes : own) {
+      for (size_t i = 0; i < lanes.size(); i += 32) {
+        assert_int_equal(
+            std::set<unsigned>(lanes.begin() + (long)i, lanes.begin() + (long)i + 32).size(),
+            32);
+        first.insert(lanes[i]);
+        last.insert(lanes[i + 31]);
+      }
+    }
+  }
+  assert_int_equal(first.size(), 32);
+  assert_int_equal(last.size(), 32);
+  assert_true(turns > 2 * 3 * seeds); // 3 a block: each warp once
+}
+
 // One fibre per thread, up to the most that a block may have, each with a stack of its own.
 static void test_most_threads(void **) {
   unsigned long long sum = 0;
@@ -317,9 +352,9 @@ int main() {
       cmocka_unit_test(test_odd_masks),     cmocka_unit_test(test_nested_masks),
       cmocka_unit_test(test_votes),         cmocka_unit_test(test_match),
       cmocka_unit_test(test_reduce_add),    cmocka_unit_test(test_bits),
-      cmocka_unit_test(test_seeds),         cmocka_unit_test(test_most_threads),
-      cmocka_unit_test(test_launch_kernel), cmocka_unit_test(test_fields),
-      cmocka_unit_test(test_pack),
+      cmocka_unit_test(test_seeds),         cmocka_unit_test(test_turns),
+      cmocka_unit_test(test_most_threads),  cmocka_unit_test(test_launch_kernel),
+      cmocka_unit_test(test_fields),        cmocka_unit_test(test_pack),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
