@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "8f88b00e80712d0ed2a3f3803efae28dc54b06b658ab240f9a7c398959780338"
+#define MBI_KERNEL_HASH "e262926c60b222807e412e94c040280cefaa1dd8caa067484582bbf0e401fd91"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9029,68 +9029,78 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "break;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n#if !MBK_PATTERN\n"
 "mbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n"}},
 {"spmv/gpu/sliced/sliced.cu", {
-"\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n#error MBK_SORTED\n#endif\n#ifndef MBK_UNROLL\n"
-"#error MBK_UNROLL\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n#ifndef MBK_LENGTH\n"
-"#error MBK_LENGTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
-"#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
-"#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n#error MBK_SORTED\n#endif\n#ifndef MBK_UNROLL\n"
+"#error MBK_UNROLL\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n#ifndef MBK_PARTS\n"
+"#error MBK_PARTS\n#endif\n#ifndef MBK_LENGTH\n#error MBK_LENGTH\n#endif\n#ifndef MBK_STREAMING\n"
+"#error MBK_STREAMING\n#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
 "#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_PACK_LOAD mbk_load_pack_ahead\n"
 "#endif\n#define MBK_ALL 0xffffffffu\n#define MBK_WINDOW 1024\n\n"
 "#include \"spmv/shared/pages.cuh\"\n#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {\n"
 "return mbk_page_column(base, code);\n}\n"
-"MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {\nreturn column;\n}\n\n\n\n\n"
-"template <class T>\n"
+"MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {\nreturn column;\n}\n\n"
+"#define MBK_STEP (MBK_UNROLL * MBK_PACK)\n\n\n"
+"#define MBK_BLOCKS (MBK_PARTS > 1 ? 1536 / MBK_THREADS : 0)\n\n\n\n\ntemplate <class T>\n"
 "MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,\n"
-"const MBK_VECTOR *x, mbk_u32 base, mbk_u32 count,\nmbk_u32 width) {\n"
-"MBK_COMPUTE sum = MBK_ZERO;\nfor (mbk_u32 at = 0; at < width; at += MBK_UNROLL * MBK_PACK) {\n"
+"const MBK_VECTOR *x, mbk_u32 base, mbk_u32 count,\nmbk_u32 width, mbk_u32 part) {\n"
+"MBK_COMPUTE sum = MBK_ZERO;\ncolumns += 32 * MBK_STEP * part;\n#if !MBK_PATTERN\n"
+"values += 32 * MBK_STEP * part;\n#endif\n"
+"for (mbk_u32 at = MBK_STEP * part; at < width; at += MBK_STEP * MBK_PARTS) {\n"
 "mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n#endif\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + u * MBK_PACK < count) {\n"
-"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + 32 * MBK_PACK * u);\n#if !MBK_PATTERN\n"
+"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + 32 * MBK_PACK * u);\n#if !MBK_PATTERN\n",
 "value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + 32 * MBK_PACK * u);\n#endif\n}\n}\n"
-"columns += 32 * MBK_PACK * MBK_UNROLL;\n#if !MBK_PATTERN\nvalues += 32 * MBK_PACK * MBK_UNROLL;\n"
+"columns += 32 * MBK_STEP * MBK_PARTS;\n#if !MBK_PATTERN\nvalues += 32 * MBK_STEP * MBK_PARTS;\n"
 "#endif\nMBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n",
+"for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n"
 "if (at + u * MBK_PACK + j < count) {\n#if MBK_PATTERN\n"
 "product[u][j] = MBK_UNIT(values, mbk_load_after_wait(x + from));\n#else\n"
 "product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n}\n"
 "}\n}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\n"
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\nreturn sum;\n"
-"}\n\n"
+"}\n\n#if MBK_PARTS > 1\n\nMBK_DEVICE MBK_COMPUTE mbk_sliced_total(MBK_COMPUTE sum) {\n"
+"MBK_SHARED_MEMORY(shared);\nMBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + MBK_TABLE;\n"
+"sums[mbk_thread()] = sum;\nmbk_block_sync();\n#pragma unroll\n"
+"for (mbk_u32 part = 1; part < MBK_PARTS; part++) {\n"
+"sum = MBK_ADD(sum, sums[32 * part + mbk_lane()]);\n}\nreturn sum;\n}\n#endif\n\n"
 "typedef struct mbk_sliced_product_arguments { const mbk_u32 *slice_start, *column_start; const "
 "mbk_u16 *pages; const MBK_LENGTH *length; const mbk_u32 *row_id; const mbk_u16 *columns; const "
 "MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; "
-"mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-"mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, const mbk_u32 *a_slice_start, "
+"mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, const mbk_u32 *a_slice_start, ",
 "const mbk_u32 *a_column_start, const mbk_u16 *a_pages, const MBK_LENGTH *a_length, const mbk_u32 "
 "*a_row_id, const mbk_u16 *a_columns, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, "
 "const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) "
 "{ MBK_JOIN(mbk_sliced_product_arguments, a, a_slice_start, a_column_start, a_pages, a_length, "
 "a_row_id, a_columns, a_values, a_table, a_x, a_y, a_rows, a_alpha, a_beta)\n"
-"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"const mbk_u32 slice = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nmbk_release();\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nconst mbk_u32 slice =\n"
+"mbk_block() * (MBK_THREADS / 32 / MBK_PARTS) + mbk_thread() / 32 / MBK_PARTS;\n"
+"const mbk_u32 part = mbk_thread() / 32 % MBK_PARTS;\nmbk_release();\n"
 "const MBK_COMPUTE factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
-"if ((mbk_u64)slice * 32 >= a.rows) {\nreturn;\n}\n",
-"const mbk_u32 thread = slice * 32 + mbk_lane();\n"
-"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
-"const mbk_u32 page = mbk_load(a.pages + thread);\n"
+"if ((mbk_u64)slice * 32 >= a.rows) {\nreturn;\n}\n"
+"const mbk_u32 place = slice * 32 + mbk_lane();\n"
+"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + place) : 0;\n"
+"const mbk_u32 page = mbk_load(a.pages + place);\n"
 "const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
 "factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
 "const mbk_u16 *const columns = a.columns + (mbk_u64)start * 32;\n"
 "const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
 "values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
-"#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
-"const mbk_u32 row = MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\nmbk_await();\n"
-"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\nconst MBK_VECTOR old =\n"
-"beta != (MBK_COMPUTE)0 && row < a.rows ? mbk_load_after_wait(y + row) : (MBK_VECTOR)0;\n"
-"const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
+"#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + place) : place;\n#endif\n"
+"const mbk_u32 row = MBK_SORTED ? mbk_load(a.row_id + place) : place;\nmbk_await();\n"
+"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\n"
+"const MBK_VECTOR old = part == 0 && beta != (MBK_COMPUTE)0 && row < a.rows\n"
+"? mbk_load_after_wait(y + row)\n: (MBK_VECTOR)0;\n",
+"MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
 "? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
-"values, a.x, 0, count, width / 2)\n"
+"values, a.x, 0, count, width / 2, part)\n"
 ": mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,\n"
-"mbk_page_base(page), count, width);\nif (row < a.rows) {\ny[row] = MBK_RESULT(sum, old);\n}\n}\n"}},
+"mbk_page_base(page), count, width, part);\n#if MBK_PARTS > 1\nsum = mbk_sliced_total(sum);\n"
+"#endif\nif (part == 0 && row < a.rows) {\ny[row] = MBK_RESULT(sum, old);\n}\n}\n"}},
 {"spmv/shared/algebra.cuh", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n"
@@ -20054,10 +20064,16 @@ static double mbi_together_fresh(double loads, double sectors) {
 	return sectors / loads * (1 - exp(-loads / sectors));
 }
 
+static double mbi_together_share(const merbit_plan *plan) {
+	return mbi_together_x(plan) / mbi_together_l1(plan);
+}
+
+static int mbi_together_held(const merbit_plan *plan) { return mbi_together_share(plan) <= 0.75; }
+
 static int mbi_together_apart(const merbit_plan *plan) {
 	const double x = mbi_together_x(plan);
 	const double found = plan->nonempty.sectors;
-	return x > 0.75 * mbi_together_l1(plan) &&
+	return !mbi_together_held(plan) &&
 			(found == 0 || found > 0.75 * mbi_together_fresh(MBI_NONEMPTY_WINDOW, x / 32));
 }
 
@@ -20075,8 +20091,8 @@ static double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t
 	const double all = plan->context->device.multiprocessors, most = MBI_CHOOSE_LANES / lanes;
 	const double rows = t->rows / all < most ? t->rows / all : most;
 	const double loads = rows * t->nnz / t->rows;
-	const double fresh = mbi_together_near(plan, at_once) ? mbi_together_fresh(loads, size / 32)
-			: plan->nonempty.sectors;
+	const double fresh = mbi_together_held(plan) || mbi_together_near(plan, at_once)
+			? mbi_together_fresh(loads, size / 32) : plan->nonempty.sectors;
 	const double missed = size > some ? mbi_together_fresh(loads * all, size / 32) : 0;
 	return t->nnz * ((1 - fresh) * MBI_TOGETHER_HIT * in_l2 +
 			fresh * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
@@ -21644,6 +21660,7 @@ typedef struct mbk_sliced_product_arguments {
 
 typedef struct mbi_sliced {
 	int unroll, threads;
+	int parts;
 	int pack;
 	int length_bytes;
 	int sorted;
@@ -21657,7 +21674,7 @@ typedef struct mbi_sliced {
 #define MBI_SLICED_BUILD_THREADS 128
 #define MBI_PAGE_SET 65
 
-enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
+enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED, MBI_KNOB_SLICED_PARTS };
 
 static mbi_sliced *mbi_sliced_of(const merbit_plan *plan) { return (mbi_sliced *)plan->state; }
 
@@ -21684,6 +21701,45 @@ static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
 	return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
 }
 
+static double mbi_sliced_lane(const merbit_plan *plan) {
+	return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
+}
+
+#define MBI_SLICED_WARPS 48
+#define MBI_SLICED_START 5.0
+
+static double mbi_sliced_long(const merbit_plan *plan) {
+	const double longest = plan->nonempty.longest;
+	const double twice = 2.0 * (double)plan->device.nnz / ((double)plan->nonempty.count + 1);
+	return longest < twice ? longest : twice;
+}
+
+static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int parts) {
+	return ceil(slices / (MBI_SLICED_WARPS / parts * plan->context->device.multiprocessors));
+}
+
+static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
+	const double all = ((double)plan->device.rows + 31) / 32;
+	const double few = (double)mbi_sliced_slots(plan) / 32 / (mbi_sliced_long(plan) + 1);
+	const double steps = mbi_sliced_long(plan) / mbi_sliced_lane(plan) / parts;
+	const double longs = mbi_sliced_rounds(plan, few, parts) * (steps + MBI_SLICED_START);
+	const double means =
+			mbi_sliced_rounds(plan, all, parts) * (steps * few / all + MBI_SLICED_START);
+	return (longs > means ? longs : means) + steps;
+}
+
+static int mbi_sliced_parts(const merbit_plan *plan) {
+	const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
+	int parts = wish != 0 ? wish : 1;
+	if (wish == 0 && plan->desc.block_threads == 0) {
+		while (parts < 32 &&
+				mbi_sliced_steps(plan, 2 * parts) < 0.88 * mbi_sliced_steps(plan, parts)) {
+			parts *= 2;
+		}
+	}
+	return parts;
+}
+
 static double mbi_sliced_bytes(const merbit_plan *plan) {
 	const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
 	const double rows = (double)plan->device.rows;
@@ -21695,11 +21751,15 @@ static double mbi_sliced_bytes(const merbit_plan *plan) {
 }
 
 static double mbi_sliced_at_once(const merbit_plan *plan) {
-	return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
+	return (double)mbi_sliced_parts(plan) * mbi_sliced_lane(plan);
 }
 
+#define MBI_SLICED_STEP 5.0
+
 static double mbi_sliced_walk(const merbit_plan *plan) {
-	return mbi_walk(plan, mbi_sliced_at_once(plan), 2);
+	return mbi_sliced_parts(plan) == 1 ? mbi_walk(plan, mbi_sliced_at_once(plan), 2)
+			: plan->nonempty.longest / mbi_sliced_at_once(plan) *
+			MBI_SLICED_STEP * plan->profile->l2_load_seconds;
 }
 
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
@@ -21709,15 +21769,19 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 	s->pack = mbi_sliced_pack(plan);
 	s->length_bytes = plan->nonempty.longest < 256 ? 1 : 4;
 	s->unroll = mbi_sliced_unroll(plan);
-	s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+	s->parts = mbi_sliced_parts(plan);
+	s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+			: s->parts > 1 ? 32 * s->parts : 256;
 	if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
-			s->threads % 32 != 0) {
+			s->threads % 32 != 0 || (s->parts != 1 && s->parts != s->threads / 32)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1 to 16, and a "
-				"multiple of 32 up to 1024", s->unroll, s->threads);
+				"plan_desc.tuning: unroll is %d, parts %d and plan_desc.block_threads %d; use 1 to 16, "
+				"1 or a 32nd of the threads, and a multiple of 32 up to 1024",
+				s->unroll, s->parts, s->threads);
 	}
 	s->slices = (plan->device.rows + 31) / 32;
-	s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+	s->blocks =
+			(s->slices * 32 * (uint64_t)s->parts + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
 	if (!mbi_nonempty_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
 		return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64
 				" rows are too many for MERBIT_METHOD_SLICED; use another plan_desc.method",
@@ -21742,6 +21806,7 @@ static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble)
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
 	mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
+	mbi_preamble_define_int(preamble, "MBK_PARTS", s->parts);
 	mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
 	mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
 	mbi_choose_loads(plan, preamble, (uint64_t)mbi_sliced_bytes(plan), 1);
@@ -21861,6 +21926,12 @@ static void mbi_sliced_destroy(merbit_plan *plan) {
 	mbi_program_destroy(plan->context, &plan->program);
 }
 
+static unsigned mbi_sliced_shared(const merbit_plan *plan) {
+	const mbi_sliced *s = mbi_sliced_of(plan);
+	return mbi_value_shared(plan) + (s->parts > 1
+			? (unsigned)s->threads * (unsigned)mbi_type_size(mbi_plan_accumulator(plan)) : 0);
+}
+
 static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
 		const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
 	mbi_sliced *s = mbi_sliced_of(plan);
@@ -21881,7 +21952,7 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
 	arguments.alpha = mbi_plan_scalar(plan, alpha);
 	arguments.beta = mbi_plan_scalar(plan, beta);
 	return mbi_plan_launch(plan, s->kernels[3], "mbk_sliced_product", (int64_t)s->blocks,
-			s->threads, mbi_value_shared(plan), stream, &arguments, sizeof arguments);
+			s->threads, mbi_sliced_shared(plan), stream, &arguments, sizeof arguments);
 }
 
 static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
@@ -21894,8 +21965,10 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
 	const double slots = s->slots > 0 ? (double)s->slots : 1.0;
 	return snprintf(text, size,
 			"%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
-			"column, %d threads", s->slices, s->sorted ? " sorted in windows of 1024" : "",
-			100.0 * (double)plan->device.nnz / slots, 2.0 * (double)s->column_slots / slots, s->threads);
+			"column, %d warp%s a slice, %d threads",
+			s->slices, s->sorted ? " sorted in windows of 1024" : "",
+			100.0 * (double)plan->device.nnz / slots,
+			2.0 * (double)s->column_slots / slots, s->parts, s->parts > 1 ? "s" : "", s->threads);
 }
 
 static int mbi_sliced_trusted(const merbit_plan *plan) {
@@ -21903,24 +21976,73 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
 	return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
+static double mbi_sliced_passed(const merbit_plan *plan) {
+	return (mbi_sliced_parts(plan) > 1 ? 0.5 : 1) * mbi_sliced_at_once(plan) *
+			(double)plan->device.nnz / (double)plan->device.rows / mbi_sliced_long(plan);
+}
+
+static int mbi_sliced_even(const merbit_plan *plan) {
+	const uint64_t nnz = plan->device.nnz;
+	return plan->nonempty.slots <= nnz + nnz / 4 || (mbi_sliced_parts(plan) > 1 &&
+			mbi_sliced_slots(plan) <= nnz + nnz / 128 + 32 * (uint64_t)plan->nonempty.longest);
+}
+
 static int mbi_sliced_together(const merbit_plan *plan) {
 	return plan->device.nnz >= 64 * plan->device.rows && mbi_together_apart(plan) &&
-			mbi_together_near(plan, mbi_sliced_at_once(plan)) &&
-			plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 4;
+			mbi_together_near(plan, mbi_sliced_passed(plan)) && mbi_sliced_even(plan);
+}
+
+static int mbi_sliced_near(const merbit_plan *plan) {
+	return mbi_sliced_together(plan) || (mbi_sliced_parts(plan) > 1 && mbi_together_held(plan));
+}
+
+static int mbi_sliced_shares(const merbit_plan *plan) {
+	const double x = mbi_together_share(plan);
+	return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
+			(x < 2 || mbi_sliced_together(plan));
+}
+
+static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
+	const int parts = mbi_sliced_parts(plan);
+	const double some = plan->profile->l2_bytes / 4;
+	if (mbi_sliced_near(plan)) {
+		const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
+		return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
+	}
+	if (parts > 1) {
+		return t->cols * t->size > some && mbi_together_apart(plan) &&
+				mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
+				? t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some) : t->gathers;
+	}
+	return (1 + (16 - mbi_choose_passing(plan)) / 40.0) * t->gathers;
+}
+
+static double mbi_sliced_in_l2(const merbit_plan *plan) {
+	const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
+	const double all = 32.0 * plan->context->device.multiprocessors;
+	const double idle = (double)plan->device.rows < all ? all / (double)plan->device.rows - 1 : 0;
+	return mbi_sliced_parts(plan) > 1 ? 1.1 + 0.75 * uneven + idle : plan->type == MERBIT_F32 ? 1.16
+			: 1;
+}
+
+static double mbi_sliced_uneven(const merbit_plan *plan) {
+	const int parts = mbi_sliced_parts(plan);
+	const double each = (double)plan->device.rows / 32 / plan->context->device.multiprocessors;
+	return parts == 1 || mbi_sliced_rounds(plan, (double)plan->device.rows / 32, parts) <= 1 ? 1
+			: ceil(each) / each;
 }
 
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double slots = (double)mbi_sliced_slots(plan);
-	const int together = mbi_sliced_together(plan);
-	const double in_l2 = t.size == 4 ? 1 + (16 - mbi_choose_passing(plan)) / 100.0 : 1;
-	const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
+	const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(1.08 * in_l2 * mbi_choose_overlap(
+	return mbi_choose_longer(
+			1.08 * mbi_sliced_uneven(plan) * (1 + kept * (mbi_sliced_in_l2(plan) - 1)) *
+			mbi_choose_overlap(
 			plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-			together ? mbi_together_gathers(plan, &t, 1, mbi_sliced_at_once(plan)) : lines * t.gathers) +
-			(together ? 0 : mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))),
-			mbi_sliced_walk(plan));
+			mbi_sliced_gathers(plan, &t)) + (mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan) ? 0
+			: mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))), mbi_sliced_walk(plan));
 }
 
 static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -21935,7 +22057,8 @@ static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
 static const mbi_cuda_method mbi_sliced_method = {
 		sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy, mbi_rows_carry_bytes,
 		mbi_sliced_multiply, mbi_sliced_info, mbi_sliced_describe, mbi_sliced_fill, MBI_FORMS_ALL,
-		mbi_sliced_cost, mbi_sliced_bound, MBI_MAKING_FORM, mbi_sliced_trusted, "unroll unsorted", };
+		mbi_sliced_cost, mbi_sliced_bound, MBI_MAKING_FORM, mbi_sliced_trusted,
+		"unroll unsorted parts", };
 
 /* ==== >>spmv/gpu/diagonals/diagonals.c  CUDA: slices of rows stored by diagonals ==== */
 /* ==== >>spmv/gpu/diagonals/diagonals.h ==== */
@@ -22150,18 +22273,26 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
 			d->threads);
 }
 
+#define MBI_DIAGONALS_STEP 4.0
+
+static double mbi_diagonals_seconds(const merbit_plan *plan) {
+	const mbi_traffic t = mbi_traffic_of(plan);
+	const double bytes = mbi_diagonals_likely(plan);
+	const double steps =
+			mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
+	return mbi_choose_longer(
+			1.1 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
+			MBI_DIAGONALS_STEP * steps * plan->profile->l2_load_seconds);
+}
+
 static int mbi_diagonals_trusted(const merbit_plan *plan) {
-	const double slots = plan->nonempty.diagonal_slots;
+	const double slots = plan->nonempty.diagonal_slots, scan = mbi_scan_cost(plan);
 	return slots > 0 && slots <= 1.5 && plan->device.rows <= (uint64_t)INT32_MAX &&
-			mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= mbi_scan_cost(plan);
+			mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= scan && mbi_diagonals_seconds(plan) <= scan;
 }
 
 static double mbi_diagonals_cost(const merbit_plan *plan) {
-	const mbi_traffic t = mbi_traffic_of(plan);
-	const double bytes = mbi_diagonals_likely(plan);
-	return mbi_diagonals_trusted(plan)
-			? 1.1 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers)
-			: HUGE_VAL;
+	return mbi_diagonals_trusted(plan) ? mbi_diagonals_seconds(plan) : HUGE_VAL;
 }
 
 static merbit_status mbi_diagonals_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -25689,8 +25820,15 @@ static int mbi_choose_small_rows(const merbit_plan *plan) {
 }
 
 static int mbi_choose_small_slices(const merbit_plan *plan) {
-	return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) &&
+	return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) && mbi_sliced_parts(plan) == 1 &&
 			plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
+}
+
+static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
+	const double scan = mbi_scan_cost(plan), other = rows ? mbi_rows_cost(plan) : scan;
+	return mbi_plan_plain(plan) && mbi_sliced_trusted(plan) && mbi_sliced_shares(plan) &&
+			plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
+			mbi_sliced_cost(plan) < 0.95 * (other < scan ? other : scan);
 }
 
 static int mbi_choose_small_sample(const merbit_plan *plan) {
@@ -25720,12 +25858,14 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
 	const int even = mbi_sliced_trusted(plan);
 	if (mbi_choose_small(plan)) {
 		const int diagonals = mbi_diagonals_trusted(plan);
-		const int rows = !diagonals && mbi_choose_small_rows(plan);
-		const int blocks = !diagonals && mbi_choose_full(plan);
-		const int slices = !diagonals && !rows && !blocks && mbi_choose_small_slices(plan);
+		const int even_rows = mbi_choose_small_rows(plan);
+		const int shares = !diagonals && mbi_choose_small_shares(plan, even_rows);
+		const int rows = !diagonals && !shares && even_rows;
+		const int blocks = !diagonals && !shares && mbi_choose_full(plan);
+		const int slices = shares || (!diagonals && !rows && !blocks && mbi_choose_small_slices(plan));
 		(void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
-				diagonals ? "of diagonals" : rows    ? "with even rows" : blocks  ? "of full blocks"
-				: slices  ? "with uneven, short rows" : "with uneven rows",
+				diagonals ? "of diagonals" : shares  ? "with long rows" : rows    ? "with even rows"
+				: blocks  ? "of full blocks" : slices  ? "with uneven, short rows" : "with uneven rows",
 				diagonals || rows || blocks || slices ? "scan" : "rows");
 		return diagonals ? MERBIT_METHOD_DIAGONALS : rows ? MERBIT_METHOD_ROWS
 				: blocks ? MERBIT_METHOD_BSR : slices ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;

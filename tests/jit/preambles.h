@@ -134,10 +134,12 @@ static void merge_preamble(merbit_type type, int form, int steps, int rounds, in
   mbi_merge_preamble(&plan, preamble);
 }
 
+/* Without `threads`, 32 warps share a slice, or 4, where form & 4 or else & 8. */
 static void sliced_preamble(merbit_type type, int form, int unroll, int threads,
                             mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form, unroll, form & 32 ? 1 : 0, threads, &plan);
+  plan.tuning[MBI_KNOB_SLICED_PARTS] = threads != 0 ? 0 : form & 4 ? 32 : form & 8 ? 4 : 0;
   plan.nonempty.slots = 2 * plan.device.nnz;
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
   assert_int_equal(mbi_sliced_of(&plan)->sorted, !(form & 32));

@@ -133,7 +133,7 @@ MUTATIONS = [
      "the rows that end among a lane's neighbours have the value of the first", "simt_scan"),
     ("mbk_scan_by_row", "if (j > 0 && (word >> (bit + j - 1) & 1) == 0) {", "if (j > 0) {",
      "a lane's neighbours all have the value of the first one's row", "simt_scan"),
-    ("mbk_sliced_product", "values += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;", "values += thread;",
+    ("mbk_sliced_product", "values += MBK_SORTED ? mbk_load(a.row_id + place) : place;", "values += place;",
      "sorted rows have the values of other rows", "simt_sliced"),
     ("mbk_binned_by_row", "row_number += ends >> i & 1;", "", "a lane's rows all have the value of the first", "simt_binned"),
     ("mbk_forms_against", "if (!((double)single == value)) {", "if (false) {",

@@ -77,7 +77,7 @@ extern "C" {
 #include "simt/diagonals_form.h"
 
 #include "simt/sliced_pages.h"
-#define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64, 4, mbk_u32
+#define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64, 4, mbk_u32, 2
 #include "simt/sliced_form.h"
 
 #include "simt/bsr_bed.h"

@@ -9,8 +9,13 @@
 
 struct sliced_form : csr_form {
   bool sorted;
-  unsigned unroll, threads, pack, length_bytes;
+  unsigned unroll, threads, pack, length_bytes, parts;
   simt_kernel order, width, fill, product;
+
+  // Returns the bytes of shared memory of a product's block.
+  unsigned shared_bytes() const {
+    return (unsigned)(table_bytes() + (parts > 1 ? threads * value_bytes : 0));
+  }
 };
 
 inline std::vector<const sliced_form *> sliced_forms;
@@ -182,6 +187,10 @@ template <class V> void sliced_fill(sliced_bed<V> &b, uint64_t seed) {
 
 // ---- Products -------------------------------------------------------------------------------
 
+template <class V> unsigned sliced_blocks(const sliced_bed<V> &b) {
+  return csr_divide_up(b.slices * 32 * b.f.parts, b.f.threads);
+}
+
 template <class V>
 void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
                      uint64_t seed) {
@@ -196,7 +205,7 @@ void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
     late.scalar(at_alpha);
     late.scalar(at_beta);
     simt_run(b.f.product, b.run(seed),
-             {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, b.f.table_bytes()},
+             {sliced_blocks(b), b.f.threads, b.f.shared_bytes()},
              b.slice_start.get(), b.slice_column_start.get(), b.pages.get(), b.length.get(),
              b.row_id.get(), b.columns.get(),
              b.f.shared_values() ? b.values.get() : b.slots.get(), b.table.get(),

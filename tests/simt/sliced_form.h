@@ -1,12 +1,13 @@
 // One specialisation of spmv/gpu/sliced/sliced.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, sorted, unroll, once, threads, pack,
-//           length
+//           length, parts
 //   #include "simt/sliced_form.h"
 //
 // puts it into namespace `name` and on the list sliced_forms. `value` is a type, `offset` the
 // bits of row_ptr; `ones` says that no values are stored, `device` that alpha and beta are on
-// the device, `sorted` that rows are sorted by length; `length` is the type of their lengths.
+// the device, `sorted` that rows are sorted by length; `length` is the type of their lengths;
+// `parts` warps share a slice.
 #include "simt/plan_form.h"
 #include "simt/sliced_bed.h"
 
@@ -16,6 +17,7 @@
 #define MBK_THREADS SIMT_ARG(9, SIMT_FORM)
 #define MBK_PACK SIMT_ARG(10, SIMT_FORM)
 #define MBK_LENGTH SIMT_ARG(11, SIMT_FORM)
+#define MBK_PARTS SIMT_ARG(12, SIMT_FORM)
 
 #pragma GCC diagnostic push // parameters of other forms; slots beyond the row's end
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -33,6 +35,7 @@ static const sliced_form form = {
   MBK_THREADS,
   MBK_PACK,
   sizeof(MBK_LENGTH),
+  MBK_PARTS,
   SIMT_KERNEL(mbk_sliced_order),
   SIMT_KERNEL(mbk_sliced_width),
   SIMT_KERNEL(mbk_sliced_fill),

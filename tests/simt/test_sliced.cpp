@@ -6,53 +6,53 @@
 #include "simt/sliced_bed.h"
 #include "simt/sliced_pages.h"
 
-#define SIMT_FORM f32_p32_b0_host_sorted_u2_t256, float, 32, 0, 0, 0, 1, 2, 0, 256, 4, mbk_u32
+#define SIMT_FORM f32_p32_b0_host_sorted_u2_t256, float, 32, 0, 0, 0, 1, 2, 0, 256, 4, mbk_u32, 1
 #include "simt/sliced_form.h"
 #define SIMT_FORM                                                                              \
-  f32_p64_b1_dev_sorted_u8_once_t128, float, 64, 1, 0, 1, 1, 8, 1, 128, 2, mbk_u32
+  f32_p64_b1_dev_sorted_u8_once_t128, float, 64, 1, 0, 1, 1, 8, 1, 128, 2, mbk_u32, 1
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p32_b1_ones_host_u1_once_t64, float, 32, 1, 1, 0, 0, 1, 1, 64, 4, mbk_u8
+#define SIMT_FORM f32_p32_b1_ones_host_u1_once_t64, float, 32, 1, 1, 0, 0, 1, 1, 64, 4, mbk_u8, 2
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p64_b0_ones_dev_sorted_u2_t32, float, 64, 0, 1, 1, 1, 2, 0, 32, 2, mbk_u32
+#define SIMT_FORM f32_p64_b0_ones_dev_sorted_u2_t32, float, 64, 0, 1, 1, 1, 2, 0, 32, 2, mbk_u32, 1
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p32_b0_equal_dev_u5_t1024, float, 32, 0, 2, 1, 0, 5, 0, 1024, 4, mbk_u32
-#include "simt/sliced_form.h"
-#define SIMT_FORM                                                                              \
-  f64_p32_b0_host_sorted_u2_once_t256, double, 32, 0, 0, 0, 1, 2, 1, 256, 1, mbk_u8
-#include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b1_dev_u4_t128, double, 64, 1, 0, 1, 0, 4, 0, 128, 2, mbk_u32
+#define SIMT_FORM f32_p32_b0_equal_dev_u5_t1024, float, 32, 0, 2, 1, 0, 5, 0, 1024, 4, mbk_u32, 32
 #include "simt/sliced_form.h"
 #define SIMT_FORM                                                                              \
-  f64_p32_b1_ones_host_sorted_u8_t512, double, 32, 1, 1, 0, 1, 8, 0, 512, 1, mbk_u32
+  f64_p32_b0_host_sorted_u2_once_t256, double, 32, 0, 0, 0, 1, 2, 1, 256, 1, mbk_u8, 1
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b0_ones_dev_u16_once_t32, double, 64, 0, 1, 1, 0, 16, 1, 32, 2, mbk_u8
-#include "simt/sliced_form.h"
-#define SIMT_FORM                                                                              \
-  f64_p64_b1_single_host_sorted_u1_t96, double, 64, 1, 3, 0, 1, 1, 0, 96, 1, mbk_u32
+#define SIMT_FORM f64_p64_b1_dev_u4_t128, double, 64, 1, 0, 1, 0, 4, 0, 128, 2, mbk_u32, 4
 #include "simt/sliced_form.h"
 #define SIMT_FORM                                                                              \
-  f32_p64_b0_half_dev_sorted_u2_once_t128, float, 64, 0, 4, 1, 1, 2, 1, 128, 4, mbk_u32
+  f64_p32_b1_ones_host_sorted_u8_t512, double, 32, 1, 1, 0, 1, 8, 0, 512, 1, mbk_u32, 1
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b1_half_host_u3_t64, double, 32, 1, 4, 0, 0, 3, 0, 64, 1, mbk_u8
-#include "simt/sliced_form.h"
-#define SIMT_FORM f32_p32_b1_table_host_u4_t256, float, 32, 1, 5, 0, 0, 4, 0, 256, 4, mbk_u32
+#define SIMT_FORM f64_p64_b0_ones_dev_u16_once_t32, double, 64, 0, 1, 1, 0, 16, 1, 32, 2, mbk_u8, 1
 #include "simt/sliced_form.h"
 #define SIMT_FORM                                                                              \
-  f64_p64_b0_table_dev_sorted_u2_once_t512, double, 64, 0, 5, 1, 1, 2, 1, 512, 2, mbk_u32
-#include "simt/sliced_form.h"
-#define SIMT_FORM f32_p32_b0_row_host_sorted_u1_t96, float, 32, 0, 6, 0, 1, 1, 0, 96, 4, mbk_u8
-#include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b1_row_dev_u2_once_t128, double, 64, 1, 6, 1, 0, 2, 1, 128, 1, mbk_u32
-#include "simt/sliced_form.h"
-#define SIMT_FORM f32_p64_b1_column_dev_u2_once_t32, float, 64, 1, 7, 1, 0, 2, 1, 32, 4, mbk_u32
+  f64_p64_b1_single_host_sorted_u1_t96, double, 64, 1, 3, 0, 1, 1, 0, 96, 1, mbk_u32, 1
 #include "simt/sliced_form.h"
 #define SIMT_FORM                                                                              \
-  f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256, 1, mbk_u8
+  f32_p64_b0_half_dev_sorted_u2_once_t128, float, 64, 0, 4, 1, 1, 2, 1, 128, 4, mbk_u32, 1
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p32_b1_half_host_u3_t64, double, 32, 1, 4, 0, 0, 3, 0, 64, 1, mbk_u8, 2
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p32_b1_table_host_u4_t256, float, 32, 1, 5, 0, 0, 4, 0, 256, 4, mbk_u32, 1
+#include "simt/sliced_form.h"
+#define SIMT_FORM                                                                              \
+  f64_p64_b0_table_dev_sorted_u2_once_t512, double, 64, 0, 5, 1, 1, 2, 1, 512, 2, mbk_u32, 16
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p32_b0_row_host_sorted_u1_t96, float, 32, 0, 6, 0, 1, 1, 0, 96, 4, mbk_u8, 3
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p64_b1_row_dev_u2_once_t128, double, 64, 1, 6, 1, 0, 2, 1, 128, 1, mbk_u32, 4
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p64_b1_column_dev_u2_once_t32, float, 64, 1, 7, 1, 0, 2, 1, 32, 4, mbk_u32, 1
+#include "simt/sliced_form.h"
+#define SIMT_FORM                                                                              \
+  f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256, 1, mbk_u8, 8
 #include "simt/sliced_form.h"
 
 // The form of solvers: a flag in place of alpha and beta, so that it is on no list.
 #define MBK_STOPS 1
-#define SIMT_FORM f64_p32_b0_ones_stops_t64, double, 32, 0, 1, 0, 0, 2, 1, 64, 2, mbk_u32
+#define SIMT_FORM f64_p32_b0_ones_stops_t64, double, 32, 0, 1, 0, 0, 2, 1, 64, 2, mbk_u32, 2
 #include "simt/sliced_form.h"
 static const sliced_form &stopping = *sliced_forms.back();
 static const bool unlisted = (sliced_forms.pop_back(), true);
@@ -128,7 +128,7 @@ static void test_stop(void **) {
       {
         const simt_late_guard late({&b.x, &y, &flag});
         simt_run(stopping.product, b.run((uint64_t)turn),
-                 {csr_divide_up(b.slices * 32, stopping.threads), stopping.threads, 0},
+                 {sliced_blocks(b), stopping.threads, stopping.shared_bytes()},
                  b.slice_start.get(), b.slice_column_start.get(), b.pages.get(), b.length.get(),
                  b.row_id.get(), b.columns.get(), b.slots.get(), b.table.get(), b.x.get(),
                  y.get(), b.rows, stop, 0.0);
@@ -148,7 +148,10 @@ static void test_stop(void **) {
 // ---- The launcher ---------------------------------------------------------------------------
 
 static void test_sizes(void **) {
+  merbit_context context = {};
   merbit_plan plan = {};
+  plan.context = &context;
+  context.device.multiprocessors = 132;
   plan.state = test_plan_state();
   assert_int_equal(MBI_SLICED_WINDOW, SLICED_WINDOW);
   assert_int_equal(MBI_SLICED_BUILD_THREADS, SLICED_BUILD_THREADS);
@@ -160,6 +163,11 @@ static void test_sizes(void **) {
     assert_int_equal(mbi_sliced_of(&plan)->blocks,
                      csr_divide_up(mbi_sliced_of(&plan)->slices * 32,
                                    (uint64_t)mbi_sliced_of(&plan)->threads));
+    plan.tuning[MBI_KNOB_SLICED_PARTS] = 4;
+    assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_sliced_of(&plan)->threads, 128);
+    assert_true(mbi_sliced_of(&plan)->blocks == mbi_sliced_of(&plan)->slices);
+    plan.tuning[MBI_KNOB_SLICED_PARTS] = 0;
     assert_int_equal(mbi_sliced_build_blocks(mbi_sliced_of(&plan)),
                      csr_divide_up(mbi_sliced_of(&plan)->slices * 32, SLICED_BUILD_THREADS));
   }

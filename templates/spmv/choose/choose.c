@@ -100,8 +100,18 @@ static int mbi_choose_small_rows(const merbit_plan *plan) {
  * they gain nothing. (3M floats in rows of 1 to 47 on an H100: SLICED 9.5 us, ROWS 11.2, SCAN
  * 12.3.) */
 static int mbi_choose_small_slices(const merbit_plan *plan) {
-  return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) &&
+  return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) && mbi_sliced_parts(plan) == 1 &&
          plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
+}
+
+/* Returns whether slices that warps share pay for a small matrix, by the forecasts. (Floats on
+ * an H100, us: 18,974 rows of 158, SLICED 8.1, ROWS 12.5; 2,000 rows of 1 and 1,000 by turns,
+ * 6.0 and 8.9.) */
+static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
+  const double scan = mbi_scan_cost(plan), other = rows ? mbi_rows_cost(plan) : scan;
+  return mbi_plan_plain(plan) && mbi_sliced_trusted(plan) && mbi_sliced_shares(plan) &&
+         plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
+         mbi_sliced_cost(plan) < 0.95 * (other < scan ? other : scan);
 }
 
 /* Returns whether a small matrix may be sampled for diagonals: with fewer bytes or products
@@ -136,11 +146,15 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan)) {
     const int diagonals = mbi_diagonals_trusted(plan);
-    const int rows = !diagonals && mbi_choose_small_rows(plan);
-    const int blocks = !diagonals && mbi_choose_full(plan);
-    const int slices = !diagonals && !rows && !blocks && mbi_choose_small_slices(plan);
+    const int even_rows = mbi_choose_small_rows(plan);
+    const int shares = !diagonals && mbi_choose_small_shares(plan, even_rows);
+    const int rows = !diagonals && !shares && even_rows;
+    const int blocks = !diagonals && !shares && mbi_choose_full(plan);
+    const int slices =
+        shares || (!diagonals && !rows && !blocks && mbi_choose_small_slices(plan));
     (void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
                    diagonals ? "of diagonals"
+                   : shares  ? "with long rows"
                    : rows    ? "with even rows"
                    : blocks  ? "of full blocks"
                    : slices  ? "with uneven, short rows"

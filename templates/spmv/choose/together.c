@@ -24,12 +24,22 @@ static double mbi_together_fresh(double loads, double sectors) {
   return sectors / loads * (1 - exp(-loads / sectors));
 }
 
+/* Returns the size of x over that of L1. */
+MBI_INTERNAL double mbi_together_share(const merbit_plan *plan) {
+  return mbi_together_x(plan) / mbi_together_l1(plan);
+}
+
+/* Returns whether L1 holds x beside the matrix. */
+MBI_INTERNAL int mbi_together_held(const merbit_plan *plan) {
+  return mbi_together_share(plan) <= 0.75;
+}
+
 /* Returns whether x is no smaller than L1 and columns are far apart, as far as is known: a
  * sampled window of nonzeros finds nearly as many sectors as with columns at random. */
 MBI_INTERNAL int mbi_together_apart(const merbit_plan *plan) {
   const double x = mbi_together_x(plan);
   const double found = plan->nonempty.sectors; /* 0: no sample was taken */
-  return x > 0.75 * mbi_together_l1(plan) &&
+  return !mbi_together_held(plan) &&
          (found == 0 || found > 0.75 * mbi_together_fresh(MBI_NONEMPTY_WINDOW, x / 32));
 }
 
@@ -52,8 +62,9 @@ MBI_INTERNAL double mbi_together_gathers(const merbit_plan *plan, const mbi_traf
   const double all = plan->context->device.multiprocessors, most = MBI_CHOOSE_LANES / lanes;
   const double rows = t->rows / all < most ? t->rows / all : most; /* of a multiprocessor */
   const double loads = rows * t->nnz / t->rows;
-  const double fresh = mbi_together_near(plan, at_once) ? mbi_together_fresh(loads, size / 32)
-                                                        : plan->nonempty.sectors;
+  const double fresh = mbi_together_held(plan) || mbi_together_near(plan, at_once)
+                           ? mbi_together_fresh(loads, size / 32)
+                           : plan->nonempty.sectors;
   const double missed = size > some ? mbi_together_fresh(loads * all, size / 32) : 0;
   return t->nnz * ((1 - fresh) * MBI_TOGETHER_HIT * in_l2 +
                    fresh * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));

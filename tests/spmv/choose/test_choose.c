@@ -83,6 +83,86 @@ static void small_matrices_of_diagonals(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
 }
 
+/* Blocks of 3 x 3 have diagonals that are mostly full, but so many that a lane walks too long.
+ * (40,500 rows in f32 on an H100, us: DIAGONALS 15, ROWS 6.4, slices that warps share 5.3.) */
+static void small_matrices_of_many_diagonals(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 40500, 3000000);
+  plan.nonempty.longest = 81;
+  plan.nonempty.diagonal_slots = 1.26;
+  takes(&plan, MERBIT_METHOD_ROWS,
+        "small, with even rows"); /* without a sample of the columns */
+  plan.nonempty.sectors = 0.02;
+  plan.nonempty.narrow = 1;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
+  plan.device.rows = plan.nonempty.count = 117649; /* 27 points */
+  plan.nonempty.longest = 27;
+  plan.nonempty.diagonal_slots = 1.03;
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals");
+}
+
+/* Warps share the slices of a small matrix of long rows if what they read of x is more than any
+ * method finds in L1, for enough products. (18,974 rows of 158 floats of 37,947 on an H200, us:
+ * 8.1, ROWS 11.8, SCAN 13.9; 1,760 rows of 1,705: 8.5, 6.4, 7.9.) */
+static void small_matrices_of_long_rows(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 18974, 2997892);
+  plan.device.cols = 37947;
+  plan.nonempty.longest = 158;
+  plan.nonempty.sectors = 0.5;
+  plan.nonempty.narrow = 1;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows; runner-up scan");
+  plan.desc.expected_calls = 99;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  plan.desc.expected_calls = 100;
+  plan.nonempty.sectors = 0; /* no sample */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  square_of(&plan, MERBIT_F32, 1760, 1760 * 1705);
+  plan.nonempty.longest = 1760;
+  plan.nonempty.sectors = 0.03;
+  plan.nonempty.narrow = 1;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  square_of(&plan, MERBIT_F32, 10954, 3008146); /* a layer of 2,739 inputs */
+  plan.device.cols = 2739;
+  plan.nonempty.longest = 275;
+  plan.nonempty.sectors = 0.05;
+  plan.nonempty.narrow = 1;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  square_of(&plan, MERBIT_F32, 980, 2999780); /* of which each gathers from all of L2 */
+  plan.device.cols = 1519000;
+  plan.nonempty.longest = 3061;
+  plan.nonempty.sectors = 0.98;
+  assert_int_equal(plan.desc.expected_calls, 100);
+  assert_int_not_equal(mbi_choose_method(&plan), MERBIT_METHOD_SLICED);
+}
+
+/* Warps share the slices of large matrices too. (Us on an H200, f64: 60,000 rows of 500 of
+ * 120,000, 102, ROWS 152; 10,000 rows of 1,000, 28 and 33; 5,391 rows of 5,391, of which some
+ * multiprocessors have one more slice than others, 118, SCAN 85.) */
+static void slices_that_warps_share(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 60000, 30000000);
+  plan.device.cols = 120000;
+  plan.nonempty.longest = 500;
+  plan.nonempty.sectors = 0.88;
+  plan.desc.expected_calls = 1000;
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  square_of(&plan, MERBIT_F64, 10000, 10000000);
+  plan.nonempty.longest = 1000;
+  plan.nonempty.sectors = 0.3;
+  plan.desc.expected_calls = 1000;
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  square_of(&plan, MERBIT_F64, 5391, 5391 * 5391);
+  plan.nonempty.longest = 5391;
+  plan.nonempty.sectors = 0.16;
+  plan.nonempty.narrow = 1;
+  plan.desc.expected_calls = 1000;
+  takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+}
+
 /* Either of the vectors alone takes L2 from the matrix. */
 static void vectors_count_for_small_matrices(void **state) {
   const merbit_device_profile h100 = profile_of("H100");
@@ -150,7 +230,7 @@ static void rows_of_diagonals(void **state) {
     plan.nonempty.diagonal_slots = 1.02;
     takes(&plan, MERBIT_METHOD_DIAGONALS, ", diagonals ");
     plan.nonempty.diagonal_slots = 1.5;
-    takes(&plan, MERBIT_METHOD_SLICED, ", diagonals ");
+    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
     plan.nonempty.diagonal_slots = 1.501;
     takes(&plan, MERBIT_METHOD_SLICED, "even rows");
     assert_null(strstr(plan.why, "diagonals"));
@@ -344,6 +424,7 @@ static void rows_in_flight_gather_from_l2(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "forecast");
   plan.device.rows = plan.nonempty.count = 2048 / 32 * 132 + 1; /* one waits for a place */
   plan.device.nnz = plan.device.rows * 9684;
+  plan.desc.block_threads = 256;                /* a warp for each slice */
   takes(&plan, MERBIT_METHOD_ROWS, "forecast"); /* all move through the columns together */
 }
 
@@ -442,7 +523,8 @@ static void rows_that_sorting_makes_even(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "scan");
 }
 
-/* Long rows of doubles, a warp each, of which all gather from L2. */
+/* Long rows of doubles, of which all gather from L2: by warps that share slices, or a warp each
+ * where blocks of 256 threads take several slices. */
 static void rows_that_fill_warps(void **state) {
   merbit_plan plan;
   (void)state;
@@ -451,6 +533,8 @@ static void rows_that_fill_warps(void **state) {
   plan.nonempty.longest = 12500;
   plan.nonempty.sectors = 1;
   plan.desc.expected_calls = 1000;
+  takes(&plan, MERBIT_METHOD_SLICED, "rows 4");
+  plan.desc.block_threads = 256;
   takes(&plan, MERBIT_METHOD_ROWS, "rows 4");
   plan.type = MERBIT_F32; /* bins cost less */
   assert_int_not_equal(mbi_choose_method(&plan), MERBIT_METHOD_ROWS);
@@ -567,6 +651,9 @@ int main(void) {
       cmocka_unit_test(small_matrices),
       cmocka_unit_test(few_rows_of_small_matrices),
       cmocka_unit_test(small_matrices_of_diagonals),
+      cmocka_unit_test(small_matrices_of_many_diagonals),
+      cmocka_unit_test(small_matrices_of_long_rows),
+      cmocka_unit_test(slices_that_warps_share),
       cmocka_unit_test(vectors_count_for_small_matrices),
       cmocka_unit_test(no_nonzeros),
       cmocka_unit_test(even_rows),

@@ -283,6 +283,7 @@ static void gathers_beside_a_kept_matrix(void **state) {
   double scan, sliced, rows, hubs;
   (void)state;
   square_of(&plan, MERBIT_F64, 100000, 3500000);
+  plan.desc.block_threads = 256; /* a warp for each slice */
   assert_int_equal(mbi_choose_passing(&plan), 8);
   plan.nonempty.sectors = 1;
   plan.nonempty.hub_share = 0.5;
@@ -322,6 +323,7 @@ static void bins_beside_l2(void **state) {
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F64, 100000, 3500000);
+  plan.desc.block_threads = 256; /* a warp for each slice */
   assert_int_equal(mbi_choose_passing(&plan), 8);
   assert_int_equal(mbi_choose_passing_of(&plan, (uint64_t)bytes), 13);
   is_about("bins", mbi_binned_cost(&plan),

@@ -21,6 +21,7 @@ static void rows_that_move_together(void **state) {
   plan.nonempty.longest = 500;
   plan.nonempty.sectors = 0.68;
   plan.nonempty.hub_share = 0.53;
+  plan.desc.block_threads = 256; /* a warp for each slice, which takes longer */
   takes(&plan, MERBIT_METHOD_ROWS, ", hubs ");
   together = mbi_rows_cost(&plan);
   assert_true(together < 0.75 * mbi_scan_cost(&plan));
@@ -42,6 +43,7 @@ static void slices_that_move_together(void **state) {
     plan.nonempty.longest = 500;
     plan.nonempty.sectors = 0.98;
     takes(&plan, MERBIT_METHOD_SLICED, "even rows, forecast ");
+    plan.desc.block_threads = 256; /* a warp for each slice */
     together = mbi_sliced_cost(&plan);
     assert_true(together < 0.55 * mbi_scan_cost(&plan));
     plan.nonempty.slots = plan.device.nnz / 4 * 5;
@@ -119,6 +121,7 @@ static void forecasts_of_slices_together(void **state) {
     merbit_plan plan;
     square_of(&plan, MERBIT_F64, rows[i], (uint64_t)nnz);
     plan.device.cols = 300000;
+    plan.desc.block_threads = 256;
     plan.nonempty.longest = 200;
     plan.nonempty.sectors = 0.9;
     is_about("slices", mbi_sliced_cost(&plan),
@@ -129,6 +132,76 @@ static void forecasts_of_slices_together(void **state) {
   }
 }
 
+/* Where eight warps share a slice, a multiprocessor has fewer rows at once. Half of what they
+ * take counts towards what L1 has to keep. No rows wait in the end, if sorted ones have equal
+ * lengths.
+ */
+static void forecasts_of_shared_slices(void **state) {
+  const double nnz = 18976 * 158.0, loads = 18976 / 132.0 * 158, sectors = 38000 / 4.0;
+  const double fresh = sectors / loads * (1 - exp(-loads / sectors));
+  merbit_plan plan;
+  double together;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 18976, (uint64_t)nnz);
+  plan.device.cols = 38000;
+  plan.nonempty.longest = 158;
+  plan.nonempty.sectors = 0.9;
+  assert_int_equal(mbi_sliced_parts(&plan), 8);
+  together = 1.08 * mbi_choose_overlap(
+                        &plan,
+                        0.9 * streamed(12 * nnz + 3.25 * 18976 + 4 * (18976.0 + 38000)) *
+                            (16 + mbi_choose_passing(&plan)) / 32,
+                        nnz * (0.1 * (1 - fresh) + fresh) / 160e9);
+  is_about("shared slices", mbi_sliced_cost(&plan), together);
+  plan.nonempty.slots = 2 * plan.device.nnz; /* sorted, rows have equal lengths */
+  assert_true(mbi_sliced_cost(&plan) < 1.05 * together);
+  plan.device.cols = 38000 * 5;
+  assert_true(mbi_sliced_cost(&plan) > 1.2 * together);
+}
+
+/* Warps that share slices find all of x in L1 if that holds it. In L2, where no loads from
+ * memory hide it, they wait for the warps of longer rows, and few slices leave multiprocessors
+ * idle. */
+static void forecasts_of_shared_slices_in_l2(void **state) {
+  const double nnz = 10000 * 200.0, loads = 10000 / 132.0 * 200, sectors = 10000 / 8.0;
+  const double fresh = sectors / loads * (1 - exp(-loads / sectors));
+  const double bytes = 8 * nnz + 3.25 * 10000 + 2 * 20000.0;
+  merbit_plan plan;
+  double even;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 10000, (uint64_t)nnz);
+  plan.nonempty.longest = 200;
+  plan.nonempty.sectors = 0.9;
+  assert_int_equal(mbi_sliced_parts(&plan), 16);
+  assert_int_equal(mbi_choose_passing(&plan), 0);
+  even = 1.08 * 1.1 *
+         mbi_choose_overlap(&plan, 0.9 * streamed(bytes) / 2,
+                            nnz * (0.1 * (1 - fresh) + fresh) / 160e9);
+  is_about("in L2", mbi_sliced_cost(&plan), even);
+  plan.nonempty.sectors = fresh / 20; /* a sample that found less */
+  assert_true(mbi_sliced_cost(&plan) < 0.9 * even);
+  plan.nonempty.sectors = 0.9;
+  plan.nonempty.slots = plan.device.nnz * 3 / 2; /* sorted */
+  assert_true(mbi_sliced_cost(&plan) > 1.2 * even && mbi_sliced_cost(&plan) < 1.4 * even);
+  plan.nonempty.slots = plan.device.nnz;
+  plan.device.rows = plan.nonempty.count = 2112; /* slices for half of the multiprocessors */
+  plan.nonempty.longest = 947;
+  assert_true(mbi_sliced_cost(&plan) > 1.8 * even && mbi_sliced_cost(&plan) < 2.0 * even);
+}
+
+/* Rows of which 32 warps take more steps than their loads need: 5 loads from L2 to a step. */
+static void steps_of_shared_slices(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 320, 320 * 20000);
+  plan.device.cols = 30000;
+  plan.nonempty.longest = 20000;
+  plan.nonempty.sectors = 0.1;
+  assert_int_equal(mbi_sliced_parts(&plan), 32);
+  is_about("steps", mbi_sliced_cost(&plan),
+           20000 / 128.0 * 5 * plan.profile->l2_load_seconds);
+}
+
 /* Slices whose columns are too far apart for L1 gather as always, and their last rows count. */
 static void forecasts_of_slices_apart(void **state) {
   const double n = 132000, nnz = 200 * n;
@@ -136,6 +209,7 @@ static void forecasts_of_slices_apart(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F64, (uint64_t)n, (uint64_t)nnz);
   plan.device.cols = 3000000;
+  plan.desc.block_threads = 256;
   plan.nonempty.longest = 200;
   plan.nonempty.sectors = 0.9;
   is_about("slices apart", mbi_sliced_cost(&plan),
@@ -168,6 +242,9 @@ int main(void) {
       cmocka_unit_test(slices_that_move_together),
       cmocka_unit_test(forecasts_of_rows_together),
       cmocka_unit_test(forecasts_of_slices_together),
+      cmocka_unit_test(forecasts_of_shared_slices),
+      cmocka_unit_test(forecasts_of_shared_slices_in_l2),
+      cmocka_unit_test(steps_of_shared_slices),
       cmocka_unit_test(forecasts_of_slices_apart),
       cmocka_unit_test(forecasts_of_uneven_rows_together),
   };

@@ -1,5 +1,5 @@
-/* The arithmetic of slices, with no GPU: sizes up to what is too large, what is refused, and
- * when rows are sorted. */
+/* The arithmetic of slices, with no GPU: sizes up to what is too large, what is refused, when
+ * rows are sorted, and how many warps share a slice. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -35,8 +35,10 @@ static void slices_that_do_not_fit(void **state) {
 }
 
 static void slices_that_nobody_makes(void **state) {
-  static const int bad[][2] = {{-1, 0}, {17, 0}, {0, 31}, {0, 1056}, {0, 48}, {0, -32}};
-  static const int good[][2] = {{1, 32}, {16, 1024}, {0, 96}};
+  static const int bad[][3] = {{-1, 0, 0},  {17, 0, 0}, {0, 31, 0}, {0, 1056, 0}, {0, 48, 0},
+                               {0, -32, 0}, {0, 64, 3}, {0, 0, 33}, {0, 0, -1}};
+  static const int good[][3] = {{1, 32, 0}, {16, 1024, 0}, {0, 96, 0},
+                                {0, 96, 3}, {0, 96, 1},    {0, 0, 32}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof bad / sizeof bad[0] + sizeof good / sizeof good[0]; i++) {
@@ -46,9 +48,14 @@ static void slices_that_nobody_makes(void **state) {
     plan_of(&plan, MERBIT_F32, 10, 1000);
     plan.tuning[MBI_KNOB_SLICED_UNROLL] = values[0];
     plan.desc.block_threads = values[1];
+    plan.tuning[MBI_KNOB_SLICED_PARTS] = values[2];
     assert_int_equal(mbi_sliced_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
     if (wrong) {
-      cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1 to 16, and a multiple of 32");
+      cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1 to 16, 1 or a 32nd of the threads");
+    } else {
+      assert_int_equal(mbi_sliced_of(&plan)->parts, values[2] > 1 ? values[2] : 1);
+      assert_int_equal(mbi_sliced_of(&plan)->threads,
+                       values[1] != 0 ? values[1] : 32 * values[2]);
     }
   }
 }
@@ -115,12 +122,51 @@ static void loads_that_are_shorter(void **state) {
   }
 }
 
+/* Slices that are too few for an H200's lanes are shared by warps; with many or short rows a
+ * slice has one warp. */
+static void slices_that_warps_share(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, nnz, slots;
+    uint32_t longest;
+    int parts;
+  } cases[] = {{MERBIT_F32, 60000, 30000000, 30000000, 500, 8},
+               {MERBIT_F32, 18974, 2997892, 2997892, 158, 8},
+               {MERBIT_F64, 18974, 2997892, 2997892, 158, 8},
+               {MERBIT_F64, 10000, 10000000, 10000000, 1000, 16},
+               {MERBIT_F64, 3000, 600000, 1000000, 300, 32},
+               {MERBIT_F64, 548, 3000000, 3000000, 5474, 32},
+               {MERBIT_F64, 50000, 3000000, 3000000, 60, 4},
+               /* 1 and 1,000 by turns: half of the slices end at once */
+               {MERBIT_F32, 19980, 9999990, 19980000, 1000, 16},
+               {MERBIT_F32, 172032, 3000000, 3300000, 24, 1},
+               {MERBIT_F64, 1000000, 27000000, 27000000, 27, 1},
+               {MERBIT_F64, 1000000, 500000000, 500000000, 500, 1},
+               /* the longest row of many short ones is not what counts */
+               {MERBIT_F64, 1000000, 10000000, 20000000, 1000000, 1},
+               {MERBIT_F64, 100, 0, 0, 0, 1}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, cases[i].type, cases[i].rows, cases[i].nnz);
+    plan.nonempty.slots = cases[i].slots;
+    plan.nonempty.sorted_slots = cases[i].nnz;
+    plan.nonempty.longest = cases[i].longest;
+    if (mbi_sliced_parts(&plan) != cases[i].parts) {
+      fail_msg("%d warps, not %d, share a slice of %u x %u nonzeros", mbi_sliced_parts(&plan),
+               cases[i].parts, (unsigned)cases[i].rows, (unsigned)cases[i].longest);
+    }
+    plan.desc.block_threads = 256; /* the user's blocks take several slices */
+    assert_int_equal(mbi_sliced_parts(&plan), 1);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(slices_that_do_not_fit),
-      cmocka_unit_test(slices_that_nobody_makes),
-      cmocka_unit_test(slices_that_are_sorted),
-      cmocka_unit_test(loads_that_are_shorter),
+      cmocka_unit_test(slices_that_do_not_fit),  cmocka_unit_test(slices_that_nobody_makes),
+      cmocka_unit_test(slices_that_are_sorted),  cmocka_unit_test(loads_that_are_shorter),
+      cmocka_unit_test(slices_that_warps_share),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -224,24 +224,35 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
       d->threads);
 }
 
-/* Returns whether the method suits: samples have found at most one slot in three without a
- * nonzero, and no lane walks its row for longer than SCAN takes. A small matrix then takes no
- * other. (3M floats on an H100, us: 27 points ROWS 6.7, DIAGONALS 4.5; 7 points 5.9 and 4.6.)
- */
+/* A step of a lane, which then loads from two lists and x, takes as long as so many loads from
+ * L2. */
+#define MBI_DIAGONALS_STEP 4.0
+
+/* Returns the seconds of a product of diagonals: for all bytes, or for the steps in which a
+ * lane walks the diagonals of a slice. (40,500 rows in 3 x 3 blocks, 94 diagonals to a slice,
+ * on an H100: 15 us in f32, 25 in f64; ROWS 6.4 and 9.7.) */
+static double mbi_diagonals_seconds(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  const double bytes = mbi_diagonals_likely(plan);
+  const double steps =
+      mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
+  return mbi_choose_longer(
+      1.1 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
+      MBI_DIAGONALS_STEP * steps * plan->profile->l2_load_seconds);
+}
+
+/* Returns whether AUTO may take the method: the samples found diagonals that are mostly full,
+ * few enough for a lane to walk. */
 MBI_INTERNAL int mbi_diagonals_trusted(const merbit_plan *plan) {
-  const double slots = plan->nonempty.diagonal_slots;
+  const double slots = plan->nonempty.diagonal_slots, scan = mbi_scan_cost(plan);
   return slots > 0 && slots <= 1.5 && plan->device.rows <= (uint64_t)INT32_MAX &&
-         mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= mbi_scan_cost(plan);
+         mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= scan &&
+         mbi_diagonals_seconds(plan) <= scan;
 }
 
 /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit. */
 MBI_INTERNAL double mbi_diagonals_cost(const merbit_plan *plan) {
-  const mbi_traffic t = mbi_traffic_of(plan);
-  const double bytes = mbi_diagonals_likely(plan);
-  return mbi_diagonals_trusted(plan)
-             ? 1.1 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan),
-                                        t.gathers)
-             : HUGE_VAL;
+  return mbi_diagonals_trusted(plan) ? mbi_diagonals_seconds(plan) : HUGE_VAL;
 }
 
 /* Bounds the diagonals: each has a nonzero. */

@@ -49,6 +49,58 @@ static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
   return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
 }
 
+/* Returns the nonzeros of a row that one lane takes at once. */
+static double mbi_sliced_lane(const merbit_plan *plan) {
+  return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
+}
+
+/* A multiprocessor holds so many warps of slices that they share: MBK_BLOCKS of
+ * spmv/gpu/sliced/sliced.cu. */
+#define MBI_SLICED_WARPS 48
+/* A block's start and end take as long as so many steps of its lanes. */
+#define MBI_SLICED_START 5.0
+
+/* Returns the nonzeros of a long row: of the longest, but at most two times the mean. */
+static double mbi_sliced_long(const merbit_plan *plan) {
+  const double longest = plan->nonempty.longest;
+  const double twice = 2.0 * (double)plan->device.nnz / ((double)plan->nonempty.count + 1);
+  return longest < twice ? longest : twice;
+}
+
+/* Returns the rounds of resident blocks if `parts` warps share each of so many slices. */
+static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int parts) {
+  return ceil(slices / (MBI_SLICED_WARPS / parts * plan->context->device.multiprocessors));
+}
+
+/* Returns the steps that follow each other if `parts` warps share a slice: of all rounds, and
+ * those of a long row for the end, when fewer and fewer blocks are left. Counted once as if all
+ * rows were long and once as if all were average: the larger count. (Floats on an H100, us, by
+ * 4, 8, 16 and 32 warps: 18,974 rows of 158, 10.2, 8.1, 11.3, 15.5; 10,000 of 1,000, 42, 24,
+ * 19, 24.) */
+static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
+  const double all = ((double)plan->device.rows + 31) / 32;
+  const double few = (double)mbi_sliced_slots(plan) / 32 / (mbi_sliced_long(plan) + 1);
+  const double steps = mbi_sliced_long(plan) / mbi_sliced_lane(plan) / parts;
+  const double longs = mbi_sliced_rounds(plan, few, parts) * (steps + MBI_SLICED_START);
+  const double means =
+      mbi_sliced_rounds(plan, all, parts) * (steps * few / all + MBI_SLICED_START);
+  return (longs > means ? longs : means) + steps;
+}
+
+/* Returns the warps that share a slice: twice as many as long as that saves an eighth of
+ * the steps. */
+MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
+  const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
+  int parts = wish != 0 ? wish : 1;
+  if (wish == 0 && plan->desc.block_threads == 0) {
+    while (parts < 32 &&
+           mbi_sliced_steps(plan, 2 * parts) < 0.88 * mbi_sliced_steps(plan, parts)) {
+      parts *= 2;
+    }
+  }
+  return parts;
+}
+
 /* Returns the bytes of the slices. Rows are padded to whole loads, and each has a length, a
  * page and perhaps its number. */
 static double mbi_sliced_bytes(const merbit_plan *plan) {
@@ -62,15 +114,20 @@ static double mbi_sliced_bytes(const merbit_plan *plan) {
          rows * (longest < 256 ? 3.25 : 6.25) + rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
 }
 
-/* Returns the nonzeros of a row that its lane takes at once. */
+/* Returns the nonzeros of a row that its lanes take at once. */
 static double mbi_sliced_at_once(const merbit_plan *plan) {
-  return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
+  return (double)mbi_sliced_parts(plan) * mbi_sliced_lane(plan);
 }
 
-/* Returns the critical path in seconds: a lane walks the longest row, loading columns and
- * values, then x. */
+/* A step of a block whose warps share a slice takes as long as so many loads from L2. */
+#define MBI_SLICED_STEP 5.0
+
+/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
+ * and values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
-  return mbi_walk(plan, mbi_sliced_at_once(plan), 2);
+  return mbi_sliced_parts(plan) == 1 ? mbi_walk(plan, mbi_sliced_at_once(plan), 2)
+                                     : plan->nonempty.longest / mbi_sliced_at_once(plan) *
+                                           MBI_SLICED_STEP * plan->profile->l2_load_seconds;
 }
 
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
@@ -80,17 +137,21 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   s->pack = mbi_sliced_pack(plan);
   s->length_bytes = plan->nonempty.longest < 256 ? 1 : 4;
   s->unroll = mbi_sliced_unroll(plan);
-  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+  s->parts = mbi_sliced_parts(plan);
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+               : s->parts > 1                ? 32 * s->parts
+                                             : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
-      s->threads % 32 != 0) {
+      s->threads % 32 != 0 || (s->parts != 1 && s->parts != s->threads / 32)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1 to 16, and a "
-        "multiple of 32 up to 1024",
-        s->unroll, s->threads);
+        "plan_desc.tuning: unroll is %d, parts %d and plan_desc.block_threads %d; use 1 to 16, "
+        "1 or a 32nd of the threads, and a multiple of 32 up to 1024",
+        s->unroll, s->parts, s->threads);
   }
   s->slices = (plan->device.rows + 31) / 32;
-  s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  s->blocks =
+      (s->slices * 32 * (uint64_t)s->parts + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
   if (!mbi_nonempty_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64
@@ -120,6 +181,7 @@ MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *pre
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
   mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
+  mbi_preamble_define_int(preamble, "MBK_PARTS", s->parts);
   mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
   mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
   mbi_choose_loads(plan, preamble, (uint64_t)mbi_sliced_bytes(plan), 1);
@@ -250,6 +312,15 @@ static void mbi_sliced_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
+/* Returns the bytes of shared memory of a product's block. */
+static unsigned mbi_sliced_shared(const merbit_plan *plan) {
+  const mbi_sliced *s = mbi_sliced_of(plan);
+  return mbi_value_shared(plan) +
+         (s->parts > 1
+              ? (unsigned)s->threads * (unsigned)mbi_type_size(mbi_plan_accumulator(plan))
+              : 0);
+}
+
 static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
@@ -273,7 +344,7 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[3], "mbk_sliced_product", (int64_t)s->blocks,
-                         s->threads, mbi_value_shared(plan), stream, &arguments,
+                         s->threads, mbi_sliced_shared(plan), stream, &arguments,
                          sizeof arguments);
 }
 
@@ -289,10 +360,11 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
   const double slots = s->slots > 0 ? (double)s->slots : 1.0;
   return snprintf(text, size,
                   "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
-                  "column, %d threads",
+                  "column, %d warp%s a slice, %d threads",
                   s->slices, s->sorted ? " sorted in windows of 1024" : "",
                   100.0 * (double)plan->device.nnz / slots,
-                  2.0 * (double)s->column_slots / slots, s->threads);
+                  2.0 * (double)s->column_slots / slots, s->parts, s->parts > 1 ? "s" : "",
+                  s->threads);
 }
 
 /* Returns whether slices of 32 rows need so little padding that the forecast can be trusted. */
@@ -301,37 +373,109 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
+/* Returns the nonzeros that the lanes of a long row pass at once, in those of an average one.
+ * Of warps that share a slice, which are at different steps, half are counted. */
+static double mbi_sliced_passed(const merbit_plan *plan) {
+  return (mbi_sliced_parts(plan) > 1 ? 0.5 : 1) * mbi_sliced_at_once(plan) *
+         (double)plan->device.nnz / (double)plan->device.rows / mbi_sliced_long(plan);
+}
+
+/* Returns whether rows have about equal lengths; where warps share slices, whether those do
+ * that are sorted next to each other, which is seen from the little padding that sorting
+ * leaves. */
+static int mbi_sliced_even(const merbit_plan *plan) {
+  const uint64_t nnz = plan->device.nnz;
+  return plan->nonempty.slots <= nnz + nnz / 4 ||
+         (mbi_sliced_parts(plan) > 1 &&
+          mbi_sliced_slots(plan) <= nnz + nnz / 128 + 32 * (uint64_t)plan->nonempty.longest);
+}
+
 /* Returns whether rows are long, of about equal lengths, and move through x together. */
 static int mbi_sliced_together(const merbit_plan *plan) {
   return plan->device.nnz >= 64 * plan->device.rows && mbi_together_apart(plan) &&
-         mbi_together_near(plan, mbi_sliced_at_once(plan)) &&
-         plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 4;
+         mbi_together_near(plan, mbi_sliced_passed(plan)) && mbi_sliced_even(plan);
+}
+
+/* Returns whether L1 holds what lanes read of x: all of it, if warps share slices, or what rows
+ * read that move together. */
+static int mbi_sliced_near(const merbit_plan *plan) {
+  return mbi_sliced_together(plan) || (mbi_sliced_parts(plan) > 1 && mbi_together_held(plan));
+}
+
+/* Returns whether warps may share the slices of a small matrix whose columns were sampled. They
+ * pay if x is neither so small that any method finds it in L1, nor so large that they miss it
+ * too. */
+MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan) {
+  const double x = mbi_together_share(plan);
+  return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
+         (x < 2 || mbi_sliced_together(plan));
+}
+
+/* Returns the seconds for gathering x. If all rows are in flight at once, what they read of an
+ * x of random columns stays in L2. (3,098 rows of 9,684 doubles, x of 38 MB, on an H100: 250
+ * us, ROWS 365.) A lane for each row reads x from more lines at once than lanes that share a
+ * row. (16 a row, anywhere in a window, 3M nonzeros in f64 on an H100, us: SLICED 23.1,
+ * ROWS 16.6.) */
+static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
+  const int parts = mbi_sliced_parts(plan);
+  const double some = plan->profile->l2_bytes / 4;
+  if (mbi_sliced_near(plan)) {
+    const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
+    return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
+  }
+  if (parts > 1) {
+    return t->cols * t->size > some && mbi_together_apart(plan) &&
+                   mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
+               ? t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
+               : t->gathers;
+  }
+  return (1 + (16 - mbi_choose_passing(plan)) / 40.0) * t->gathers;
+}
+
+/* Returns the factor by which a product takes longer if L2 holds the matrix, not memory, whose
+ * loads hide it. In f32 lanes per row profit more from L2. (3M nonzeros on an H100, us, SLICED
+ * and ROWS: 16 a row in f32 15.4 and 13.0; in f64 1 to 47 a row 17.7 and 19.1, 7 points 10.2
+ * and 11.5.) Warps that share slices wait for those of the longest row, and few slices leave
+ * multiprocessors idle. (1,760 rows of 1,705 doubles: SLICED 16.7, SCAN 11.2.) */
+static double mbi_sliced_in_l2(const merbit_plan *plan) {
+  const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
+  const double all = 32.0 * plan->context->device.multiprocessors;
+  const double idle = (double)plan->device.rows < all ? all / (double)plan->device.rows - 1 : 0;
+  return mbi_sliced_parts(plan) > 1 ? 1.1 + 0.75 * uneven + idle
+         : plan->type == MERBIT_F32 ? 1.16
+                                    : 1;
+}
+
+/* Returns the factor by which a product takes longer because some multiprocessors have a slice
+ * more than others, where not all slices are in flight at once. (5,391 rows of 5,391 doubles on
+ * an H200: SLICED 118 us, SCAN 85.) */
+static double mbi_sliced_uneven(const merbit_plan *plan) {
+  const int parts = mbi_sliced_parts(plan);
+  const double each = (double)plan->device.rows / 32 / plan->context->device.multiprocessors;
+  return parts == 1 || mbi_sliced_rounds(plan, (double)plan->device.rows / 32, parts) <= 1
+             ? 1
+             : ceil(each) / each;
 }
 
 /* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled.
- * Where rows move together, no lane waits for others in the end. (200,000 rows of 500 of
- * 400,000 doubles on an H200: 286 us, which is the time for their bytes; ROWS 770, SCAN 747.)
- */
+ * Where rows move together, or warps share slices, no lane waits for others in the end.
+ * (200,000 rows of 500 of 400,000 doubles on an H200: 286 us, which is the time for their
+ * bytes; ROWS 770, SCAN 747.) */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double slots = (double)mbi_sliced_slots(plan);
-  const int together = mbi_sliced_together(plan);
-  /* In f32 lanes per row profit more from L2. (3M nonzeros on an H100, us, SLICED and ROWS: 16
-   * a row in f32 15.4 and 13.0; in f64 1 to 47 a row 17.7 and 19.1, 7 points 10.2 and 11.5.) */
-  const double in_l2 = t.size == 4 ? 1 + (16 - mbi_choose_passing(plan)) / 100.0 : 1;
-  /* A lane for each row reads x from more lines at once than lanes that share a row. (16 a row,
-   * anywhere in a window, 3M nonzeros in f64 on an H100, us: SLICED 23.1, ROWS 16.6.) */
-  const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
+  const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
   if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
   return mbi_choose_longer(
-      1.08 * in_l2 *
+      1.08 * mbi_sliced_uneven(plan) * (1 + kept * (mbi_sliced_in_l2(plan) - 1)) *
               mbi_choose_overlap(
                   plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-                  together ? mbi_together_gathers(plan, &t, 1, mbi_sliced_at_once(plan))
-                           : lines * t.gathers) +
-          (together ? 0 : mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))),
+                  mbi_sliced_gathers(plan, &t)) +
+          (mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan)
+               ? 0
+               : mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))),
       mbi_sliced_walk(plan));
 }
 
@@ -347,18 +491,18 @@ static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
-    sizeof(mbi_sliced),   /* state_bytes */
-    mbi_sliced_create,    /* create */
-    mbi_sliced_destroy,   /* destroy */
-    mbi_rows_carry_bytes, /* carry_bytes */
-    mbi_sliced_multiply,  /* multiply */
-    mbi_sliced_info,      /* info */
-    mbi_sliced_describe,  /* describe */
-    mbi_sliced_fill,      /* refresh */
-    MBI_FORMS_ALL,        /* forms */
-    mbi_sliced_cost,      /* cost */
-    mbi_sliced_bound,     /* bound */
-    MBI_MAKING_FORM,      /* making */
-    mbi_sliced_trusted,   /* trusted */
-    "unroll unsorted",    /* knobs */
+    sizeof(mbi_sliced),      /* state_bytes */
+    mbi_sliced_create,       /* create */
+    mbi_sliced_destroy,      /* destroy */
+    mbi_rows_carry_bytes,    /* carry_bytes */
+    mbi_sliced_multiply,     /* multiply */
+    mbi_sliced_info,         /* info */
+    mbi_sliced_describe,     /* describe */
+    mbi_sliced_fill,         /* refresh */
+    MBI_FORMS_ALL,           /* forms */
+    mbi_sliced_cost,         /* cost */
+    mbi_sliced_bound,        /* bound */
+    MBI_MAKING_FORM,         /* making */
+    mbi_sliced_trusted,      /* trusted */
+    "unroll unsorted parts", /* knobs */
 };

@@ -7,6 +7,7 @@
 /* The state of SLICED: spmv/gpu/sliced/sliced.cu. */
 typedef struct mbi_sliced {
   int unroll, threads;
+  int parts;        /* warps that share a slice: 1, or all of a block */
   int pack;         /* neighbours of a row that one load brings */
   int length_bytes; /* of a row's length */
   int sorted;       /* 1: rows are sorted by length within windows */
@@ -21,19 +22,21 @@ typedef struct mbi_sliced {
 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
 #define MBI_PAGE_SET 65
 
-/* SLICED's knobs: loads of values that a lane keeps in flight; 1 to leave rows in their order.
- */
-enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
+/* SLICED's knobs: loads of values that a lane keeps in flight; 1 to leave rows in their order;
+ * warps that share a slice. */
+enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED, MBI_KNOB_SLICED_PARTS };
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan);
 /* spmv/gpu/sliced/sliced.c */
+MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan);
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan);
 MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s);
 MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan);
+MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan);
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 
