@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "e262926c60b222807e412e94c040280cefaa1dd8caa067484582bbf0e401fd91"
+#define MBI_KERNEL_HASH "25fc7615bdc0ad5cd74d1f73334e413f2ac2c04448068a4e5d8012492f3dd2de"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9497,13 +9497,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"spmv/shared/nonempty_rows.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_nonempty_count_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; mbk_u32 "
-"*counts, *longest; mbk_u64 *widths, *sorted; } mbk_nonempty_count_arguments; typedef struct "
-"mbk_nonempty_offsets_arguments { mbk_u32 *counts; mbk_u64 blocks; mbk_u32 *total; } "
+"*counts, *longest; mbk_u64 *widths, *sorted, *squares; } mbk_nonempty_count_arguments; typedef "
+"struct mbk_nonempty_offsets_arguments { mbk_u32 *counts; mbk_u64 blocks; mbk_u32 *total; } "
 "mbk_nonempty_offsets_arguments; typedef struct mbk_nonempty_compact_arguments { const "
 "MBK_ROW_PTR *row_ptr; mbk_u64 rows; const mbk_u32 *offsets; mbk_u32 *row_id, *row_bits; "
 "MBK_ROW_PTR *row_start; } mbk_nonempty_compact_arguments;\n\n\n"
-"#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n#define MBK_LENGTH_BINS 512\n\n"
-"MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {\n"
+"#define MBK_ROWS_PER_BLOCK 1024\n\n\n#define MBK_LENGTH_MOST (1u << 20)\n\n\n\n"
+"#define MBK_LENGTH_BINS 512\n\nMBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {\n"
 "const mbk_u32 power = 31 - (mbk_u32)mbk_leading_zeros(length | 32);\n"
 "return length < 32 ? length : 32 + (power - 5) * 16 + (length >> (power - 4) & 15);\n}\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_length_bin_size(mbk_u32 bin) {\n"
@@ -9516,19 +9516,21 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sums[mbk_thread() / 32] = longer;\n}\nmbk_block_sync();\n"
 "for (mbk_u32 warp = mbk_thread() / 32 + 1; warp < 8; warp++) {\nlonger += sums[warp];\n}\n"
 "return mbk_length_bin_size(2 * mbk_thread()) * ((longer + 31) / 32) +\n"
-"mbk_length_bin_size(2 * mbk_thread() + 1) * ((longer - low + 31) / 32);\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n",
+"mbk_length_bin_size(2 * mbk_thread() + 1) * ((longer - low + 31) / 32);\n}\n\n\n\n\n\n\n",
+"MBK_KERNEL MBK_BOUNDS(256)\n"
 "mbk_nonempty_count(MBK_GRID_CONSTANT mbk_nonempty_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
-"mbk_u64 *const sorted = width + 1;\n"
-"mbk_u32 *const bins = (mbk_u32 *)(width + 2), *const total = bins + MBK_LENGTH_BINS;\n"
+"mbk_u64 *const sorted = width + 1, *const squares = width + 2;\n"
+"mbk_u32 *const bins = (mbk_u32 *)(width + 3), *const total = bins + MBK_LENGTH_BINS;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
-"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n"
-"*width = *sorted = 0;\n*total = 0;\n}\nbins[mbk_thread()] = bins[mbk_thread() + 256] = 0;\n"
-"mbk_block_sync();\nfor (int i = 0; i < 4; i++) {\nconst mbk_u64 row = first + (mbk_u64)i * 256;\n"
+"mbk_u64 slots = 0, square = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n"
+"*width = *sorted = *squares = 0;\n*total = 0;\n}\n"
+"bins[mbk_thread()] = bins[mbk_thread() + 256] = 0;\nmbk_block_sync();\n"
+"for (int i = 0; i < 4; i++) {\nconst mbk_u64 row = first + (mbk_u64)i * 256;\n"
 "mbk_u32 slice = 0;\nif (row < a.rows) {\n"
 "const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
 "slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n}\n"
+"square += (mbk_u64)slice * (slice < MBK_LENGTH_MOST ? slice : MBK_LENGTH_MOST);\n"
 "count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
 "const mbk_u32 bin = mbk_length_bin(slice);\n"
 "if (mbk_ballot(0xffffffffu, bin != mbk_shuffle(0xffffffffu, bin, 0, 32)) != 0) {\n"
@@ -9536,11 +9538,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_atomic_add(bins + bin, 32u);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
 "slice = other > slice ? other : slice;\n}\nslots += slice;\nmost = slice > most ? slice : most;\n"
-"}\nif (mbk_lane() == 0) {\nmbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
-"mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\n"
-"mbk_atomic_add(sorted, mbk_length_widths(bins, total + 2));\nmbk_block_sync();\n"
+"}\nmbk_atomic_add(squares, square);\nif (mbk_lane() == 0) {\nmbk_atomic_add(width, slots);\n"
+"mbk_atomic_add(total, count);\nmbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\n"
+"mbk_atomic_add(sorted, mbk_length_widths(bins, total + 2));\nmbk_block_sync();\n",
 "if (mbk_thread() == 0) {\na.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n"
-"mbk_atomic_add(a.sorted, *sorted);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(1024)\n",
+"mbk_atomic_add(a.sorted, *sorted);\nmbk_atomic_add(a.squares, *squares);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(1024)\n"
 "mbk_nonempty_offsets(MBK_GRID_CONSTANT mbk_nonempty_offsets_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
 "for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\nconst mbk_u64 i = from + mbk_thread();\n"
@@ -9562,10 +9565,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u32 row_number = a.offsets[mbk_block()];\nfor (int i = 0; i < 4; i++) {\n"
 "const mbk_u64 row =\n"
 "(mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
-"const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];\n"
+"const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];\n",
 "const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\n"
 "const mbk_u32 bits = ballot | mbk_ballot(0xffffffffu, row >= a.rows);\nif (mbk_lane() == 0) {\n"
-"if (row < a.rows) {\na.row_bits[row / 32] = bits;\n}\n",
+"if (row < a.rows) {\na.row_bits[row / 32] = bits;\n}\n"
 "warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n"
 "mbk_u32 before = row_number, all = 0;\nfor (mbk_u32 w = 0; w < 8; w++) {\n"
 "before += w < mbk_thread() / 32 ? warps[w] : 0;\nall += warps[w];\n}\n"
@@ -14476,7 +14479,7 @@ typedef struct mbk_nonempty_count_arguments {
 	mbi_devptr row_ptr;
 	mbk_u64 rows;
 	mbi_devptr counts, longest;
-	mbi_devptr widths, sorted;
+	mbi_devptr widths, sorted, squares;
 } mbk_nonempty_count_arguments;
 
 typedef struct mbk_nonempty_offsets_arguments {
@@ -14537,6 +14540,7 @@ typedef struct mbi_nonempty_rows {
 	uint64_t slots;
 	uint64_t sorted_slots;
 	uint32_t longest;
+	double typical;
 	mbi_devptr row_start;
 	mbi_devptr row_id, row_bits;
 	int start_apart;
@@ -14617,7 +14621,7 @@ struct mbi_epilogue {
 #define MBI_ARRAYS_GRID 4096
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
-#define MBI_NONEMPTY_COUNT_SHARED (16u + 522u * (unsigned)sizeof(uint32_t))
+#define MBI_NONEMPTY_COUNT_SHARED (24u + 522u * (unsigned)sizeof(uint32_t))
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
@@ -19359,7 +19363,7 @@ static uint64_t mbi_nonempty_blocks_of(int64_t rows) {
 }
 
 static uint64_t mbi_nonempty_bytes(int64_t rows) {
-	return (6 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
+	return (8 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
 static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
@@ -19557,7 +19561,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 	mbk_nonempty_offsets_arguments offsets_arguments;
 	uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
 	mbi_devptr total, longest, widths;
-	uint32_t answer[6] = {0, 0, 0, 0, 0, 0};
+	uint32_t answer[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 	if (blocks == 0) {
 		nonempty->row_start = csr->row_ptr;
 		return MERBIT_OK;
@@ -19573,7 +19577,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 		MBI_TRY(mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
 	}
 	widths = nonempty->counts;
-	total = widths + 4 * sizeof(uint32_t);
+	total = widths + 6 * sizeof(uint32_t);
 	longest = total + sizeof(uint32_t);
 	nonempty->offsets = widths + sizeof answer;
 	MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
@@ -19583,6 +19587,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 	count_arguments.longest = longest;
 	count_arguments.widths = widths;
 	count_arguments.sorted = widths + 2 * sizeof(uint32_t);
+	count_arguments.squares = widths + 4 * sizeof(uint32_t);
 	MBI_TRY(mbi_device_launch(context, count, "mbk_nonempty_count", (int64_t)blocks, 256,
 			MBI_NONEMPTY_COUNT_SHARED, NULL, &count_arguments));
 	offsets_arguments.counts = nonempty->offsets;
@@ -19595,8 +19600,10 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 	nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
 	nonempty->sorted_slots = 32 * ((uint64_t)answer[3] << 32 | answer[2]);
 	if (nonempty->sorted_slots > nonempty->slots) { nonempty->sorted_slots = nonempty->slots; }
-	nonempty->count = answer[4];
-	nonempty->longest = answer[5];
+	nonempty->typical =
+			csr->nnz > 0 ? (double)((uint64_t)answer[5] << 32 | answer[4]) / (double)csr->nnz : 0;
+	nonempty->count = answer[6];
+	nonempty->longest = answer[7];
 	return MERBIT_OK;
 }
 
@@ -21983,8 +21990,9 @@ static double mbi_sliced_passed(const merbit_plan *plan) {
 
 static int mbi_sliced_even(const merbit_plan *plan) {
 	const uint64_t nnz = plan->device.nnz;
-	return plan->nonempty.slots <= nnz + nnz / 4 || (mbi_sliced_parts(plan) > 1 &&
-			mbi_sliced_slots(plan) <= nnz + nnz / 128 + 32 * (uint64_t)plan->nonempty.longest);
+	return plan->nonempty.slots <= nnz + nnz / 4 ||
+			(mbi_sliced_parts(plan) > 1 && mbi_sliced_sorts(plan) &&
+			plan->nonempty.typical > 0.9 * plan->nonempty.longest);
 }
 
 static int mbi_sliced_together(const merbit_plan *plan) {
@@ -22005,16 +22013,15 @@ static int mbi_sliced_shares(const merbit_plan *plan) {
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const int parts = mbi_sliced_parts(plan);
 	const double some = plan->profile->l2_bytes / 4;
+	const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
 	if (mbi_sliced_near(plan)) {
 		const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
 		return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
 	}
-	if (parts > 1) {
-		return t->cols * t->size > some && mbi_together_apart(plan) &&
-				mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
-				? t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some) : t->gathers;
-	}
-	return (1 + (16 - mbi_choose_passing(plan)) / 40.0) * t->gathers;
+	return parts > 1 && t->cols * t->size > some && mbi_together_apart(plan) &&
+			mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
+			? t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
+			: parts > 1 && t->nnz >= 32 * t->rows ? t->gathers : lines * t->gathers;
 }
 
 static double mbi_sliced_in_l2(const merbit_plan *plan) {

@@ -383,10 +383,11 @@ static void test_nonempty_rows(void **) {
   }
   for (uint64_t seed : simt_seeds) {
     mbk_u32 longest = 0, total = 0, *const at_longest = &longest, *const at_total = &total;
-    mbk_u64 widths = 0, *const at_widths = &widths, sorted = 0, *const at_sorted = &sorted;
+    mbk_u64 widths = 0, *const at_widths = &widths, sorted = 0, *const at_sorted = &sorted,
+            squares = 0, *const at_squares = &squares;
     simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_count), {"nonempty_rows", "5000", seed},
-             {blocks, 256, 16 + 522 * 4}, row_ptr.data(), rows, counts.data(), at_longest,
-             at_widths, at_sorted);
+             {blocks, 256, 24 + 522 * 4}, row_ptr.data(), rows, counts.data(), at_longest,
+             at_widths, at_sorted, at_squares);
     simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_offsets), {"nonempty_rows", "5000", seed},
              {1, 1024, 132}, counts.data(), blocks, at_total);
     simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_compact), {"nonempty_rows", "5000", seed},

@@ -44,7 +44,7 @@ static const std::vector<const ranks_form *> forms = {&offsets32_base0::form,
 enum {
   BLOCK_ROWS = 1024,
   THREADS = 256,
-  COUNT_SHARED = 16 + 522 * 4,
+  COUNT_SHARED = 24 + 522 * 4,
   COMPACT_SHARED = 32,
   BINS = 4096
 };
@@ -73,10 +73,11 @@ struct ranks_bed {
 
   void count() {
     mbk_u32 longest = 0, *const at_longest = &longest;
-    mbk_u64 widths = 0, *const at_widths = &widths, sorted = 0, *const at_sorted = &sorted;
-    uint64_t most = 0, width = 0, sum = 0;
+    mbk_u64 widths = 0, *const at_widths = &widths, sorted = 0, *const at_sorted = &sorted,
+            squares = 0, *const at_squares = &squares;
+    uint64_t most = 0, width = 0, sum = 0, square = 0;
     simt_run(f.count, what, {blocks, THREADS, COUNT_SHARED}, row_ptr.get(), rows, counts.get(),
-             at_longest, at_widths, at_sorted);
+             at_longest, at_widths, at_sorted, at_squares);
     for (uint64_t block = 0; block < blocks; block++) {
       assert_int_equal(counts.load(block),
                        holding(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS));
@@ -85,9 +86,11 @@ struct ranks_bed {
     for (uint64_t row = 0; row < rows; row++) {
       width = std::max(row % 32 == 0 ? 0 : width, std::min(lengths[row], (uint64_t)UINT32_MAX));
       most = std::max(most, width);
+      square += std::min(lengths[row], (uint64_t)UINT32_MAX) *
+                std::min(lengths[row], (uint64_t)1 << 20);
       sum += row % 32 == 31 || row == rows - 1 ? width : 0;
     }
-    assert_true(longest == most && widths == sum);
+    assert_true(longest == most && widths == sum && squares == square);
     count_sorted(sorted);
   }
 

@@ -17,9 +17,9 @@ MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-/* Returns the bytes of nonempty->counts: six words of sums, and the offset of each block. */
+/* Returns the bytes of nonempty->counts: eight words of sums, and the offset of each block. */
 MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
-  return (6 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
+  return (8 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
 /* Fails with the sentence on the first bad entry of device arrays, in which a kernel has found

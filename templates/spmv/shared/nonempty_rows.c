@@ -54,7 +54,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   mbk_nonempty_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr total, longest, widths;
-  uint32_t answer[6] = {0, 0, 0, 0, 0, 0};
+  uint32_t answer[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   if (blocks == 0) {
     nonempty->row_start = csr->row_ptr;
     return MERBIT_OK;
@@ -70,8 +70,8 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
     MBI_TRY(
         mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
   }
-  widths = nonempty->counts; /* first, because it has 64 bits */
-  total = widths + 4 * sizeof(uint32_t);
+  widths = nonempty->counts; /* three sums first, because they have 64 bits */
+  total = widths + 6 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
   MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
@@ -81,6 +81,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   count_arguments.longest = longest;
   count_arguments.widths = widths;
   count_arguments.sorted = widths + 2 * sizeof(uint32_t);
+  count_arguments.squares = widths + 4 * sizeof(uint32_t);
   MBI_TRY(mbi_device_launch(context, count, "mbk_nonempty_count", (int64_t)blocks, 256,
                             MBI_NONEMPTY_COUNT_SHARED, NULL, &count_arguments));
   offsets_arguments.counts = nonempty->offsets;
@@ -95,8 +96,10 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   if (nonempty->sorted_slots > nonempty->slots) { /* lengths that share a bin are rounded up */
     nonempty->sorted_slots = nonempty->slots;
   }
-  nonempty->count = answer[4];
-  nonempty->longest = answer[5];
+  nonempty->typical =
+      csr->nnz > 0 ? (double)((uint64_t)answer[5] << 32 | answer[4]) / (double)csr->nnz : 0;
+  nonempty->count = answer[6];
+  nonempty->longest = answer[7];
   return MERBIT_OK;
 }
 

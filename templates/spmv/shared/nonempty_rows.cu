@@ -9,6 +9,9 @@
 // Rows per block of the two kernels below: four for each of 256 threads.
 #define MBK_ROWS_PER_BLOCK 1024
 
+// Rows count as at most so long in the sum of squared lengths, so that it fits into 64 bits.
+#define MBK_LENGTH_MOST (1u << 20)
+
 // Bins of row lengths: one for each length below 32, then 16 for each power of two; and zeros
 // up to two for each thread.
 #define MBK_LENGTH_BINS 512
@@ -47,19 +50,20 @@ MBK_DEVICE mbk_u64 mbk_length_widths(const mbk_u32 *bins, mbk_u32 *sums) {
 
 // Writes counts[block], the number of the block's rows with a nonzero. Updates *longest, the
 // length of the longest row (at most 2^32 - 1), *widths, the sum over slices of 32 rows of
-// their longest row, and *sorted, at least the same of rows that are sorted within each block;
-// all must be zero. Shared: mbk_u64[2], mbk_u32[MBK_LENGTH_BINS + 10].
+// their longest row, *sorted, at least the same of rows that are sorted within each block, and
+// *squares, the sum of the lengths, each times itself or MBK_LENGTH_MOST; all must be zero.
+// Shared: mbk_u64[3], mbk_u32[MBK_LENGTH_BINS + 10].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_nonempty_count(MBK_GRID_CONSTANT mbk_nonempty_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const width = (mbk_u64 *)shared;
-  mbk_u64 *const sorted = width + 1;
-  mbk_u32 *const bins = (mbk_u32 *)(width + 2), *const total = bins + MBK_LENGTH_BINS;
+  mbk_u64 *const sorted = width + 1, *const squares = width + 2;
+  mbk_u32 *const bins = (mbk_u32 *)(width + 3), *const total = bins + MBK_LENGTH_BINS;
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();
-  mbk_u64 slots = 0;
+  mbk_u64 slots = 0, square = 0;
   mbk_u32 count = 0, most = 0;
   if (mbk_thread() == 0) {
-    *width = *sorted = 0;
+    *width = *sorted = *squares = 0;
     *total = 0;
   }
   bins[mbk_thread()] = bins[mbk_thread() + 256] = 0;
@@ -71,6 +75,7 @@ MBK_KERNEL MBK_BOUNDS(256)
       const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);
       slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;
     }
+    square += (mbk_u64)slice * (slice < MBK_LENGTH_MOST ? slice : MBK_LENGTH_MOST);
     count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));
     const mbk_u32 bin = mbk_length_bin(slice);
     if (mbk_ballot(0xffffffffu, bin != mbk_shuffle(0xffffffffu, bin, 0, 32)) != 0) {
@@ -85,6 +90,7 @@ MBK_KERNEL MBK_BOUNDS(256)
     slots += slice;
     most = slice > most ? slice : most;
   }
+  mbk_atomic_add(squares, square);
   if (mbk_lane() == 0) {
     mbk_atomic_add(width, slots);
     mbk_atomic_add(total, count);
@@ -97,6 +103,7 @@ MBK_KERNEL MBK_BOUNDS(256)
     a.counts[mbk_block()] = *total;
     mbk_atomic_add(a.widths, *width);
     mbk_atomic_add(a.sorted, *sorted);
+    mbk_atomic_add(a.squares, *squares);
   }
 }
 

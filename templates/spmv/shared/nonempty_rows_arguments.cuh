@@ -3,7 +3,7 @@ typedef struct mbk_nonempty_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;
   MBK_POINTER(mbk_u32) counts, longest;
-  MBK_POINTER(mbk_u64) widths, sorted;
+  MBK_POINTER(mbk_u64) widths, sorted, squares;
 } mbk_nonempty_count_arguments;
 
 typedef struct mbk_nonempty_offsets_arguments {

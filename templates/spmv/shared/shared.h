@@ -74,6 +74,8 @@ typedef struct mbi_nonempty_rows {
   uint64_t slots;              /* entries of slices of 32 consecutive rows, padding included */
   uint64_t sorted_slots;       /* the same if rows are sorted within windows of 1,024 */
   uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
+  double typical;              /* mean length of the rows in which the nonzeros lie; lengths
+                                * count up to 2^20 */
   mbi_devptr row_start;        /* count + 1 offsets, valid until mbi_nonempty_finish; the plan's
                                 * row_ptr if no row is empty */
   mbi_devptr row_id, row_bits; /* rows with a nonzero, and a bit for each row, 0 if it has
@@ -169,7 +171,7 @@ struct mbi_epilogue {            /* a copy of the user's epilogue */
 #define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
-#define MBI_NONEMPTY_COUNT_SHARED (16u + 522u * (unsigned)sizeof(uint32_t)) /* bytes */
+#define MBI_NONEMPTY_COUNT_SHARED (24u + 522u * (unsigned)sizeof(uint32_t)) /* bytes */
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096

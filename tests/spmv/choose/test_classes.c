@@ -15,7 +15,7 @@
 /* ---- Counts ------------------------------------------------------------------------------ */
 
 typedef struct counts {
-  double rows, cols, nnz, nonempty, slots, sorted, longest;
+  double rows, cols, nnz, nonempty, slots, sorted, longest, typical;
   int block_rows, block_cols;
   double sectors[2], narrow; /* in f32 and in f64 */
   uint32_t bins[4096];       /* of mbi_nonempty_take_hubs */
@@ -30,6 +30,7 @@ static void count_rows(const bench_matrix *m, counts *c) {
     c->slots += row % 32 == 31 || row == m->rows - 1 ? 32.0 * (double)width : 0;
     c->longest = (double)length > c->longest ? (double)length : c->longest;
     c->nonempty += length > 0;
+    c->typical += (double)length * (double)length / (double)m->nnz;
   }
 }
 
@@ -196,6 +197,7 @@ static void grow(const counts *small, const counts *large, double nnz, counts *c
   c->longest = grown(small->longest, large->longest, steps);
   c->longest = c->longest < c->cols ? c->longest : c->cols;
   c->longest = c->longest > nnz / c->rows ? c->longest : nnz / c->rows;
+  c->typical = grown(small->typical, large->typical, steps);
   c->slots = nnz * grown(small->slots / small->nnz, large->slots / large->nnz, steps);
   c->slots = c->slots > nnz ? c->slots : nnz;
   c->sorted = nnz * grown(small->sorted / small->nnz, large->sorted / large->nnz, steps);
@@ -248,6 +250,7 @@ static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
   plan->nonempty.slots = (uint64_t)c->slots;
   plan->nonempty.sorted_slots = (uint64_t)c->sorted;
   plan->nonempty.longest = (uint32_t)c->longest;
+  plan->nonempty.typical = c->typical;
   plan->nonempty.block_rows = c->block_rows;
   plan->nonempty.block_cols = c->block_cols;
   if (mbi_choose_small(plan)) {

@@ -380,14 +380,13 @@ static double mbi_sliced_passed(const merbit_plan *plan) {
          (double)plan->device.nnz / (double)plan->device.rows / mbi_sliced_long(plan);
 }
 
-/* Returns whether rows have about equal lengths; where warps share slices, whether those do
- * that are sorted next to each other, which is seen from the little padding that sorting
- * leaves. */
+/* Returns whether rows have about equal lengths; where warps share slices of sorted rows,
+ * whether the long ones have. */
 static int mbi_sliced_even(const merbit_plan *plan) {
   const uint64_t nnz = plan->device.nnz;
   return plan->nonempty.slots <= nnz + nnz / 4 ||
-         (mbi_sliced_parts(plan) > 1 &&
-          mbi_sliced_slots(plan) <= nnz + nnz / 128 + 32 * (uint64_t)plan->nonempty.longest);
+         (mbi_sliced_parts(plan) > 1 && mbi_sliced_sorts(plan) &&
+          plan->nonempty.typical > 0.9 * plan->nonempty.longest);
 }
 
 /* Returns whether rows are long, of about equal lengths, and move through x together. */
@@ -413,23 +412,22 @@ MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan) {
 
 /* Returns the seconds for gathering x. If all rows are in flight at once, what they read of an
  * x of random columns stays in L2. (3,098 rows of 9,684 doubles, x of 38 MB, on an H100: 250
- * us, ROWS 365.) A lane for each row reads x from more lines at once than lanes that share a
- * row. (16 a row, anywhere in a window, 3M nonzeros in f64 on an H100, us: SLICED 23.1,
- * ROWS 16.6.) */
+ * us, ROWS 365.) A lane for each of many short rows reads x from more lines at once than lanes
+ * that share a row. (16 a row, anywhere in a window, 3M nonzeros in f64 on an H100, us: SLICED
+ * 23.1, ROWS 16.6.) */
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const int parts = mbi_sliced_parts(plan);
   const double some = plan->profile->l2_bytes / 4;
+  const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
   if (mbi_sliced_near(plan)) {
     const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
     return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
   }
-  if (parts > 1) {
-    return t->cols * t->size > some && mbi_together_apart(plan) &&
-                   mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
-               ? t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
-               : t->gathers;
-  }
-  return (1 + (16 - mbi_choose_passing(plan)) / 40.0) * t->gathers;
+  return parts > 1 && t->cols * t->size > some && mbi_together_apart(plan) &&
+                 mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
+             ? t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
+         : parts > 1 && t->nnz >= 32 * t->rows ? t->gathers
+                                               : lines * t->gathers;
 }
 
 /* Returns the factor by which a product takes longer if L2 holds the matrix, not memory, whose
