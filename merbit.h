@@ -21721,13 +21721,17 @@ static double mbi_sliced_long(const merbit_plan *plan) {
 	return longest < twice ? longest : twice;
 }
 
+static double mbi_sliced_few(const merbit_plan *plan) {
+	return (double)mbi_sliced_slots(plan) / 32 / (mbi_sliced_long(plan) + 1);
+}
+
 static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int parts) {
 	return ceil(slices / (MBI_SLICED_WARPS / parts * plan->context->device.multiprocessors));
 }
 
 static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 	const double all = ((double)plan->device.rows + 31) / 32;
-	const double few = (double)mbi_sliced_slots(plan) / 32 / (mbi_sliced_long(plan) + 1);
+	const double few = mbi_sliced_few(plan);
 	const double steps = mbi_sliced_long(plan) / mbi_sliced_lane(plan) / parts;
 	const double longs = mbi_sliced_rounds(plan, few, parts) * (steps + MBI_SLICED_START);
 	const double means =
@@ -21738,7 +21742,8 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 static int mbi_sliced_parts(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
 	int parts = wish != 0 ? wish : 1;
-	if (wish == 0 && plan->desc.block_threads == 0) {
+	if (wish == 0 && plan->desc.block_threads == 0 &&
+			plan->device.nnz >= 20 * plan->nonempty.count) {
 		while (parts < 32 &&
 				mbi_sliced_steps(plan, 2 * parts) < 0.88 * mbi_sliced_steps(plan, parts)) {
 			parts *= 2;
@@ -22020,7 +22025,7 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
 	}
 	return parts > 1 && t->cols * t->size > some && mbi_together_apart(plan) &&
 			mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
-			? t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
+			? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
 			: parts > 1 && t->nnz >= 32 * t->rows ? t->gathers : lines * t->gathers;
 }
 
@@ -22034,9 +22039,9 @@ static double mbi_sliced_in_l2(const merbit_plan *plan) {
 
 static double mbi_sliced_uneven(const merbit_plan *plan) {
 	const int parts = mbi_sliced_parts(plan);
-	const double each = (double)plan->device.rows / 32 / plan->context->device.multiprocessors;
-	return parts == 1 || mbi_sliced_rounds(plan, (double)plan->device.rows / 32, parts) <= 1 ? 1
-			: ceil(each) / each;
+	const double few = mbi_sliced_few(plan);
+	const double each = few / plan->context->device.multiprocessors;
+	return parts == 1 || mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
 }
 
 static double mbi_sliced_cost(const merbit_plan *plan) {

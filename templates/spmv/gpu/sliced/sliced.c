@@ -67,6 +67,11 @@ static double mbi_sliced_long(const merbit_plan *plan) {
   return longest < twice ? longest : twice;
 }
 
+/* Returns how many slices all nonzeros would make in long rows. */
+static double mbi_sliced_few(const merbit_plan *plan) {
+  return (double)mbi_sliced_slots(plan) / 32 / (mbi_sliced_long(plan) + 1);
+}
+
 /* Returns the rounds of resident blocks if `parts` warps share each of so many slices. */
 static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int parts) {
   return ceil(slices / (MBI_SLICED_WARPS / parts * plan->context->device.multiprocessors));
@@ -79,7 +84,7 @@ static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int part
  * 19, 24.) */
 static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
   const double all = ((double)plan->device.rows + 31) / 32;
-  const double few = (double)mbi_sliced_slots(plan) / 32 / (mbi_sliced_long(plan) + 1);
+  const double few = mbi_sliced_few(plan);
   const double steps = mbi_sliced_long(plan) / mbi_sliced_lane(plan) / parts;
   const double longs = mbi_sliced_rounds(plan, few, parts) * (steps + MBI_SLICED_START);
   const double means =
@@ -88,11 +93,13 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 }
 
 /* Returns the warps that share a slice: twice as many as long as that saves an eighth of
- * the steps. */
+ * the steps. Those of short rows do not share. (16 doubles a row, 3M nonzeros, on an H100: two
+ * warps 22.0 us, ROWS 16.6.) */
 MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
   int parts = wish != 0 ? wish : 1;
-  if (wish == 0 && plan->desc.block_threads == 0) {
+  if (wish == 0 && plan->desc.block_threads == 0 &&
+      plan->device.nnz >= 20 * plan->nonempty.count) {
     while (parts < 32 &&
            mbi_sliced_steps(plan, 2 * parts) < 0.88 * mbi_sliced_steps(plan, parts)) {
       parts *= 2;
@@ -425,7 +432,7 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
   }
   return parts > 1 && t->cols * t->size > some && mbi_together_apart(plan) &&
                  mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
-             ? t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
+             ? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
          : parts > 1 && t->nnz >= 32 * t->rows ? t->gathers
                                                : lines * t->gathers;
 }
@@ -445,14 +452,13 @@ static double mbi_sliced_in_l2(const merbit_plan *plan) {
 }
 
 /* Returns the factor by which a product takes longer because some multiprocessors have a slice
- * more than others, where not all slices are in flight at once. (5,391 rows of 5,391 doubles on
- * an H200: SLICED 118 us, SCAN 85.) */
+ * of long rows more than others, where not all slices are in flight at once. (5,391 rows of
+ * 5,391 doubles on an H200: SLICED 118 us, SCAN 85.) */
 static double mbi_sliced_uneven(const merbit_plan *plan) {
   const int parts = mbi_sliced_parts(plan);
-  const double each = (double)plan->device.rows / 32 / plan->context->device.multiprocessors;
-  return parts == 1 || mbi_sliced_rounds(plan, (double)plan->device.rows / 32, parts) <= 1
-             ? 1
-             : ceil(each) / each;
+  const double few = mbi_sliced_few(plan);
+  const double each = few / plan->context->device.multiprocessors;
+  return parts == 1 || mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
 }
 
 /* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled.
