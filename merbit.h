@@ -21977,10 +21977,9 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
 	const double slots = s->slots > 0 ? (double)s->slots : 1.0;
 	return snprintf(text, size,
 			"%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
-			"column, %d warp%s a slice, %d threads",
-			s->slices, s->sorted ? " sorted in windows of 1024" : "",
-			100.0 * (double)plan->device.nnz / slots,
-			2.0 * (double)s->column_slots / slots, s->parts, s->parts > 1 ? "s" : "", s->threads);
+			"column, %d threads%s", s->slices, s->sorted ? " sorted in windows of 1024" : "",
+			100.0 * (double)plan->device.nnz / slots, 2.0 * (double)s->column_slots / slots, s->threads,
+			s->parts > 1 ? " a slice" : "");
 }
 
 static int mbi_sliced_trusted(const merbit_plan *plan) {

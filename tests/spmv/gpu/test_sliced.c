@@ -44,6 +44,7 @@ static void slices_that_nobody_makes(void **state) {
   for (i = 0; i < sizeof bad / sizeof bad[0] + sizeof good / sizeof good[0]; i++) {
     const int wrong = i < sizeof bad / sizeof bad[0];
     const int *values = wrong ? bad[i] : good[i - sizeof bad / sizeof bad[0]];
+    char text[256];
     merbit_plan plan;
     plan_of(&plan, MERBIT_F32, 10, 1000);
     plan.tuning[MBI_KNOB_SLICED_UNROLL] = values[0];
@@ -56,6 +57,8 @@ static void slices_that_nobody_makes(void **state) {
       assert_int_equal(mbi_sliced_of(&plan)->parts, values[2] > 1 ? values[2] : 1);
       assert_int_equal(mbi_sliced_of(&plan)->threads,
                        values[1] != 0 ? values[1] : 32 * values[2]);
+      assert_true(mbi_sliced_method.describe(&plan, text, sizeof text) < (int)sizeof text);
+      assert_int_equal(strstr(text, " threads a slice") != NULL, values[2] > 1);
     }
   }
 }
