@@ -21634,7 +21634,7 @@ static const mbi_cuda_method mbi_rows_method = {
 		mbi_rows_info, mbi_rows_describe, NULL, MBI_FORMS_ALL, mbi_rows_cost, mbi_rows_bound, 0, NULL,
 		"unroll lanes", };
 
-/* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ==== */
+/* ==== >>spmv/gpu/sliced/sizes.c  CUDA: warps of slices, and forecasts of them ==== */
 /* ==== >>spmv/gpu/sliced/sliced.h ==== */
 typedef struct mbk_sliced_order_arguments {
 	mbi_devptr row_ptr;
@@ -21813,6 +21813,81 @@ static merbit_status mbi_sliced_check(const merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
+static int mbi_sliced_trusted(const merbit_plan *plan) {
+	const mbi_device_csr *csr = &plan->device;
+	return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
+}
+
+static double mbi_sliced_passed(const merbit_plan *plan) {
+	return (mbi_sliced_parts(plan) > 1 ? 0.5 : 1) * mbi_sliced_at_once(plan) *
+			(double)plan->device.nnz / (double)plan->device.rows / mbi_sliced_long(plan);
+}
+
+static int mbi_sliced_even(const merbit_plan *plan) {
+	const uint64_t nnz = plan->device.nnz;
+	return plan->nonempty.slots <= nnz + nnz / 4 ||
+			(mbi_sliced_parts(plan) > 1 && mbi_sliced_sorts(plan) &&
+			plan->nonempty.typical > 0.9 * plan->nonempty.longest);
+}
+
+static int mbi_sliced_together(const merbit_plan *plan) {
+	return plan->device.nnz >= 64 * plan->device.rows && mbi_together_apart(plan) &&
+			mbi_together_near(plan, mbi_sliced_passed(plan)) && mbi_sliced_even(plan);
+}
+
+static int mbi_sliced_near(const merbit_plan *plan) {
+	return mbi_sliced_together(plan) || (mbi_sliced_parts(plan) > 1 && mbi_together_held(plan));
+}
+
+static int mbi_sliced_shares(const merbit_plan *plan) {
+	const double x = mbi_together_share(plan);
+	return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
+			(x < 2 || mbi_sliced_together(plan));
+}
+
+static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
+	const int parts = mbi_sliced_parts(plan);
+	const double some = plan->profile->l2_bytes / 4;
+	const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
+	if (mbi_sliced_near(plan)) {
+		const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
+		return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
+	}
+	return parts > 1 && t->cols * t->size > some && mbi_together_apart(plan) &&
+			mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
+			? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
+			: parts > 1 && t->nnz >= 32 * t->rows ? t->gathers : lines * t->gathers;
+}
+
+static double mbi_sliced_in_l2(const merbit_plan *plan) {
+	const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
+	const double all = 32.0 * plan->context->device.multiprocessors;
+	const double idle = (double)plan->device.rows < all ? all / (double)plan->device.rows - 1 : 0;
+	return mbi_sliced_parts(plan) > 1 ? 1.1 + 0.75 * uneven + idle : plan->type == MERBIT_F32 ? 1.16
+			: 1;
+}
+
+static double mbi_sliced_uneven(const merbit_plan *plan) {
+	const int parts = mbi_sliced_parts(plan);
+	const double few = mbi_sliced_few(plan);
+	const double each = few / plan->context->device.multiprocessors;
+	return parts == 1 || mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
+}
+
+static double mbi_sliced_cost(const merbit_plan *plan) {
+	const mbi_traffic t = mbi_traffic_of(plan);
+	const double slots = (double)mbi_sliced_slots(plan);
+	const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
+	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
+	return mbi_choose_longer(
+			1.08 * mbi_sliced_uneven(plan) * (1 + kept * (mbi_sliced_in_l2(plan) - 1)) *
+			mbi_choose_overlap(
+			plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
+			mbi_sliced_gathers(plan, &t)) + (mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan) ? 0
+			: mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))), mbi_sliced_walk(plan));
+}
+
+/* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ==== */
 static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	const mbi_sliced *s = mbi_sliced_of(plan);
 	mbi_plan_preamble(plan, preamble);
@@ -21980,80 +22055,6 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
 			"column, %d threads%s", s->slices, s->sorted ? " sorted in windows of 1024" : "",
 			100.0 * (double)plan->device.nnz / slots, 2.0 * (double)s->column_slots / slots, s->threads,
 			s->parts > 1 ? " a slice" : "");
-}
-
-static int mbi_sliced_trusted(const merbit_plan *plan) {
-	const mbi_device_csr *csr = &plan->device;
-	return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
-}
-
-static double mbi_sliced_passed(const merbit_plan *plan) {
-	return (mbi_sliced_parts(plan) > 1 ? 0.5 : 1) * mbi_sliced_at_once(plan) *
-			(double)plan->device.nnz / (double)plan->device.rows / mbi_sliced_long(plan);
-}
-
-static int mbi_sliced_even(const merbit_plan *plan) {
-	const uint64_t nnz = plan->device.nnz;
-	return plan->nonempty.slots <= nnz + nnz / 4 ||
-			(mbi_sliced_parts(plan) > 1 && mbi_sliced_sorts(plan) &&
-			plan->nonempty.typical > 0.9 * plan->nonempty.longest);
-}
-
-static int mbi_sliced_together(const merbit_plan *plan) {
-	return plan->device.nnz >= 64 * plan->device.rows && mbi_together_apart(plan) &&
-			mbi_together_near(plan, mbi_sliced_passed(plan)) && mbi_sliced_even(plan);
-}
-
-static int mbi_sliced_near(const merbit_plan *plan) {
-	return mbi_sliced_together(plan) || (mbi_sliced_parts(plan) > 1 && mbi_together_held(plan));
-}
-
-static int mbi_sliced_shares(const merbit_plan *plan) {
-	const double x = mbi_together_share(plan);
-	return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
-			(x < 2 || mbi_sliced_together(plan));
-}
-
-static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
-	const int parts = mbi_sliced_parts(plan);
-	const double some = plan->profile->l2_bytes / 4;
-	const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
-	if (mbi_sliced_near(plan)) {
-		const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
-		return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
-	}
-	return parts > 1 && t->cols * t->size > some && mbi_together_apart(plan) &&
-			mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
-			? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
-			: parts > 1 && t->nnz >= 32 * t->rows ? t->gathers : lines * t->gathers;
-}
-
-static double mbi_sliced_in_l2(const merbit_plan *plan) {
-	const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
-	const double all = 32.0 * plan->context->device.multiprocessors;
-	const double idle = (double)plan->device.rows < all ? all / (double)plan->device.rows - 1 : 0;
-	return mbi_sliced_parts(plan) > 1 ? 1.1 + 0.75 * uneven + idle : plan->type == MERBIT_F32 ? 1.16
-			: 1;
-}
-
-static double mbi_sliced_uneven(const merbit_plan *plan) {
-	const int parts = mbi_sliced_parts(plan);
-	const double few = mbi_sliced_few(plan);
-	const double each = few / plan->context->device.multiprocessors;
-	return parts == 1 || mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
-}
-
-static double mbi_sliced_cost(const merbit_plan *plan) {
-	const mbi_traffic t = mbi_traffic_of(plan);
-	const double slots = (double)mbi_sliced_slots(plan);
-	const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
-	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(
-			1.08 * mbi_sliced_uneven(plan) * (1 + kept * (mbi_sliced_in_l2(plan) - 1)) *
-			mbi_choose_overlap(
-			plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-			mbi_sliced_gathers(plan, &t)) + (mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan) ? 0
-			: mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))), mbi_sliced_walk(plan));
 }
 
 static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {

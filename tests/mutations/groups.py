@@ -2,7 +2,7 @@
 
 SHIM = "simt_rules|simt_merbit_sizes|simt_merbit_f32|simt_merbit_f64|simt_races"
 BINNED = "simt_binned|simt_races"
-CHOOSE = "spmv_choose|spmv_choose_critical_path|spmv_choose_together|spmv_choose_measure"
+CHOOSE = "spmv_choose|spmv_choose_small|spmv_choose_critical_path|spmv_choose_together|spmv_choose_measure"
 BLOCKS = "spmv_cpu_blocks|spmv_choose_rules"
 HUBS = "simt_hubs|simt_races"
 PATH = "simt_merge_path|simt_races"

@@ -27,17 +27,19 @@ typedef struct mbi_sliced {
 enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED, MBI_KNOB_SLICED_PARTS };
 
 #ifdef MBI_SEPARATE
+/* spmv/gpu/sliced/sizes.c */
 MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan);
-/* spmv/gpu/sliced/sliced.c */
 MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan);
+MBI_INTERNAL double mbi_sliced_bytes(const merbit_plan *plan);
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan);
-MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble);
-MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s);
 MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan);
 MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan);
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan);
+/* spmv/gpu/sliced/sliced.c */
+MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s);
 #endif /* MBI_SEPARATE */
 
 #endif

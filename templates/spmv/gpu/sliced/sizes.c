@@ -1,0 +1,291 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/sliced/sliced.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
+/* SLICED's sizes and forecasts: loads in flight, warps that share a slice, and what a product
+ * takes. */
+
+/* ---- Sizes: loads in flight, warps of a slice, bytes ------------------------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
+  return (mbi_sliced *)plan->state;
+}
+
+/* Returns the neighbours of a row that one load brings: 16 bytes of sums, or 8 if that saves a
+ * sixteenth of the slots, because rows are padded to whole loads. */
+static int mbi_sliced_pack(const merbit_plan *plan) {
+  const uint64_t most = 16 / mbi_type_size(mbi_plan_accumulator(plan));
+  const uint64_t last = (plan->nonempty.longest + most - 1) % most + 1;
+  /* Two times the slots that a row saves: half a load on average, if rows are not equal. */
+  const uint64_t saves = !mbi_nonempty_equal(plan) ? most / 2 : 2 * last <= most ? most : 0;
+  return most > 1 && plan->device.form != MBI_VALUES_TABLE &&
+                 saves * plan->device.rows >= plan->device.nnz / 8
+             ? (int)most / 2
+             : (int)most;
+}
+
+/* Returns the loads of values that a lane keeps in flight: 32 bytes of sums. */
+static int mbi_sliced_unroll(const merbit_plan *plan) {
+  const int wish = mbi_knob(plan, MBI_KNOB_SLICED_UNROLL);
+  const int bytes = mbi_sliced_pack(plan) * (int)mbi_type_size(mbi_plan_accumulator(plan));
+  return wish != 0 ? wish : 32 / bytes;
+}
+
+/* Returns whether rows are sorted. That costs a row number for each row, which does not pay if
+ * there is little padding. */
+static int mbi_sliced_sorts(const merbit_plan *plan) {
+  return mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
+         plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+}
+
+/* Returns the entries of all slices, padding included. */
+static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
+  return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
+}
+
+/* Returns the nonzeros of a row that one lane takes at once. */
+static double mbi_sliced_lane(const merbit_plan *plan) {
+  return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
+}
+
+/* A multiprocessor holds so many warps of slices that they share: MBK_BLOCKS of
+ * spmv/gpu/sliced/sliced.cu. */
+#define MBI_SLICED_WARPS 48
+/* A block's start and end take as long as so many steps of its lanes. */
+#define MBI_SLICED_START 5.0
+
+/* Returns the nonzeros of a long row: of the longest, but at most two times the mean. */
+static double mbi_sliced_long(const merbit_plan *plan) {
+  const double longest = plan->nonempty.longest;
+  const double twice = 2.0 * (double)plan->device.nnz / ((double)plan->nonempty.count + 1);
+  return longest < twice ? longest : twice;
+}
+
+/* Returns how many slices all nonzeros would make in long rows. */
+static double mbi_sliced_few(const merbit_plan *plan) {
+  return (double)mbi_sliced_slots(plan) / 32 / (mbi_sliced_long(plan) + 1);
+}
+
+/* Returns the rounds of resident blocks if `parts` warps share each of so many slices. */
+static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int parts) {
+  return ceil(slices / (MBI_SLICED_WARPS / parts * plan->context->device.multiprocessors));
+}
+
+/* Returns the steps that follow each other if `parts` warps share a slice: of all rounds, and
+ * those of a long row for the end, when fewer and fewer blocks are left. Counted once as if all
+ * rows were long and once as if all were average: the larger count. (Floats on an H100, us, by
+ * 4, 8, 16 and 32 warps: 18,974 rows of 158, 10.2, 8.1, 11.3, 15.5; 10,000 of 1,000, 42, 24,
+ * 19, 24.) */
+static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
+  const double all = ((double)plan->device.rows + 31) / 32;
+  const double few = mbi_sliced_few(plan);
+  const double steps = mbi_sliced_long(plan) / mbi_sliced_lane(plan) / parts;
+  const double longs = mbi_sliced_rounds(plan, few, parts) * (steps + MBI_SLICED_START);
+  const double means =
+      mbi_sliced_rounds(plan, all, parts) * (steps * few / all + MBI_SLICED_START);
+  return (longs > means ? longs : means) + steps;
+}
+
+/* Returns the warps that share a slice: twice as many as long as that saves an eighth of
+ * the steps. Those of short rows do not share. (16 doubles a row, 3M nonzeros, on an H100: two
+ * warps 22.0 us, ROWS 16.6.) */
+MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
+  const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
+  int parts = wish != 0 ? wish : 1;
+  if (wish == 0 && plan->desc.block_threads == 0 &&
+      plan->device.nnz >= 20 * plan->nonempty.count) {
+    while (parts < 32 &&
+           mbi_sliced_steps(plan, 2 * parts) < 0.88 * mbi_sliced_steps(plan, parts)) {
+      parts *= 2;
+    }
+  }
+  return parts;
+}
+
+/* Returns the bytes of the slices. Rows are padded to whole loads, and each has a length, a
+ * page and perhaps its number. */
+MBI_INTERNAL double mbi_sliced_bytes(const merbit_plan *plan) {
+  const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
+  const double rows = (double)plan->device.rows;
+  const double pad = mbi_nonempty_equal(plan)
+                         ? (double)((longest + pack - 1) / pack * pack - longest)
+                         : (double)(pack - 1) / 2;
+  return ((double)mbi_sliced_slots(plan) + pad * rows) *
+             (4.0 - 2.0 * plan->nonempty.narrow + (double)mbi_value_bytes(plan)) +
+         rows * (longest < 256 ? 3.25 : 6.25) + rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
+}
+
+/* Returns the nonzeros of a row that its lanes take at once. */
+static double mbi_sliced_at_once(const merbit_plan *plan) {
+  return (double)mbi_sliced_parts(plan) * mbi_sliced_lane(plan);
+}
+
+/* A step of a block whose warps share a slice takes as long as so many loads from L2. */
+#define MBI_SLICED_STEP 5.0
+
+/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
+ * and values, then x. */
+MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
+  return mbi_sliced_parts(plan) == 1 ? mbi_walk(plan, mbi_sliced_at_once(plan), 2)
+                                     : plan->nonempty.longest / mbi_sliced_at_once(plan) *
+                                           MBI_SLICED_STEP * plan->profile->l2_load_seconds;
+}
+
+MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
+  mbi_sliced *s = mbi_sliced_of(plan);
+  merbit_context *context = plan->context;
+  s->sorted = mbi_sliced_sorts(plan);
+  s->pack = mbi_sliced_pack(plan);
+  s->length_bytes = plan->nonempty.longest < 256 ? 1 : 4;
+  s->unroll = mbi_sliced_unroll(plan);
+  s->parts = mbi_sliced_parts(plan);
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+               : s->parts > 1                ? 32 * s->parts
+                                             : 256;
+  if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
+      s->threads % 32 != 0 || (s->parts != 1 && s->parts != s->threads / 32)) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning: unroll is %d, parts %d and plan_desc.block_threads %d; use 1 to 16, "
+        "1 or a 32nd of the threads, and a multiple of 32 up to 1024",
+        s->unroll, s->parts, s->threads);
+  }
+  s->slices = (plan->device.rows + 31) / 32;
+  s->blocks =
+      (s->slices * 32 * (uint64_t)s->parts + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  if (!mbi_nonempty_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64
+                    " rows are too many for MERBIT_METHOD_SLICED; use another plan_desc.method",
+                    plan->device.rows);
+  }
+  return MERBIT_OK;
+}
+
+/* Fails if lengths or the starts of slices exceed 32 bits. plan->nonempty must be set. */
+MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
+  const mbi_nonempty_rows *nonempty = &plan->nonempty;
+  if (nonempty->longest > INT32_MAX ||
+      nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
+                    " for one row; use another plan_desc.method",
+                    nonempty->slots, nonempty->longest);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Forecast ---------------------------------------------------------------------------- */
+
+/* Returns whether slices of 32 rows need so little padding that the forecast can be trusted. */
+MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
+}
+
+/* Returns the nonzeros that the lanes of a long row pass at once, in those of an average one.
+ * Warps that share a slice are at different steps, so that half of them count. */
+static double mbi_sliced_passed(const merbit_plan *plan) {
+  return (mbi_sliced_parts(plan) > 1 ? 0.5 : 1) * mbi_sliced_at_once(plan) *
+         (double)plan->device.nnz / (double)plan->device.rows / mbi_sliced_long(plan);
+}
+
+/* Returns whether rows have about equal lengths; where warps share slices of sorted rows,
+ * whether the long ones have. */
+static int mbi_sliced_even(const merbit_plan *plan) {
+  const uint64_t nnz = plan->device.nnz;
+  return plan->nonempty.slots <= nnz + nnz / 4 ||
+         (mbi_sliced_parts(plan) > 1 && mbi_sliced_sorts(plan) &&
+          plan->nonempty.typical > 0.9 * plan->nonempty.longest);
+}
+
+/* Returns whether rows are long, of about equal lengths, and move through x together. */
+static int mbi_sliced_together(const merbit_plan *plan) {
+  return plan->device.nnz >= 64 * plan->device.rows && mbi_together_apart(plan) &&
+         mbi_together_near(plan, mbi_sliced_passed(plan)) && mbi_sliced_even(plan);
+}
+
+/* Returns whether L1 holds what lanes read of x: all of it, if warps share slices, or what rows
+ * read that move together. */
+static int mbi_sliced_near(const merbit_plan *plan) {
+  return mbi_sliced_together(plan) || (mbi_sliced_parts(plan) > 1 && mbi_together_held(plan));
+}
+
+/* Returns whether warps may share the slices of a small matrix whose columns were sampled. They
+ * pay if x is neither so small that any method finds it in L1, nor so large that they miss it
+ * too. */
+MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan) {
+  const double x = mbi_together_share(plan);
+  return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
+         (x < 2 || mbi_sliced_together(plan));
+}
+
+/* Returns the seconds for gathering x. If all rows are in flight at once, what they read of an
+ * x of random columns stays in L2. (3,098 rows of 9,684 doubles, x of 38 MB, on an H100: 250
+ * us, ROWS 365.) A lane for each of many short rows reads x from more lines at once than lanes
+ * that share a row. (16 a row, anywhere in a window, 3M nonzeros in f64 on an H100, us: SLICED
+ * 23.1, ROWS 16.6.) */
+static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
+  const int parts = mbi_sliced_parts(plan);
+  const double some = plan->profile->l2_bytes / 4;
+  const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
+  if (mbi_sliced_near(plan)) {
+    const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
+    return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
+  }
+  return parts > 1 && t->cols * t->size > some && mbi_together_apart(plan) &&
+                 mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
+             ? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
+         : parts > 1 && t->nnz >= 32 * t->rows ? t->gathers
+                                               : lines * t->gathers;
+}
+
+/* Returns the factor by which a product takes longer if L2 holds the matrix, not memory, whose
+ * loads hide it. In f32 lanes per row profit more from L2. (3M nonzeros on an H100, us, SLICED
+ * and ROWS: 16 a row in f32 15.4 and 13.0; in f64 1 to 47 a row 17.7 and 19.1, 7 points 10.2
+ * and 11.5.) Warps that share slices wait for those of the longest row, and few slices leave
+ * multiprocessors idle. (1,760 rows of 1,705 doubles: SLICED 16.7, SCAN 11.2.) */
+static double mbi_sliced_in_l2(const merbit_plan *plan) {
+  const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
+  const double all = 32.0 * plan->context->device.multiprocessors;
+  const double idle = (double)plan->device.rows < all ? all / (double)plan->device.rows - 1 : 0;
+  return mbi_sliced_parts(plan) > 1 ? 1.1 + 0.75 * uneven + idle
+         : plan->type == MERBIT_F32 ? 1.16
+                                    : 1;
+}
+
+/* Returns the factor by which a product takes longer because some multiprocessors have a slice
+ * of long rows more than others, where not all slices are in flight at once. (5,391 rows of
+ * 5,391 doubles on an H200: SLICED 118 us, SCAN 85.) */
+static double mbi_sliced_uneven(const merbit_plan *plan) {
+  const int parts = mbi_sliced_parts(plan);
+  const double few = mbi_sliced_few(plan);
+  const double each = few / plan->context->device.multiprocessors;
+  return parts == 1 || mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
+}
+
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled.
+ * Where rows move together, or warps share slices, no lane waits for others in the end.
+ * (200,000 rows of 500 of 400,000 doubles on an H200: 286 us, which is the time for their
+ * bytes; ROWS 770, SCAN 747.) */
+MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  const double slots = (double)mbi_sliced_slots(plan);
+  const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
+  if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
+    return HUGE_VAL;
+  }
+  return mbi_choose_longer(
+      1.08 * mbi_sliced_uneven(plan) * (1 + kept * (mbi_sliced_in_l2(plan) - 1)) *
+              mbi_choose_overlap(
+                  plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
+                  mbi_sliced_gathers(plan, &t)) +
+          (mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan)
+               ? 0
+               : mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))),
+      mbi_sliced_walk(plan));
+}

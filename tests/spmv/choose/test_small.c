@@ -1,0 +1,166 @@
+/* Which method AUTO takes for a matrix that stays in L2: each limit of spmv/choose/choose.c's
+ * small matrices from both sides. */
+#include "support/internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "spmv/choose/square_plans.h"
+
+/* 36 MB of columns, values, x and y on an H200, whose L2 has 63 MB; slots 7/4 of the nonzeros,
+ * of rows that share warps. */
+static void small_matrices(void **state) {
+  const uint64_t bytes = (uint64_t)(0.57 * 62914560), vectors = 2 * 500000;
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 500000, 2500000);
+  plan.nonempty.slots = 5000001;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 5; /* which lanes per row beat */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  plan.nonempty.slots = 5000002;
+  takes(&plan, MERBIT_METHOD_BSR, "small, of full blocks; runner-up scan");
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 1;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with uneven, short rows; runner-up scan");
+  plan.desc.expected_calls--; /* too few for slices */
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.desc.expected_calls++;
+  plan.nonempty.longest = 400; /* which one lane would walk */
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.nonempty.longest = 5;
+  plan.nonempty.sorted_slots = 5000002; /* sorting does not help */
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.nonempty.slots = plan.device.nnz = (bytes - 4 * vectors) / 8;
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+  plan.device.nnz++;
+  takes(&plan, MERBIT_METHOD_ROWS, "forecast");
+  square_of(&plan, MERBIT_F64, 500000, (bytes - 8 * vectors) / 12);
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+  plan.device.nnz++;
+  plan.nonempty.slots++;
+  takes(&plan, MERBIT_METHOD_ROWS, "forecast");
+  square_of(&plan, MERBIT_F64, 1000, 300000); /* a warp for each row: none waits for another */
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+  plan.nonempty.slots = 4 * plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+}
+
+/* Few warps wait for what of x and the matrix L2 does not hold, where x counts twice. */
+static void few_rows_of_small_matrices(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 980, 980 * 3061);
+  plan.device.cols = 1518684;
+  plan.nonempty.longest = 3061;
+  assert_true(mbi_choose_small(&plan));
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
+  plan.device.cols = 300000;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  plan.device.rows = plan.nonempty.count = 9800; /* enough of them */
+  plan.device.cols = 1518684;
+  plan.nonempty.longest = 307;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+}
+
+/* Samples of a small matrix that found diagonals come before all others. */
+static void small_matrices_of_diagonals(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 100000, 700000);
+  plan.nonempty.longest = 7;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  plan.nonempty.diagonal_slots = 1.5;
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 5000000; /* uneven rows, or full blocks */
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 3;
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 0;
+  plan.nonempty.diagonal_slots = 1.51;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.nonempty.diagonal_slots = 1;
+  plan.nonempty.longest = 5000; /* which one lane would walk */
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+}
+
+/* Blocks of 3 x 3 have diagonals that are mostly full, but so many that a lane walks too long.
+ * (40,500 rows in f32 on an H100, us: DIAGONALS 15, ROWS 6.4, slices that warps share 5.3.) */
+static void small_matrices_of_many_diagonals(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 40500, 3000000);
+  plan.nonempty.longest = 81;
+  plan.nonempty.diagonal_slots = 1.26;
+  takes(&plan, MERBIT_METHOD_ROWS,
+        "small, with even rows"); /* without a sample of the columns */
+  plan.nonempty.sectors = 0.02;
+  plan.nonempty.narrow = 1;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
+  plan.device.rows = plan.nonempty.count = 117649; /* 27 points */
+  plan.nonempty.longest = 27;
+  plan.nonempty.diagonal_slots = 1.03;
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals");
+}
+
+/* Warps share the slices of a small matrix of long rows if what they read of x is more than any
+ * method finds in L1, for enough products. (18,974 rows of 158 floats of 37,947 on an H200, us:
+ * 8.1, ROWS 11.8, SCAN 13.9; 1,760 rows of 1,705: 8.5, 6.4, 7.9.) */
+static void small_matrices_of_long_rows(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 18974, 2997892);
+  plan.device.cols = 37947;
+  plan.nonempty.longest = 158;
+  plan.nonempty.sectors = 0.5;
+  plan.nonempty.narrow = 1;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows; runner-up scan");
+  plan.desc.expected_calls = 99;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  plan.desc.expected_calls = 100;
+  plan.nonempty.sectors = 0; /* no sample */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  square_of(&plan, MERBIT_F32, 1760, 1760 * 1705);
+  plan.nonempty.longest = 1760;
+  plan.nonempty.sectors = 0.03;
+  plan.nonempty.narrow = 1;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  square_of(&plan, MERBIT_F32, 10954, 3008146); /* a layer of 2,739 inputs */
+  plan.device.cols = 2739;
+  plan.nonempty.longest = 275;
+  plan.nonempty.sectors = 0.05;
+  plan.nonempty.narrow = 1;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  square_of(&plan, MERBIT_F32, 980, 2999780); /* of which each gathers from all of L2 */
+  plan.device.cols = 1519000;
+  plan.nonempty.longest = 3061;
+  plan.nonempty.sectors = 0.98;
+  assert_int_equal(plan.desc.expected_calls, 100);
+  assert_int_not_equal(mbi_choose_method(&plan), MERBIT_METHOD_SLICED);
+}
+
+/* Either of the vectors alone takes L2 from the matrix. */
+static void vectors_count_for_small_matrices(void **state) {
+  const merbit_device_profile h100 = profile_of("H100");
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 980, 980 * 3061);
+  plan.profile = &h100;
+  assert_true(mbi_choose_small(&plan));
+  plan.device.cols = 1500000; /* x has 6 MB */
+  assert_false(mbi_choose_small(&plan));
+  plan.device.cols = 980;
+  plan.device.rows = 1500000;
+  assert_false(mbi_choose_small(&plan));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(small_matrices),
+      cmocka_unit_test(few_rows_of_small_matrices),
+      cmocka_unit_test(small_matrices_of_diagonals),
+      cmocka_unit_test(small_matrices_of_many_diagonals),
+      cmocka_unit_test(small_matrices_of_long_rows),
+      cmocka_unit_test(vectors_count_for_small_matrices),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
