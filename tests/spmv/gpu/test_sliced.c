@@ -145,8 +145,11 @@ static void slices_that_warps_share(void **state) {
                {MERBIT_F32, 172032, 3000000, 3300000, 24, 1},
                {MERBIT_F64, 1000000, 27000000, 27000000, 27, 1},
                {MERBIT_F64, 1000000, 500000000, 500000000, 500, 1},
+               /* 79 to 237 a row: the short rows' slices take places, too */
+               {MERBIT_F64, 6325, 1000000, 1450000, 237, 16},
                /* the longest row of many short ones is not what counts */
-               {MERBIT_F64, 1000000, 10000000, 20000000, 1000000, 1},
+               {MERBIT_F64, 1000000, 30000000, 45000000, 1000000, 1},
+               {MERBIT_F64, 10000, 190000, 190000, 19, 1}, /* too short */
                {MERBIT_F64, 100, 0, 0, 0, 1}};
   size_t i;
   (void)state;
