@@ -3606,8 +3606,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #endif
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
-#define MBI_SOURCES 89
-#define MBI_KERNEL_HASH "25fc7615bdc0ad5cd74d1f73334e413f2ac2c04448068a4e5d8012492f3dd2de"
+#define MBI_SOURCES 90
+#define MBI_KERNEL_HASH "2a071d9457a29e348f646f9359d689a0544677d864e4c5e496cc7b5dda3ea166"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8626,6 +8626,36 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(a.row_start + from) - MBK_BASE) /\n"
 "MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == a.tiles - 1) {\na.tile_row[a.tiles] = a.ranks;\n}\n"
 "}\n}\n"}},
+{"spmv/gpu/scan/fill.cuh", {
+"\n\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
+"#ifndef MBK_FILL\n#error MBK_FILL\n#endif\n#ifndef MBK_FILL_AHEAD\n#error MBK_FILL_AHEAD\n"
+"#endif\n#define MBK_FILL_AT_ONCE 8\n\n\nMBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {\n"
+"return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);\n}\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_scan_fillers(mbk_u32 block, mbk_u32 rate) {\n"
+"return (mbk_u32)((mbk_u64)block * rate >> 32);\n}\n\n#if MBK_FILL_AHEAD\n\n\n"
+"MBK_DEVICE void mbk_scan_fill_ahead(mbk_u32 word, const MBK_VECTOR *own_y) {\n"
+"const mbk_u32 rows = 32 / sizeof(MBK_VECTOR);\nconst mbk_u32 all = (1u << rows) - 1;\n"
+"#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
+"const mbk_u32 bits = mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & all;\n"
+"mbk_prefetch_if(mbk_lane() % rows == 0 && bits != 0 && bits != all, own_y + 32 * i);\n}\n}\n"
+"#endif\n\n\n\n\ntemplate <bool adds>\n"
+"MBK_DEVICE bool mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
+"mbk_u32 rate, MBK_SCALAR alpha, MBK_SCALAR beta,\nmbk_u32 &number) {\n#if MBK_EMPTY_ROWS\n"
+"const mbk_u32 before = mbk_scan_fillers(mbk_block(), rate);\nnumber = mbk_block() - before;\n"
+"if (mbk_scan_fillers(mbk_block() + 1, rate) == before) {\nreturn false;\n}\n"
+"const mbk_u32 first = (before * (MBK_THREADS / 32) + mbk_thread() / 32) * MBK_FILL;\n"
+"const mbk_u32 own = first + mbk_lane();\nconst mbk_u32 word =\n"
+"mbk_lane() < MBK_FILL && (mbk_u64)own * 32 < rows ? mbk_load(row_bits + own) : MBK_ALL;\n"
+"MBK_VECTOR *const own_y = y + (mbk_u64)first * 32 + mbk_lane();\nmbk_await();\n"
+"#if MBK_FILL_AHEAD\nif (!adds) {\nmbk_scan_fill_ahead(word, own_y);\n}\n#endif\n#pragma unroll\n",
+"for (int i = 0; i < MBK_FILL; i += MBK_FILL_AT_ONCE) {\nMBK_VECTOR old[MBK_FILL_AT_ONCE];\n"
+"#pragma unroll\nfor (int j = 0; j < MBK_FILL_AT_ONCE; j++) {\n"
+"old[j] = adds && mbk_scan_empty(word, i + j) ? own_y[32 * (i + j)] : (MBK_VECTOR)0;\n}\n"
+"#pragma unroll\nfor (int j = 0; j < MBK_FILL_AT_ONCE; j++) {\n"
+"if (mbk_scan_empty(word, i + j)) {\nown_y[32 * (i + j)] = MBK_RESULT(MBK_ZERO, old[j]);\n}\n}\n"
+"}\nreturn true;\n#else\n"
+"(void)row_bits, (void)y, (void)rows, (void)rate, (void)alpha, (void)beta;\n"
+"number = mbk_block();\nreturn false;\n#endif\n}\n"}},
 {"spmv/gpu/scan/fixup.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
@@ -8722,16 +8752,16 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
 "old, adds ? MBK_OLD_ROWS : 0, dot);\n}\n"}},
 {"spmv/gpu/scan/scan.cu", {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
-"#include \"spmv/gpu/scan/build.cuh\"\n#include \"spmv/gpu/scan/fixup.cuh\"\n\n\n"
-"template <bool adds>\nMBK_DEVICE void\n"
+"#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_FILL 8\n#include \"spmv/gpu/scan/fill.cuh\"\n"
+"#include \"spmv/gpu/scan/fixup.cuh\"\n\n\ntemplate <bool adds>\nMBK_DEVICE void\n"
 "mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
 "const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
 "MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
-"MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
-"const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nif (tile < tiles) {\n"
+"mbk_u32 block, MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
+"const mbk_u32 tile = block * (MBK_THREADS / 32) + mbk_thread() / 32;\nif (tile < tiles) {\n"
 "mbk_scan_no_dot none;\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
 "nnz, tile, alpha, beta,\nadds ? old + mbk_thread() / 32 * MBK_OLD_ROWS : old, none);\n}\n}\n\n"
@@ -8739,53 +8769,54 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\nmbk_u64 tiles, MBK_SCALAR alpha) {\n"
-"const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+"mbk_u64 tiles, mbk_u32 block, MBK_SCALAR alpha) {\n"
+"const mbk_u32 tile = block * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
 "mbk_scan_dot dot = {x, 0};\nif (tile >= tiles) {\nreturn;\n}\nconst MBK_COMPUTE carry =\n"
 "mbk_scan_take<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
 "nnz, tile, alpha, MBK_ABSENT, (MBK_VECTOR *)0, dot);\n"
-"if (mbk_lane() == 31 && tile + 1 < tiles) {\n"
-"mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
+"if (mbk_lane() == 31 && tile + 1 < tiles) {\n",
+"mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n"
 "for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
 "typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
 "*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
 "MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
-"rows, nnz, tiles; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
+"rows, nnz, tiles; mbk_u32 fill_rate; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
 "#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
 "mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
 "*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
 "MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
-"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
 "#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
-"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_alpha, "
-"a_beta\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_fill_rate, "
+"a_alpha, a_beta\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
+"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\nmbk_u32 block;\n"
+"if (mbk_scan_fill<false>(a.row_bits, a.y, a.rows, a.fill_rate, factor, MBK_ABSENT, block)) {\n",
+"return;\n}\nmbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, factor);\n#else\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
-"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n"
-"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n"
+"a.tails, a.nnz, a.tiles, block, factor);\n#else\n"
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
+"a.tails, a.nnz, a.tiles, block, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(__CUDA_ARCH__ >= 1000 && MBK_BLOCKS > 3 ? 5 * MBK_BLOCKS / 6 : MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\nmbk_u32 block;\n"
+"if (mbk_scan_fill<true>(a.row_bits, a.y, a.rows, a.fill_rate, alpha, beta, block)) {\nreturn;\n"
+"}\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
-"mbk_scan_fill_sum(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
+"a.tails, a.nnz, a.tiles, block, alpha, beta,\n(MBK_VECTOR *)shared + MBK_TABLE);\n}\n"}},
 {"spmv/gpu/scan/tile.cuh", {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
 "#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#ifndef MBK_BLOCKS\n#error MBK_BLOCKS\n"
 "#endif\n\n#ifndef MBK_OLD_ROWS\n\n#define MBK_OLD_ROWS 32\n#endif\n\n"
 "#include \"spmv/shared/nonempty_rows.cuh\"\n\n#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
-"#define MBK_FILL 8\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
+"#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
 "#else\n#define MBK_MATRIX_LOAD mbk_load\n#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\n"
 "struct mbk_scan_no_dot {};\n"
@@ -8838,30 +8869,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n}\n}\n"
 "spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
-"}\n\n\nMBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {\n"
-"return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);\n}\n\n\n\n\n\n"
-"template <bool adds>\n"
-"MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
-"MBK_SCALAR alpha, MBK_SCALAR beta) {\n#if MBK_EMPTY_ROWS\n"
-"const mbk_u32 words = (mbk_u32)((rows + 31) / 32);\n"
-"const mbk_u32 share = (words + mbk_grid() - 1) / mbk_grid();\n"
-"const mbk_u32 first = mbk_block() * share;\n"
-"const mbk_u32 end = first + share < words ? first + share : words;\nmbk_await();\n"
-"for (mbk_u32 at = first + mbk_thread() / 32 * MBK_FILL; at < end;\n"
-"at += MBK_THREADS / 32 * MBK_FILL) {\nconst mbk_u32 own = at + mbk_lane();\n"
-"const mbk_u32 word =\nmbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;\n"
-"MBK_VECTOR *const own_y = y + (mbk_u64)at * 32 + mbk_lane();\nMBK_VECTOR old[MBK_FILL];\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n",
-"old[i] = adds && mbk_scan_empty(word, i) ? own_y[32 * i] : (MBK_VECTOR)0;\n}\n#pragma unroll\n"
-"for (int i = 0; i < MBK_FILL; i++) {\nif (mbk_scan_empty(word, i)) {\n"
-"own_y[32 * i] = MBK_RESULT(MBK_ZERO, old[i]);\n}\n}\n}\n#else\n"
-"(void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;\n#endif\n}\n\n\n\n"
-"MBK_CALLED void mbk_scan_fill_sum(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,\n"
-"MBK_SCALAR alpha, MBK_SCALAR beta) {\nmbk_scan_fill<true>(row_bits, y, rows, alpha, beta);\n}\n"}},
+"}\n"}},
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
-"#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_WARPS (MBK_THREADS / 32)\n\n"
+"#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_FILL 32\n"
+"#include \"spmv/gpu/scan/fill.cuh\"\n\n#define MBK_WARPS (MBK_THREADS / 32)\n\n"
 "typedef struct mbk_scan_cut_arguments { const MBK_ROW_PTR *row_start; const mbk_u32 *tile_row; "
 "mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
@@ -8879,16 +8892,16 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 *row_id, const mbk_u64 *block_start,\n"
 "const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
 "const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles,\n"
-"MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {\n\n"
+"mbk_u32 block, MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {\n\n"
 "MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
-"MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
+"MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n",
 "MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
-"MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_OLD_ROWS;\n",
+"MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_OLD_ROWS;\n"
 "mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_OLD_ROWS : 0));\n"
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
-"const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
-"const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
-"const mbk_u32 own_tile = mbk_block() * (MBK_WARPS - 1);\nmbk_u32 block_tile = own_tile;\n"
+"const mbk_u64 begin = mbk_load(block_start + block);\n"
+"const mbk_u64 end = mbk_load(block_start + block + 1);\n"
+"const mbk_u32 own_tile = block * (MBK_WARPS - 1);\nmbk_u32 block_tile = own_tile;\n"
 "mbk_u32 turn = 0;\n\n\nMBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
 "const mbk_u32 tile = block_tile + warp;\n"
 "const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\nconst mbk_u32 slot = turn + warp;\n"
@@ -8905,9 +8918,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "skipped_rows = closed;\nends &= ~skipped;\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
-"ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
+"ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n",
 "mbk_scan_no_dot none;\n(void)mbk_scan_commit(\n"
-"product, ends, row_number, slot, row_id, y, firsts, tails, alpha, beta,\nold + skipped_rows,\n",
+"product, ends, row_number, slot, row_id, y, firsts, tails, alpha, beta,\nold + skipped_rows,\n"
 "adds && skipped_rows < MBK_OLD_ROWS ? MBK_OLD_ROWS - skipped_rows : 0, none);\n"
 "} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
 "const bool closing = mbk_ballot(MBK_ALL, ends != 0) != 0;\nif (lane == 0) {\n"
@@ -8926,30 +8939,31 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
 "*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
 "MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
-"rows, nnz, tiles; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
-"#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
+"rows, nnz, tiles; mbk_u32 fill_rate; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
+"#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const ",
 "mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
-"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, ",
+"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
 "MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
-"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
 "#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
-"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_alpha, "
-"a_beta\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_fill_rate, "
+"a_alpha, a_beta\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_u32 block;\n"
+"if (mbk_scan_fill<false>(a.row_bits, a.y, a.rows, a.fill_rate, factor, MBK_ABSENT, block)) {\n"
+"return;\n}\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
-"a.y, a.nnz, a.tiles, factor, MBK_ABSENT,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-"mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);\n}\n\n\n\n"
-"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"a.y, a.nnz, a.tiles, block, factor, MBK_ABSENT,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+"}\n\n\n\nMBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\nmbk_u32 block;\n"
+"if (mbk_scan_fill<true>(a.row_bits, a.y, a.rows, a.fill_rate, alpha, beta, block)) {\nreturn;\n"
+"}\nmbk_table_take(a.table, alpha, MBK_THREADS);\n",
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
-"a.y, a.nnz, a.tiles, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-"mbk_scan_fill_sum(a.row_bits, a.y, a.rows, alpha, beta);\n}\n"}},
+"a.y, a.nnz, a.tiles, block, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n"}},
 {"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
@@ -9250,33 +9264,49 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#include \"jit/device.cuh\"\n\n#include \"spmv/shared/diagonals.cuh\"\n"
 "#include \"spmv/shared/pages.cuh\"\n\n"
 "typedef struct mbk_sample_columns_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
-"*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *found; } mbk_sample_columns_arguments;\n\n"
-"#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n#define MBK_SAMPLE_THREADS 1024\n"
-"#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
+"*col_ind; mbk_u64 rows, nnz; mbk_u32 windows, shift; mbk_u32 *found; } "
+"mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n"
+"#define MBK_SAMPLE_THREADS 1024\n#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
 "MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {\n"
 "const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n"
 "mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
 "mbk_u32 there = mbk_peek(table + at);\nif (there == 0xffffffffu) {\n"
 "there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n}\n"
 "if (there == 0xffffffffu || there == sector) {\nreturn there != sector;\n}\n"
-"at += at + step < MBK_SAMPLE_TABLE ? step : step - MBK_SAMPLE_TABLE;\n}\n}\n\n\n\n"
+"at += at + step < MBK_SAMPLE_TABLE ? step : step - MBK_SAMPLE_TABLE;\n}\n}\n\n\n"
+"MBK_DEVICE void mbk_sample_clear(mbk_u32 *table) {\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
+"table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n}\n\n\n"
+"MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {\n"
+"for (int d = 16; d > 0; d >>= 1) {\nfound += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
+"if (mbk_lane() == 0) {\nmbk_atomic_add(sum, found);\n}\n}\n\n\n\n"
 "MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 windows,\n"
 "mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *table) {\n"
 "const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
-"const mbk_u64 first = (nnz - most) / windows * mbk_block();\nmbk_u32 found = 0;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
-"table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n"
+"const mbk_u64 first = (nnz - most) / windows * mbk_block();\nmbk_u32 found = 0;\n",
+"mbk_sample_clear(table);\n"
 "for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
 "mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n",
+"const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
 "sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n}\n"
 "#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"found += mbk_sample_new(table, sector[j]);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(sectors, found);\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_sample_pages(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
+"found += mbk_sample_new(table, sector[j]);\n}\n}\nmbk_sample_add(sectors, found);\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"mbk_u64 rows, mbk_u32 number, mbk_u32 windows, mbk_u32 shift,\n"
+"mbk_u32 *found, mbk_u32 *table) {\nconst mbk_u64 most = MBK_SAMPLE_WINDOW / 32;\n"
+"const mbk_u64 row = (rows > 32 ? rows - 32 : 0) / windows * number + mbk_lane();\n"
+"mbk_u64 first = 0, length = 0;\nmbk_u32 sectors = 0, nonzeros = 0;\nif (row < rows) {\n"
+"first = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+"length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - first;\n}\nif (length > most) {\n"
+"first += (length - most) / windows * number;\nlength = most;\n}\nmbk_sample_clear(table);\n"
+"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"const mbk_u64 at = mbk_thread() / 32 + MBK_SAMPLE_THREADS / 32 * j;\nif (at < length) {\n"
+"sectors +=\n"
+"mbk_sample_new(table, (mbk_u32)(mbk_load(col_ind + first + at) - MBK_BASE) >> shift);\n"
+"nonzeros++;\n}\n}\nmbk_sample_add(found, sectors);\nmbk_sample_add(found + 1, nonzeros);\n"
+"}\n\n\n\nMBK_DEVICE void mbk_sample_pages(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n",
 "const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
 "const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\nmbk_page_begin(set);\n"
 "for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
@@ -9292,24 +9322,27 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 rows, mbk_u64 slice, mbk_u32 *found) {\n"
 "const mbk_u64 first = slice * MBK_SLICE, next = first + MBK_SLICE;\n"
 "const mbk_u64 row = first + mbk_lane();\nmbk_u64 nonzeros =\n"
-"(mbk_u64)(mbk_load(row_ptr + (next < rows ? next : rows)) - mbk_load(row_ptr + first));\n",
+"(mbk_u64)(mbk_load(row_ptr + (next < rows ? next : rows)) - mbk_load(row_ptr + first));\n"
 "mbk_row_walk low = mbk_row_begin(row_ptr, col_ind, row, rows);\n"
 "mbk_row_walk high = mbk_row_begin(row_ptr, col_ind, row + 32, rows);\n"
 "mbk_u64 count = 0, passed = 0;\nmbk_i32 diagonal;\n"
 "while ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n"
 "passed += (mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, low.offset == diagonal)) +\n"
 "(mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, high.offset == diagonal));\ncount++;\n"
-"if (count > MBK_SAMPLE_DIAGONALS || count * (MBK_SLICE / 2) > passed + 1024) {\nnonzeros =\n"
+"if (count > MBK_SAMPLE_DIAGONALS || count * (MBK_SLICE / 2) > passed + 1024) {\nnonzeros =\n",
 "nonzeros < 1u << 20 ? nonzeros : 1u << 20;\ncount = nonzeros;\nbreak;\n}\n"
 "mbk_row_pass(low, col_ind, diagonal);\nmbk_row_pass(high, col_ind, diagonal);\n}\n"
 "if (mbk_lane() == 0) {\nmbk_atomic_add(found, (mbk_u32)count);\n"
-"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n"
+"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
 "mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
-"const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\nif (mbk_block() < windows) {\n"
+"const mbk_u32 windows = a.windows, warp = mbk_thread() / 32;\nif (mbk_block() < windows) {\n"
 "mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, words);\n"
-"} else if (warp < 16) {\nconst mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;\n"
+"} else if (mbk_block() >= 2 * windows) {\n"
+"mbk_sample_abreast(a.row_ptr, a.col_ind, a.rows, mbk_block() - 2 * windows, windows,\n"
+"a.shift, a.found + 4, words);\n} else if (warp < 16) {\n"
+"const mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;\n"
 "const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;\n"
 "const mbk_u64 slice = (a.rows + size - 1) / size * number / (8 * windows);\nif (warp < 8) {\n"
 "mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slice, a.found + 1,\n"
@@ -14459,7 +14492,7 @@ typedef struct mbk_csr_hash_arguments {
 typedef struct mbk_sample_columns_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbk_u64 rows, nnz;
-	mbk_u32 shift;
+	mbk_u32 windows, shift;
 	mbi_devptr found;
 } mbk_sample_columns_arguments;
 typedef struct mbk_epilogue {
@@ -14552,6 +14585,7 @@ typedef struct mbi_nonempty_rows {
 	uint32_t hub_above;
 	double hub_share;
 	double sectors;
+	double abreast;
 	int block_rows, block_cols;
 	double narrow;
 	double diagonal_slots;
@@ -19636,7 +19670,8 @@ static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 	const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
 	const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
 	const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
-	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[4] = {0, 0, 0, 0};
+	const int is_long = nnz >= MBI_NONEMPTY_WINDOW / 32 * nonempty->count;
+	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[6] = {0, 0, 0, 0, 0, 0};
 	void *sample = NULL;
 	mbk_sample_columns_arguments arguments;
 	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
@@ -19645,13 +19680,15 @@ static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 	arguments.col_ind = csr->col_ind;
 	arguments.rows = csr->rows;
 	arguments.nnz = nnz;
+	arguments.windows = (uint32_t)samples;
 	arguments.shift = shift;
 	arguments.found = nonempty->counts;
-	MBI_TRY(mbi_device_launch(
-			context, sample, "mbk_sample_columns", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+	MBI_TRY(mbi_device_launch(context, sample, "mbk_sample_columns",
+			(is_long ? 3 : 2) * (int64_t)samples, MBI_NONEMPTY_THREADS,
 			(unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
 	MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
 	nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
+	nonempty->abreast = answer[5] > 0 ? (double)answer[4] / (double)answer[5] : 0;
 	nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
 	nonempty->diagonal_slots = answer[3] > 0 ? 64.0 * (double)answer[2] / (double)answer[3] : 0;
 	return MERBIT_OK;
@@ -20087,6 +20124,12 @@ static int mbi_together_apart(const merbit_plan *plan) {
 static int mbi_together_near(const merbit_plan *plan, double nonzeros) {
 	return nonzeros * mbi_together_x(plan) * (double)plan->device.rows <=
 			0.3 * mbi_together_l1(plan) * (double)plan->device.nnz;
+}
+
+static int mbi_together_abreast(const merbit_plan *plan) {
+	const double packed = (double)mbi_type_size(plan->type) / 32;
+	return plan->nonempty.abreast > 0 && plan->nonempty.abreast < 1.25 * packed &&
+			plan->nonempty.sectors > 1.3 * packed;
 }
 
 #define MBI_TOGETHER_HIT 0.1
@@ -20730,6 +20773,7 @@ typedef struct mbk_scan_product_arguments {
 	mbi_devptr table, x, y;
 	mbi_devptr firsts, tails;
 	mbk_u64 rows, nnz, tiles;
+	mbk_u32 fill_rate;
 	mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;
 typedef struct mbk_scan_cut_arguments {
@@ -20746,6 +20790,7 @@ typedef struct mbi_scan_schedule {
 	int held;
 	int fills;
 	uint64_t tiles, blocks, fixup_blocks, empty_rows;
+	uint64_t fill_blocks;
 	mbi_devptr row_ends, block_start;
 	mbi_devptr tile_row;
 	void *build, *cut, *product, *sum, *fixup;
@@ -20753,8 +20798,8 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-#define MBI_SCAN_FILL \
-	8
+#define MBI_SCAN_FILL 8
+#define MBI_SCAN_FILL_WHOLE 32
 #define MBI_SCAN_TILE 256.0
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u
@@ -20795,13 +20840,6 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 	return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-static uint64_t mbi_scan_fill_blocks(const merbit_plan *plan, uint64_t blocks, uint64_t share) {
-	const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
-	const uint64_t wanted = plan->device.rows / share + 1;
-	const uint64_t useful = wanted < most ? wanted : most;
-	return mbi_scan_of(plan)->empty_rows > 0 && blocks < useful ? useful : blocks;
-}
-
 static void mbi_scan_size_rows(merbit_plan *plan) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	const uint64_t pack = (uint64_t)s->pack;
@@ -20811,9 +20849,17 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
 	s->fixup_blocks =
 			s->whole ? 0 : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
 	s->empty_rows = plan->device.rows - plan->nonempty.count;
-	if (s->fills) {
-		s->blocks = mbi_scan_fill_blocks(plan, s->blocks, (uint64_t)s->threads * MBI_SCAN_FILL);
-	} else { s->fixup_blocks = mbi_scan_fill_blocks(plan, s->fixup_blocks, MBI_SCAN_FIXUP_THREADS); }
+	s->fill_blocks = 0;
+	if (s->empty_rows > 0 && s->fills) {
+		const uint64_t share = (uint64_t)s->threads * (s->whole ? MBI_SCAN_FILL_WHOLE : MBI_SCAN_FILL);
+		s->fill_blocks = (plan->device.rows + share - 1) / share;
+		s->blocks = s->blocks > 0 ? s->blocks : 1;
+	} else if (s->empty_rows > 0) {
+		const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
+		const uint64_t wanted = plan->device.rows / MBI_SCAN_FIXUP_THREADS + 1;
+		const uint64_t useful = wanted < most ? wanted : most;
+		s->fixup_blocks = s->fixup_blocks > useful ? s->fixup_blocks : useful;
+	}
 }
 
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
@@ -20953,6 +20999,11 @@ static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
 }
 
 /* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ==== */
+static int mbi_scan_fills_ahead(const merbit_plan *plan) {
+	const double y = (double)plan->device.rows * (double)mbi_type_size(mbi_plan_accumulator(plan));
+	return mbi_scan_of(plan)->fill_blocks > 0 && y > MBI_CHOOSE_KEPT * plan->profile->l2_bytes;
+}
+
 static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	const mbi_scan_schedule *s = mbi_scan_of(plan);
 	mbi_plan_preamble(plan, preamble);
@@ -20961,6 +21012,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
 	mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
 	mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
+	mbi_preamble_define_int(preamble, "MBK_FILL_AHEAD", mbi_scan_fills_ahead(plan));
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
 	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
@@ -21110,6 +21162,11 @@ static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
 			: !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
+static uint32_t mbi_scan_fill_rate(const mbi_scan_schedule *s) {
+	const uint64_t all = s->blocks + s->fill_blocks;
+	return (uint32_t)(((s->fill_blocks << 32) + all - 1) / all);
+}
+
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
 		mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -21133,11 +21190,12 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 		arguments.rows = plan->device.rows;
 		arguments.nnz = plan->device.nnz;
 		arguments.tiles = s->tiles;
+		arguments.fill_rate = mbi_scan_fill_rate(s);
 		arguments.alpha = mbi_plan_scalar(plan, alpha);
 		arguments.beta = mbi_plan_scalar(plan, beta);
 		MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
 				s->whole ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole" : adds   ? "mbk_scan_sum"
-				: "mbk_scan_product", (int64_t)s->blocks, s->threads, s->whole
+				: "mbk_scan_product", (int64_t)(s->blocks + s->fill_blocks), s->threads, s->whole
 				? mbi_scan_whole_shared(plan, adds)
 				: mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds),
 				stream, &arguments, sizeof arguments));
@@ -21600,11 +21658,13 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const int together = mbi_rows_together(plan);
 	const double idle =
 			mbi_rows_lone(plan) ? (together ? 0.15 : 0.35) * (uneven < 1 ? uneven : 1) : 0;
+	const double abreast = mbi_together_abreast(plan)
+			? (1 + plan->nonempty.abreast / plan->nonempty.sectors) / 2 : 1;
 	if (together) {
 		return (1 + idle) * mbi_rows_thin(plan) *
 				mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
 	}
-	return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
+	return 0.85 * (1 + idle) * mbi_rows_thin(plan) * abreast *
 			(mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some ? t->gathers
 			: t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
 }
@@ -21745,7 +21805,7 @@ static int mbi_sliced_parts(const merbit_plan *plan) {
 	if (wish == 0 && plan->desc.block_threads == 0 &&
 			plan->device.nnz >= 20 * plan->nonempty.count) {
 		while (parts < 32 &&
-				mbi_sliced_steps(plan, 2 * parts) < 0.88 * mbi_sliced_steps(plan, parts)) {
+				mbi_sliced_steps(plan, 2 * parts) < 0.91 * mbi_sliced_steps(plan, parts)) {
 			parts *= 2;
 		}
 	}
@@ -21770,8 +21830,7 @@ static double mbi_sliced_at_once(const merbit_plan *plan) {
 
 static double mbi_sliced_walk(const merbit_plan *plan) {
 	return mbi_sliced_parts(plan) == 1 ? mbi_walk(plan, mbi_sliced_at_once(plan), 2)
-			: plan->nonempty.longest / mbi_sliced_at_once(plan) *
-			MBI_SLICED_STEP * plan->profile->l2_load_seconds;
+			: plan->nonempty.longest / mbi_sliced_at_once(plan) * MBI_SLICED_STEP * mbi_walk_load(plan);
 }
 
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
@@ -21842,13 +21901,17 @@ static int mbi_sliced_near(const merbit_plan *plan) {
 static int mbi_sliced_shares(const merbit_plan *plan) {
 	const double x = mbi_together_share(plan);
 	return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
-			(x < 2 || mbi_sliced_together(plan));
+			(x < 2 || mbi_sliced_together(plan) ||
+			(mbi_together_abreast(plan) && !mbi_scan_holds_all(plan)));
 }
 
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const int parts = mbi_sliced_parts(plan);
 	const double some = plan->profile->l2_bytes / 4;
 	const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
+	if (parts > 1 && mbi_together_abreast(plan)) {
+		return t->gathers * plan->nonempty.abreast / plan->nonempty.sectors / 2;
+	}
 	if (mbi_sliced_near(plan)) {
 		const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
 		return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
@@ -25826,8 +25889,8 @@ static int mbi_choose_few_rows(const merbit_plan *plan) {
 
 static int mbi_choose_small_rows(const merbit_plan *plan) {
 	return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
-			!mbi_choose_few_rows(plan) &&
-			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
+			!mbi_choose_few_rows(plan) && (mbi_scan_holds_all(plan)
+			? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS && !mbi_together_abreast(plan)
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
 
@@ -25837,7 +25900,8 @@ static int mbi_choose_small_slices(const merbit_plan *plan) {
 }
 
 static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
-	const double scan = mbi_scan_cost(plan), other = rows ? mbi_rows_cost(plan) : scan;
+	const double scan = mbi_scan_cost(plan);
+	const double other = rows && !mbi_together_abreast(plan) ? mbi_rows_cost(plan) : scan;
 	return mbi_plan_plain(plan) && mbi_sliced_trusted(plan) && mbi_sliced_shares(plan) &&
 			plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
 			mbi_sliced_cost(plan) < 0.95 * (other < scan ? other : scan);

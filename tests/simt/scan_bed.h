@@ -158,10 +158,22 @@ template <class V> void scan_build(scan_bed<V> &b, uint64_t seed) {
 
 // ---- Products -------------------------------------------------------------------------------
 
-// Returns the blocks of a kernel that writes the empty rows: those that the rest of its work
-// takes, or a few.
-template <class V> unsigned scan_blocks(const scan_bed<V> &b, unsigned blocks, uint64_t seed) {
-  return std::max(blocks, b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
+// The blocks of a product: those that multiply and those that write empty rows.
+struct scan_grid {
+  unsigned multiply = 0, fill = 0;
+  mbk_u32 rate = 0; // of 2^32 blocks, those that fill
+};
+
+// Returns the grid of a product whose nonzeros take so many blocks.
+template <class V> scan_grid scan_blocks(const scan_bed<V> &b, unsigned blocks) {
+  scan_grid grid;
+  grid.multiply = b.empty > 0 ? std::max(blocks, 1u) : blocks;
+  if (b.empty > 0) {
+    grid.fill = csr_divide_up((uint64_t)b.m.rows, (b.f.whole ? 32 : 8) * b.f.threads);
+    const uint64_t all = grid.multiply + grid.fill;
+    grid.rate = (mbk_u32)((((uint64_t)grid.fill << 32) + all - 1) / all);
+  }
+  return grid;
 }
 
 // Runs the kernel with which every product over tiles ends; it reads neither A nor x. It writes
@@ -171,7 +183,7 @@ void scan_fixup(scan_bed<V> &b, uint64_t filled, const simt_array &firsts,
                 const simt_array &tails, simt_array &y, const S &at_alpha, const S &at_beta,
                 uint64_t seed) {
   const unsigned tiles = csr_divide_up(b.tiles, SCAN_FIXUP_THREADS);
-  const unsigned blocks = filled > 0 ? scan_blocks(b, tiles, seed) : tiles;
+  const unsigned blocks = filled > 0 ? std::max(tiles, 1 + (unsigned)seed % 3) : tiles;
   if (blocks == 0) {
     return;
   }
@@ -211,14 +223,14 @@ template <class V>
 void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &y,
                          uint64_t seed) {
   const uint64_t tiled = (b.tiles + b.f.threads / 32 - 2) / (b.f.threads / 32 - 1);
-  const uint64_t blocks = scan_blocks(b, (unsigned)tiled, seed);
+  const scan_grid grid = scan_blocks(b, (unsigned)tiled);
   if (tiled == 0) { // the plan takes the other kernels
     return;
   }
   const bool adds = b.f.adds(beta, seed);
-  simt_array block_start(blocks + 1, 8, 0xff);
+  simt_array block_start(grid.multiply + 1, 8, 0xff);
   const simt_array nobody(0, 8);
-  scan_cut(b, blocks, block_start, seed);
+  scan_cut(b, grid.multiply, block_start, seed);
   if (b.f.vanishes(alpha)) {
     b.forbid(true);
   }
@@ -227,13 +239,13 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
     late.scalar(at_alpha);
     late.scalar(at_beta);
     simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
-             {(unsigned)blocks, b.f.threads,
+             {grid.multiply + grid.fill, b.f.threads,
               b.f.table_bytes() + b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
                   (adds ? b.f.threads / 32 * b.f.held * (unsigned)sizeof(V) : 0)},
              b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(),
              block_start.get(), b.col_ind.get(), b.values.get(), b.table.get(),
              b.factors().get(), y.get(), nobody.get(), nobody.get(), b.rows, b.nnz, b.tiles,
-             at_alpha, at_beta);
+             grid.rate, at_alpha, at_beta);
   });
   b.allow();
 }
@@ -278,18 +290,18 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
     b.forbid(true);
   }
   csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    const unsigned blocks = scan_blocks(b, csr_divide_up(b.tiles * 32, b.f.threads), seed);
-    if (blocks > 0) {
+    const scan_grid grid = scan_blocks(b, csr_divide_up(b.tiles * 32, b.f.threads));
+    if (grid.multiply > 0) {
       simt_late_guard late({&b.factors(), &y, &firsts, &tails});
       late.scalar(at_alpha);
       late.scalar(at_beta);
       simt_run(
           adds ? b.f.sum : b.f.product, b.run(seed),
-          {blocks, b.f.threads,
+          {grid.multiply + grid.fill, b.f.threads,
            b.f.table_bytes() + (adds ? b.f.threads / 32 * b.f.held * (unsigned)sizeof(V) : 0)},
           b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(), nobody.get(),
           b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(), y.get(),
-          firsts.get(), tails.get(), b.rows, b.nnz, b.tiles, at_alpha, at_beta);
+          firsts.get(), tails.get(), b.rows, b.nnz, b.tiles, grid.rate, at_alpha, at_beta);
       if constexpr (std::is_floating_point<V>::value) {
         if (b.f.dots && !adds && !b.f.vanishes(alpha)) {
           scan_check_dots(b, firsts);

@@ -9,7 +9,8 @@
 // get their columns and values where a vector load would be misaligned. Forms without `once` load
 // two nonzeros at once, as in f32 short rows ask for. With SIMT_WHOLE defined it
 // is spmv/gpu/scan/whole.cu instead; with SIMT_DOTS its product adds up x'A x too; with SIMT_TWICE
-// lanes take 32 bytes of sums, as for patterns. Streaming forms hold the old y of more rows.
+// lanes take 32 bytes of sums, as for patterns. Streaming forms hold the old y of more rows,
+// and fetch sectors of y ahead of empty rows.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
 
@@ -17,6 +18,7 @@
 #define MBK_DEPTH SIMT_ARG(7, SIMT_FORM)
 #define MBK_EMPTY_ROWS SIMT_ARG(8, SIMT_FORM)
 #define MBK_STREAMING SIMT_ARG(9, SIMT_FORM)
+#define MBK_FILL_AHEAD MBK_STREAMING
 #define MBK_THREADS SIMT_ARG(10, SIMT_FORM)
 #define MBK_OLD_ROWS (MBK_STREAMING ? 512 / (int)sizeof(MBK_VECTOR) : 32)
 #ifdef SIMT_TWICE

@@ -41,14 +41,33 @@ static void count_slice(const test_matrix &m, uint64_t first, mbk_u32 *want) {
   want[1] += (mbk_u32)nonzeros;
 }
 
-// Checks a sample of as many windows as `blocks`.
+// Adds the sectors and nonzeros of up to 256 nonzeros of each of 32 rows, `part` of `parts` on
+// the way through the matrix and through each row.
+static void count_abreast(const test_matrix &m, unsigned shift, uint64_t part, uint64_t parts,
+                          mbk_u32 *want) {
+  const int64_t first = m.rows > 32 ? (m.rows - 32) / (int64_t)parts * (int64_t)part : 0;
+  std::set<int64_t> seen;
+  for (int64_t row = first; row < std::min(first + 32, m.rows); row++) {
+    const int64_t length = m.row_ptr[row + 1] - m.row_ptr[row];
+    const int64_t count = std::min(length, (int64_t)256);
+    const int64_t skipped = (length - count) / (int64_t)parts * (int64_t)part;
+    for (int64_t k = m.row_ptr[row] + skipped; k < m.row_ptr[row] + skipped + count; k++) {
+      seen.insert(m.col_ind[k] >> shift);
+      want[1]++;
+    }
+  }
+  want[0] += (mbk_u32)seen.size();
+}
+
+// Checks a sample of as many windows as `blocks`; with windows abreast if that is odd.
 static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsigned blocks,
                          uint64_t seed) {
   const unsigned base = second;
   const uint64_t rows = (uint64_t)m.rows, nnz = (uint64_t)m.nnz;
   const uint64_t window = std::min(nnz, (uint64_t)WINDOW), slices = (rows + 31) / 32;
   simt_array row_ptr(rows + 1, second ? 8 : 4), col_ind(nnz, 4);
-  mbk_u32 want[4] = {}, found[4] = {}, *const at_found = found;
+  const bool abreast = blocks % 2 != 0;
+  mbk_u32 want[6] = {}, found[6] = {}, *const at_found = found;
   for (uint64_t row = 0; row <= rows; row++) {
     row_ptr.store(row, (uint64_t)m.row_ptr[row] + base);
   }
@@ -62,6 +81,9 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
       seen.insert(m.col_ind[k] >> shift);
     }
     want[0] += (mbk_u32)seen.size();
+    if (abreast) {
+      count_abreast(m, shift, block, blocks, want + 4);
+    }
   }
   for (uint64_t i = 0; i < 8 * blocks; i++) {
     const uint64_t row = slices * i / (8 * blocks) * 32, end = std::min(row + 32, rows);
@@ -75,10 +97,11 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
   simt_run(second ? SIMT_KERNEL(offsets64_base1::mbk_sample_columns)
                   : SIMT_KERNEL(offsets32_base0::mbk_sample_columns),
            {second ? "offsets64_base1" : "offsets32_base0", m.name, seed},
-           {2 * blocks, 1024, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz, shift,
-           at_found);
-  for (int i = 0; i < 4; i++) {
-    static const char *const names[] = {"sectors", "narrow slices", "diagonals", "nonzeros"};
+           {(abreast ? 3 : 2) * blocks, 1024, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz,
+           (mbk_u32)blocks, shift, at_found);
+  for (int i = 0; i < 6; i++) {
+    static const char *const names[] = {"sectors",  "narrow slices",   "diagonals",
+                                        "nonzeros", "sectors abreast", "nonzeros abreast"};
     if (found[i] != want[i]) {
       fail_msg("%s: %u %s instead of %u", m.name, found[i], names[i], want[i]);
     }
@@ -116,9 +139,28 @@ static void test_limits(void **) {
     for (int form = 0; form < 2; form++) {
       test_matrix m;
       make(c[0], c[1], c[2], &m);
-      check_matrix(m, form != 0, form == 0 ? 3 : 2, form == 0 ? 256 : 1, 7);
+      check_matrix(m, form != 0, form == 0 ? 3 : 2, form == 0 ? 6 : 1, 7);
       test_matrix_free(&m);
     }
+  }
+}
+
+// Rows of 300 columns, of which half are side by side and half are far apart, where those of
+// neighbouring rows are side by side; fewer rows than 32, and more.
+static void test_abreast(void **) {
+  for (int64_t rows : {7, 96}) {
+    test_matrix m;
+    make(300 * rows, 300 * rows + 300, 0, &m);
+    m.rows = rows;
+    for (int64_t row = 0; row <= rows; row++) {
+      m.row_ptr[row] = row * 300;
+    }
+    for (int64_t k = 0; k < m.nnz; k++) {
+      const int64_t row = k / 300, at = k % 300;
+      m.col_ind[k] = (int32_t)(row < rows / 2 ? row * 300 + at : at * rows + row);
+    }
+    check_matrix(m, rows == 7, 3, 3, 5);
+    test_matrix_free(&m);
   }
 }
 
@@ -172,7 +214,8 @@ static void test_sizes(void **) {
 }
 
 int main() {
-  const CMUnitTest tests[] = {cmocka_unit_test(test_limits), cmocka_unit_test(test_bands),
-                              cmocka_unit_test(test_generated), cmocka_unit_test(test_sizes)};
+  const CMUnitTest tests[] = {cmocka_unit_test(test_limits), cmocka_unit_test(test_abreast),
+                              cmocka_unit_test(test_bands), cmocka_unit_test(test_generated),
+                              cmocka_unit_test(test_sizes)};
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
 }

@@ -67,6 +67,8 @@
 #undef MBK_DEPTH
 #undef MBK_OLD_ROWS
 #undef MBK_EMPTY_ROWS
+#undef MBK_FILL_AHEAD
+#undef MBK_FILL_AT_ONCE
 #undef MBK_STREAMING
 #undef MBK_BLOCKS
 #undef MBK_SUM_BLOCKS

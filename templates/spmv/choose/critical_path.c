@@ -108,7 +108,7 @@ MBI_INTERNAL int mbi_choose_fills(const merbit_plan *plan, double launches) {
 
 /* Returns the seconds of a load on which the next load waits, on average of those from L2 and
  * from memory. */
-static double mbi_walk_load(const merbit_plan *plan) {
+MBI_INTERNAL double mbi_walk_load(const merbit_plan *plan) {
   const double kept = mbi_choose_small(plan) ? 1.0 : (16 - mbi_choose_passing(plan)) / 16.0;
   return plan->profile->memory_load_seconds +
          kept * (plan->profile->l2_load_seconds - plan->profile->memory_load_seconds);

@@ -50,6 +50,14 @@ MBI_INTERNAL int mbi_together_near(const merbit_plan *plan, double nonzeros) {
          0.3 * mbi_together_l1(plan) * (double)plan->device.nnz;
 }
 
+/* Returns whether neighbouring long rows have neighbouring columns at the same place, so that
+ * together they read whole lines of x, although a window of nonzeros does not. */
+MBI_INTERNAL int mbi_together_abreast(const merbit_plan *plan) {
+  const double packed = (double)mbi_type_size(plan->type) / 32; /* sectors of a dense row */
+  return plan->nonempty.abreast > 0 && plan->nonempty.abreast < 1.25 * packed &&
+         plan->nonempty.sectors > 1.3 * packed;
+}
+
 /* The time of a gather from L1, over that of one from L2. */
 #define MBI_TOGETHER_HIT 0.1
 

@@ -35,6 +35,24 @@ MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {
   }
 }
 
+// Empties the block's table.
+MBK_DEVICE void mbk_sample_clear(mbk_u32 *table) {
+  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {
+    table[i] = 0xffffffffu;
+  }
+  mbk_block_sync();
+}
+
+// Adds what the lanes of a warp have found to *sum.
+MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {
+  for (int d = 16; d > 0; d >>= 1) {
+    found += mbk_shuffle_xor(0xffffffffu, found, d, 32);
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(sum, found);
+  }
+}
+
 // Adds to *sectors the number of different 32-byte sectors of x that the block's window of
 // nonzeros touches. Shared: mbk_u32[MBK_SAMPLE_TABLE].
 MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 windows,
@@ -42,10 +60,7 @@ MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 
   const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;
   const mbk_u64 first = (nnz - most) / windows * mbk_block();
   mbk_u32 found = 0;
-  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {
-    table[i] = 0xffffffffu;
-  }
-  mbk_block_sync();
+  mbk_sample_clear(table);
   for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {
     mbk_u32 sector[MBK_SAMPLE_TOGETHER];
 #pragma unroll
@@ -59,12 +74,39 @@ MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 
       found += mbk_sample_new(table, sector[j]);
     }
   }
-  for (int d = 16; d > 0; d >>= 1) {
-    found += mbk_shuffle_xor(0xffffffffu, found, d, 32);
+  mbk_sample_add(sectors, found);
+}
+
+// Adds to found[0] the number of different sectors of x that 32 neighbouring rows touch with
+// the nonzeros at the same place, up to MBK_SAMPLE_WINDOW / 32 of each, and to found[1] that of
+// these nonzeros. Shared: as mbk_sample_sectors.
+MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                                   mbk_u64 rows, mbk_u32 number, mbk_u32 windows, mbk_u32 shift,
+                                   mbk_u32 *found, mbk_u32 *table) {
+  const mbk_u64 most = MBK_SAMPLE_WINDOW / 32;
+  const mbk_u64 row = (rows > 32 ? rows - 32 : 0) / windows * number + mbk_lane();
+  mbk_u64 first = 0, length = 0;
+  mbk_u32 sectors = 0, nonzeros = 0;
+  if (row < rows) {
+    first = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
+    length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - first;
   }
-  if (mbk_lane() == 0) {
-    mbk_atomic_add(sectors, found);
+  if (length > most) {
+    first += (length - most) / windows * number;
+    length = most;
   }
+  mbk_sample_clear(table);
+#pragma unroll
+  for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
+    const mbk_u64 at = mbk_thread() / 32 + MBK_SAMPLE_THREADS / 32 * j;
+    if (at < length) {
+      sectors +=
+          mbk_sample_new(table, (mbk_u32)(mbk_load(col_ind + first + at) - MBK_BASE) >> shift);
+      nonzeros++;
+    }
+  }
+  mbk_sample_add(found, sectors);
+  mbk_sample_add(found + 1, nonzeros);
 }
 
 // Adds one to *narrow if the columns of slice `slice` lie in at most MBK_PAGES pages. A whole
@@ -128,16 +170,20 @@ MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *
 // Samples the columns. Adds to found[0] the number of different 32-byte sectors of x that each
 // window of nonzeros touches; to found[1] the number of slices of 32 rows, out of 8 per window,
 // whose columns lie in few pages; to found[2] and found[3] the diagonals and nonzeros of as
-// many slices of 64 rows. All must be zero before. `shift` is log2 of the elements in a sector.
-// Launch: one block of MBK_SAMPLE_THREADS per window, and as many for the slices. Shared:
-// mbk_u32[MBK_SAMPLE_TABLE].
+// many slices of 64 rows; to found[4] and found[5] the sectors and nonzeros of a window abreast
+// (mbk_sample_abreast). All must be zero before. `shift` is log2 of the elements in a sector.
+// Launch: one block of MBK_SAMPLE_THREADS per window, as many for the slices, and as many again
+// if windows abreast are wanted. Shared: mbk_u32[MBK_SAMPLE_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
     mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const words = (mbk_u32 *)shared;
-  const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;
+  const mbk_u32 windows = a.windows, warp = mbk_thread() / 32;
   if (mbk_block() < windows) {
     mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, words);
+  } else if (mbk_block() >= 2 * windows) {
+    mbk_sample_abreast(a.row_ptr, a.col_ind, a.rows, mbk_block() - 2 * windows, windows,
+                       a.shift, a.found + 4, words);
   } else if (warp < 16) {
     const mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;
     const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;

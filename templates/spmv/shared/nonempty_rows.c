@@ -137,7 +137,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
-  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[4] = {0, 0, 0, 0};
+  const int is_long = nnz >= MBI_NONEMPTY_WINDOW / 32 * nonempty->count;
+  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[6] = {0, 0, 0, 0, 0, 0};
   void *sample = NULL;
   mbk_sample_columns_arguments arguments;
   MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
@@ -147,13 +148,16 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   arguments.col_ind = csr->col_ind;
   arguments.rows = csr->rows;
   arguments.nnz = nnz;
+  arguments.windows = (uint32_t)samples;
   arguments.shift = shift;
   arguments.found = nonempty->counts;
-  MBI_TRY(mbi_device_launch(
-      context, sample, "mbk_sample_columns", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
-      (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
+  MBI_TRY(mbi_device_launch(context, sample, "mbk_sample_columns",
+                            (is_long ? 3 : 2) * (int64_t)samples, MBI_NONEMPTY_THREADS,
+                            (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL,
+                            &arguments));
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
+  nonempty->abreast = answer[5] > 0 ? (double)answer[4] / (double)answer[5] : 0;
   nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
   nonempty->diagonal_slots = answer[3] > 0 ? 64.0 * (double)answer[2] / (double)answer[3] : 0;
   return MERBIT_OK;

@@ -17,8 +17,8 @@
 typedef struct counts {
   double rows, cols, nnz, nonempty, slots, sorted, longest, typical;
   int block_rows, block_cols;
-  double sectors[2], narrow; /* in f32 and in f64 */
-  uint32_t bins[4096];       /* of mbi_nonempty_take_hubs */
+  double sectors[2], abreast[2], narrow; /* in f32 and in f64 */
+  uint32_t bins[4096];                   /* of mbi_nonempty_take_hubs */
 } counts;
 
 /* Counts rows like mbk_nonempty_count. */
@@ -101,6 +101,24 @@ static int64_t distinct(const int32_t *columns, int64_t count, int shift, int32_
   return found;
 }
 
+/* Samples like mbk_sample_abreast. Returns the sectors per nonzero. */
+static double sample_abreast(const bench_matrix *m, int64_t samples, int shift, int32_t *marks,
+                             int32_t *mark) {
+  int64_t i, row, found = 0, nonzeros = 0;
+  for (i = 0; i < samples; i++) {
+    const int64_t first = m->rows > 32 ? (m->rows - 32) / samples * i : 0;
+    ++*mark;
+    for (row = first; row < first + 32 && row < m->rows; row++) {
+      const int64_t length = m->row_ptr[row + 1] - m->row_ptr[row];
+      const int64_t count = length < 256 ? length : 256;
+      found += distinct(m->col_ind + m->row_ptr[row] + (length - count) / samples * i, count,
+                        shift, marks, *mark);
+      nonzeros += count;
+    }
+  }
+  return nonzeros > 0 ? (double)found / (double)nonzeros : 0;
+}
+
 /* Samples like mbi_nonempty_sample: windows of 8,192 nonzeros, and 8 slices for each. */
 static void sample_columns(const bench_matrix *m, counts *c) {
   const int64_t window = m->nnz < 8192 ? m->nnz : 8192, slices = (m->rows + 31) / 32;
@@ -115,6 +133,9 @@ static void sample_columns(const bench_matrix *m, counts *c) {
       c->sectors[type] += (double)distinct(columns, window, 3 - type, marks, ++mark);
     }
     c->sectors[type] /= (double)(window * samples);
+    if (m->nnz >= 256 * (int64_t)c->nonempty) {
+      c->abreast[type] = sample_abreast(m, samples, 3 - type, marks, &mark);
+    }
   }
   for (i = 0; i < 8 * samples; i++) {
     const int64_t row = slices * i / (8 * samples) * 32;
@@ -257,6 +278,7 @@ static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
     return;
   }
   plan->nonempty.sectors = c->sectors[type == MERBIT_F64];
+  plan->nonempty.abreast = c->abreast[type == MERBIT_F64];
   plan->nonempty.narrow = c->narrow;
   gathers = c->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
   if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < 0.98 &&

@@ -136,6 +136,17 @@ static void small_matrices_of_long_rows(void **state) {
   plan.nonempty.sectors = 0.98;
   assert_int_equal(plan.desc.expected_calls, 100);
   assert_int_not_equal(mbi_choose_method(&plan), MERBIT_METHOD_SLICED);
+  square_of(&plan, MERBIT_F32, 2450, 2450 * 1225); /* an assignment's, lines of x abreast */
+  plan.device.cols = 1225 * 1225;
+  plan.nonempty.longest = 1225;
+  plan.nonempty.sectors = 0.19;
+  plan.nonempty.abreast = 0.14;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
+  plan.nonempty.abreast = 0.17; /* no whole lines */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  plan.nonempty.sectors = 0.15; /* windows of nonzeros read as little */
+  plan.nonempty.abreast = 0.14;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
 /* Either of the vectors alone takes L2 from the matrix. */

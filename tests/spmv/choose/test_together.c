@@ -193,16 +193,56 @@ static void forecasts_of_shared_slices_in_l2(void **state) {
   assert_true(mbi_sliced_cost(&plan) > 1.8 * even && mbi_sliced_cost(&plan) < 2.0 * even);
 }
 
-/* Rows of which 32 warps take more steps than their loads need: 5 loads from L2 to a step. */
+/* Rows of which 32 warps take more steps than their loads need: 5 loads to a step, from L2 if
+ * it holds the matrix, else mostly from memory. */
 static void steps_of_shared_slices(void **state) {
   merbit_plan plan;
+  double kept;
   (void)state;
   square_of(&plan, MERBIT_F64, 320, 320 * 20000);
   plan.device.cols = 30000;
   plan.nonempty.longest = 20000;
   plan.nonempty.sectors = 0.1;
   assert_int_equal(mbi_sliced_parts(&plan), 32);
-  is_about("steps", mbi_sliced_cost(&plan), 20000 / 128.0 * 5 * plan.profile->l2_load_seconds);
+  kept = (16 - mbi_choose_passing(&plan)) / 16.0;
+  assert_true(kept > 0 && kept < 1);
+  is_about("steps", mbi_sliced_cost(&plan),
+           20000 / 128.0 * 5 *
+               (kept * plan.profile->l2_load_seconds +
+                (1 - kept) * plan.profile->memory_load_seconds));
+  square_of(&plan, MERBIT_F32, 32, 32 * 20000);
+  plan.nonempty.longest = 20000;
+  plan.nonempty.sectors = 0.1;
+  is_about("steps in L2", mbi_sliced_walk(&plan),
+           20000 / 256.0 * 5 * plan.profile->l2_load_seconds);
+}
+
+/* Rows of 3,873 columns, of which half are one in every 3,873 and neighbours differ by one:
+ * rows find in L1 a part of what others read, slices read whole lines. */
+static void forecasts_of_rows_abreast(void **state) {
+  const double rows = 7746, mean = 3873, cols = 3873.0 * 3873, nnz = rows * mean;
+  merbit_plan plan;
+  double gather;
+  (void)state;
+  square_of(&plan, MERBIT_F32, (uint64_t)rows, (uint64_t)nnz);
+  plan.device.cols = (uint64_t)cols;
+  plan.nonempty.longest = (uint32_t)mean;
+  plan.nonempty.sectors = 0.332;
+  gather = nnz * mbi_choose_gather(&plan, plan.profile->l2_bytes / 4); /* all in flight */
+  plan.nonempty.abreast = 0.14;
+  is_about("rows abreast", mbi_rows_cost(&plan) - mbi_walk_end(&plan, mean / 256, 1),
+           mbi_choose_overlap(&plan, streamed(8 * nnz + 8 * rows + 4 * cols),
+                              0.85 * (0.332 + 0.14) / 2 * gather));
+  is_about("slices abreast", mbi_sliced_cost(&plan),
+           1.08 * 2 / (rows / 32 / 132) *
+               mbi_choose_overlap(&plan,
+                                  streamed(4 * (rows + cols) + 0.9 * mbi_sliced_bytes(&plan) -
+                                           0.1 * 4 * (rows + cols)),
+                                  0.14 / 2 * nnz * mbi_choose_gather(&plan, 4 * cols)));
+  plan.nonempty.abreast = 0; /* not sampled */
+  is_about("rows apart", mbi_rows_cost(&plan) - mbi_walk_end(&plan, mean / 256, 1),
+           mbi_choose_overlap(&plan, streamed(8 * nnz + 8 * rows + 4 * cols),
+                              0.85 * 0.332 * gather));
 }
 
 /* Slices whose columns are too far apart for L1 gather as always, and their last rows count. */
@@ -248,6 +288,7 @@ int main(void) {
       cmocka_unit_test(forecasts_of_shared_slices),
       cmocka_unit_test(forecasts_of_shared_slices_in_l2),
       cmocka_unit_test(steps_of_shared_slices),
+      cmocka_unit_test(forecasts_of_rows_abreast),
       cmocka_unit_test(forecasts_of_slices_apart),
       cmocka_unit_test(forecasts_of_uneven_rows_together),
   };

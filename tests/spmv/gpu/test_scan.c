@@ -285,11 +285,12 @@ static void alignment_of_the_scan(void **state) {
   }
 }
 
-/* Blocks for the empty rows: some if there are few rows, at most eight for each multiprocessor;
- * in the product, or in the fix-up of methods whose products do not write them. */
+/* Blocks for the empty rows: beside those that multiply, of which there is one at least, each
+ * for 8 rows a thread; or in the fix-up of methods whose products do not write them, at most
+ * eight for each multiprocessor. */
 static void empty_rows_have_blocks(void **state) {
   static const uint64_t empties[] = {0, 1, 252, 253, 5000, TWO(30)};
-  static const uint64_t blocks[] = {0, 1, 1, 1, 5, 8 * 132};
+  static const uint64_t fill[] = {0, 1, 1, 1, 5, TWO(30) / 1024 + 1};
   static const uint64_t fixup[] = {0, 1, 1, 2, 20, 8 * 132};
   size_t i;
   (void)state;
@@ -298,11 +299,13 @@ static void empty_rows_have_blocks(void **state) {
     plan_of(&plan, MERBIT_F64, empties[i] + 3, 0);
     plan.nonempty.count = 3;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_true(mbi_scan_of(&plan)->blocks == blocks[i]);
+    assert_true(mbi_scan_of(&plan)->blocks == (i > 0));
+    assert_true(mbi_scan_of(&plan)->fill_blocks == fill[i]);
     assert_true(mbi_scan_of(&plan)->fixup_blocks == 0);
     mbi_scan_of(&plan)->fills = 0;
     mbi_scan_size_rows(&plan);
     assert_true(mbi_scan_of(&plan)->fixup_blocks == fixup[i]);
+    assert_true(mbi_scan_of(&plan)->fill_blocks == 0);
     plan.device.nnz = 256 * 256 * 2000;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_true(mbi_scan_of(&plan)->fixup_blocks == 2000);

@@ -224,18 +224,23 @@ MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
  * through the columns together, and what they read of x stays in L2. (3,098 rows of 9,684
  * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, the short ones
  * leave the places of their warps empty until the block's longest row ends. (Rows of 1 and
- * 1,000 doubles by turns, 8 in flight, on an H100: 226 us, HUBS 211.) */
+ * 1,000 doubles by turns, 8 in flight, on an H100: 226 us, HUBS 211.) Of lines of x that
+ * neighbouring rows read together, L1 holds a part. (4,472 rows of 2,236 floats, of which half
+ * are one in every 2,236, on an H200: ROWS 30 us, SCAN 43.) */
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
   const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
   const int together = mbi_rows_together(plan);
   const double idle =
       mbi_rows_lone(plan) ? (together ? 0.15 : 0.35) * (uneven < 1 ? uneven : 1) : 0;
+  const double abreast = mbi_together_abreast(plan)
+                             ? (1 + plan->nonempty.abreast / plan->nonempty.sectors) / 2
+                             : 1;
   if (together) {
     return (1 + idle) * mbi_rows_thin(plan) *
            mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
   }
-  return 0.85 * (1 + idle) * mbi_rows_thin(plan) *
+  return 0.85 * (1 + idle) * mbi_rows_thin(plan) * abreast *
          (mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some
               ? t->gathers
               : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));

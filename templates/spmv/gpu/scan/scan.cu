@@ -7,9 +7,8 @@
 // before tile t in which its first row began, or MBK_OPEN.
 //
 // Work: a warp owns a tile. Each lane loads MBK_PACK neighbouring nonzeros at a time and keeps
-// their products in registers. The warp adds them up by a segmented scan of shuffles. Each
-// block writes the empty ones of an equal share of the rows. The fix-up kernel completes rows
-// that cross tiles.
+// their products in registers. The warp adds them up by a segmented scan of shuffles. Blocks
+// among them write the empty rows. The fix-up kernel completes rows that cross tiles.
 //
 // Source: a bit per nonzero is from CSR5 (Liu, Vinter, ICS 2015) and yaSpMV. Tiles in coalesced
 // order whose sums stay in registers, so that L1 is left to x, are new here.
@@ -24,6 +23,9 @@
 #include "spmv/gpu/scan/products.cuh"
 
 #include "spmv/gpu/scan/build.cuh"
+
+#define MBK_FILL 8 // many rows: their sectors of y are written while those of other rows are
+#include "spmv/gpu/scan/fill.cuh"
 #include "spmv/gpu/scan/fixup.cuh"
 
 // Multiplies one tile and writes its rows. A whole warp calls it.
@@ -32,8 +34,8 @@ MBK_DEVICE void
 mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
              const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
              MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
-             MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {
-  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
+             mbk_u32 block, MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {
+  const mbk_u32 tile = block * (MBK_THREADS / 32) + mbk_thread() / 32;
   if (tile < tiles) {
     mbk_scan_no_dot none;
     (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,
@@ -50,8 +52,8 @@ MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_r
                                   const mbk_u32 *row_id, const mbk_i32 *col_ind,
                                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
                                   MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,
-                                  mbk_u64 tiles, MBK_SCALAR alpha) {
-  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
+                                  mbk_u64 tiles, mbk_u32 block, MBK_SCALAR alpha) {
+  const mbk_u32 tile = block * (MBK_THREADS / 32) + mbk_thread() / 32;
   mbk_scan_dot dot = {x, 0};
   if (tile >= tiles) {
     return;
@@ -82,15 +84,18 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_release();
   MBK_STOP_HERE
   const MBK_SCALAR factor = MBK_ALPHA;
+  mbk_u32 block;
+  if (mbk_scan_fill<false>(a.row_bits, a.y, a.rows, a.fill_rate, factor, MBK_ABSENT, block)) {
+    return;
+  }
   mbk_table_take(a.table, factor, MBK_THREADS);
 #if MBK_DOTS
   mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
-                    a.tails, a.nnz, a.tiles, factor);
+                    a.tails, a.nnz, a.tiles, block, factor);
 #else
   mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
-                      a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);
+                      a.tails, a.nnz, a.tiles, block, factor, MBK_ABSENT, (MBK_VECTOR *)0);
 #endif
-  mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
 
 // Blocks per multiprocessor of the kernel that reads the old y. From compute capability 10.0
@@ -106,8 +111,12 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_SCALARS_LOAD;
+  mbk_u32 block;
+  if (mbk_scan_fill<true>(a.row_bits, a.y, a.rows, a.fill_rate, alpha, beta, block)) {
+    return;
+  }
   mbk_table_take(a.table, alpha, MBK_THREADS);
   mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
-                     a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
-  mbk_scan_fill_sum(a.row_bits, a.y, a.rows, alpha, beta);
+                     a.tails, a.nnz, a.tiles, block, alpha, beta,
+                     (MBK_VECTOR *)shared + MBK_TABLE);
 }

@@ -60,15 +60,6 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Returns `blocks`, or more if empty rows need them: a block for each `share` rows, but at most
- * eight for each multiprocessor. */
-static uint64_t mbi_scan_fill_blocks(const merbit_plan *plan, uint64_t blocks, uint64_t share) {
-  const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
-  const uint64_t wanted = plan->device.rows / share + 1;
-  const uint64_t useful = wanted < most ? wanted : most;
-  return mbi_scan_of(plan)->empty_rows > 0 && blocks < useful ? useful : blocks;
-}
-
 /* Computes the sizes that depend on the rows and on s->tiles, for every method on tiles of
  * nonzeros. s->fills must be set. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
@@ -82,10 +73,18 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   s->fixup_blocks =
       s->whole ? 0 : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->nonempty.count;
-  if (s->fills) {
-    s->blocks = mbi_scan_fill_blocks(plan, s->blocks, (uint64_t)s->threads * MBI_SCAN_FILL);
-  } else {
-    s->fixup_blocks = mbi_scan_fill_blocks(plan, s->fixup_blocks, MBI_SCAN_FIXUP_THREADS);
+  s->fill_blocks = 0;
+  if (s->empty_rows > 0 && s->fills) {
+    const uint64_t share =
+        (uint64_t)s->threads * (s->whole ? MBI_SCAN_FILL_WHOLE : MBI_SCAN_FILL);
+    s->fill_blocks = (plan->device.rows + share - 1) / share;
+    s->blocks = s->blocks > 0 ? s->blocks : 1;
+  } else if (s->empty_rows > 0) { /* a thread for each row, but at most eight blocks for each
+                                   * multiprocessor */
+    const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
+    const uint64_t wanted = plan->device.rows / MBI_SCAN_FIXUP_THREADS + 1;
+    const uint64_t useful = wanted < most ? wanted : most;
+    s->fixup_blocks = s->fixup_blocks > useful ? s->fixup_blocks : useful;
   }
 }
 

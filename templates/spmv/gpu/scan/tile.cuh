@@ -28,7 +28,6 @@
 #include "spmv/shared/nonempty_rows.cuh"
 
 #define MBK_TILE_NONZEROS (32 * MBK_STEPS)
-#define MBK_FILL 8 // words of row_bits that a warp takes at once
 #define MBK_GROUPS (MBK_STEPS / MBK_PACK)
 
 #if MBK_STREAMING
@@ -162,52 +161,4 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
     tails[tile] = carry;
   }
   return carry;
-}
-
-// Returns whether the lane's row is empty, of the rows whose bits are `word` of lane i.
-MBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {
-  return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);
-}
-
-// Writes the empty rows among the block's share of all rows. Blocks have equal shares, in their
-// order, so that most sectors of y are written by blocks that run at the same time. Every
-// thread of every block of a product calls it, at its end. With `adds` a warp reads the old y
-// of all its words before it writes, so that it waits once. Without `adds`, beta must be zero.
-template <bool adds>
-MBK_DEVICE void mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
-                              MBK_SCALAR alpha, MBK_SCALAR beta) {
-#if MBK_EMPTY_ROWS
-  const mbk_u32 words = (mbk_u32)((rows + 31) / 32);
-  const mbk_u32 share = (words + mbk_grid() - 1) / mbk_grid();
-  const mbk_u32 first = mbk_block() * share;
-  const mbk_u32 end = first + share < words ? first + share : words;
-  mbk_await();
-  for (mbk_u32 at = first + mbk_thread() / 32 * MBK_FILL; at < end;
-       at += MBK_THREADS / 32 * MBK_FILL) {
-    const mbk_u32 own = at + mbk_lane();
-    const mbk_u32 word =
-        mbk_lane() < MBK_FILL && own < end ? mbk_load(row_bits + own) : MBK_ALL;
-    MBK_VECTOR *const own_y = y + (mbk_u64)at * 32 + mbk_lane();
-    MBK_VECTOR old[MBK_FILL];
-#pragma unroll
-    for (int i = 0; i < MBK_FILL; i++) {
-      old[i] = adds && mbk_scan_empty(word, i) ? own_y[32 * i] : (MBK_VECTOR)0;
-    }
-#pragma unroll
-    for (int i = 0; i < MBK_FILL; i++) {
-      if (mbk_scan_empty(word, i)) {
-        own_y[32 * i] = MBK_RESULT(MBK_ZERO, old[i]);
-      }
-    }
-  }
-#else
-  (void)row_bits, (void)y, (void)rows, (void)alpha, (void)beta;
-#endif
-}
-
-// Does the same with the old y, as a function of its own: inlined, it would take registers from
-// the tile before it.
-MBK_CALLED void mbk_scan_fill_sum(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
-                                  MBK_SCALAR alpha, MBK_SCALAR beta) {
-  mbk_scan_fill<true>(row_bits, y, rows, alpha, beta);
 }

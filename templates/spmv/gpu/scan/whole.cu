@@ -20,6 +20,9 @@
 
 #include "spmv/gpu/scan/build.cuh"
 
+#define MBK_FILL 32 // few rows, few blocks: all of the product's are in flight at once
+#include "spmv/gpu/scan/fill.cuh"
+
 #define MBK_WARPS (MBK_THREADS / 32)
 
 #include "spmv/gpu/scan/whole_arguments.cuh"
@@ -58,7 +61,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const mbk_u32 *row_id, const mbk_u64 *block_start,
                              const mbk_i32 *col_ind, const MBK_VALUE *values,
                              const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles,
-                             MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {
+                             mbk_u32 block, MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {
   // Two of each, used in turn: a warp may be one round ahead of warps that still read.
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
@@ -66,9 +69,9 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_OLD_ROWS;
   mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_OLD_ROWS : 0));
   const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();
-  const mbk_u64 begin = mbk_load(block_start + mbk_block());
-  const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
-  const mbk_u32 own_tile = mbk_block() * (MBK_WARPS - 1);
+  const mbk_u64 begin = mbk_load(block_start + block);
+  const mbk_u64 end = mbk_load(block_start + block + 1);
+  const mbk_u32 own_tile = block * (MBK_WARPS - 1);
   mbk_u32 block_tile = own_tile;
   mbk_u32 turn = 0;
   // The sum so far of the row that is open after earlier rounds. Only the block's last row can
@@ -155,11 +158,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_release();
   MBK_STOP_HERE
   const MBK_SCALAR factor = MBK_ALPHA;
+  mbk_u32 block;
+  if (mbk_scan_fill<false>(a.row_bits, a.y, a.rows, a.fill_rate, factor, MBK_ABSENT, block)) {
+    return;
+  }
   mbk_table_take(a.table, factor, MBK_THREADS);
   mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,
-                      a.y, a.nnz, a.tiles, factor, MBK_ABSENT,
+                      a.y, a.nnz, a.tiles, block, factor, MBK_ABSENT,
                       (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
-  mbk_scan_fill<false>(a.row_bits, a.y, a.rows, factor, MBK_ABSENT);
 }
 
 // Computes the product for any beta. Launch: as mbk_scan_whole. Shared: also
@@ -170,9 +176,12 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_SCALARS_LOAD;
+  mbk_u32 block;
+  if (mbk_scan_fill<true>(a.row_bits, a.y, a.rows, a.fill_rate, alpha, beta, block)) {
+    return;
+  }
   mbk_table_take(a.table, alpha, MBK_THREADS);
   mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,
-                     a.y, a.nnz, a.tiles, alpha, beta,
+                     a.y, a.nnz, a.tiles, block, alpha, beta,
                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
-  mbk_scan_fill_sum(a.row_bits, a.y, a.rows, alpha, beta);
 }

@@ -90,16 +90,17 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
   return (longs > means ? longs : means) + steps;
 }
 
-/* Returns the warps that share a slice: twice as many as long as that saves an eighth of
- * the steps. Those of short rows do not share. (16 doubles a row, 3M nonzeros, on an H100: two
- * warps 22.0 us, ROWS 16.6.) */
+/* Returns the warps that share a slice: twice as many as long as that saves an eleventh of the
+ * steps. (140 slices of rows of 2,236 floats on an H200: 16 warps 49 us, 32 warps 31.) Those of
+ * short rows do not share. (16 doubles a row, 3M nonzeros, on an H100: two warps 22.0 us, ROWS
+ * 16.6.) */
 MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
   int parts = wish != 0 ? wish : 1;
   if (wish == 0 && plan->desc.block_threads == 0 &&
       plan->device.nnz >= 20 * plan->nonempty.count) {
     while (parts < 32 &&
-           mbi_sliced_steps(plan, 2 * parts) < 0.88 * mbi_sliced_steps(plan, parts)) {
+           mbi_sliced_steps(plan, 2 * parts) < 0.91 * mbi_sliced_steps(plan, parts)) {
       parts *= 2;
     }
   }
@@ -124,7 +125,8 @@ static double mbi_sliced_at_once(const merbit_plan *plan) {
   return (double)mbi_sliced_parts(plan) * mbi_sliced_lane(plan);
 }
 
-/* A step of a block whose warps share a slice takes as long as so many loads from L2. */
+/* A step of a block whose warps share a slice takes as long as so many loads. (140 slices of
+ * rows of 2,236 floats on an H200, 16 warps to a slice: 49 us, ROWS 30.) */
 #define MBI_SLICED_STEP 5.0
 
 /* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
@@ -132,7 +134,7 @@ static double mbi_sliced_at_once(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   return mbi_sliced_parts(plan) == 1 ? mbi_walk(plan, mbi_sliced_at_once(plan), 2)
                                      : plan->nonempty.longest / mbi_sliced_at_once(plan) *
-                                           MBI_SLICED_STEP * plan->profile->l2_load_seconds;
+                                           MBI_SLICED_STEP * mbi_walk_load(plan);
 }
 
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
@@ -217,22 +219,29 @@ static int mbi_sliced_near(const merbit_plan *plan) {
 
 /* Returns whether warps may share the slices of a small matrix whose columns were sampled. They
  * pay if x is neither so small that any method finds it in L1, nor so large that they miss it
- * too. */
+ * too; or if they read whole lines of x, unless SCAN has the whole matrix in flight at once.
+ * (1,414 rows of 707 floats on an H200: SLICED 7.5 us, ROWS 8.4, SCAN 5.8.) */
 MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan) {
   const double x = mbi_together_share(plan);
   return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
-         (x < 2 || mbi_sliced_together(plan));
+         (x < 2 || mbi_sliced_together(plan) ||
+          (mbi_together_abreast(plan) && !mbi_scan_holds_all(plan)));
 }
 
-/* Returns the seconds for gathering x. If all rows are in flight at once, what they read of an
- * x of random columns stays in L2. (3,098 rows of 9,684 doubles, x of 38 MB, on an H100: 250
- * us, ROWS 365.) A lane for each of many short rows reads x from more lines at once than lanes
- * that share a row. (16 a row, anywhere in a window, 3M nonzeros in f64 on an H100, us: SLICED
- * 23.1, ROWS 16.6.) */
+/* Returns the seconds for gathering x. Sectors that make whole lines take half as long as
+ * others. (7,746 rows of 3,873 columns, of which half are one in every 3,873, in f32 on an
+ * H200: SLICED 83 us, ROWS 102.) If all rows are in flight at once, what they read of an x of
+ * random columns stays in L2. (3,098 rows of 9,684 doubles, x of 38 MB, on an H100: 250 us,
+ * ROWS 365.) A lane for each of many short rows reads x from more lines at once than lanes that
+ * share a row. (16 a row, anywhere in a window, 3M nonzeros in f64 on an H100, us: SLICED 23.1,
+ * ROWS 16.6.) */
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const int parts = mbi_sliced_parts(plan);
   const double some = plan->profile->l2_bytes / 4;
   const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
+  if (parts > 1 && mbi_together_abreast(plan)) {
+    return t->gathers * plan->nonempty.abreast / plan->nonempty.sectors / 2;
+  }
   if (mbi_sliced_near(plan)) {
     const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
     return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;

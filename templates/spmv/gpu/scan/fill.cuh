@@ -1,0 +1,84 @@
+// Blocks of a SCAN product that write the empty rows. They run beside those that multiply,
+// which would wait for these rows at their end. Programs that use spmv/gpu/scan/tile.cuh
+// include this file.
+#ifndef MBK_TILE_NONZEROS
+#error "include spmv/gpu/scan/tile.cuh before"
+#endif
+#ifndef MBK_FILL
+#error "define MBK_FILL: words of row_bits of a warp that writes empty rows, 8 to 32"
+#endif
+#ifndef MBK_FILL_AHEAD
+#error "define MBK_FILL_AHEAD: 1 if L2 does not hold y"
+#endif
+#define MBK_FILL_AT_ONCE 8 // those whose old y it loads before it writes
+
+// Returns whether the lane's row is empty, of the rows whose bits are `word` of lane i.
+MBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {
+  return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);
+}
+
+// Returns how many of a product's first `block` blocks write empty rows: `rate` of 2^32 do,
+// spread evenly, so that most sectors of y are written by blocks that run at the same time.
+MBK_DEVICE mbk_u32 mbk_scan_fillers(mbk_u32 block, mbk_u32 rate) {
+  return (mbk_u32)((mbk_u64)block * rate >> 32);
+}
+
+#if MBK_FILL_AHEAD
+// Fetches into L2 the sectors of y that hold both empty and other rows. L2 would otherwise
+// write each part of such a sector to memory by itself, which takes longer.
+MBK_DEVICE void mbk_scan_fill_ahead(mbk_u32 word, const MBK_VECTOR *own_y) {
+  const mbk_u32 rows = 32 / sizeof(MBK_VECTOR); // of a sector
+  const mbk_u32 all = (1u << rows) - 1;
+#pragma unroll
+  for (int i = 0; i < MBK_FILL; i++) {
+    const mbk_u32 bits = mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & all;
+    mbk_prefetch_if(mbk_lane() % rows == 0 && bits != 0 && bits != all, own_y + 32 * i);
+  }
+}
+#endif
+
+// Returns true if the block is one that writes empty rows, and writes its share of them: a warp
+// those of MBK_FILL words of row_bits. Otherwise sets `number` to the block's number among
+// those that multiply. Without `adds`, beta must be zero.
+template <bool adds>
+MBK_DEVICE bool mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
+                              mbk_u32 rate, MBK_SCALAR alpha, MBK_SCALAR beta,
+                              mbk_u32 &number) {
+#if MBK_EMPTY_ROWS
+  const mbk_u32 before = mbk_scan_fillers(mbk_block(), rate);
+  number = mbk_block() - before;
+  if (mbk_scan_fillers(mbk_block() + 1, rate) == before) {
+    return false;
+  }
+  const mbk_u32 first = (before * (MBK_THREADS / 32) + mbk_thread() / 32) * MBK_FILL;
+  const mbk_u32 own = first + mbk_lane();
+  const mbk_u32 word =
+      mbk_lane() < MBK_FILL && (mbk_u64)own * 32 < rows ? mbk_load(row_bits + own) : MBK_ALL;
+  MBK_VECTOR *const own_y = y + (mbk_u64)first * 32 + mbk_lane();
+  mbk_await();
+#if MBK_FILL_AHEAD
+  if (!adds) {
+    mbk_scan_fill_ahead(word, own_y);
+  }
+#endif
+#pragma unroll
+  for (int i = 0; i < MBK_FILL; i += MBK_FILL_AT_ONCE) {
+    MBK_VECTOR old[MBK_FILL_AT_ONCE];
+#pragma unroll
+    for (int j = 0; j < MBK_FILL_AT_ONCE; j++) {
+      old[j] = adds && mbk_scan_empty(word, i + j) ? own_y[32 * (i + j)] : (MBK_VECTOR)0;
+    }
+#pragma unroll
+    for (int j = 0; j < MBK_FILL_AT_ONCE; j++) {
+      if (mbk_scan_empty(word, i + j)) {
+        own_y[32 * (i + j)] = MBK_RESULT(MBK_ZERO, old[j]);
+      }
+    }
+  }
+  return true;
+#else
+  (void)row_bits, (void)y, (void)rows, (void)rate, (void)alpha, (void)beta;
+  number = mbk_block();
+  return false;
+#endif
+}
