@@ -21801,11 +21801,13 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 
 static int mbi_sliced_parts(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
+	const double slices = (double)plan->device.rows / 32;
+	const double half = MBI_SLICED_WARPS / 2 * plan->context->device.multiprocessors;
 	int parts = wish != 0 ? wish : 1;
 	if (wish == 0 && plan->desc.block_threads == 0 &&
 			plan->device.nnz >= 20 * plan->nonempty.count) {
-		while (parts < 32 &&
-				mbi_sliced_steps(plan, 2 * parts) < 0.91 * mbi_sliced_steps(plan, parts)) {
+		while (parts < 32 && mbi_sliced_steps(plan, 2 * parts) <
+				(slices * parts < half ? 0.95 : 0.88) * mbi_sliced_steps(plan, parts)) {
 			parts *= 2;
 		}
 	}

@@ -113,6 +113,8 @@ MUTATIONS = [
     ("mbi_sliced_steps", "(longs > means ? longs : means)", "longs", "slices of short rows seem to take no place", "spmv_gpu_sliced"),
     ("mbi_sliced_steps", "+ steps;", ";", "blocks seem to end all at once", "spmv_gpu_sliced"),
     ("mbi_sliced_long", "longest < twice ? longest : twice", "longest", "one long row shares all slices", "spmv_gpu_sliced"),
+    ("mbi_sliced_parts", "slices * parts < half ? 0.95 : 0.88", "0.88", "few slices have few warps", "spmv_gpu_sliced"),
+    ("mbi_sliced_parts", "slices * parts < half ? 0.95 : 0.88", "0.95", "many slices have too many warps", "spmv_gpu_sliced"),
     ("mbi_sliced_parts", "plan->device.nnz >= 20 * plan->nonempty.count", "1", "slices of short rows are shared", "spmv_gpu_sliced"),
     ("mbi_sliced_parts", "wish == 0 && plan->desc.block_threads == 0", "wish == 0",
      "slices are shared though the user says how large blocks are", "spmv_gpu_sliced"),

@@ -90,17 +90,20 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
   return (longs > means ? longs : means) + steps;
 }
 
-/* Returns the warps that share a slice: twice as many as long as that saves an eleventh of the
- * steps. (140 slices of rows of 2,236 floats on an H200: 16 warps 49 us, 32 warps 31.) Those of
- * short rows do not share. (16 doubles a row, 3M nonzeros, on an H100: two warps 22.0 us, ROWS
- * 16.6.) */
+/* Returns the warps that share a slice: twice as many as long as that saves an eighth of the
+ * steps, or a twentieth if they are fewer than half of those that the GPU holds. (140 slices of
+ * rows of 2,236 floats on an H200: 16 warps 49 us, 32 warps 31.) Those of short rows do not
+ * share. (16 doubles a row, 3M nonzeros, on an H100: two warps 22.0 us, ROWS 16.6.) */
 MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
+  const double slices = (double)plan->device.rows / 32;
+  const double half = MBI_SLICED_WARPS / 2 * plan->context->device.multiprocessors;
   int parts = wish != 0 ? wish : 1;
   if (wish == 0 && plan->desc.block_threads == 0 &&
       plan->device.nnz >= 20 * plan->nonempty.count) {
     while (parts < 32 &&
-           mbi_sliced_steps(plan, 2 * parts) < 0.91 * mbi_sliced_steps(plan, parts)) {
+           mbi_sliced_steps(plan, 2 * parts) <
+               (slices * parts < half ? 0.95 : 0.88) * mbi_sliced_steps(plan, parts)) {
       parts *= 2;
     }
   }
