@@ -20862,6 +20862,11 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
 	}
 }
 
+static uint32_t mbi_scan_fill_rate(const mbi_scan_schedule *s) {
+	const uint64_t all = s->blocks + s->fill_blocks;
+	return (uint32_t)(((s->fill_blocks << 32) + all - 1) / all);
+}
+
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
 	return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
@@ -21160,11 +21165,6 @@ static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
 	if (mbi_plan_has_semiring(plan)) { return mbi_semiring_adds(plan, beta); }
 	return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? *(const void *const *)beta != NULL
 			: !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
-}
-
-static uint32_t mbi_scan_fill_rate(const mbi_scan_schedule *s) {
-	const uint64_t all = s->blocks + s->fill_blocks;
-	return (uint32_t)(((s->fill_blocks << 32) + all - 1) / all);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,

@@ -136,6 +136,13 @@ static void small_matrices_of_long_rows(void **state) {
   plan.nonempty.sectors = 0.98;
   assert_int_equal(plan.desc.expected_calls, 100);
   assert_int_not_equal(mbi_choose_method(&plan), MERBIT_METHOD_SLICED);
+  square_of(&plan, MERBIT_F64, 800, 800 * 2500); /* ROWS seems slower, but SCAN faster */
+  plan.device.cols = 40000;
+  plan.nonempty.longest = 2500;
+  plan.nonempty.sectors = 0.8;
+  plan.nonempty.narrow = 1;
+  plan.desc.expected_calls = 300;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
   square_of(&plan, MERBIT_F32, 2450, 2450 * 1225); /* an assignment's, lines of x abreast */
   plan.device.cols = 1225 * 1225;
   plan.nonempty.longest = 1225;

@@ -313,6 +313,29 @@ static void empty_rows_have_blocks(void **state) {
   }
 }
 
+/* A product has as many blocks that write empty rows as it should, spread evenly: before any
+ * block their share is right within one. */
+static void fill_blocks_are_spread(void **state) {
+  static const uint64_t counts[][2] = {{1, 1},    {1, 5},      {7, 3},           {1571, 159},
+                                       {4, 2930}, {732, 2930}, {TWO(24), 12345}, {3, TWO(24)}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    mbi_scan_schedule s;
+    uint64_t rate, block, all;
+    memset(&s, 0, sizeof s);
+    s.blocks = counts[i][0];
+    s.fill_blocks = counts[i][1];
+    all = s.blocks + s.fill_blocks;
+    rate = mbi_scan_fill_rate(&s);
+    assert_true(all * rate >> 32 == s.fill_blocks);
+    for (block = 0; block < all; block += 1 + all / 5000) {
+      const uint64_t before = block * rate >> 32, even = block * s.fill_blocks / all;
+      assert_true(before == even || before == even + 1);
+    }
+  }
+}
+
 /* No launch bound asks for more than 2048 threads, or for no block. */
 static void resident_blocks_are_possible(void **state) {
   static const int capabilities[] = {75, 90, 120};
@@ -358,6 +381,7 @@ int main(void) {
       cmocka_unit_test(forms_of_the_scan),
       cmocka_unit_test(alignment_of_the_scan),
       cmocka_unit_test(empty_rows_have_blocks),
+      cmocka_unit_test(fill_blocks_are_spread),
       cmocka_unit_test(resident_blocks_are_possible),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -217,12 +217,6 @@ MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
              : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
-/* Returns how many of 2^32 blocks write empty rows, rounded up: mbk_scan_fillers. */
-static uint32_t mbi_scan_fill_rate(const mbi_scan_schedule *s) {
-  const uint64_t all = s->blocks + s->fill_blocks;
-  return (uint32_t)(((s->fill_blocks << 32) + all - 1) / all);
-}
-
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {

@@ -88,6 +88,12 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
+/* Returns how many of 2^32 blocks write empty rows, rounded up: mbk_scan_fillers. */
+MBI_INTERNAL uint32_t mbi_scan_fill_rate(const mbi_scan_schedule *s) {
+  const uint64_t all = s->blocks + s->fill_blocks;
+  return (uint32_t)(((s->fill_blocks << 32) + all - 1) / all);
+}
+
 /* Returns the number of nonzeros that one block of 1,024 threads per multiprocessor holds if
  * blocks own whole rows. One warp is left for rows that extend beyond the block's tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {

@@ -1,6 +1,7 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 #include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
 #include "spmv/gpu/sliced/sliced.h"
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
