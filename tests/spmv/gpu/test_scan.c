@@ -313,6 +313,31 @@ static void empty_rows_have_blocks(void **state) {
   }
 }
 
+/* Sectors of y are fetched before a part of them is written if y takes more than 0.45 of L2, so
+ * that L2 does not hold it, and some rows are empty. */
+static void sectors_are_fetched_ahead(void **state) {
+  static const struct {
+    double part; /* of L2 */
+    uint64_t empty;
+    const char *line;
+  } cases[] = {{0.44, 1000, "MBK_FILL_AHEAD 0\n"},
+               {0.46, 1000, "MBK_FILL_AHEAD 1\n"},
+               {0.46, 0, "MBK_FILL_AHEAD 0\n"}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    mbi_preamble preamble;
+    plan_of(&plan, MERBIT_F64, 1000, 3000000);
+    plan.device.rows = (uint64_t)(cases[i].part * plan.profile->l2_bytes / 8);
+    plan.nonempty.count = plan.device.rows - cases[i].empty;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    memset(&preamble, 0, sizeof preamble);
+    mbi_scan_preamble(&plan, &preamble);
+    assert_non_null(strstr(preamble.text, cases[i].line));
+  }
+}
+
 /* A product has as many blocks that write empty rows as it should, spread evenly: before any
  * block their share is right within one. */
 static void fill_blocks_are_spread(void **state) {
@@ -381,6 +406,7 @@ int main(void) {
       cmocka_unit_test(forms_of_the_scan),
       cmocka_unit_test(alignment_of_the_scan),
       cmocka_unit_test(empty_rows_have_blocks),
+      cmocka_unit_test(sectors_are_fetched_ahead),
       cmocka_unit_test(fill_blocks_are_spread),
       cmocka_unit_test(resident_blocks_are_possible),
   };

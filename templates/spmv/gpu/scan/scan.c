@@ -280,7 +280,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
  * here than streaming them: it takes the given part of a gather from L2, since both are bound
  * by the multiprocessors and their clock. A sector of y that holds empty and other rows costs
  * three times what it costs a fix-up that comes later (12M rows, 600,000 of which have
- * nonzeros, on an H100: 118 us in f32, 169 in f64). */
+ * nonzeros, on an H100: 111 us in f32, 157 in f64). */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = 1.08 * mbi_choose_overlap(
