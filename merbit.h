@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "2a071d9457a29e348f646f9359d689a0544677d864e4c5e496cc7b5dda3ea166"
+#define MBI_KERNEL_HASH "c9c9065f8f53917f6184356a3d36cf7546abe9dda6b7a9d62783ce330a523d2e"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8627,12 +8627,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == a.tiles - 1) {\na.tile_row[a.tiles] = a.ranks;\n}\n"
 "}\n}\n"}},
 {"spmv/gpu/scan/fill.cuh", {
-"\n\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
-"#ifndef MBK_FILL\n#error MBK_FILL\n#endif\n#ifndef MBK_FILL_AHEAD\n#error MBK_FILL_AHEAD\n"
-"#endif\n#define MBK_FILL_AT_ONCE 8\n\n\nMBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {\n"
+"\n\n\n\n\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n"
+"#endif\n\n#if MBK_EMPTY_ROWS\n#ifndef MBK_FILL\n#error MBK_FILL\n#endif\n#ifndef MBK_FILL_AHEAD\n"
+"#error MBK_FILL_AHEAD\n#endif\n#define MBK_FILL_AT_ONCE 8\n\n\n"
+"MBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {\n"
 "return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);\n}\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_scan_fillers(mbk_u32 block, mbk_u32 rate) {\n"
-"return (mbk_u32)((mbk_u64)block * rate >> 32);\n}\n\n#if MBK_FILL_AHEAD\n\n\n"
+"return (mbk_u32)((mbk_u64)block * rate >> 32);\n}\n\n\n\n"
 "MBK_DEVICE void mbk_scan_fill_ahead(mbk_u32 word, const MBK_VECTOR *own_y) {\n"
 "const mbk_u32 rows = 32 / sizeof(MBK_VECTOR);\nconst mbk_u32 all = (1u << rows) - 1;\n"
 "#pragma unroll\nfor (int i = 0; i < MBK_FILL; i++) {\n"
@@ -8647,7 +8648,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 own = first + mbk_lane();\nconst mbk_u32 word =\n"
 "mbk_lane() < MBK_FILL && (mbk_u64)own * 32 < rows ? mbk_load(row_bits + own) : MBK_ALL;\n"
 "MBK_VECTOR *const own_y = y + (mbk_u64)first * 32 + mbk_lane();\nmbk_await();\n"
-"#if MBK_FILL_AHEAD\nif (!adds) {\nmbk_scan_fill_ahead(word, own_y);\n}\n#endif\n#pragma unroll\n",
+"if (!adds && MBK_FILL_AHEAD) {\nmbk_scan_fill_ahead(word, own_y);\n}\n#pragma unroll\n",
 "for (int i = 0; i < MBK_FILL; i += MBK_FILL_AT_ONCE) {\nMBK_VECTOR old[MBK_FILL_AT_ONCE];\n"
 "#pragma unroll\nfor (int j = 0; j < MBK_FILL_AT_ONCE; j++) {\n"
 "old[j] = adds && mbk_scan_empty(word, i + j) ? own_y[32 * (i + j)] : (MBK_VECTOR)0;\n}\n"
@@ -8755,7 +8756,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
-"#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_FILL 8\n#include \"spmv/gpu/scan/fill.cuh\"\n"
+"#include \"spmv/gpu/scan/build.cuh\"\n\n#include \"spmv/gpu/scan/fill.cuh\"\n"
 "#include \"spmv/gpu/scan/fixup.cuh\"\n\n\ntemplate <bool adds>\nMBK_DEVICE void\n"
 "mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
 "const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
@@ -8873,8 +8874,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
-"#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_FILL 32\n"
-"#include \"spmv/gpu/scan/fill.cuh\"\n\n#define MBK_WARPS (MBK_THREADS / 32)\n\n"
+"#include \"spmv/gpu/scan/build.cuh\"\n\n#include \"spmv/gpu/scan/fill.cuh\"\n\n"
+"#define MBK_WARPS (MBK_THREADS / 32)\n\n"
 "typedef struct mbk_scan_cut_arguments { const MBK_ROW_PTR *row_start; const mbk_u32 *tile_row; "
 "mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
@@ -8894,8 +8895,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles,\n"
 "mbk_u32 block, MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {\n\n"
 "MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
-"MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n",
-"MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
+"MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
+"MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n",
 "MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_OLD_ROWS;\n"
 "mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_OLD_ROWS : 0));\n"
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
@@ -8918,8 +8919,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "skipped_rows = closed;\nends &= ~skipped;\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
-"ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n",
-"mbk_scan_no_dot none;\n(void)mbk_scan_commit(\n"
+"ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
+"mbk_scan_no_dot none;\n(void)mbk_scan_commit(\n",
 "product, ends, row_number, slot, row_id, y, firsts, tails, alpha, beta,\nold + skipped_rows,\n"
 "adds && skipped_rows < MBK_OLD_ROWS ? MBK_OLD_ROWS - skipped_rows : 0, none);\n"
 "} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
@@ -8940,14 +8941,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
 "MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
 "rows, nnz, tiles; mbk_u32 fill_rate; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
-"#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const ",
-"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
+"#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 ",
 "*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
 "MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
 "mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
 "#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
 "a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_fill_rate, "
-"a_alpha, a_beta\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"a_alpha, a_beta\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
@@ -8961,8 +8962,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\nmbk_u32 block;\n"
 "if (mbk_scan_fill<true>(a.row_bits, a.y, a.rows, a.fill_rate, alpha, beta, block)) {\nreturn;\n"
-"}\nmbk_table_take(a.table, alpha, MBK_THREADS);\n",
-"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
+"}\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n",
 "a.y, a.nnz, a.tiles, block, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n"}},
 {"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
@@ -9291,7 +9292,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
 "sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n}\n"
 "#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"found += mbk_sample_new(table, sector[j]);\n}\n}\nmbk_sample_add(sectors, found);\n}\n\n\n\n\n"
+"found += mbk_sample_new(table, sector[j]);\n}\n}\nmbk_sample_add(sectors, found);\n}\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
 "mbk_u64 rows, mbk_u32 number, mbk_u32 windows, mbk_u32 shift,\n"
 "mbk_u32 *found, mbk_u32 *table) {\nconst mbk_u64 most = MBK_SAMPLE_WINDOW / 32;\n"
@@ -20114,11 +20115,14 @@ static double mbi_together_share(const merbit_plan *plan) {
 
 static int mbi_together_held(const merbit_plan *plan) { return mbi_together_share(plan) <= 0.75; }
 
-static int mbi_together_apart(const merbit_plan *plan) {
-	const double x = mbi_together_x(plan);
+static int mbi_together_random(const merbit_plan *plan) {
 	const double found = plan->nonempty.sectors;
-	return !mbi_together_held(plan) &&
-			(found == 0 || found > 0.75 * mbi_together_fresh(MBI_NONEMPTY_WINDOW, x / 32));
+	return found == 0 ||
+			found > 0.75 * mbi_together_fresh(MBI_NONEMPTY_WINDOW, mbi_together_x(plan) / 32);
+}
+
+static int mbi_together_apart(const merbit_plan *plan) {
+	return !mbi_together_held(plan) && mbi_together_random(plan);
 }
 
 static int mbi_together_near(const merbit_plan *plan, double nonzeros) {
@@ -20129,7 +20133,7 @@ static int mbi_together_near(const merbit_plan *plan, double nonzeros) {
 static int mbi_together_abreast(const merbit_plan *plan) {
 	const double packed = (double)mbi_type_size(plan->type) / 32;
 	return plan->nonempty.abreast > 0 && plan->nonempty.abreast < 1.25 * packed &&
-			plan->nonempty.sectors > 1.3 * packed;
+			plan->nonempty.sectors > 1.3 * packed && !mbi_together_random(plan);
 }
 
 #define MBI_TOGETHER_HIT 0.1
@@ -20791,6 +20795,7 @@ typedef struct mbi_scan_schedule {
 	int fills;
 	uint64_t tiles, blocks, fixup_blocks, empty_rows;
 	uint64_t fill_blocks;
+	int fill;
 	mbi_devptr row_ends, block_start;
 	mbi_devptr tile_row;
 	void *build, *cut, *product, *sum, *fixup;
@@ -20798,8 +20803,6 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-#define MBI_SCAN_FILL 8
-#define MBI_SCAN_FILL_WHOLE 32
 #define MBI_SCAN_TILE 256.0
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u
@@ -20840,6 +20843,24 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 	return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
+static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
+	return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
+}
+
+static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
+	const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
+	return nnz <= mbi_scan_at_once(plan, 12) ? longest <= round
+			: nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
+}
+
+static int mbi_scan_holds_all(const merbit_plan *plan) {
+	return plan->device.nnz <= mbi_scan_at_once(plan, 12) && mbi_scan_suits_whole(plan, 1024 * 8);
+}
+
+static int mbi_scan_fill(const merbit_plan *plan) {
+	return mbi_scan_of(plan)->whole && mbi_scan_holds_all(plan) ? 32 : 8;
+}
+
 static void mbi_scan_size_rows(merbit_plan *plan) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	const uint64_t pack = (uint64_t)s->pack;
@@ -20851,7 +20872,9 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
 	s->empty_rows = plan->device.rows - plan->nonempty.count;
 	s->fill_blocks = 0;
 	if (s->empty_rows > 0 && s->fills) {
-		const uint64_t share = (uint64_t)s->threads * (s->whole ? MBI_SCAN_FILL_WHOLE : MBI_SCAN_FILL);
+		uint64_t share;
+		s->fill = mbi_scan_fill(plan);
+		share = (uint64_t)s->threads * (uint64_t)s->fill;
 		s->fill_blocks = (plan->device.rows + share - 1) / share;
 		s->blocks = s->blocks > 0 ? s->blocks : 1;
 	} else if (s->empty_rows > 0) {
@@ -20865,20 +20888,6 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
 static uint32_t mbi_scan_fill_rate(const mbi_scan_schedule *s) {
 	const uint64_t all = s->blocks + s->fill_blocks;
 	return (uint32_t)(((s->fill_blocks << 32) + all - 1) / all);
-}
-
-static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
-	return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
-}
-
-static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
-	const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
-	return nnz <= mbi_scan_at_once(plan, 12) ? longest <= round
-			: nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
-}
-
-static int mbi_scan_holds_all(const merbit_plan *plan) {
-	return plan->device.nnz <= mbi_scan_at_once(plan, 12) && mbi_scan_suits_whole(plan, 1024 * 8);
 }
 
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
@@ -21006,7 +21015,7 @@ static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
 /* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ==== */
 static int mbi_scan_fills_ahead(const merbit_plan *plan) {
 	const double y = (double)plan->device.rows * (double)mbi_type_size(mbi_plan_accumulator(plan));
-	return mbi_scan_of(plan)->fill_blocks > 0 && y > MBI_CHOOSE_KEPT * plan->profile->l2_bytes;
+	return y > MBI_CHOOSE_KEPT * plan->profile->l2_bytes;
 }
 
 static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -21017,11 +21026,14 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
 	mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
 	mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
-	mbi_preamble_define_int(preamble, "MBK_FILL_AHEAD", mbi_scan_fills_ahead(plan));
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
 	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 	mbi_preamble_define_int(preamble, "MBK_OLD_ROWS", s->held);
+	if (s->fill_blocks > 0) {
+		mbi_preamble_define_int(preamble, "MBK_FILL", s->fill);
+		mbi_preamble_define_int(preamble, "MBK_FILL_AHEAD", mbi_scan_fills_ahead(plan));
+	}
 	if (s->dots) { mbi_preamble_define_int(preamble, "MBK_DOTS", 1); }
 }
 
@@ -21903,8 +21915,7 @@ static int mbi_sliced_near(const merbit_plan *plan) {
 static int mbi_sliced_shares(const merbit_plan *plan) {
 	const double x = mbi_together_share(plan);
 	return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
-			(x < 2 || mbi_sliced_together(plan) ||
-			(mbi_together_abreast(plan) && !mbi_scan_holds_all(plan)));
+			(x < 2 || mbi_sliced_together(plan) || mbi_together_abreast(plan));
 }
 
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
@@ -25891,8 +25902,8 @@ static int mbi_choose_few_rows(const merbit_plan *plan) {
 
 static int mbi_choose_small_rows(const merbit_plan *plan) {
 	return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
-			!mbi_choose_few_rows(plan) && (mbi_scan_holds_all(plan)
-			? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS && !mbi_together_abreast(plan)
+			!mbi_choose_few_rows(plan) &&
+			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
 

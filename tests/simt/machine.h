@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include <vector>
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SIMT_ASAN 1
@@ -145,6 +147,7 @@ struct simt_machine : simt_block {
   void *fake_stack = nullptr; // of main, AddressSanitizer's
   char error[4096] = "";
   simt_report report = {};
+  std::vector<const void *> *prefetched = nullptr; // where a test has prefetches recorded
 };
 
 // The shim's own functions take a large share of the time. With SIMT_APART they and the state

@@ -17,6 +17,8 @@ struct scan_form : csr_form {
   bool whole = false;
   bool dots = false;  // the product leaves parts of x'A x behind room for firsts and tails
   unsigned held = 32; // rows of a tile whose old y is in shared memory
+  unsigned fill = 8;  // rows of each thread that writes empty ones
+  bool ahead = false; // which first prefetches the sectors of y that hold others too
 };
 
 inline std::vector<const scan_form *> scan_forms;
@@ -169,12 +171,50 @@ template <class V> scan_grid scan_blocks(const scan_bed<V> &b, unsigned blocks) 
   scan_grid grid;
   grid.multiply = b.empty > 0 ? std::max(blocks, 1u) : blocks;
   if (b.empty > 0) {
-    grid.fill = csr_divide_up((uint64_t)b.m.rows, (b.f.whole ? 32 : 8) * b.f.threads);
+    grid.fill = csr_divide_up((uint64_t)b.m.rows, b.f.fill * b.f.threads);
     const uint64_t all = grid.multiply + grid.fill;
     grid.rate = (mbk_u32)((((uint64_t)grid.fill << 32) + all - 1) / all);
   }
   return grid;
 }
+
+// Records what a product prefetches while it lives; then checks it against the sectors of y
+// that hold both empty and other rows, if the form prefetches those and the product does not
+// add.
+template <class V> struct scan_prefetches {
+  scan_prefetches(const scan_bed<V> &b, const simt_array &y, bool adds)
+      : b(b), y(y), wanted(b.f.empty && b.f.ahead && !adds) {
+    simt.prefetched = wanted ? &found : nullptr;
+  }
+  ~scan_prefetches() {
+    simt.prefetched = nullptr;
+  }
+  void check() {
+    const int64_t sector = 32 / (int64_t)sizeof(V);
+    std::vector<const void *> want;
+    for (int64_t row = 0; wanted && row < b.m.rows; row += sector) {
+      int64_t others = 0; // what lies behind the last row counts as such
+      for (int64_t i = row; i < row + sector; i++) {
+        others += i >= b.m.rows || b.m.row_ptr[i] < b.m.row_ptr[i + 1];
+      }
+      if (others > 0 && others < sector) {
+        want.push_back(y.as<V>() + row);
+      }
+    }
+    std::sort(found.begin(), found.end());
+    if (found != want) {
+      fail_msg("%s on %s: %d sectors of y are prefetched, not the %d that hold empty rows and "
+               "others",
+               b.f.name, b.m.name, (int)found.size(), (int)want.size());
+    }
+  }
+
+private:
+  const scan_bed<V> &b;
+  const simt_array &y;
+  const bool wanted;
+  std::vector<const void *> found;
+};
 
 // Runs the kernel with which every product over tiles ends; it reads neither A nor x. It writes
 // the empty ones of the first `filled` rows.
@@ -238,6 +278,7 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
     simt_late_guard late({&b.factors(), &y});
     late.scalar(at_alpha);
     late.scalar(at_beta);
+    scan_prefetches<V> prefetches(b, y, adds);
     simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
              {grid.multiply + grid.fill, b.f.threads,
               b.f.table_bytes() + b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
@@ -246,6 +287,7 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
              block_start.get(), b.col_ind.get(), b.values.get(), b.table.get(),
              b.factors().get(), y.get(), nobody.get(), nobody.get(), b.rows, b.nnz, b.tiles,
              grid.rate, at_alpha, at_beta);
+    prefetches.check();
   });
   b.allow();
 }
@@ -295,6 +337,7 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
       simt_late_guard late({&b.factors(), &y, &firsts, &tails});
       late.scalar(at_alpha);
       late.scalar(at_beta);
+      scan_prefetches<V> prefetches(b, y, adds);
       simt_run(
           adds ? b.f.sum : b.f.product, b.run(seed),
           {grid.multiply + grid.fill, b.f.threads,
@@ -302,6 +345,7 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
           b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(), nobody.get(),
           b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(), y.get(),
           firsts.get(), tails.get(), b.rows, b.nnz, b.tiles, grid.rate, at_alpha, at_beta);
+      prefetches.check();
       if constexpr (std::is_floating_point<V>::value) {
         if (b.f.dots && !adds && !b.f.vanishes(alpha)) {
           scan_check_dots(b, firsts);

@@ -1,16 +1,16 @@
 // One specialisation of spmv/gpu/scan/scan.cu. No include guard:
 //
-//   #define SIMT_FORM name, value, offset, base, ones, device, steps, depth, empty, once, threads
-//   #include "simt/scan_form.h"
+//   #define SIMT_FORM name, value, offset, base, ones, device, steps, depth, empty, once,
+//   threads #include "simt/scan_form.h"
 //
-// puts it into namespace `name` and on the list scan_forms. `value` is a type, `offset` the bits
-// of row_start; `ones` says that no values are stored, `device` that alpha and beta are on the
-// device, `empty` that some rows are empty. Forms of 128 threads load one element at a time, and
-// get their columns and values where a vector load would be misaligned. Forms without `once` load
-// two nonzeros at once, as in f32 short rows ask for. With SIMT_WHOLE defined it
-// is spmv/gpu/scan/whole.cu instead; with SIMT_DOTS its product adds up x'A x too; with SIMT_TWICE
+// puts it into namespace `name` and on the list scan_forms. `value` is a type, `offset` the
+// bits of row_start; `ones` says that no values are stored, `device` that alpha and beta are on
+// the device, `empty` that some rows are empty. Forms of 128 threads load one element at a
+// time, and get their columns and values where a vector load would be misaligned. Forms without
+// `once` load two nonzeros at once, as in f32 short rows ask for. With SIMT_WHOLE defined it is
+// spmv/gpu/scan/whole.cu instead; with SIMT_DOTS its product adds up x'A x too; with SIMT_TWICE
 // lanes take 32 bytes of sums, as for patterns. Streaming forms hold the old y of more rows,
-// and fetch sectors of y ahead of empty rows.
+// prefetch sectors of y that hold empty and other rows, and write more empty rows in a warp.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
 
@@ -19,6 +19,7 @@
 #define MBK_EMPTY_ROWS SIMT_ARG(8, SIMT_FORM)
 #define MBK_STREAMING SIMT_ARG(9, SIMT_FORM)
 #define MBK_FILL_AHEAD MBK_STREAMING
+#define MBK_FILL (MBK_STREAMING ? 32 : 8)
 #define MBK_THREADS SIMT_ARG(10, SIMT_FORM)
 #define MBK_OLD_ROWS (MBK_STREAMING ? 512 / (int)sizeof(MBK_VECTOR) : 32)
 #ifdef SIMT_TWICE
@@ -69,7 +70,9 @@ static const scan_form form = {
   false,
   MBK_DOTS != 0,
 #endif
-  MBK_OLD_ROWS
+  MBK_OLD_ROWS,
+  MBK_FILL,
+  MBK_FILL_AHEAD
 };
 [[maybe_unused]] static const bool listed = (scan_forms.push_back(&form), true);
 } // of the form

@@ -86,15 +86,13 @@ static int mbi_choose_few_rows(const merbit_plan *plan) {
 /* Returns whether lanes per row pay for a small matrix: the rows of a warp leave at most half
  * of its steps idle, or have a warp each, and no lanes walk a row for longer than SCAN takes.
  * If SCAN has the whole matrix in flight at once, in one launch, it does not wait for the steps
- * after the first, nor for columns that are far apart in each row. (On an H200, us: doubles in
- * 1,226 rows of 1,187, of which lanes take 256 at once, ROWS 9.9, SCAN 7.5; floats in 1,414
- * rows of 707, of which half are one in every 707, 8.4 and 5.8.) */
+ * after the first. (Doubles in 1,226 rows of 1,187 on an H200, of which lanes take 256 at once:
+ * ROWS 9.9 us, SCAN 7.5.) */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
          !mbi_choose_few_rows(plan) &&
-         (mbi_scan_holds_all(plan)
-              ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS && !mbi_together_abreast(plan)
-              : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
+         (mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
+                                   : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
 
 /* Returns whether slices pay for a small matrix whose rows differ too much for lanes that share
@@ -108,7 +106,8 @@ static int mbi_choose_small_slices(const merbit_plan *plan) {
 
 /* Returns whether slices that warps share pay for a small matrix, by the forecasts. (Floats on
  * an H100, us: 18,974 rows of 158, SLICED 8.1, ROWS 12.5; 2,000 rows of 1 and 1,000 by turns,
- * 6.0 and 8.9.) That of ROWS is too short where several rows together read whole lines of x.
+ * 6.0 and 8.9.) The forecast of ROWS is too short, and left out, where several rows together
+ * read whole lines of x.
  * (2,450 rows of 1,225 floats on an H200: forecast 9.1 us, measured 14.0; SLICED 11.6, SCAN
  * 14.6.) */
 static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {

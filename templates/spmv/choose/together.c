@@ -34,13 +34,17 @@ MBI_INTERNAL int mbi_together_held(const merbit_plan *plan) {
   return mbi_together_share(plan) <= 0.75;
 }
 
-/* Returns whether x is no smaller than L1 and columns are far apart, as far as is known: a
- * sampled window of nonzeros finds nearly as many sectors as with columns at random. */
-MBI_INTERNAL int mbi_together_apart(const merbit_plan *plan) {
-  const double x = mbi_together_x(plan);
+/* Returns whether columns are far apart, as far as is known: a sampled window of nonzeros finds
+ * nearly as many sectors as with columns at random. */
+static int mbi_together_random(const merbit_plan *plan) {
   const double found = plan->nonempty.sectors; /* 0: no sample was taken */
-  return !mbi_together_held(plan) &&
-         (found == 0 || found > 0.75 * mbi_together_fresh(MBI_NONEMPTY_WINDOW, x / 32));
+  return found == 0 ||
+         found > 0.75 * mbi_together_fresh(MBI_NONEMPTY_WINDOW, mbi_together_x(plan) / 32);
+}
+
+/* Returns whether x is no smaller than L1 and columns are far apart. */
+MBI_INTERNAL int mbi_together_apart(const merbit_plan *plan) {
+  return !mbi_together_held(plan) && mbi_together_random(plan);
 }
 
 /* Returns whether L1 keeps what a row passes of x while its lanes take so many nonzeros until
@@ -51,11 +55,12 @@ MBI_INTERNAL int mbi_together_near(const merbit_plan *plan, double nonzeros) {
 }
 
 /* Returns whether neighbouring long rows have neighbouring columns at the same place, so that
- * together they read whole lines of x, although a window of nonzeros does not. */
+ * together they read whole lines of x, although a window of nonzeros does not. Where columns
+ * are random, 32 rows find few sectors only because they read most of x. */
 MBI_INTERNAL int mbi_together_abreast(const merbit_plan *plan) {
-  const double packed = (double)mbi_type_size(plan->type) / 32; /* sectors of a dense row */
+  const double packed = (double)mbi_type_size(plan->type) / 32; /* those of a dense row */
   return plan->nonempty.abreast > 0 && plan->nonempty.abreast < 1.25 * packed &&
-         plan->nonempty.sectors > 1.3 * packed;
+         plan->nonempty.sectors > 1.3 * packed && !mbi_together_random(plan);
 }
 
 /* The time of a gather from L1, over that of one from L2. */

@@ -77,9 +77,10 @@ MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 
   mbk_sample_add(sectors, found);
 }
 
-// Adds to found[0] the number of different sectors of x that 32 neighbouring rows touch with
-// the nonzeros at the same place, up to MBK_SAMPLE_WINDOW / 32 of each, and to found[1] that of
-// these nonzeros. Shared: as mbk_sample_sectors.
+// Takes 32 neighbouring rows, and of each up to MBK_SAMPLE_WINDOW / 32 consecutive nonzeros
+// from the same relative position. Adds to found[0] the number of different sectors of x that
+// they touch all together, and to found[1] the number of these nonzeros. Few sectors mean that
+// the rows read the same part of x. Shared: as mbk_sample_sectors.
 MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                                    mbk_u64 rows, mbk_u32 number, mbk_u32 windows, mbk_u32 shift,
                                    mbk_u32 *found, mbk_u32 *table) {

@@ -89,8 +89,8 @@ typedef struct mbi_nonempty_rows {
   uint32_t hub_above; /* number of columns with higher counts, all of which are hubs */
   double hub_share;   /* share of the nonzeros in hubs */
   double sectors;     /* sectors of x per nonzero in a sampled window: spmv/choose/choose.c */
-  double abreast;     /* the same for 32 neighbouring rows of at least 256 nonzeros at the same
-                       * place; 0: not sampled */
+  double abreast;     /* the same for parts of 32 neighbouring rows (mbk_sample_abreast); 0: not
+                       * sampled, since non-empty rows have fewer than 256 on average */
   int block_rows, block_cols; /* the full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */

@@ -139,7 +139,8 @@ static void small_matrices_of_long_rows(void **state) {
   square_of(&plan, MERBIT_F64, 800, 800 * 2500); /* ROWS seems slower, but SCAN faster */
   plan.device.cols = 40000;
   plan.nonempty.longest = 2500;
-  plan.nonempty.sectors = 0.8;
+  plan.nonempty.sectors = 0.7;
+  plan.nonempty.abreast = 0.16; /* rows of random columns that read most of x */
   plan.nonempty.narrow = 1;
   plan.desc.expected_calls = 300;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
@@ -151,6 +152,10 @@ static void small_matrices_of_long_rows(void **state) {
   takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
   plan.nonempty.abreast = 0.17; /* no whole lines */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  plan.nonempty.abreast = 0.14;
+  plan.device.cols = 12000; /* as few as of columns at random */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  plan.device.cols = 1225 * 1225;
   plan.nonempty.sectors = 0.15; /* windows of nonzeros read as little */
   plan.nonempty.abreast = 0.14;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");

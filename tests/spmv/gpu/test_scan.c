@@ -313,28 +313,37 @@ static void empty_rows_have_blocks(void **state) {
   }
 }
 
-/* Sectors of y are fetched before a part of them is written if y takes more than 0.45 of L2, so
- * that L2 does not hold it, and some rows are empty. */
-static void sectors_are_fetched_ahead(void **state) {
+/* Blocks that write empty rows prefetch sectors of y if it takes more than 0.45 of L2, and take
+ * more rows if all blocks of the product run at once. */
+static void empty_rows_have_forms(void **state) {
   static const struct {
-    double part; /* of L2 */
-    uint64_t empty;
-    const char *line;
-  } cases[] = {{0.44, 1000, "MBK_FILL_AHEAD 0\n"},
-               {0.46, 1000, "MBK_FILL_AHEAD 1\n"},
-               {0.46, 0, "MBK_FILL_AHEAD 0\n"}};
+    double part; /* of y in L2 */
+    uint64_t empty, nnz;
+    const char *fill, *ahead; /* NULL: no row is empty */
+  } cases[] = {{0.44, 1000, 3000000, "MBK_FILL 8\n", "MBK_FILL_AHEAD 0\n"},
+               {0.46, 1000, 3000000, "MBK_FILL 8\n", "MBK_FILL_AHEAD 1\n"},
+               {0.44, 1000, 1000000, "MBK_FILL 32\n", "MBK_FILL_AHEAD 0\n"},
+               {0.46, 0, 3000000, NULL, NULL}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     merbit_plan plan;
     mbi_preamble preamble;
-    plan_of(&plan, MERBIT_F64, 1000, 3000000);
+    plan_of(&plan, MERBIT_F64, 1000, cases[i].nnz);
+    plan.streaming = 0;
+    plan.nonempty.longest = 9;
     plan.device.rows = (uint64_t)(cases[i].part * plan.profile->l2_bytes / 8);
     plan.nonempty.count = plan.device.rows - cases[i].empty;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_true(mbi_scan_of(&plan)->whole); /* short rows */
     memset(&preamble, 0, sizeof preamble);
     mbi_scan_preamble(&plan, &preamble);
-    assert_non_null(strstr(preamble.text, cases[i].line));
+    if (cases[i].fill != NULL) {
+      assert_non_null(strstr(preamble.text, cases[i].fill));
+      assert_non_null(strstr(preamble.text, cases[i].ahead));
+    } else {
+      assert_null(strstr(preamble.text, "MBK_FILL"));
+    }
   }
 }
 
@@ -406,7 +415,7 @@ int main(void) {
       cmocka_unit_test(forms_of_the_scan),
       cmocka_unit_test(alignment_of_the_scan),
       cmocka_unit_test(empty_rows_have_blocks),
-      cmocka_unit_test(sectors_are_fetched_ahead),
+      cmocka_unit_test(empty_rows_have_forms),
       cmocka_unit_test(fill_blocks_are_spread),
       cmocka_unit_test(resident_blocks_are_possible),
   };

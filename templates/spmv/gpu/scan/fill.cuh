@@ -1,30 +1,34 @@
-// Blocks of a SCAN product that write the empty rows. They run beside those that multiply,
-// which would wait for these rows at their end. Programs that use spmv/gpu/scan/tile.cuh
-// include this file.
+// Blocks of a SCAN product that write the empty rows, spread evenly among those that multiply.
+// If each of these wrote a share of them instead, it would wait for their bits and old y after
+// its tile. spmv/gpu/scan/scan.cu and whole.cu include this file after tile.cuh.
+//
+// Launch, if rows are empty: with T blocks that multiply, at least one, F = ceil(rows /
+// (MBK_THREADS * MBK_FILL)) more. The kernel's fill_rate is ceil(F * 2^32 / (T + F)).
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
+
+#if MBK_EMPTY_ROWS
 #ifndef MBK_FILL
-#error "define MBK_FILL: words of row_bits of a warp that writes empty rows, 8 to 32"
+#error "define MBK_FILL: words of row_bits of a warp that writes empty rows, 8, 16, 24 or 32"
 #endif
 #ifndef MBK_FILL_AHEAD
-#error "define MBK_FILL_AHEAD: 1 if L2 does not hold y"
+#error "define MBK_FILL_AHEAD: 1 if y does not stay in L2"
 #endif
-#define MBK_FILL_AT_ONCE 8 // those whose old y it loads before it writes
+#define MBK_FILL_AT_ONCE 8 // words of row_bits whose old y a warp loads before it writes
 
 // Returns whether the lane's row is empty, of the rows whose bits are `word` of lane i.
 MBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {
   return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);
 }
 
-// Returns how many of a product's first `block` blocks write empty rows: `rate` of 2^32 do,
-// spread evenly, so that most sectors of y are written by blocks that run at the same time.
+// Returns how many of a product's first `block` blocks write empty rows. They are spread
+// evenly, so that most sectors of y are written by blocks that run at the same time.
 MBK_DEVICE mbk_u32 mbk_scan_fillers(mbk_u32 block, mbk_u32 rate) {
   return (mbk_u32)((mbk_u64)block * rate >> 32);
 }
 
-#if MBK_FILL_AHEAD
-// Fetches into L2 the sectors of y that hold both empty and other rows. L2 would otherwise
+// Prefetches into L2 the sectors of y that hold both empty and other rows. L2 would otherwise
 // write each part of such a sector to memory by itself, which takes longer.
 MBK_DEVICE void mbk_scan_fill_ahead(mbk_u32 word, const MBK_VECTOR *own_y) {
   const mbk_u32 rows = 32 / sizeof(MBK_VECTOR); // of a sector
@@ -56,11 +60,9 @@ MBK_DEVICE bool mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 ro
       mbk_lane() < MBK_FILL && (mbk_u64)own * 32 < rows ? mbk_load(row_bits + own) : MBK_ALL;
   MBK_VECTOR *const own_y = y + (mbk_u64)first * 32 + mbk_lane();
   mbk_await();
-#if MBK_FILL_AHEAD
-  if (!adds) {
+  if (!adds && MBK_FILL_AHEAD) { // the old y brings whole sectors
     mbk_scan_fill_ahead(word, own_y);
   }
-#endif
 #pragma unroll
   for (int i = 0; i < MBK_FILL; i += MBK_FILL_AT_ONCE) {
     MBK_VECTOR old[MBK_FILL_AT_ONCE];

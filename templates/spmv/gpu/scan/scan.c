@@ -11,13 +11,14 @@
 
 /* ---- Specialise: the kernels of one program ---------------------------------------------- */
 
-/* Returns whether L2 writes y to memory while the product is under way. (12M rows, 600,000 of
- * which have nonzeros, on an H200: 78 us in f32 and 115 in f64 if sectors that hold both are
- * fetched before they are written, without that 88 and 129.) */
+/* Returns whether blocks that write empty rows first prefetch the sectors of y that also hold
+ * other rows, where a product does not load the old y: if y does not stay in L2. (12M rows,
+ * 600,000 of which have nonzeros, on an H200: 78 us in f32 and 115 in f64, without that 88 and
+ * 129.) */
 static int mbi_scan_fills_ahead(const merbit_plan *plan) {
   const double y =
       (double)plan->device.rows * (double)mbi_type_size(mbi_plan_accumulator(plan));
-  return mbi_scan_of(plan)->fill_blocks > 0 && y > MBI_CHOOSE_KEPT * plan->profile->l2_bytes;
+  return y > MBI_CHOOSE_KEPT * plan->profile->l2_bytes;
 }
 
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -28,11 +29,14 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
   mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
-  mbi_preamble_define_int(preamble, "MBK_FILL_AHEAD", mbi_scan_fills_ahead(plan));
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
   mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
   mbi_preamble_define_int(preamble, "MBK_OLD_ROWS", s->held);
+  if (s->fill_blocks > 0) {
+    mbi_preamble_define_int(preamble, "MBK_FILL", s->fill);
+    mbi_preamble_define_int(preamble, "MBK_FILL_AHEAD", mbi_scan_fills_ahead(plan));
+  }
   if (s->dots) {
     mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
   }

@@ -24,7 +24,6 @@
 
 #include "spmv/gpu/scan/build.cuh"
 
-#define MBK_FILL 8 // many rows: their sectors of y are written while those of other rows are
 #include "spmv/gpu/scan/fill.cuh"
 #include "spmv/gpu/scan/fixup.cuh"
 
@@ -76,8 +75,8 @@ MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_r
 
 #include "spmv/gpu/scan/scan_arguments.cuh"
 
-// Computes the product for beta = 0; mbk_scan_fixup follows. Launch: one warp per tile. Shared:
-// MBK_COMPUTE[MBK_TABLE].
+// Computes the product for beta = 0; mbk_scan_fixup follows. Launch: one warp per tile, and
+// the blocks of spmv/gpu/scan/fill.cuh. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_product(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);

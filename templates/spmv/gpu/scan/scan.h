@@ -16,6 +16,7 @@ typedef struct mbi_scan_schedule {
   int fills; /* 1: products write the empty rows, not the fix-up */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   uint64_t fill_blocks; /* beside `blocks`: those that write the empty rows */
+  int fill;             /* rows of each thread of these: MBK_FILL */
   mbi_devptr row_ends, block_start;
   mbi_devptr tile_row; /* each tile's first row, then how many tiles earlier that row began */
   void *build, *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
@@ -23,10 +24,6 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-/* Rows of each thread that writes empty ones, where rows cross blocks and where blocks own
- * whole rows: MBK_FILL in spmv/gpu/scan/scan.cu and whole.cu. */
-#define MBI_SCAN_FILL 8
-#define MBI_SCAN_FILL_WHOLE 32
 #define MBI_SCAN_TILE 256.0 /* nonzeros: what large tiles have at least, for forecasts */
 /* The vector size from which a product computes x'A x for callers who want it. It pays if rows
  * are short, and if reading x and A x again would take longer than the sum adds to the

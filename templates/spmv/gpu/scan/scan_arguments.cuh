@@ -10,6 +10,6 @@ typedef struct mbk_scan_product_arguments {
   MBK_POINTER(MBK_VECTOR) y;
   MBK_POINTER(MBK_COMPUTE) firsts, tails;
   mbk_u64 rows, nnz, tiles;
-  mbk_u32 fill_rate; // of 2^32 blocks, those that write empty rows
+  mbk_u32 fill_rate; // mbi_scan_fill_rate; 0 if no row is empty
   mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;

@@ -20,7 +20,6 @@
 
 #include "spmv/gpu/scan/build.cuh"
 
-#define MBK_FILL 32 // few rows, few blocks: all of the product's are in flight at once
 #include "spmv/gpu/scan/fill.cuh"
 
 #define MBK_WARPS (MBK_THREADS / 32)
@@ -149,7 +148,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 #include "spmv/gpu/scan/scan_arguments.cuh"
 
 // Computes the product for beta = 0. Launch: one block per entry of block_start but the last,
-// MBK_THREADS per block, at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2
+// and those of spmv/gpu/scan/fill.cuh; MBK_THREADS per block, at least 64. Shared:
+// MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2
 // * MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_whole(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {

@@ -1,7 +1,6 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 #include "spmv/shared/shared.h"
-#include "spmv/gpu/scan/scan.h"
 #include "spmv/gpu/sliced/sliced.h"
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
@@ -92,7 +91,8 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 }
 
 /* Returns the warps that share a slice: twice as many as long as that saves an eighth of the
- * steps, or a twentieth if they are fewer than half of those that the GPU holds. (140 slices of
+ * steps, or a twentieth while all slices' warps are fewer than half of those that the GPU
+ * holds. (140 slices of
  * rows of 2,236 floats on an H200: 16 warps 49 us, 32 warps 31.) Those of short rows do not
  * share. (16 doubles a row, 3M nonzeros, on an H100: two warps 22.0 us, ROWS 16.6.) */
 MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
@@ -130,7 +130,8 @@ static double mbi_sliced_at_once(const merbit_plan *plan) {
 }
 
 /* A step of a block whose warps share a slice takes as long as so many loads. (140 slices of
- * rows of 2,236 floats on an H200, 16 warps to a slice: 49 us, ROWS 30.) */
+ * rows of 2,236 floats on an H200, 16 warps to a slice: by 17.5 steps that load from memory 44
+ * us, measured 49.) */
 #define MBI_SLICED_STEP 5.0
 
 /* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
@@ -223,13 +224,11 @@ static int mbi_sliced_near(const merbit_plan *plan) {
 
 /* Returns whether warps may share the slices of a small matrix whose columns were sampled. They
  * pay if x is neither so small that any method finds it in L1, nor so large that they miss it
- * too; or if they read whole lines of x, unless SCAN has the whole matrix in flight at once.
- * (1,414 rows of 707 floats on an H200: SLICED 7.5 us, ROWS 8.4, SCAN 5.8.) */
+ * too; or if they read whole lines of x. */
 MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan) {
   const double x = mbi_together_share(plan);
   return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
-         (x < 2 || mbi_sliced_together(plan) ||
-          (mbi_together_abreast(plan) && !mbi_scan_holds_all(plan)));
+         (x < 2 || mbi_sliced_together(plan) || mbi_together_abreast(plan));
 }
 
 /* Returns the seconds for gathering x. Sectors that make whole lines take half as long as

@@ -305,8 +305,9 @@ template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   (void)address;
 }
 template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {
-  (void)wanted;
-  (void)address;
+  if (wanted && simt.prefetched != nullptr) {
+    simt.prefetched->push_back(address);
+  }
 }
 
 #include "jit/complex.cuh"
