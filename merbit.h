@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "c9c9065f8f53917f6184356a3d36cf7546abe9dda6b7a9d62783ce330a523d2e"
+#define MBI_KERNEL_HASH "5520c495837d82941fe41c719b45587fda26262ff206dd010bcecbecd69a705c"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9265,7 +9265,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#include \"jit/device.cuh\"\n\n#include \"spmv/shared/diagonals.cuh\"\n"
 "#include \"spmv/shared/pages.cuh\"\n\n"
 "typedef struct mbk_sample_columns_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
-"*col_ind; mbk_u64 rows, nnz; mbk_u32 windows, shift; mbk_u32 *found; } "
+"*col_ind; mbk_u64 rows, nnz; mbk_u32 windows, shift, apart; mbk_u32 *found; } "
 "mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n"
 "#define MBK_SAMPLE_THREADS 1024\n#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
 "MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {\n"
@@ -9277,37 +9277,47 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "at += at + step < MBK_SAMPLE_TABLE ? step : step - MBK_SAMPLE_TABLE;\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_sample_clear(mbk_u32 *table) {\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
-"table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n}\n\n\n"
-"MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {\n"
+"table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n}\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_sample_lines(mbk_u32 sector, bool here) {\n"
+"const mbk_u32 line = here ? sector / 4 : 0xffffffffu;\n#pragma unroll 1\n"
+"for (mbk_u32 d = 1; d < 32; d++) {\n"
+"const mbk_u32 other = mbk_shuffle_up(0xffffffffu, line, (int)d, 32);\n"
+"here = here && !(mbk_lane() >= d && other == line);\n}\n"
+"return (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, here));\n}\n\n\n"
+"MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {\n",
 "for (int d = 16; d > 0; d >>= 1) {\nfound += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
-"if (mbk_lane() == 0) {\nmbk_atomic_add(sum, found);\n}\n}\n\n\n\n"
+"if (mbk_lane() == 0) {\nmbk_atomic_add(sum, found);\n}\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 windows,\n"
-"mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *table) {\n"
+"mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *lines,\nmbk_u32 *table) {\n"
 "const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
-"const mbk_u64 first = (nnz - most) / windows * mbk_block();\nmbk_u32 found = 0;\n",
-"mbk_sample_clear(table);\n"
-"for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
-"mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
-"sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n}\n"
-"#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"found += mbk_sample_new(table, sector[j]);\n}\n}\nmbk_sample_add(sectors, found);\n}\n\n\n\n\n\n"
+"const mbk_u64 first = (nnz - most) / windows * mbk_block();\n"
+"mbk_u32 found = 0, touched = 0, sector[MBK_SAMPLE_TOGETHER];\nmbk_sample_clear(table);\n"
+"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"const mbk_u64 k = mbk_thread() + j * MBK_SAMPLE_THREADS;\n"
+"sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : 0)) - MBK_BASE) >> shift;\n}\n"
+"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"const bool here = mbk_thread() + j * MBK_SAMPLE_THREADS < most;\n"
+"touched += mbk_sample_lines(sector[j], here);\n"
+"found += here && mbk_sample_new(table, sector[j]);\n}\nmbk_sample_add(sectors, found);\n"
+"mbk_sample_add(lines, mbk_lane() == 0 ? touched : 0);\n}\n\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"mbk_u64 rows, mbk_u32 number, mbk_u32 windows, mbk_u32 shift,\n"
-"mbk_u32 *found, mbk_u32 *table) {\nconst mbk_u64 most = MBK_SAMPLE_WINDOW / 32;\n"
-"const mbk_u64 row = (rows > 32 ? rows - 32 : 0) / windows * number + mbk_lane();\n"
-"mbk_u64 first = 0, length = 0;\nmbk_u32 sectors = 0, nonzeros = 0;\nif (row < rows) {\n"
-"first = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
-"length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - first;\n}\nif (length > most) {\n"
+"mbk_u64 rows, mbk_u32 apart, mbk_u32 number, mbk_u32 windows,\n"
+"mbk_u32 shift, mbk_u32 *found, mbk_u32 *table) {\n"
+"const mbk_u64 most = MBK_SAMPLE_WINDOW / 32, span = 32 * (mbk_u64)apart;\nconst mbk_u64 row =\n"
+"(rows > span ? rows - span : 0) / windows * number + mbk_lane() * (mbk_u64)apart;\n"
+"mbk_u64 first = 0, length = 0;\nmbk_u32 sectors = 0, nonzeros = 0, lines = 0;\n"
+"if (row < rows) {\nfirst = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+"length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - first;\n}\nif (length > most) {\n",
 "first += (length - most) / windows * number;\nlength = most;\n}\nmbk_sample_clear(table);\n"
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"const mbk_u64 at = mbk_thread() / 32 + MBK_SAMPLE_THREADS / 32 * j;\nif (at < length) {\n"
-"sectors +=\n"
-"mbk_sample_new(table, (mbk_u32)(mbk_load(col_ind + first + at) - MBK_BASE) >> shift);\n"
-"nonzeros++;\n}\n}\nmbk_sample_add(found, sectors);\nmbk_sample_add(found + 1, nonzeros);\n"
-"}\n\n\n\nMBK_DEVICE void mbk_sample_pages(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n",
+"const mbk_u64 at = mbk_thread() / 32 + MBK_SAMPLE_THREADS / 32 * j;\n"
+"const bool here = at < length;\nconst mbk_u32 sector =\n"
+"here ? (mbk_u32)(mbk_load(col_ind + first + at) - MBK_BASE) >> shift : 0;\n"
+"lines += mbk_sample_lines(sector, here);\nsectors += here && mbk_sample_new(table, sector);\n"
+"nonzeros += here;\n}\nmbk_sample_add(found, sectors);\nmbk_sample_add(found + 1, nonzeros);\n"
+"mbk_sample_add(found + 2, mbk_lane() == 0 ? lines : 0);\n}\n\n\n\n"
+"MBK_DEVICE void mbk_sample_pages(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
 "const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
 "const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\nmbk_page_begin(set);\n"
 "for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
@@ -9320,7 +9330,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
 "mbk_atomic_add(narrow, 1u);\n}\n}\n\n#define MBK_SAMPLE_DIAGONALS 256\n\n\n\n"
 "MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"mbk_u64 rows, mbk_u64 slice, mbk_u32 *found) {\n"
+"mbk_u64 rows, mbk_u64 slice, mbk_u32 *found) {\n",
 "const mbk_u64 first = slice * MBK_SLICE, next = first + MBK_SLICE;\n"
 "const mbk_u64 row = first + mbk_lane();\nmbk_u64 nonzeros =\n"
 "(mbk_u64)(mbk_load(row_ptr + (next < rows ? next : rows)) - mbk_load(row_ptr + first));\n"
@@ -9330,21 +9340,21 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "while ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n"
 "passed += (mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, low.offset == diagonal)) +\n"
 "(mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, high.offset == diagonal));\ncount++;\n"
-"if (count > MBK_SAMPLE_DIAGONALS || count * (MBK_SLICE / 2) > passed + 1024) {\nnonzeros =\n",
+"if (count > MBK_SAMPLE_DIAGONALS || count * (MBK_SLICE / 2) > passed + 1024) {\nnonzeros =\n"
 "nonzeros < 1u << 20 ? nonzeros : 1u << 20;\ncount = nonzeros;\nbreak;\n}\n"
 "mbk_row_pass(low, col_ind, diagonal);\nmbk_row_pass(high, col_ind, diagonal);\n}\n"
 "if (mbk_lane() == 0) {\nmbk_atomic_add(found, (mbk_u32)count);\n"
-"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n\n"
+"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
 "mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
 "const mbk_u32 windows = a.windows, warp = mbk_thread() / 32;\nif (mbk_block() < windows) {\n"
-"mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, words);\n"
+"mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, a.found + 7, words);\n"
 "} else if (mbk_block() >= 2 * windows) {\n"
-"mbk_sample_abreast(a.row_ptr, a.col_ind, a.rows, mbk_block() - 2 * windows, windows,\n"
-"a.shift, a.found + 4, words);\n} else if (warp < 16) {\n"
+"mbk_sample_abreast(a.row_ptr, a.col_ind, a.rows, a.apart, mbk_block() - 2 * windows,\n"
+"windows, a.shift, a.found + 4, words);\n} else if (warp < 16) {\n"
 "const mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;\n"
-"const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;\n"
+"const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;\n",
 "const mbk_u64 slice = (a.rows + size - 1) / size * number / (8 * windows);\nif (warp < 8) {\n"
 "mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slice, a.found + 1,\n"
 "words + warp * MBK_PAGE_SET);\n} else {\n"
@@ -14493,7 +14503,7 @@ typedef struct mbk_csr_hash_arguments {
 typedef struct mbk_sample_columns_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbk_u64 rows, nnz;
-	mbk_u32 windows, shift;
+	mbk_u32 windows, shift, apart;
 	mbi_devptr found;
 } mbk_sample_columns_arguments;
 typedef struct mbk_epilogue {
@@ -14587,6 +14597,8 @@ typedef struct mbi_nonempty_rows {
 	double hub_share;
 	double sectors;
 	double abreast;
+	double lines;
+	double lines_abreast;
 	int block_rows, block_cols;
 	double narrow;
 	double diagonal_slots;
@@ -19663,6 +19675,12 @@ static int mbi_nonempty_equal(const merbit_plan *plan) {
 	return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
+static int mbi_nonempty_uneven(const merbit_plan *plan) {
+	return plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+}
+
+#define MBI_NONEMPTY_APART 16
+
 static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 	merbit_context *context = plan->context;
 	const mbi_device_csr *csr = &plan->device;
@@ -19672,7 +19690,7 @@ static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 	const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
 	const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
 	const int is_long = nnz >= MBI_NONEMPTY_WINDOW / 32 * nonempty->count;
-	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[6] = {0, 0, 0, 0, 0, 0};
+	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 	void *sample = NULL;
 	mbk_sample_columns_arguments arguments;
 	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
@@ -19683,13 +19701,18 @@ static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 	arguments.nnz = nnz;
 	arguments.windows = (uint32_t)samples;
 	arguments.shift = shift;
+	arguments.apart = mbi_nonempty_uneven(plan) ? MBI_NONEMPTY_APART : 1;
 	arguments.found = nonempty->counts;
-	MBI_TRY(mbi_device_launch(context, sample, "mbk_sample_columns",
-			(is_long ? 3 : 2) * (int64_t)samples, MBI_NONEMPTY_THREADS,
+	MBI_TRY(mbi_device_launch(
+			context, sample, "mbk_sample_columns", 3 * (int64_t)samples, MBI_NONEMPTY_THREADS,
 			(unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
 	MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
 	nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
-	nonempty->abreast = answer[5] > 0 ? (double)answer[4] / (double)answer[5] : 0;
+	nonempty->lines = (double)answer[7] / ((double)window * (double)samples);
+	if (answer[5] > 0) {
+		nonempty->abreast = is_long ? (double)answer[4] / (double)answer[5] : 0;
+		nonempty->lines_abreast = (double)answer[6] / (double)answer[5];
+	}
 	nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
 	nonempty->diagonal_slots = answer[3] > 0 ? 64.0 * (double)answer[2] / (double)answer[3] : 0;
 	return MERBIT_OK;
@@ -20052,6 +20075,18 @@ static double mbi_choose_gather(const merbit_plan *plan, double bytes) {
 	if (bytes <= size[0] || bytes >= size[last]) { return 1.0 / rate[bytes <= size[0] ? 0 : last]; }
 	while (bytes > size[i + 1]) { i++; }
 	return 1.0 / (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
+}
+
+#define MBI_CHOOSE_LINE 0.28
+
+static double mbi_choose_lines(const merbit_plan *plan, double seconds, double lines) {
+	const double looking =
+			(double)plan->device.nnz * lines * MBI_CHOOSE_LINE * mbi_choose_gather(plan, 0);
+	return pow(pow(seconds, 1.5) + pow(looking, 1.5), 1 / 1.5);
+}
+
+static double mbi_choose_own_lines(const merbit_plan *plan) {
+	return (4.0 + (double)mbi_value_bytes(plan)) / 128;
 }
 
 static double mbi_choose_offsets(const merbit_plan *plan) {
@@ -21231,8 +21266,10 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static double mbi_scan_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	double seconds = 1.08 * mbi_choose_overlap(
-			plan, t.vectors + t.lists + 3 * t.shared + t.stream, t.gathers) +
+	const double traffic =
+			mbi_choose_overlap(plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers);
+	double seconds = 0.98 * mbi_choose_lines(plan, traffic,
+			plan->nonempty.lines + mbi_choose_own_lines(plan)) +
 			plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
 	if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
 		seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
@@ -21664,6 +21701,16 @@ static double mbi_rows_thin(const merbit_plan *plan) {
 	return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
 }
 
+static double mbi_rows_lines(const merbit_plan *plan) {
+	const double lanes = mbi_rows_lanes(plan), rows = 32 / lanes;
+	const double apart = rows * plan->nonempty.typical / 128;
+	const double column = 1 + 4 * apart, value = 1 + (double)mbi_value_bytes(plan) * apart;
+	const double along = plan->nonempty.lines, share = log2(lanes) / 5;
+	const double both = pow(along, share) * pow(plan->nonempty.lines_abreast, 1 - share);
+	return (both < along ? both : along) +
+			((column < rows ? column : rows) + (value < rows ? value : rows)) / 32;
+}
+
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
 	const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
@@ -21676,22 +21723,31 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 		return (1 + idle) * mbi_rows_thin(plan) *
 				mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
 	}
-	return 0.85 * (1 + idle) * mbi_rows_thin(plan) * abreast *
-			(mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some ? t->gathers
-			: t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
+	return (1 + idle) * mbi_rows_thin(plan) * abreast *
+			(mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some ? 0.95 * t->gathers
+			: 0.8 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
+}
+
+static double mbi_rows_rest(const merbit_plan *plan) {
+	const double steps = plan->nonempty.typical / mbi_rows_at_once(plan);
+	return steps > 1 ? 0.7 + 0.3 * ceil(steps) / steps : 1;
 }
 
 static double mbi_rows_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
 	const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
+	const int together = mbi_rows_together(plan);
+	const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
+			: (0.97 + 0.1 * uneven) * mbi_rows_rest(plan);
+	const double traffic = mbi_choose_overlap(
+			plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
 	const double turns =
 			t.nnz < t.rows ? t.rows / (MBI_CHOOSE_LANES * plan->context->device.multiprocessors) * 1.5
 			: 0;
 	if (uneven > 1) { return HUGE_VAL; }
-	return mbi_choose_longer(((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) *
-			mbi_choose_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
-			mbi_rows_gathers(plan, &t)) + (mbi_rows_together(plan) ? 0
+	return mbi_choose_longer(
+			factor * mbi_choose_lines(plan, traffic, together ? 0 : mbi_rows_lines(plan)) + (together ? 0
 			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
 			mbi_rows_walk(plan));
 }
@@ -21772,8 +21828,7 @@ static int mbi_sliced_unroll(const merbit_plan *plan) {
 }
 
 static int mbi_sliced_sorts(const merbit_plan *plan) {
-	return mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
-			plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+	return mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 && mbi_nonempty_uneven(plan);
 }
 
 static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
@@ -21918,10 +21973,16 @@ static int mbi_sliced_shares(const merbit_plan *plan) {
 			(x < 2 || mbi_sliced_together(plan) || mbi_together_abreast(plan));
 }
 
+static int mbi_sliced_in_flight(const merbit_plan *plan) {
+	const double x = (double)plan->device.cols * (double)mbi_type_size(plan->type);
+	const int parts = mbi_sliced_parts(plan);
+	return parts > 1 && x > plan->profile->l2_bytes / 4 && mbi_together_apart(plan) &&
+			mbi_sliced_rounds(plan, (double)plan->device.rows / 32, parts) <= 1;
+}
+
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const int parts = mbi_sliced_parts(plan);
 	const double some = plan->profile->l2_bytes / 4;
-	const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
 	if (parts > 1 && mbi_together_abreast(plan)) {
 		return t->gathers * plan->nonempty.abreast / plan->nonempty.sectors / 2;
 	}
@@ -21929,38 +21990,50 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
 		const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
 		return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
 	}
-	return parts > 1 && t->cols * t->size > some && mbi_together_apart(plan) &&
-			mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
+	return mbi_sliced_in_flight(plan)
 			? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
-			: parts > 1 && t->nnz >= 32 * t->rows ? t->gathers : lines * t->gathers;
+			: t->gathers * (mbi_sliced_sorts(plan) ? 1.4 : 1);
+}
+
+static double mbi_sliced_lines(const merbit_plan *plan) {
+	return mbi_sliced_near(plan) || mbi_sliced_in_flight(plan) ? 0
+			: plan->nonempty.lines_abreast + mbi_choose_own_lines(plan);
 }
 
 static double mbi_sliced_in_l2(const merbit_plan *plan) {
+	const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
 	const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
 	const double all = 32.0 * plan->context->device.multiprocessors;
 	const double idle = (double)plan->device.rows < all ? all / (double)plan->device.rows - 1 : 0;
-	return mbi_sliced_parts(plan) > 1 ? 1.1 + 0.75 * uneven + idle : plan->type == MERBIT_F32 ? 1.16
-			: 1;
+	return 1 + kept * (0.1 + 0.75 * uneven + idle);
 }
 
 static double mbi_sliced_uneven(const merbit_plan *plan) {
 	const int parts = mbi_sliced_parts(plan);
 	const double few = mbi_sliced_few(plan);
 	const double each = few / plan->context->device.multiprocessors;
-	return parts == 1 || mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
+	return mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
 }
+
+static double mbi_sliced_factor(const merbit_plan *plan) {
+	const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
+	return mbi_sliced_parts(plan) > 1 ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
+			: 0.9 + (mbi_sliced_sorts(plan) ? 0.1 * (uneven < 8 ? uneven : 8) : 0);
+}
+
+#define MBI_SLICED_ROW 12.0
 
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double slots = (double)mbi_sliced_slots(plan);
-	const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
+	const double bytes = mbi_sliced_bytes(plan) + MBI_SLICED_ROW * t.rows;
+	const double traffic = mbi_choose_overlap(
+			plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), mbi_sliced_gathers(plan, &t));
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
 	return mbi_choose_longer(
-			1.08 * mbi_sliced_uneven(plan) * (1 + kept * (mbi_sliced_in_l2(plan) - 1)) *
-			mbi_choose_overlap(
-			plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-			mbi_sliced_gathers(plan, &t)) + (mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan) ? 0
-			: mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))), mbi_sliced_walk(plan));
+			mbi_sliced_factor(plan) * mbi_choose_lines(plan, traffic, mbi_sliced_lines(plan)) +
+			(mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan) ? 0
+			: mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)) / 2), mbi_sliced_walk(plan));
 }
 
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ==== */
@@ -22369,7 +22442,7 @@ static double mbi_diagonals_seconds(const merbit_plan *plan) {
 	const double steps =
 			mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
 	return mbi_choose_longer(
-			1.1 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
+			0.95 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
 			MBI_DIAGONALS_STEP * steps * plan->profile->l2_load_seconds);
 }
 
@@ -24313,7 +24386,7 @@ static double mbi_hubs_rows(const merbit_plan *plan) {
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-			? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 * mbi_choose_overlap(
+			? 0.95 * (32 - mbi_choose_passing(plan)) / 16.0 * mbi_choose_overlap(
 			plan, t.vectors + t.lists + t.shared + t.stream, t.nnz * (1.0 - plan->nonempty.hub_share) *
 			mbi_choose_gather(plan, (t.rows + t.cols) * t.size)) +
 			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_hubs_rows(plan) +

@@ -41,32 +41,46 @@ static void count_slice(const test_matrix &m, uint64_t first, mbk_u32 *want) {
   want[1] += (mbk_u32)nonzeros;
 }
 
-// Adds the sectors and nonzeros of up to 256 nonzeros of each of 32 rows, `part` of `parts` on
-// the way through the matrix and through each row.
-static void count_abreast(const test_matrix &m, unsigned shift, uint64_t part, uint64_t parts,
-                          mbk_u32 *want) {
-  const int64_t first = m.rows > 32 ? (m.rows - 32) / (int64_t)parts * (int64_t)part : 0;
-  std::set<int64_t> seen;
-  for (int64_t row = first; row < std::min(first + 32, m.rows); row++) {
+// Returns how many different lines of 128 bytes `count` nonzeros touch.
+static mbk_u32 lines_of(const test_matrix &m, unsigned shift, uint64_t first, uint64_t count) {
+  std::set<int64_t> lines;
+  for (uint64_t k = first; k < first + count; k++) {
+    lines.insert(m.col_ind[k] >> shift >> 2);
+  }
+  return (mbk_u32)lines.size();
+}
+
+// Adds the sectors, nonzeros and lines of up to 256 nonzeros of each of 32 rows, `apart` from
+// each other, `part` of `parts` on the way through the matrix and through each row.
+static void count_abreast(const test_matrix &m, unsigned shift, unsigned apart, uint64_t part,
+                          uint64_t parts, mbk_u32 *want) {
+  const int64_t span = 32 * (int64_t)apart;
+  const int64_t first = m.rows > span ? (m.rows - span) / (int64_t)parts * (int64_t)part : 0;
+  std::set<int64_t> seen, lines[256];
+  for (int64_t row = first; row < std::min(first + span, m.rows); row += apart) {
     const int64_t length = m.row_ptr[row + 1] - m.row_ptr[row];
     const int64_t count = std::min(length, (int64_t)256);
     const int64_t skipped = (length - count) / (int64_t)parts * (int64_t)part;
     for (int64_t k = m.row_ptr[row] + skipped; k < m.row_ptr[row] + skipped + count; k++) {
       seen.insert(m.col_ind[k] >> shift);
+      lines[k - m.row_ptr[row] - skipped].insert(m.col_ind[k] >> shift >> 2);
       want[1]++;
     }
   }
   want[0] += (mbk_u32)seen.size();
+  for (const auto &places : lines) {
+    want[2] += (mbk_u32)places.size();
+  }
 }
 
-// Checks a sample of as many windows as `blocks`, with parts of rows abreast or without.
+// Checks a sample of as many windows as `blocks`, with rows abreast that are `apart`.
 static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsigned blocks,
-                         bool abreast, uint64_t seed) {
+                         unsigned apart, uint64_t seed) {
   const unsigned base = second;
   const uint64_t rows = (uint64_t)m.rows, nnz = (uint64_t)m.nnz;
   const uint64_t window = std::min(nnz, (uint64_t)WINDOW), slices = (rows + 31) / 32;
   simt_array row_ptr(rows + 1, second ? 8 : 4), col_ind(nnz, 4);
-  mbk_u32 want[6] = {}, found[6] = {}, *const at_found = found;
+  mbk_u32 want[8] = {}, found[8] = {}, *const at_found = found;
   for (uint64_t row = 0; row <= rows; row++) {
     row_ptr.store(row, (uint64_t)m.row_ptr[row] + base);
   }
@@ -80,9 +94,10 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
       seen.insert(m.col_ind[k] >> shift);
     }
     want[0] += (mbk_u32)seen.size();
-    if (abreast) {
-      count_abreast(m, shift, block, blocks, want + 4);
+    for (uint64_t k = 0; k < window; k += 32) {
+      want[7] += lines_of(m, shift, first + k, std::min(window - k, (uint64_t)32));
     }
+    count_abreast(m, shift, apart, block, blocks, want + 4);
   }
   for (uint64_t i = 0; i < 8 * blocks; i++) {
     const uint64_t row = slices * i / (8 * blocks) * 32, end = std::min(row + 32, rows);
@@ -96,11 +111,12 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
   simt_run(second ? SIMT_KERNEL(offsets64_base1::mbk_sample_columns)
                   : SIMT_KERNEL(offsets32_base0::mbk_sample_columns),
            {second ? "offsets64_base1" : "offsets32_base0", m.name, seed},
-           {(abreast ? 3 : 2) * blocks, 1024, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz,
-           (mbk_u32)blocks, shift, at_found);
-  for (int i = 0; i < 6; i++) {
-    static const char *const names[] = {"sectors",  "narrow slices",   "diagonals",
-                                        "nonzeros", "sectors abreast", "nonzeros abreast"};
+           {3 * blocks, 1024, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz, (mbk_u32)blocks,
+           shift, apart, at_found);
+  for (int i = 0; i < 8; i++) {
+    static const char *const names[] = {
+        "sectors",         "narrow slices",    "diagonals",     "nonzeros",
+        "sectors abreast", "nonzeros abreast", "lines abreast", "lines"};
     if (found[i] != want[i]) {
       fail_msg("%s: %u %s instead of %u", m.name, found[i], names[i], want[i]);
     }
@@ -140,9 +156,9 @@ static void test_limits(void **) {
       make(c[0], c[1], c[2], &m);
       check_matrix(m, form != 0, form == 0 ? 3 : 2,
                    form != 0      ? 1
-                   : c[0] == 9000 ? 128
+                   : c[0] == 9000 ? 20
                                   : 6,
-                   form == 0, 7);
+                   form == 0 ? 1 : 16, 7);
       test_matrix_free(&m);
     }
   }
@@ -162,7 +178,7 @@ static void test_abreast(void **) {
       const int64_t row = k / 300, at = k % 300;
       m.col_ind[k] = (int32_t)(row < rows / 2 ? row * 300 + at : at * rows + row);
     }
-    check_matrix(m, rows == 7, 3, 3, true, 5);
+    check_matrix(m, rows == 7, 3, 3, rows == 7 ? 3 : 1, 5);
     test_matrix_free(&m);
   }
 }
@@ -181,7 +197,7 @@ static void test_bands(void **) {
       for (int64_t k = 0; k < m.nnz; k++) {
         m.col_ind[k] = (int32_t)(k / width + k % width);
       }
-      check_matrix(m, rows == 64, 2, 1, true, 3);
+      check_matrix(m, rows == 64, 2, 1, 1, 3);
       test_matrix_free(&m);
     }
   }
@@ -195,7 +211,7 @@ static void test_bands(void **) {
     for (int64_t k = 0; k < m.nnz; k++) {
       m.col_ind[k] = (int32_t)(k / 40 + k / 40 / shared * 1000 + k % 40 * 3000);
     }
-    check_matrix(m, shared == 32, 2, 1, false, 3);
+    check_matrix(m, shared == 32, 2, 1, 2, 3);
     test_matrix_free(&m);
   }
 }
@@ -205,7 +221,7 @@ static void test_generated(void **) {
     test_matrix m;
     test_matrix_make(index, 1, &m);
     if (m.nnz > 0) {
-      check_matrix(m, index % 2 != 0, 2, 1 + (unsigned)index % 5, index % 3 != 0, 1);
+      check_matrix(m, index % 2 != 0, 2, 1 + (unsigned)index % 5, index % 3 != 0 ? 1 : 16, 1);
     }
     test_matrix_free(&m);
   }

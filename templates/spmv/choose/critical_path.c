@@ -4,8 +4,9 @@
 
 /* The parts of forecasts, of the figures of plan->profile. A forecast is the time for streaming
  * and gathering at once (mbi_choose_overlap), times a factor of the method, plus the launches
- * after the first, plus the steps of the last rows. Factors and the exponent are fitted to 150
- * products on an H100: matrices of 3 and 30 million nonzeros, f32 and f64.
+ * after the first, plus the steps of the last rows. Factors are fitted to the products of
+ * 100 matrices of 3 to 30 million nonzeros, in f32 and f64, on an H200 and an H100; the
+ * exponent to 150 of them.
  *
  * The critical path is the longest row if one lane, or one team of lanes, walks it alone. It
  * counts even if all other rows have equal lengths, and is part of the forecast of each method
@@ -153,6 +154,25 @@ MBI_INTERNAL double mbi_choose_gather(const merbit_plan *plan, double bytes) {
   }
   return 1.0 /
          (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
+}
+
+/* L1 looks up a line in this part of the time of a sector from L2. Fitted like the factors. */
+#define MBI_CHOOSE_LINE 0.28
+
+/* Returns the seconds of a product that takes `seconds` for streaming and gathering, in which
+ * L1 looks up so many lines of 128 bytes per nonzero: those that a warp's loads of x touch, and
+ * those of columns and values. They bound products whose columns are scattered over an x that
+ * the caches hold. (10M floats on an H200, x of 4 MB, by SCAN: columns at random among 4,000
+ * neighbours 33 us, mostly side by side 24.) */
+MBI_INTERNAL double mbi_choose_lines(const merbit_plan *plan, double seconds, double lines) {
+  const double looking =
+      (double)plan->device.nnz * lines * MBI_CHOOSE_LINE * mbi_choose_gather(plan, 0);
+  return pow(pow(seconds, 1.5) + pow(looking, 1.5), 1 / 1.5);
+}
+
+/* Returns the lines per nonzero of columns and values that neighbouring lanes load together. */
+MBI_INTERNAL double mbi_choose_own_lines(const merbit_plan *plan) {
+  return (4.0 + (double)mbi_value_bytes(plan)) / 128;
 }
 
 /* Returns the seconds for streaming the row offsets. */

@@ -43,6 +43,18 @@ MBK_DEVICE void mbk_sample_clear(mbk_u32 *table) {
   mbk_block_sync();
 }
 
+// Returns how many different lines of 128 bytes the lanes' sectors are in. A whole warp calls
+// it; lanes that are not `here` do not count.
+MBK_DEVICE mbk_u32 mbk_sample_lines(mbk_u32 sector, bool here) {
+  const mbk_u32 line = here ? sector / 4 : 0xffffffffu; // greater than every line
+#pragma unroll 1
+  for (mbk_u32 d = 1; d < 32; d++) {
+    const mbk_u32 other = mbk_shuffle_up(0xffffffffu, line, (int)d, 32);
+    here = here && !(mbk_lane() >= d && other == line);
+  }
+  return (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, here));
+}
+
 // Adds what the lanes of a warp have found to *sum.
 MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {
   for (int d = 16; d > 0; d >>= 1) {
@@ -54,40 +66,43 @@ MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {
 }
 
 // Adds to *sectors the number of different 32-byte sectors of x that the block's window of
-// nonzeros touches. Shared: mbk_u32[MBK_SAMPLE_TABLE].
+// nonzeros touches, and to *lines the number of lines that each 32 consecutive nonzeros of it
+// touch. Shared: mbk_u32[MBK_SAMPLE_TABLE].
 MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 windows,
-                                   mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *table) {
+                                   mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *lines,
+                                   mbk_u32 *table) {
   const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;
   const mbk_u64 first = (nnz - most) / windows * mbk_block();
-  mbk_u32 found = 0;
+  mbk_u32 found = 0, touched = 0, sector[MBK_SAMPLE_TOGETHER];
   mbk_sample_clear(table);
-  for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {
-    mbk_u32 sector[MBK_SAMPLE_TOGETHER];
 #pragma unroll
-    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
-      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;
-      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;
-    }
+  for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
+    const mbk_u64 k = mbk_thread() + j * MBK_SAMPLE_THREADS;
+    sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : 0)) - MBK_BASE) >> shift;
+  }
 #pragma unroll
-    // The first sector is inserted a second time, which changes nothing.
-    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
-      found += mbk_sample_new(table, sector[j]);
-    }
+  for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
+    const bool here = mbk_thread() + j * MBK_SAMPLE_THREADS < most;
+    touched += mbk_sample_lines(sector[j], here);
+    found += here && mbk_sample_new(table, sector[j]);
   }
   mbk_sample_add(sectors, found);
+  mbk_sample_add(lines, mbk_lane() == 0 ? touched : 0);
 }
 
-// Takes 32 neighbouring rows, and of each up to MBK_SAMPLE_WINDOW / 32 consecutive nonzeros
-// from the same relative position. Adds to found[0] the number of different sectors of x that
-// they touch all together, and to found[1] the number of these nonzeros. Few sectors mean that
-// the rows read the same part of x. Shared: as mbk_sample_sectors.
+// Takes 32 rows, `apart` from each other, and of each up to MBK_SAMPLE_WINDOW / 32 consecutive
+// nonzeros from the same relative position. Adds to found[0] the number of different sectors of
+// x that they touch all together, to found[1] the number of these nonzeros, and to found[2] the
+// number of lines that the rows' nonzeros at the same place touch. Few sectors mean that the
+// rows read the same part of x. Shared: as mbk_sample_sectors.
 MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                                   mbk_u64 rows, mbk_u32 number, mbk_u32 windows, mbk_u32 shift,
-                                   mbk_u32 *found, mbk_u32 *table) {
-  const mbk_u64 most = MBK_SAMPLE_WINDOW / 32;
-  const mbk_u64 row = (rows > 32 ? rows - 32 : 0) / windows * number + mbk_lane();
+                                   mbk_u64 rows, mbk_u32 apart, mbk_u32 number, mbk_u32 windows,
+                                   mbk_u32 shift, mbk_u32 *found, mbk_u32 *table) {
+  const mbk_u64 most = MBK_SAMPLE_WINDOW / 32, span = 32 * (mbk_u64)apart;
+  const mbk_u64 row =
+      (rows > span ? rows - span : 0) / windows * number + mbk_lane() * (mbk_u64)apart;
   mbk_u64 first = 0, length = 0;
-  mbk_u32 sectors = 0, nonzeros = 0;
+  mbk_u32 sectors = 0, nonzeros = 0, lines = 0;
   if (row < rows) {
     first = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
     length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - first;
@@ -100,14 +115,16 @@ MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *co
 #pragma unroll
   for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
     const mbk_u64 at = mbk_thread() / 32 + MBK_SAMPLE_THREADS / 32 * j;
-    if (at < length) {
-      sectors +=
-          mbk_sample_new(table, (mbk_u32)(mbk_load(col_ind + first + at) - MBK_BASE) >> shift);
-      nonzeros++;
-    }
+    const bool here = at < length;
+    const mbk_u32 sector =
+        here ? (mbk_u32)(mbk_load(col_ind + first + at) - MBK_BASE) >> shift : 0;
+    lines += mbk_sample_lines(sector, here);
+    sectors += here && mbk_sample_new(table, sector);
+    nonzeros += here;
   }
   mbk_sample_add(found, sectors);
   mbk_sample_add(found + 1, nonzeros);
+  mbk_sample_add(found + 2, mbk_lane() == 0 ? lines : 0);
 }
 
 // Adds one to *narrow if the columns of slice `slice` lie in at most MBK_PAGES pages. A whole
@@ -171,20 +188,21 @@ MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *
 // Samples the columns. Adds to found[0] the number of different 32-byte sectors of x that each
 // window of nonzeros touches; to found[1] the number of slices of 32 rows, out of 8 per window,
 // whose columns lie in few pages; to found[2] and found[3] the diagonals and nonzeros of as
-// many slices of 64 rows; to found[4] and found[5] the sectors and nonzeros of a window abreast
-// (mbk_sample_abreast). All must be zero before. `shift` is log2 of the elements in a sector.
-// Launch: one block of MBK_SAMPLE_THREADS per window, as many for the slices, and as many again
-// if windows abreast are wanted. Shared: mbk_u32[MBK_SAMPLE_TABLE].
+// many slices of 64 rows; to found[4], found[5] and found[6] the sectors, nonzeros and lines of
+// as many windows abreast (mbk_sample_abreast); to found[7] the lines of each 32 consecutive
+// nonzeros of the windows. All must be zero before. `shift` is log2 of the elements in a
+// sector. Launch: one block of MBK_SAMPLE_THREADS per window, as many for the slices, and as
+// many for the windows abreast. Shared: mbk_u32[MBK_SAMPLE_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
     mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const words = (mbk_u32 *)shared;
   const mbk_u32 windows = a.windows, warp = mbk_thread() / 32;
   if (mbk_block() < windows) {
-    mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, words);
+    mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, a.found + 7, words);
   } else if (mbk_block() >= 2 * windows) {
-    mbk_sample_abreast(a.row_ptr, a.col_ind, a.rows, mbk_block() - 2 * windows, windows,
-                       a.shift, a.found + 4, words);
+    mbk_sample_abreast(a.row_ptr, a.col_ind, a.rows, a.apart, mbk_block() - 2 * windows,
+                       windows, a.shift, a.found + 4, words);
   } else if (warp < 16) {
     const mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;
     const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;

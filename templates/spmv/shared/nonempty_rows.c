@@ -128,6 +128,15 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
+/* Returns 1 if slices of 32 neighbouring rows have more padding than a row number for each row
+ * costs, so that SLICED sorts its rows. */
+MBI_INTERNAL int mbi_nonempty_uneven(const merbit_plan *plan) {
+  return plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+}
+
+/* Sorted rows that make a slice were so many rows apart, as a rule. */
+#define MBI_NONEMPTY_APART 16
+
 /* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   merbit_context *context = plan->context;
@@ -138,7 +147,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
   const int is_long = nnz >= MBI_NONEMPTY_WINDOW / 32 * nonempty->count;
-  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[6] = {0, 0, 0, 0, 0, 0};
+  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   void *sample = NULL;
   mbk_sample_columns_arguments arguments;
   MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
@@ -150,14 +159,18 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   arguments.nnz = nnz;
   arguments.windows = (uint32_t)samples;
   arguments.shift = shift;
+  arguments.apart = mbi_nonempty_uneven(plan) ? MBI_NONEMPTY_APART : 1;
   arguments.found = nonempty->counts;
-  MBI_TRY(mbi_device_launch(context, sample, "mbk_sample_columns",
-                            (is_long ? 3 : 2) * (int64_t)samples, MBI_NONEMPTY_THREADS,
-                            (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL,
-                            &arguments));
+  MBI_TRY(mbi_device_launch(
+      context, sample, "mbk_sample_columns", 3 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+      (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
-  nonempty->abreast = answer[5] > 0 ? (double)answer[4] / (double)answer[5] : 0;
+  nonempty->lines = (double)answer[7] / ((double)window * (double)samples);
+  if (answer[5] > 0) {
+    nonempty->abreast = is_long ? (double)answer[4] / (double)answer[5] : 0;
+    nonempty->lines_abreast = (double)answer[6] / (double)answer[5];
+  }
   nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
   nonempty->diagonal_slots = answer[3] > 0 ? 64.0 * (double)answer[2] / (double)answer[3] : 0;
   return MERBIT_OK;

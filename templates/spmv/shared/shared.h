@@ -89,8 +89,10 @@ typedef struct mbi_nonempty_rows {
   uint32_t hub_above; /* number of columns with higher counts, all of which are hubs */
   double hub_share;   /* share of the nonzeros in hubs */
   double sectors;     /* sectors of x per nonzero in a sampled window: spmv/choose/choose.c */
-  double abreast;     /* the same for parts of 32 neighbouring rows (mbk_sample_abreast); 0: not
-                       * sampled, since non-empty rows have fewer than 256 on average */
+  double abreast;     /* the same for parts of 32 rows (mbk_sample_abreast); 0: not sampled, or
+                       * non-empty rows have fewer than 256 on average */
+  double lines;       /* lines of x per nonzero that 32 consecutive nonzeros touch */
+  double lines_abreast;       /* the same for nonzeros of 32 rows at the same place */
   int block_rows, block_cols; /* the full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
@@ -375,6 +377,7 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
+MBI_INTERNAL int mbi_nonempty_uneven(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
                                              uint64_t count, uint64_t *sum);
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan);

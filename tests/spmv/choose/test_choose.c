@@ -53,6 +53,7 @@ static void even_rows(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F64, 15000000, 60000000);
   plan.nonempty.narrow = 1;
+  plan.desc.expected_calls = 1000;
   takes(&plan, MERBIT_METHOD_SLICED, "even rows, forecast scan ");
   plan.device.rows++;
   takes(&plan, MERBIT_METHOD_ROWS, "forecast scan ");
@@ -65,11 +66,10 @@ static void even_rows(void **state) {
   plan.nonempty.slots = plan.nonempty.sorted_slots = 100000005;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   assert_null(strstr(plan.why, "even"));
-  plan.nonempty.slots = plan.nonempty.sorted_slots = 60000000 / 8 * 9; /* saves too little */
-  takes(&plan, MERBIT_METHOD_ROWS, "even rows");
-  assert_true(mbi_sliced_cost(&plan) < mbi_rows_cost(&plan));
-  plan.nonempty.slots = plan.nonempty.sorted_slots = 60000000 / 8 * 10;
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 60000000;
+  plan.desc.expected_calls = 100; /* saves too little */
   takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+  assert_true(mbi_sliced_cost(&plan) < mbi_scan_cost(&plan));
 }
 
 /* Diagonals pay if the samples found few empty slots; without samples nothing is known. */
@@ -105,17 +105,17 @@ static void columns_of_even_rows(void **state) {
   for (type = 0; type < 2; type++) {
     merbit_plan plan;
     square_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 3000000, 60000000);
+    plan.desc.expected_calls = 60;
     takes(&plan, MERBIT_METHOD_ROWS, "even rows");
     plan.nonempty.narrow = 1;
-    plan.desc.expected_calls = 1000;
     takes(&plan, MERBIT_METHOD_SLICED, "even rows");
     plan.nonempty.sectors = 0.5;
-    plan.desc.expected_calls = 100;
     takes(&plan, MERBIT_METHOD_ROWS, "even rows");
   }
 }
 
-/* 27-point stencil in L2's size of doubles: neither a form nor a schedule pays. */
+/* 27-point stencil in L2's size of doubles: slices are hardly faster, and a schedule does not
+ * pay. (On an H100, us: ROWS 11.7, SLICED 12.1, SCAN 17.) */
 static void short_even_rows(void **state) {
   const merbit_device_profile h100 = profile_of("H100");
   merbit_plan plan;
@@ -123,12 +123,15 @@ static void short_even_rows(void **state) {
   square_of(&plan, MERBIT_F64, 111111, 3000000);
   plan.profile = &h100;
   plan.nonempty.longest = 27;
-  plan.nonempty.sectors = 0.1;
+  plan.nonempty.typical = 27;
+  plan.nonempty.sectors = 0.04;
+  plan.nonempty.lines = 0.31;
+  plan.nonempty.lines_abreast = 0.1;
   plan.nonempty.narrow = 1;
-  plan.desc.expected_calls = 1000;
+  plan.desc.expected_calls = 20;
   takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast");
-  assert_true(mbi_rows_cost(&plan) < 0.85 * mbi_sliced_cost(&plan));
-  assert_true(mbi_rows_cost(&plan) < 0.85 * mbi_scan_cost(&plan));
+  assert_true(mbi_rows_cost(&plan) < 0.9 * mbi_scan_cost(&plan));
+  assert_true(mbi_rows_cost(&plan) < 1.15 * mbi_sliced_cost(&plan));
 }
 
 /* Full blocks want fewer bytes of columns than slices, however short their columns. */
@@ -220,7 +223,7 @@ static void lanes_that_idle(void **state) {
   even = mbi_rows_cost(&plan);
   plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz / 2 * 3;
   takes(&plan, MERBIT_METHOD_SCAN, ", rows ");
-  assert_true(mbi_rows_cost(&plan) > 1.1 * even && mbi_rows_cost(&plan) < 1.3 * even);
+  assert_true(mbi_rows_cost(&plan) > 1.03 * even && mbi_rows_cost(&plan) < 1.1 * even);
   plan.nonempty.slots = plan.nonempty.sorted_slots = 2 * plan.device.nnz;
   takes(&plan, MERBIT_METHOD_SCAN, ", rows ");
   plan.nonempty.slots = ++plan.nonempty.sorted_slots;
@@ -272,7 +275,7 @@ static void rows_in_flight_gather_from_l2(void **state) {
   plan.profile = &h100;
   plan.device.cols = 4750000;
   plan.nonempty.longest = 9684;
-  plan.nonempty.sectors = 1;
+  plan.nonempty.sectors = plan.nonempty.lines = plan.nonempty.lines_abreast = 1;
   plan.nonempty.slots = plan.nonempty.sorted_slots = 2 * plan.device.nnz; /* no slices */
   takes(&plan, MERBIT_METHOD_ROWS, "forecast");
   plan.device.cols *= 10;
@@ -388,9 +391,9 @@ static void rows_that_fill_warps(void **state) {
   plan.nonempty.longest = 12500;
   plan.nonempty.sectors = 1;
   plan.desc.expected_calls = 1000;
-  takes(&plan, MERBIT_METHOD_SLICED, "rows 4");
+  takes(&plan, MERBIT_METHOD_SLICED, "rows 3");
   plan.desc.block_threads = 256;
-  takes(&plan, MERBIT_METHOD_ROWS, "rows 4");
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 3");
   plan.type = MERBIT_F32; /* bins cost less */
   assert_int_not_equal(mbi_choose_method(&plan), MERBIT_METHOD_ROWS);
   plan.type = MERBIT_F64;

@@ -17,8 +17,9 @@
 typedef struct counts {
   double rows, cols, nnz, nonempty, slots, sorted, longest, typical;
   int block_rows, block_cols;
-  double sectors[2], abreast[2], narrow; /* in f32 and in f64 */
-  uint32_t bins[4096];                   /* of mbi_nonempty_take_hubs */
+  double sectors[2], abreast[2], lines[2], lines_abreast[2]; /* in f32 and in f64 */
+  double narrow;
+  uint32_t bins[4096]; /* of mbi_nonempty_take_hubs */
 } counts;
 
 /* Counts rows like mbk_nonempty_count. */
@@ -101,21 +102,34 @@ static int64_t distinct(const int32_t *columns, int64_t count, int shift, int32_
   return found;
 }
 
-/* Samples like mbk_sample_abreast. Returns the sectors per nonzero. */
-static double sample_abreast(const bench_matrix *m, int64_t samples, int shift, int32_t *marks,
-                             int32_t *mark) {
-  int64_t i, row, found = 0, nonzeros = 0;
+/* Samples like mbk_sample_abreast. Returns the sectors per nonzero, and sets *lines to the
+ * lines per nonzero. */
+static double sample_abreast(const bench_matrix *m, int64_t samples, int shift, int64_t apart,
+                             int32_t *marks, int32_t *mark, double *lines) {
+  int64_t i, row, k, found = 0, touched = 0, nonzeros = 0;
+  const int64_t span = 32 * apart;
   for (i = 0; i < samples; i++) {
-    const int64_t first = m->rows > 32 ? (m->rows - 32) / samples * i : 0;
+    const int64_t first = m->rows > span ? (m->rows - span) / samples * i : 0;
     ++*mark;
-    for (row = first; row < first + 32 && row < m->rows; row++) {
+    for (row = first; row < first + span && row < m->rows; row += apart) {
       const int64_t length = m->row_ptr[row + 1] - m->row_ptr[row];
       const int64_t count = length < 256 ? length : 256;
       found += distinct(m->col_ind + m->row_ptr[row] + (length - count) / samples * i, count,
                         shift, marks, *mark);
       nonzeros += count;
     }
+    for (k = 0; k < 256; k++) {
+      ++*mark;
+      for (row = first; row < first + span && row < m->rows; row += apart) {
+        const int64_t length = m->row_ptr[row + 1] - m->row_ptr[row];
+        const int64_t skipped = length > 256 ? (length - 256) / samples * i : 0;
+        touched += k < length ? distinct(m->col_ind + m->row_ptr[row] + skipped + k, 1,
+                                         shift + 2, marks, *mark)
+                              : 0;
+      }
+    }
   }
+  *lines = nonzeros > 0 ? (double)touched / (double)nonzeros : 0;
   return nonzeros > 0 ? (double)found / (double)nonzeros : 0;
 }
 
@@ -124,17 +138,25 @@ static void sample_columns(const bench_matrix *m, counts *c) {
   const int64_t window = m->nnz < 8192 ? m->nnz : 8192, slices = (m->rows + 31) / 32;
   const int64_t samples = m->nnz / 8192 + 1 < 128 ? m->nnz / 8192 + 1 : 128;
   int32_t *marks = (int32_t *)calloc((size_t)m->cols, sizeof *marks), mark = 0;
-  int64_t i;
+  int64_t i, k;
   int type;
   assert_non_null(marks);
   for (type = 0; type < 2; type++) {
     for (i = 0; i < samples; i++) {
       const int32_t *columns = m->col_ind + (m->nnz - window) / samples * i;
       c->sectors[type] += (double)distinct(columns, window, 3 - type, marks, ++mark);
+      for (k = 0; k < window; k += 32) {
+        const int64_t count = window - k < 32 ? window - k : 32;
+        c->lines[type] += (double)distinct(columns + k, count, 5 - type, marks, ++mark);
+      }
     }
     c->sectors[type] /= (double)(window * samples);
-    if (m->nnz >= 256 * (int64_t)c->nonempty) {
-      c->abreast[type] = sample_abreast(m, samples, 3 - type, marks, &mark);
+    c->lines[type] /= (double)(window * samples);
+    c->abreast[type] =
+        sample_abreast(m, samples, 3 - type, c->slots > c->nnz + c->nnz / 32 ? 16 : 1, marks,
+                       &mark, &c->lines_abreast[type]);
+    if (m->nnz < 256 * (int64_t)c->nonempty) {
+      c->abreast[type] = 0;
     }
   }
   for (i = 0; i < 8 * samples; i++) {
@@ -279,6 +301,8 @@ static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
   }
   plan->nonempty.sectors = c->sectors[type == MERBIT_F64];
   plan->nonempty.abreast = c->abreast[type == MERBIT_F64];
+  plan->nonempty.lines = c->lines[type == MERBIT_F64];
+  plan->nonempty.lines_abreast = c->lines_abreast[type == MERBIT_F64];
   plan->nonempty.narrow = c->narrow;
   gathers = c->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
   if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < 0.98 &&

@@ -84,10 +84,13 @@ static void the_safe_method_is_measured(void **state) {
   assert_true(c[0].method == MERBIT_METHOD_HUBS && c[2].method == MERBIT_METHOD_BINNED);
   assert_true(c[0].seconds < c[2].seconds && c[2].seconds < c[1].seconds);
   square_of(&plan, MERBIT_F64, 3000000, 60000000); /* the second of all */
+  plan.nonempty.lines = 0.1;
+  plan.nonempty.lines_abreast = 0.9;
   assert_int_equal(mbi_measure_candidates(&plan, c), 3);
   assert_true(c[0].method == MERBIT_METHOD_ROWS && c[1].method == MERBIT_METHOD_SCAN);
   assert_int_equal(c[2].method, MERBIT_METHOD_SLICED);
   plan.nonempty.narrow = 1; /* the third */
+  plan.nonempty.lines_abreast = 0.1;
   assert_int_equal(mbi_measure_candidates(&plan, c), 3);
   assert_true(c[0].method == MERBIT_METHOD_SLICED && c[1].method == MERBIT_METHOD_SCAN);
   assert_int_equal(c[2].method, MERBIT_METHOD_ROWS);

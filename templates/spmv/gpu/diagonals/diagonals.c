@@ -237,7 +237,7 @@ static double mbi_diagonals_seconds(const merbit_plan *plan) {
   const double steps =
       mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
   return mbi_choose_longer(
-      1.1 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
+      0.95 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
       MBI_DIAGONALS_STEP * steps * plan->profile->l2_load_seconds);
 }
 

@@ -239,7 +239,7 @@ static double mbi_hubs_rows(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-             ? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 *
+             ? 0.95 * (32 - mbi_choose_passing(plan)) / 16.0 *
                        mbi_choose_overlap(
                            plan, t.vectors + t.lists + t.shared + t.stream,
                            t.nnz * (1.0 - plan->nonempty.hub_share) *

@@ -220,6 +220,21 @@ MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
   return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
 }
 
+/* Returns the lines of 128 bytes per nonzero that a warp's loads touch. Of columns and values,
+ * rows that share the warp touch a line each, or share lines if they are shorter. Of x, they
+ * touch fewer than 32 consecutive nonzeros, the more so the more rows they are. (Rows of 42 in
+ * runs of 10,000 rows, others of 2, two lanes each, 10M floats on an H200: ROWS 60 us,
+ * SCAN 33.) */
+static double mbi_rows_lines(const merbit_plan *plan) {
+  const double lanes = mbi_rows_lanes(plan), rows = 32 / lanes;
+  const double apart = rows * plan->nonempty.typical / 128;
+  const double column = 1 + 4 * apart, value = 1 + (double)mbi_value_bytes(plan) * apart;
+  const double along = plan->nonempty.lines, share = log2(lanes) / 5;
+  const double both = pow(along, share) * pow(plan->nonempty.lines_abreast, 1 - share);
+  return (both < along ? both : along) +
+         ((column < rows ? column : rows) + (value < rows ? value : rows)) / 32;
+}
+
 /* Returns the seconds for gathering x. If all rows are in flight at once, their lanes move
  * through the columns together, and what they read of x stays in L2. (3,098 rows of 9,684
  * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, the short ones
@@ -240,10 +255,18 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
     return (1 + idle) * mbi_rows_thin(plan) *
            mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
   }
-  return 0.85 * (1 + idle) * mbi_rows_thin(plan) * abreast *
+  return (1 + idle) * mbi_rows_thin(plan) * abreast *
          (mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some
-              ? t->gathers
-              : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
+              ? 0.95 * t->gathers
+              : 0.8 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
+}
+
+/* Returns the factor by which a product takes longer because most lanes have nothing left to
+ * load in a row's last step, if rows take several. (257 nonzeros a row, 256 at once, 10M floats
+ * on an H200: ROWS 24 us, SCAN 21.) */
+static double mbi_rows_rest(const merbit_plan *plan) {
+  const double steps = plan->nonempty.typical / mbi_rows_at_once(plan);
+  return steps > 1 ? 0.7 + 0.3 * ceil(steps) / steps : 1;
 }
 
 /* Returns the seconds of a product, or HUGE_VAL if more than half of the lanes would be idle.
@@ -255,6 +278,11 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
   const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
+  const int together = mbi_rows_together(plan);
+  const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
+                                 : (0.97 + 0.1 * uneven) * mbi_rows_rest(plan);
+  const double traffic = mbi_choose_overlap(
+      plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
   const double turns =
       t.nnz < t.rows ? t.rows / (MBI_CHOOSE_LANES * plan->context->device.multiprocessors) * 1.5
                      : 0;
@@ -262,12 +290,9 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
     return HUGE_VAL;
   }
   return mbi_choose_longer(
-      ((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) *
-              mbi_choose_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
-                                 mbi_rows_gathers(plan, &t)) +
-          (mbi_rows_together(plan)
-               ? 0
-               : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
+      factor * mbi_choose_lines(plan, traffic, together ? 0 : mbi_rows_lines(plan)) +
+          (together ? 0
+                    : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
       mbi_rows_walk(plan));
 }
 

@@ -38,8 +38,7 @@ static int mbi_sliced_unroll(const merbit_plan *plan) {
 /* Returns whether rows are sorted. That costs a row number for each row, which does not pay if
  * there is little padding. */
 static int mbi_sliced_sorts(const merbit_plan *plan) {
-  return mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
-         plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+  return mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 && mbi_nonempty_uneven(plan);
 }
 
 /* Returns the entries of all slices, padding included. */
@@ -231,17 +230,24 @@ MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan) {
          (x < 2 || mbi_sliced_together(plan) || mbi_together_abreast(plan));
 }
 
+/* Returns whether warps share all slices at once, of an x with columns at random that is not
+ * much smaller than L2. */
+static int mbi_sliced_in_flight(const merbit_plan *plan) {
+  const double x = (double)plan->device.cols * (double)mbi_type_size(plan->type);
+  const int parts = mbi_sliced_parts(plan);
+  return parts > 1 && x > plan->profile->l2_bytes / 4 && mbi_together_apart(plan) &&
+         mbi_sliced_rounds(plan, (double)plan->device.rows / 32, parts) <= 1;
+}
+
 /* Returns the seconds for gathering x. Sectors that make whole lines take half as long as
  * others. (7,746 rows of 3,873 columns, of which half are one in every 3,873, in f32 on an
  * H200: SLICED 83 us, ROWS 102.) If all rows are in flight at once, what they read of an x of
  * random columns stays in L2. (3,098 rows of 9,684 doubles, x of 38 MB, on an H100: 250 us,
- * ROWS 365.) A lane for each of many short rows reads x from more lines at once than lanes that
- * share a row. (16 a row, anywhere in a window, 3M nonzeros in f64 on an H100, us: SLICED 23.1,
- * ROWS 16.6.) */
+ * ROWS 365.) Sorting brings rows together that have fewer columns in common. (29 columns a row
+ * on average, in communities of 300, 10M floats on an H200: SLICED 42 us, SCAN 33.) */
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const int parts = mbi_sliced_parts(plan);
   const double some = plan->profile->l2_bytes / 4;
-  const double lines = 1 + (16 - mbi_choose_passing(plan)) / 40.0;
   if (parts > 1 && mbi_together_abreast(plan)) {
     return t->gathers * plan->nonempty.abreast / plan->nonempty.sectors / 2;
   }
@@ -249,25 +255,29 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
     const double held = mbi_together_gathers(plan, t, parts, mbi_sliced_passed(plan));
     return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
   }
-  return parts > 1 && t->cols * t->size > some && mbi_together_apart(plan) &&
-                 mbi_sliced_rounds(plan, t->rows / 32, parts) <= 1
+  return mbi_sliced_in_flight(plan)
              ? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
-         : parts > 1 && t->nnz >= 32 * t->rows ? t->gathers
-                                               : lines * t->gathers;
+             : t->gathers * (mbi_sliced_sorts(plan) ? 1.4 : 1);
 }
 
-/* Returns the factor by which a product takes longer if L2 holds the matrix, not memory, whose
- * loads hide it. In f32 lanes per row profit more from L2. (3M nonzeros on an H100, us, SLICED
- * and ROWS: 16 a row in f32 15.4 and 13.0; in f64 1 to 47 a row 17.7 and 19.1, 7 points 10.2
- * and 11.5.) Warps that share slices wait for those of the longest row, and few slices leave
- * multiprocessors idle. (1,760 rows of 1,705 doubles: SLICED 16.7, SCAN 11.2.) */
+/* Returns the lines of 128 bytes per nonzero that a warp's loads touch. Where lanes find x in
+ * L1 because they move through it together, they touch the same lines; and where all rows are
+ * in flight, few warps of long rows wait for L2 alone. */
+static double mbi_sliced_lines(const merbit_plan *plan) {
+  return mbi_sliced_near(plan) || mbi_sliced_in_flight(plan)
+             ? 0
+             : plan->nonempty.lines_abreast + mbi_choose_own_lines(plan);
+}
+
+/* Returns the factor by which warps that share slices take longer if L2 holds the matrix, not
+ * memory, whose loads hide that they wait for those of the longest row. Few slices leave
+ * multiprocessors idle. (1,760 rows of 1,705 doubles on an H100: SLICED 16.7 us, SCAN 11.2.) */
 static double mbi_sliced_in_l2(const merbit_plan *plan) {
+  const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
   const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
   const double all = 32.0 * plan->context->device.multiprocessors;
   const double idle = (double)plan->device.rows < all ? all / (double)plan->device.rows - 1 : 0;
-  return mbi_sliced_parts(plan) > 1 ? 1.1 + 0.75 * uneven + idle
-         : plan->type == MERBIT_F32 ? 1.16
-                                    : 1;
+  return 1 + kept * (0.1 + 0.75 * uneven + idle);
 }
 
 /* Returns the factor by which a product takes longer because some multiprocessors have a slice
@@ -277,8 +287,22 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
   const int parts = mbi_sliced_parts(plan);
   const double few = mbi_sliced_few(plan);
   const double each = few / plan->context->device.multiprocessors;
-  return parts == 1 || mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
+  return mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
 }
+
+/* Returns the factor of the forecast. The more lengths differ, the farther sorting takes rows
+ * from their neighbours. (30M doubles of web and of user x item, on an H200: 1.5 times as long
+ * as a forecast without this.) */
+static double mbi_sliced_factor(const merbit_plan *plan) {
+  const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
+  return mbi_sliced_parts(plan) > 1
+             ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
+             : 0.9 + (mbi_sliced_sorts(plan) ? 0.1 * (uneven < 8 ? uneven : 8) : 0);
+}
+
+/* A row's start and end take as long as so many bytes. (7 points, 30M floats on an H200: 76 us;
+ * 27 points: 48.) */
+#define MBI_SLICED_ROW 12.0
 
 /* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled.
  * Where rows move together, or warps share slices, no lane waits for others in the end.
@@ -287,17 +311,16 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double slots = (double)mbi_sliced_slots(plan);
-  const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
+  const double bytes = mbi_sliced_bytes(plan) + MBI_SLICED_ROW * t.rows;
+  const double traffic = mbi_choose_overlap(
+      plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), mbi_sliced_gathers(plan, &t));
   if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
   return mbi_choose_longer(
-      1.08 * mbi_sliced_uneven(plan) * (1 + kept * (mbi_sliced_in_l2(plan) - 1)) *
-              mbi_choose_overlap(
-                  plan, 0.9 * (t.vectors + mbi_sliced_bytes(plan) * mbi_choose_stream(plan)),
-                  mbi_sliced_gathers(plan, &t)) +
+      mbi_sliced_factor(plan) * mbi_choose_lines(plan, traffic, mbi_sliced_lines(plan)) +
           (mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan)
                ? 0
-               : mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan))),
+               : mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)) / 2),
       mbi_sliced_walk(plan));
 }
