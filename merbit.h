@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "5520c495837d82941fe41c719b45587fda26262ff206dd010bcecbecd69a705c"
+#define MBI_KERNEL_HASH "bdccbea48d03402ae444bb885aa188a5e1d95c756d7354a411e924f42233261c"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9345,7 +9345,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_row_pass(low, col_ind, diagonal);\nmbk_row_pass(high, col_ind, diagonal);\n}\n"
 "if (mbk_lane() == 0) {\nmbk_atomic_add(found, (mbk_u32)count);\n"
 "mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_SAMPLE_THREADS, 1)\n"
 "mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
 "const mbk_u32 windows = a.windows, warp = mbk_thread() / 32;\nif (mbk_block() < windows) {\n"
@@ -21268,7 +21268,7 @@ static double mbi_scan_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double traffic =
 			mbi_choose_overlap(plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers);
-	double seconds = 0.98 * mbi_choose_lines(plan, traffic,
+	double seconds = 1.05 * mbi_choose_lines(plan, traffic,
 			plan->nonempty.lines + mbi_choose_own_lines(plan)) +
 			plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
 	if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
@@ -21739,7 +21739,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
 	const int together = mbi_rows_together(plan);
 	const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
-			: (0.97 + 0.1 * uneven) * mbi_rows_rest(plan);
+			: (1.02 + 0.1 * uneven) * mbi_rows_rest(plan);
 	const double traffic = mbi_choose_overlap(
 			plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
 	const double turns =
@@ -22017,8 +22017,9 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
 
 static double mbi_sliced_factor(const merbit_plan *plan) {
 	const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
+	const double far_apart = uneven < 1 ? 0 : uneven < 8 ? uneven - 1 : 7;
 	return mbi_sliced_parts(plan) > 1 ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
-			: 0.9 + (mbi_sliced_sorts(plan) ? 0.1 * (uneven < 8 ? uneven : 8) : 0);
+			: 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * far_apart : 0);
 }
 
 #define MBI_SLICED_ROW 12.0

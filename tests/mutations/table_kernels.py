@@ -329,7 +329,7 @@ MUTATIONS = [
      "the walk of lanes per row is not forecast", CHOOSE),
     ("mbi_rows_cost", "mbi_rows_lone(plan) || t.nnz < t.rows;", "mbi_rows_lone(plan);",
      "lanes of mostly empty rows seem to wait for each other", CHOOSE),
-    ("mbi_rows_cost", "(0.97 + 0.1 * uneven)", "0.97", "lanes that idle seem to cost nothing", CHOOSE),
+    ("mbi_rows_cost", "(1.02 + 0.1 * uneven)", "1.02", "lanes that idle seem to cost nothing", CHOOSE),
     ("mbi_choose_small_rows", ": mbi_rows_walk(plan) <= mbi_scan_cost(plan)", ": 1",
      "small matrices with a long row take lanes per row", CHOOSE),
     ("mbi_choose_slices", "mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <=",

@@ -193,7 +193,7 @@ MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *
 // nonzeros of the windows. All must be zero before. `shift` is log2 of the elements in a
 // sector. Launch: one block of MBK_SAMPLE_THREADS per window, as many for the slices, and as
 // many for the windows abreast. Shared: mbk_u32[MBK_SAMPLE_TABLE].
-MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_SAMPLE_THREADS, 1)
     mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const words = (mbk_u32 *)shared;

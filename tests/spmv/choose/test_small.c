@@ -34,11 +34,13 @@ static void small_matrices(void **state) {
   plan.nonempty.slots = plan.device.nnz = (bytes - 4 * vectors) / 8;
   takes(&plan, MERBIT_METHOD_ROWS, "small");
   plan.device.nnz++;
+  plan.desc.expected_calls = 10;
   takes(&plan, MERBIT_METHOD_ROWS, "forecast");
   square_of(&plan, MERBIT_F64, 500000, (bytes - 8 * vectors) / 12);
   takes(&plan, MERBIT_METHOD_ROWS, "small");
   plan.device.nnz++;
   plan.nonempty.slots++;
+  plan.desc.expected_calls = 10;
   takes(&plan, MERBIT_METHOD_ROWS, "forecast");
   square_of(&plan, MERBIT_F64, 1000, 300000); /* a warp for each row: none waits for another */
   takes(&plan, MERBIT_METHOD_ROWS, "small");

@@ -280,7 +280,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
   const int together = mbi_rows_together(plan);
   const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
-                                 : (0.97 + 0.1 * uneven) * mbi_rows_rest(plan);
+                                 : (1.02 + 0.1 * uneven) * mbi_rows_rest(plan);
   const double traffic = mbi_choose_overlap(
       plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
   const double turns =
