@@ -21738,6 +21738,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
 	const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
 	const int together = mbi_rows_together(plan);
+	const int held = together || mbi_together_abreast(plan);
 	const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
 			: (1.02 + 0.1 * uneven) * mbi_rows_rest(plan);
 	const double traffic = mbi_choose_overlap(
@@ -21747,7 +21748,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 			: 0;
 	if (uneven > 1) { return HUGE_VAL; }
 	return mbi_choose_longer(
-			factor * mbi_choose_lines(plan, traffic, together ? 0 : mbi_rows_lines(plan)) + (together ? 0
+			factor * mbi_choose_lines(plan, traffic, held ? 0 : mbi_rows_lines(plan)) + (together ? 0
 			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
 			mbi_rows_walk(plan));
 }
@@ -21973,6 +21974,10 @@ static int mbi_sliced_shares(const merbit_plan *plan) {
 			(x < 2 || mbi_sliced_together(plan) || mbi_together_abreast(plan));
 }
 
+static int mbi_sliced_abreast(const merbit_plan *plan) {
+	return mbi_sliced_parts(plan) > 1 && mbi_together_abreast(plan);
+}
+
 static int mbi_sliced_in_flight(const merbit_plan *plan) {
 	const double x = (double)plan->device.cols * (double)mbi_type_size(plan->type);
 	const int parts = mbi_sliced_parts(plan);
@@ -21983,7 +21988,7 @@ static int mbi_sliced_in_flight(const merbit_plan *plan) {
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const int parts = mbi_sliced_parts(plan);
 	const double some = plan->profile->l2_bytes / 4;
-	if (parts > 1 && mbi_together_abreast(plan)) {
+	if (mbi_sliced_abreast(plan)) {
 		return t->gathers * plan->nonempty.abreast / plan->nonempty.sectors / 2;
 	}
 	if (mbi_sliced_near(plan)) {
@@ -21996,7 +22001,7 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
 }
 
 static double mbi_sliced_lines(const merbit_plan *plan) {
-	return mbi_sliced_near(plan) || mbi_sliced_in_flight(plan) ? 0
+	return mbi_sliced_near(plan) || mbi_sliced_abreast(plan) || mbi_sliced_in_flight(plan) ? 0
 			: plan->nonempty.lines_abreast + mbi_choose_own_lines(plan);
 }
 

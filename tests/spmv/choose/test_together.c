@@ -234,19 +234,14 @@ static void forecasts_of_rows_abreast(void **state) {
   plan.nonempty.abreast = 0.14;
   is_about("rows abreast", mbi_rows_cost(&plan) - mbi_walk_end(&plan, mean / 256, 1),
            1.02 * (0.7 + 0.3 * 16 / (mean / 256)) *
-               looked_up(&plan,
-                         mbi_choose_overlap(&plan, streamed(8 * nnz + 8 * rows + 4 * cols),
-                                            0.8 * (0.332 + 0.14) / 2 * gather),
-                         2 / 32.0));
-  is_about(
-      "slices abreast", mbi_sliced_cost(&plan),
-      1.08 * 2 / (rows / 32 / 132) *
-          looked_up(&plan,
-                    mbi_choose_overlap(
-                        &plan,
-                        0.9 * streamed(4 * (rows + cols) + mbi_sliced_bytes(&plan) + 12 * rows),
-                        0.14 / 2 * nnz * mbi_choose_gather(&plan, 4 * cols)),
-                    8 / 128.0));
+               mbi_choose_overlap(&plan, streamed(8 * nnz + 8 * rows + 4 * cols),
+                                  0.8 * (0.332 + 0.14) / 2 * gather));
+  is_about("slices abreast", mbi_sliced_cost(&plan),
+           1.08 * 2 / (rows / 32 / 132) *
+               mbi_choose_overlap(
+                   &plan,
+                   0.9 * streamed(4 * (rows + cols) + mbi_sliced_bytes(&plan) + 12 * rows),
+                   0.14 / 2 * nnz * mbi_choose_gather(&plan, 4 * cols)));
   plan.nonempty.abreast = 0; /* not sampled */
   is_about("rows apart", mbi_rows_cost(&plan) - mbi_walk_end(&plan, mean / 256, 1),
            1.02 * (0.7 + 0.3 * 16 / (mean / 256)) *

@@ -279,6 +279,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
   const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
   const int together = mbi_rows_together(plan);
+  const int held = together || mbi_together_abreast(plan); /* lines, by L1 for other rows */
   const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
                                  : (1.02 + 0.1 * uneven) * mbi_rows_rest(plan);
   const double traffic = mbi_choose_overlap(
@@ -290,7 +291,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
     return HUGE_VAL;
   }
   return mbi_choose_longer(
-      factor * mbi_choose_lines(plan, traffic, together ? 0 : mbi_rows_lines(plan)) +
+      factor * mbi_choose_lines(plan, traffic, held ? 0 : mbi_rows_lines(plan)) +
           (together ? 0
                     : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
       mbi_rows_walk(plan));

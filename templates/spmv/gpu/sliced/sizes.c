@@ -230,6 +230,11 @@ MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan) {
          (x < 2 || mbi_sliced_together(plan) || mbi_together_abreast(plan));
 }
 
+/* Returns whether warps share slices whose rows read whole lines of x together. */
+static int mbi_sliced_abreast(const merbit_plan *plan) {
+  return mbi_sliced_parts(plan) > 1 && mbi_together_abreast(plan);
+}
+
 /* Returns whether warps share all slices at once, of an x with columns at random that is not
  * much smaller than L2. */
 static int mbi_sliced_in_flight(const merbit_plan *plan) {
@@ -248,7 +253,7 @@ static int mbi_sliced_in_flight(const merbit_plan *plan) {
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const int parts = mbi_sliced_parts(plan);
   const double some = plan->profile->l2_bytes / 4;
-  if (parts > 1 && mbi_together_abreast(plan)) {
+  if (mbi_sliced_abreast(plan)) {
     return t->gathers * plan->nonempty.abreast / plan->nonempty.sectors / 2;
   }
   if (mbi_sliced_near(plan)) {
@@ -261,10 +266,11 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
 }
 
 /* Returns the lines of 128 bytes per nonzero that a warp's loads touch. Where lanes find x in
- * L1 because they move through it together, they touch the same lines; and where all rows are
- * in flight, few warps of long rows wait for L2 alone. */
+ * L1 because they move through it together, they touch the same lines. Where rows read whole
+ * lines together, the time of gathers has them; and where all rows are in flight, few warps of
+ * long rows wait for L2 alone. */
 static double mbi_sliced_lines(const merbit_plan *plan) {
-  return mbi_sliced_near(plan) || mbi_sliced_in_flight(plan)
+  return mbi_sliced_near(plan) || mbi_sliced_abreast(plan) || mbi_sliced_in_flight(plan)
              ? 0
              : plan->nonempty.lines_abreast + mbi_choose_own_lines(plan);
 }
