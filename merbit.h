@@ -25743,7 +25743,7 @@ static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candid
 		count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
 				mbi_method_cost(plan, row));
 	}
-	while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) { count--; }
+	while (candidates[count - 1].seconds > 1.75 * candidates[0].seconds) { count--; }
 	return mbi_measure_safe(plan, candidates, count);
 }
 

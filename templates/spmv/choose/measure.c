@@ -77,7 +77,7 @@ static int mbi_measure_safe(const merbit_plan *plan, mbi_candidate *candidates, 
 }
 
 /* Lists the methods to measure. For a large matrix these are the methods whose forecast is at
- * most 1.5 times the least, and SCAN. Returns their number. */
+ * most 1.75 times the least, and SCAN. Returns their number. */
 MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_method *row;
   int count = 0;
@@ -89,7 +89,7 @@ MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *
     count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
                             mbi_method_cost(plan, row));
   }
-  while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
+  while (candidates[count - 1].seconds > 1.75 * candidates[0].seconds) {
     count--;
   }
   return mbi_measure_safe(plan, candidates, count);
