@@ -20079,13 +20079,13 @@ static double mbi_choose_gather(const merbit_plan *plan, double bytes) {
 
 #define MBI_CHOOSE_LINE 0.28
 
-static double mbi_choose_lines(const merbit_plan *plan, double seconds, double lines) {
+static double mbi_choose_with_lines(const merbit_plan *plan, double seconds, double lines) {
 	const double looking =
 			(double)plan->device.nnz * lines * MBI_CHOOSE_LINE * mbi_choose_gather(plan, 0);
 	return pow(pow(seconds, 1.5) + pow(looking, 1.5), 1 / 1.5);
 }
 
-static double mbi_choose_own_lines(const merbit_plan *plan) {
+static double mbi_choose_matrix_lines(const merbit_plan *plan) {
 	return (4.0 + (double)mbi_value_bytes(plan)) / 128;
 }
 
@@ -21268,8 +21268,8 @@ static double mbi_scan_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double traffic =
 			mbi_choose_overlap(plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers);
-	double seconds = 1.05 * mbi_choose_lines(plan, traffic,
-			plan->nonempty.lines + mbi_choose_own_lines(plan)) +
+	double seconds = 1.05 * mbi_choose_with_lines(plan, traffic,
+			plan->nonempty.lines + mbi_choose_matrix_lines(plan)) +
 			plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
 	if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
 		seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
@@ -21704,11 +21704,11 @@ static double mbi_rows_thin(const merbit_plan *plan) {
 static double mbi_rows_lines(const merbit_plan *plan) {
 	const double lanes = mbi_rows_lanes(plan), rows = 32 / lanes;
 	const double apart = rows * plan->nonempty.typical / 128;
-	const double column = 1 + 4 * apart, value = 1 + (double)mbi_value_bytes(plan) * apart;
+	const double columns = 1 + 4 * apart, values = 1 + (double)mbi_value_bytes(plan) * apart;
 	const double along = plan->nonempty.lines, share = log2(lanes) / 5;
-	const double both = pow(along, share) * pow(plan->nonempty.lines_abreast, 1 - share);
-	return (both < along ? both : along) +
-			((column < rows ? column : rows) + (value < rows ? value : rows)) / 32;
+	const double of_x = pow(along, share) * pow(plan->nonempty.lines_abreast, 1 - share);
+	return (of_x < along ? of_x : along) +
+			((columns < rows ? columns : rows) + (values < rows ? values : rows)) / 32;
 }
 
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
@@ -21738,7 +21738,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
 	const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
 	const int together = mbi_rows_together(plan);
-	const int held = together || mbi_together_abreast(plan);
+	const double lines = together || mbi_together_abreast(plan) ? 0 : mbi_rows_lines(plan);
 	const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
 			: (1.02 + 0.1 * uneven) * mbi_rows_rest(plan);
 	const double traffic = mbi_choose_overlap(
@@ -21747,8 +21747,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 			t.nnz < t.rows ? t.rows / (MBI_CHOOSE_LANES * plan->context->device.multiprocessors) * 1.5
 			: 0;
 	if (uneven > 1) { return HUGE_VAL; }
-	return mbi_choose_longer(
-			factor * mbi_choose_lines(plan, traffic, held ? 0 : mbi_rows_lines(plan)) + (together ? 0
+	return mbi_choose_longer(factor * mbi_choose_with_lines(plan, traffic, lines) + (together ? 0
 			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
 			mbi_rows_walk(plan));
 }
@@ -22002,7 +22001,7 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
 
 static double mbi_sliced_lines(const merbit_plan *plan) {
 	return mbi_sliced_near(plan) || mbi_sliced_abreast(plan) || mbi_sliced_in_flight(plan) ? 0
-			: plan->nonempty.lines_abreast + mbi_choose_own_lines(plan);
+			: plan->nonempty.lines_abreast + mbi_choose_matrix_lines(plan);
 }
 
 static double mbi_sliced_in_l2(const merbit_plan *plan) {
@@ -22022,9 +22021,9 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
 
 static double mbi_sliced_factor(const merbit_plan *plan) {
 	const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
-	const double far_apart = uneven < 1 ? 0 : uneven < 8 ? uneven - 1 : 7;
+	const double moved = uneven < 1 ? 0 : uneven < 8 ? uneven - 1 : 7;
 	return mbi_sliced_parts(plan) > 1 ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
-			: 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * far_apart : 0);
+			: 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * moved : 0);
 }
 
 #define MBI_SLICED_ROW 12.0
@@ -22037,7 +22036,7 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 			plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), mbi_sliced_gathers(plan, &t));
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
 	return mbi_choose_longer(
-			mbi_sliced_factor(plan) * mbi_choose_lines(plan, traffic, mbi_sliced_lines(plan)) +
+			mbi_sliced_factor(plan) * mbi_choose_with_lines(plan, traffic, mbi_sliced_lines(plan)) +
 			(mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan) ? 0
 			: mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)) / 2), mbi_sliced_walk(plan));
 }

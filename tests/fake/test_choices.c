@@ -89,6 +89,45 @@ static void diagonals_that_no_sample_saw(void **state) {
   free(col_ind);
 }
 
+/* Rows whose columns follow those of the row before, and then rows of two lengths, of which the
+ * sample takes every 16th: each starts a line of its own, of 16 doubles. */
+static void lines_are_sampled(void **state) {
+  enum { HIGH = 1024, WIDE = 4 * HIGH + 8 };
+  static const double lines[] = {2 / 32.0, 3 / 32.0}, abreast[] = {8 / 32.0, 1};
+  int32_t *const row_ptr = test_allocate(HIGH + 1, sizeof *row_ptr);
+  int32_t *const col_ind = test_allocate(4 * HIGH, sizeof *col_ind);
+  int uneven;
+  (void)state;
+  for (uneven = 0; uneven < 2; uneven++) {
+    merbit_context *context;
+    merbit_plan_desc desc;
+    merbit_plan *plan = NULL;
+    merbit_view view;
+    int i, j, k = 0;
+    for (i = 0; i < HIGH; i++) {
+      row_ptr[i] = k;
+      for (j = 0; j < (!uneven ? 4 : i % 2 ? 6 : 2); j++) {
+        col_ind[k++] = 4 * i + j;
+      }
+    }
+    row_ptr[HIGH] = k;
+    view = merbit_csr(HIGH, WIDE, k, row_ptr, col_ind, NULL);
+    memset(&desc, 0, sizeof desc);
+    desc.side = MERBIT_SIDE_CUDA;
+    fake_reset();
+    context = fake_context(NULL);
+    assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+    assert_true(plan->nonempty.lines == lines[uneven]);
+    assert_true(plan->nonempty.lines_abreast == abreast[uneven]);
+    assert_true(plan->nonempty.abreast == 0); /* rows are short */
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+  free(row_ptr);
+  free(col_ind);
+}
+
 /* Counts of columns; ranks of rows and where they start, tiles, codes of the matrix */
 static void hubs_give_way(void **state) {
   (void)state;
@@ -133,6 +172,7 @@ int main(void) {
       cmocka_unit_test(slices_give_way),
       cmocka_unit_test(diagonals_give_way),
       cmocka_unit_test(diagonals_that_no_sample_saw),
+      cmocka_unit_test(lines_are_sampled),
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(columns_are_counted_for_hubs),
   };

@@ -1,7 +1,7 @@
 // One specialisation of spmv/gpu/scan/scan.cu. No include guard:
 //
-//   #define SIMT_FORM name, value, offset, base, ones, device, steps, depth, empty, once,
-//   threads #include "simt/scan_form.h"
+//   #define SIMT_FORM name, value, offset, base, ones, device, steps, depth, empty, once, threads
+//   #include "simt/scan_form.h"
 //
 // puts it into namespace `name` and on the list scan_forms. `value` is a type, `offset` the
 // bits of row_start; `ones` says that no values are stored, `device` that alpha and beta are on

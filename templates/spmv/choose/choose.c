@@ -107,9 +107,8 @@ static int mbi_choose_small_slices(const merbit_plan *plan) {
 /* Returns whether slices that warps share pay for a small matrix, by the forecasts. (Floats on
  * an H100, us: 18,974 rows of 158, SLICED 8.1, ROWS 12.5; 2,000 rows of 1 and 1,000 by turns,
  * 6.0 and 8.9.) The forecast of ROWS is too short, and left out, where several rows together
- * read whole lines of x.
- * (2,450 rows of 1,225 floats on an H200: forecast 9.1 us, measured 14.0; SLICED 11.6, SCAN
- * 14.6.) */
+ * read whole lines of x. (2,450 rows of 1,225 floats on an H200: forecast 9.1 us, measured
+ * 14.0; SLICED 11.6, SCAN 14.6.) */
 static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
   const double scan = mbi_scan_cost(plan);
   const double other = rows && !mbi_together_abreast(plan) ? mbi_rows_cost(plan) : scan;

@@ -164,14 +164,15 @@ MBI_INTERNAL double mbi_choose_gather(const merbit_plan *plan, double bytes) {
  * those of columns and values. They bound products whose columns are scattered over an x that
  * the caches hold. (10M floats on an H200, x of 4 MB, by SCAN: columns at random among 4,000
  * neighbours 33 us, mostly side by side 24.) */
-MBI_INTERNAL double mbi_choose_lines(const merbit_plan *plan, double seconds, double lines) {
+MBI_INTERNAL double mbi_choose_with_lines(const merbit_plan *plan, double seconds,
+                                          double lines) {
   const double looking =
       (double)plan->device.nnz * lines * MBI_CHOOSE_LINE * mbi_choose_gather(plan, 0);
   return pow(pow(seconds, 1.5) + pow(looking, 1.5), 1 / 1.5);
 }
 
 /* Returns the lines per nonzero of columns and values that neighbouring lanes load together. */
-MBI_INTERNAL double mbi_choose_own_lines(const merbit_plan *plan) {
+MBI_INTERNAL double mbi_choose_matrix_lines(const merbit_plan *plan) {
   return (4.0 + (double)mbi_value_bytes(plan)) / 128;
 }
 

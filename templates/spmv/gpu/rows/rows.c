@@ -228,11 +228,11 @@ MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
 static double mbi_rows_lines(const merbit_plan *plan) {
   const double lanes = mbi_rows_lanes(plan), rows = 32 / lanes;
   const double apart = rows * plan->nonempty.typical / 128;
-  const double column = 1 + 4 * apart, value = 1 + (double)mbi_value_bytes(plan) * apart;
+  const double columns = 1 + 4 * apart, values = 1 + (double)mbi_value_bytes(plan) * apart;
   const double along = plan->nonempty.lines, share = log2(lanes) / 5;
-  const double both = pow(along, share) * pow(plan->nonempty.lines_abreast, 1 - share);
-  return (both < along ? both : along) +
-         ((column < rows ? column : rows) + (value < rows ? value : rows)) / 32;
+  const double of_x = pow(along, share) * pow(plan->nonempty.lines_abreast, 1 - share);
+  return (of_x < along ? of_x : along) +
+         ((columns < rows ? columns : rows) + (values < rows ? values : rows)) / 32;
 }
 
 /* Returns the seconds for gathering x. If all rows are in flight at once, their lanes move
@@ -279,7 +279,8 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
   const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
   const int together = mbi_rows_together(plan);
-  const int held = together || mbi_together_abreast(plan); /* lines, by L1 for other rows */
+  /* Where rows read x together, gathers are forecast by what L1 keeps for other rows. */
+  const double lines = together || mbi_together_abreast(plan) ? 0 : mbi_rows_lines(plan);
   const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
                                  : (1.02 + 0.1 * uneven) * mbi_rows_rest(plan);
   const double traffic = mbi_choose_overlap(
@@ -291,7 +292,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
     return HUGE_VAL;
   }
   return mbi_choose_longer(
-      factor * mbi_choose_lines(plan, traffic, held ? 0 : mbi_rows_lines(plan)) +
+      factor * mbi_choose_with_lines(plan, traffic, lines) +
           (together ? 0
                     : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
       mbi_rows_walk(plan));

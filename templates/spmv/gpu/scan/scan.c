@@ -289,9 +289,10 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double traffic =
       mbi_choose_overlap(plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers);
-  double seconds = 1.05 * mbi_choose_lines(plan, traffic,
-                                           plan->nonempty.lines + mbi_choose_own_lines(plan)) +
-                   plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
+  double seconds =
+      1.05 * mbi_choose_with_lines(plan, traffic,
+                                   plan->nonempty.lines + mbi_choose_matrix_lines(plan)) +
+      plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
     seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
   }

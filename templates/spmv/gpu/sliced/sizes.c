@@ -91,9 +91,9 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 
 /* Returns the warps that share a slice: twice as many as long as that saves an eighth of the
  * steps, or a twentieth while all slices' warps are fewer than half of those that the GPU
- * holds. (140 slices of
- * rows of 2,236 floats on an H200: 16 warps 49 us, 32 warps 31.) Those of short rows do not
- * share. (16 doubles a row, 3M nonzeros, on an H100: two warps 22.0 us, ROWS 16.6.) */
+ * holds. (140 slices of rows of 2,236 floats on an H200: 16 warps 49 us, 32 warps 31.) Those of
+ * short rows do not share. (16 doubles a row, 3M nonzeros, on an H100: two warps 22.0 us,
+ * ROWS 16.6.) */
 MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
   const double slices = (double)plan->device.rows / 32;
@@ -272,7 +272,7 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
 static double mbi_sliced_lines(const merbit_plan *plan) {
   return mbi_sliced_near(plan) || mbi_sliced_abreast(plan) || mbi_sliced_in_flight(plan)
              ? 0
-             : plan->nonempty.lines_abreast + mbi_choose_own_lines(plan);
+             : plan->nonempty.lines_abreast + mbi_choose_matrix_lines(plan);
 }
 
 /* Returns the factor by which warps that share slices take longer if L2 holds the matrix, not
@@ -301,9 +301,9 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
  * on an H200: 1.5 times as long as a forecast without this.) */
 static double mbi_sliced_factor(const merbit_plan *plan) {
   const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
-  const double far_apart = uneven < 1 ? 0 : uneven < 8 ? uneven - 1 : 7;
+  const double moved = uneven < 1 ? 0 : uneven < 8 ? uneven - 1 : 7;
   return mbi_sliced_parts(plan) > 1 ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
-                                    : 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * far_apart : 0);
+                                    : 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * moved : 0);
 }
 
 /* A row's start and end take as long as so many bytes. (7 points, 30M floats on an H200: 76 us;
@@ -324,7 +324,7 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
     return HUGE_VAL;
   }
   return mbi_choose_longer(
-      mbi_sliced_factor(plan) * mbi_choose_lines(plan, traffic, mbi_sliced_lines(plan)) +
+      mbi_sliced_factor(plan) * mbi_choose_with_lines(plan, traffic, mbi_sliced_lines(plan)) +
           (mbi_sliced_parts(plan) > 1 || mbi_sliced_together(plan)
                ? 0
                : mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)) / 2),
