@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "bdccbea48d03402ae444bb885aa188a5e1d95c756d7354a411e924f42233261c"
+#define MBI_KERNEL_HASH "a4b3570678d40a67c8afcb63ea6b363d701dbfebbefe22f7f494bc32a8d89206"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9279,7 +9279,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
 "table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n}\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_sample_lines(mbk_u32 sector, bool here) {\n"
-"const mbk_u32 line = here ? sector / 4 : 0xffffffffu;\n#pragma unroll 1\n"
+"const mbk_u32 line = here ? sector / 4 : 0xffffffffu;\n"
+"if (mbk_ballot(0xffffffffu, here) == 0) {\nreturn 0;\n}\n#pragma unroll 1\n"
 "for (mbk_u32 d = 1; d < 32; d++) {\n"
 "const mbk_u32 other = mbk_shuffle_up(0xffffffffu, line, (int)d, 32);\n"
 "here = here && !(mbk_lane() >= d && other == line);\n}\n"

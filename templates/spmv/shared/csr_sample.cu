@@ -47,6 +47,9 @@ MBK_DEVICE void mbk_sample_clear(mbk_u32 *table) {
 // it; lanes that are not `here` do not count.
 MBK_DEVICE mbk_u32 mbk_sample_lines(mbk_u32 sector, bool here) {
   const mbk_u32 line = here ? sector / 4 : 0xffffffffu; // greater than every line
+  if (mbk_ballot(0xffffffffu, here) == 0) {
+    return 0; // behind the end of all rows, where they are short
+  }
 #pragma unroll 1
   for (mbk_u32 d = 1; d < 32; d++) {
     const mbk_u32 other = mbk_shuffle_up(0xffffffffu, line, (int)d, 32);
