@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "a4b3570678d40a67c8afcb63ea6b363d701dbfebbefe22f7f494bc32a8d89206"
+#define MBI_KERNEL_HASH "9443a8b7d87850f1f4ff4a7d60bfd0014b0cde7b9490d3ad7e4fda2337293f58"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5264,7 +5264,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_ahead(const T *address) {\n"
 "mbk_pack_bits<T, N> bits;\n#define MBK_AHEAD(form, next, ...) \\\n"
 "asm volatile(\"ld.global.\" form \";\" : __VA_ARGS__ : \"l\"(address))\n"
-"MBK_LOAD_BITS(MBK_AHEAD)\nreturn bits.pack;\n}\n"
+"MBK_LOAD_BITS(MBK_AHEAD)\n#undef MBK_AHEAD\nreturn bits.pack;\n}\n"
 "template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {\n"
 "return mbk_load_pack_ahead<T, 1>(address).at[0];\n}\n\n\n\n\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {\n"
@@ -5274,11 +5274,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "asm volatile(\"{ .reg .b64 policy; createpolicy.fractional.L2::evict_normal.L2::evict_first.\" \\\n"
 "\"b64 policy, \" next \"; ld.global.L1::evict_first.L2::cache_hint.\" form \\\n"
 "\", policy; }\" \\\n: __VA_ARGS__ \\\n: \"l\"(address), \"f\"(MBK_KEPT / 16.0f))\n"
-"MBK_LOAD_BITS(MBK_STREAM)\n#else\nif (sizeof(T) * N == 16) {\n"
+"MBK_LOAD_BITS(MBK_STREAM)\n#undef MBK_STREAM\n#else\nif (sizeof(T) * N == 16) {\n"
 "bits.four = __ldcs((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
 "bits.two = __ldcs((const uint2 *)address);\n} else if (sizeof(T) * N == 4) {\n"
-"bits.one = __ldcs((const unsigned *)address);\n} else if (sizeof(T) * N == 2) {\n"
-"bits.half = __ldcs((const unsigned short *)address);\n} else {\n",
+"bits.one = __ldcs((const unsigned *)address);\n} else if (sizeof(T) * N == 2) {\n",
+"bits.half = __ldcs((const unsigned short *)address);\n} else {\n"
 "bits.one = __ldcs((const unsigned char *)address);\n}\n#endif\nreturn bits.pack;\n}\n"
 "template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n#if MBK_KEPT\n"
 "return mbk_load_pack_streaming<T, 1>(address).at[0];\n#else\nreturn __ldcs(address);\n#endif\n"
@@ -5300,8 +5300,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return mbk_load(address);\n#else\nreturn *address;\n#endif\n}\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load_pack<T, N>(address);\n#else\n"
-"return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\nreturn mbk_load(address);\n",
+"return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n\n",
+"template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\nreturn mbk_load(address);\n"
 "}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
 "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"

@@ -287,6 +287,7 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_ahead(const T 
 #define MBK_AHEAD(form, next, ...)                                                             \
   asm volatile("ld.global." form ";" : __VA_ARGS__ : "l"(address))
   MBK_LOAD_BITS(MBK_AHEAD)
+#undef MBK_AHEAD
   return bits.pack;
 }
 template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {
@@ -307,6 +308,7 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(cons
                : __VA_ARGS__                                                                   \
                : "l"(address), "f"(MBK_KEPT / 16.0f))
   MBK_LOAD_BITS(MBK_STREAM)
+#undef MBK_STREAM
 #else
   if (sizeof(T) * N == 16) {
     bits.four = __ldcs((const uint4 *)address);

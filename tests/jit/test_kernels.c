@@ -157,18 +157,18 @@ static char *log_of(const char *file, const mbi_preamble *preamble, int capabili
   return log;
 }
 
-/* Fails where a kernel spills. Four files may give up a number or two in a few forms: SLICED
- * and DIAGONALS name no blocks that should be resident, so that the assembler weighs registers
- * against blocks, and SCAN's two, whose code is there twice, name as many as nearly all of
- * their forms fit. */
+/* Fails where a kernel spills. Four files may give up a few numbers in a few forms: SLICED, where
+ * each warp has a slice, and DIAGONALS name no blocks that should be resident, so that the
+ * assembler weighs registers against blocks; SLICED with shared slices and SCAN's two, whose
+ * code is there twice, name as many as nearly all of their forms fit. */
 static void compile(const char *file, const mbi_preamble *preamble, int capability) {
   static const struct {
     const char *file;
     long bytes;
-  } allowed[] = {{"spmv/gpu/sliced/sliced.cu", 8},
+  } allowed[] = {{"spmv/gpu/sliced/sliced.cu", 12},
                  {"spmv/gpu/diagonals/diagonals.cu", 8},
                  {"spmv/gpu/scan/whole.cu", 8},
-                 {"spmv/gpu/scan/scan.cu", 16}};
+                 {"spmv/gpu/scan/scan.cu", 20}};
   long most = 0;
   size_t i;
   char *log;
