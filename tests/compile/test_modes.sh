@@ -1,7 +1,9 @@
 #!/bin/sh
 # merbit.h as its users compile it: every compiler and language it promises, strict flags, both linkage modes,
 # two translation units in one program, and no symbol outside the prefix.
+# Needs a Python that has Jinja2.
 set -eu
+python=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -36,7 +38,7 @@ sed '1i #define MERBIT_STATIC' "$work/main.c" >"$work/static_main.c"
 sed '/^const char \*other(void);$/d; /^int main/d' "$work/main.c" >"$work/library.c"
 printf '#include <stdio.h>\n#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n' >"$work/late.c"
 
-python3 "$root/gen/generate.py" --study --output "$work/study/merbit.h" || fail "gen/generate.py --study"
+"$python" "$root/gen/generate.py" --study --output "$work/study/merbit.h" || fail "gen/generate.py --study"
 
 # The product of languages, OpenMP and optimisation takes --full. By default nothing is optimised (test_levels.sh does that),
 # and C and C++ take turns with MERBIT_TEST_SEED: one has OpenMP and the methods for comparison, and one of the later standards
