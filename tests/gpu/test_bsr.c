@@ -281,7 +281,7 @@ static void studies_of_blocks_meet_the_bound(void **state) {
   static const struct {
     const char *tuning;
     int threads;
-  } sizes[] = {{NULL, 0}, {"waves=1", 1024}, {"waves=16", 128}, {"waves=64", 512}};
+  } sizes[] = {{NULL, 0}, {"waves=1", 1024}, {"waves=3", 128}, {"waves=4", 512}};
   const int step = gpu_stride() > 1 ? 5 : 1;
   int method, i;
   (void)state;
