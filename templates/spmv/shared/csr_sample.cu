@@ -48,7 +48,7 @@ MBK_DEVICE void mbk_sample_clear(mbk_u32 *table) {
 MBK_DEVICE mbk_u32 mbk_sample_lines(mbk_u32 sector, bool here) {
   const mbk_u32 line = here ? sector / 4 : 0xffffffffu; // greater than every line
   if (mbk_ballot(0xffffffffu, here) == 0) {
-    return 0; // behind the end of all rows, where they are short
+    return 0; // behind the end of the window, or of rows that are short
   }
 #pragma unroll 1
   for (mbk_u32 d = 1; d < 32; d++) {
