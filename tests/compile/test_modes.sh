@@ -1,7 +1,7 @@
 #!/bin/sh
 # merbit.h as its users compile it: every compiler and language it promises, strict flags, both linkage modes,
 # two translation units in one program, and no symbol outside the prefix.
-# Needs a Python that has Jinja2.
+# sh test_modes.sh PYTHON, one that has Jinja2.
 set -eu
 python=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)

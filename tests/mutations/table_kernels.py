@@ -138,6 +138,8 @@ MUTATIONS = [
      "simt_sample"),
     ("mbk_sample_abreast", "here = at < length", "here = true", "nonzeros behind a row's end count", "simt_sample"),
     ("mbk_sample_lines", "mbk_lane() >= d && ", "", "the first lane's line is compared with its own", "simt_sample"),
+    ("mbk_sample_lines", "mbk_ballot(0xffffffffu, here) == 0", "mbk_ballot(0xffffffffu, here) != 0xffffffffu",
+     "warps that are only partly behind the end count no lines", "simt_sample"),
     ("mbk_sample_lines", "d < 32", "d < 31", "lines of lanes 31 apart count twice", "simt_sample"),
     ("mbk_sample_abreast", "mbk_lane() * (mbk_u64)apart", "mbk_lane()", "sampled rows are neighbours where sorting takes them apart", "simt_sample"),
     ("mbi_nonempty_sample", "mbi_nonempty_uneven(plan) ? MBI_NONEMPTY_APART : 1", "1", "sampled rows are neighbours though SLICED sorts them", "fake_choices"),

@@ -151,10 +151,8 @@
 #undef MBK_ROUNDS
 #undef MBK_WARPS
 #undef MBK_CHUNK
-#undef MBK_AHEAD
 #undef MBK_NO_ROW
 #undef MBK_PLACE
-#undef MBK_CHUNK
 #undef MBK_EXTRACT_END
 #undef MBK_TAKEN
 #undef MBK_ROWS
