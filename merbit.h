@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "9443a8b7d87850f1f4ff4a7d60bfd0014b0cde7b9490d3ad7e4fda2337293f58"
+#define MBI_KERNEL_HASH "e526f4f12ea818c5c31152468d3e6fc0109df8d2840b1c03f144c2a7a8d93228"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9163,38 +9163,40 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_csr_blocks_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "mbk_u64 rows, count, step; mbk_u32 *against; } mbk_csr_blocks_arguments;\n\n\n"
 "#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n"
-"#define MBK_BLOCK_PERIOD 720720u\n\n\nMBK_DEVICE mbk_u32 mbk_csr_inside(mbk_u64 place) {\n"
-"const mbk_u32 rest = (mbk_u32)(place % MBK_BLOCK_PERIOD);\nmbk_u32 sizes = 0;\n"
-"for (mbk_u32 n = 2; n <= 16; n++) {\nsizes |= rest % n != 0 ? 1u << n : 0;\n}\nreturn sizes;\n"
-"}\n\n\nMBK_DEVICE mbk_u32 mbk_csr_any(mbk_u32 bits) {\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"#define MBK_BLOCK_PERIOD 720720u\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_csr_inside(mbk_u64 place, mbk_u32 among) {\n"
+"const mbk_u32 rest = place >> 32 == 0 ? (mbk_u32)place : (mbk_u32)(place % MBK_BLOCK_PERIOD);\n"
+"mbk_u32 sizes = 0;\nwhile (among != 0) {\n"
+"const mbk_u32 n = 31 - (mbk_u32)mbk_leading_zeros(among);\namong &= ~(1u << n);\n"
+"sizes |= rest % n != 0 ? 1u << n : 0;\n}\nreturn sizes;\n}\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_csr_any(mbk_u32 bits) {\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);\n}\nreturn bits;\n}\n\n\n"
 "MBK_DEVICE bool mbk_csr_ruled_out(mbk_u32 *against) {\nmbk_u32 both = 0;\n"
 "if (mbk_lane() == 0) {\nboth = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n"
 "}\nboth = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
 "return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_csr_blocks(MBK_GRID_CONSTANT mbk_csr_blocks_arguments a) {\n"
-"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;\n"
+"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;\n\n"
+"const mbk_u32 heights = MBK_BLOCK_SHAPES & ~mbk_shuffle(0xffffffffu, a.against[0], 0, 32);\n"
+"const mbk_u32 widths = MBK_BLOCK_SHAPES & ~mbk_shuffle(0xffffffffu, a.against[1], 0, 32);\n"
 "mbk_u32 high = 0, wide = 0;\nif (warp < a.count) {\n"
 "const mbk_i64 start = (mbk_i64)a.row_ptr[row] - MBK_BASE;\n"
-"const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;\n"
+"const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;\n",
 "const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
 "bool same = next == end - start;\n"
 "for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
-"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n",
-"if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
-"(mbk_csr_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
+"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
+"if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 && mbk_csr_any(wide) == widths) ||\n"
 "mbk_csr_ruled_out(a.against))) {\nbreak;\n}\n"
 "for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
 "const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
 "same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\nif (k + 1 == end - start ||\n"
 "(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
-"wide |= mbk_csr_inside((mbk_u64)k + 1);\n}\n\n"
-"wide |= mbk_csr_inside((mbk_u64)column) & ~mbk_csr_inside((mbk_u64)k);\n}\n}\n"
-"high = same ? 0 : mbk_csr_inside(row + 1);\n}\nhigh = mbk_csr_any(high);\n"
-"wide = mbk_csr_any(wide);\n"
-"if (mbk_lane() == 0 && (high & ~a.against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
-"mbk_atomic_or(a.against, high);\n}\n"
-"if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
+"wide |= mbk_csr_inside((mbk_u64)k + 1, widths);\n}\n\n"
+"wide |= mbk_csr_inside((mbk_u64)column, widths) & ~mbk_csr_inside((mbk_u64)k, widths);\n}\n}\n"
+"high = same ? 0 : mbk_csr_inside(row + 1, heights);\n}\nhigh = mbk_csr_any(high);\n"
+"wide = mbk_csr_any(wide);\nif (mbk_lane() == 0 && (high & ~a.against[0]) != 0) {\n"
+"mbk_atomic_or(a.against, high);\n}\nif (mbk_lane() == 0 && (wide & ~a.against[1]) != 0) {\n"
 "mbk_atomic_or(a.against + 1, wide);\n}\n}\n"}},
 {"spmv/shared/csr_check.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_COLUMN\n#error MBK_COLUMN\n"
@@ -9790,10 +9792,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_extract_sums_arguments { mbk_u64 *sums; mbk_u64 chunks; } mbk_extract_sums_arguments; "
 "typedef struct mbk_extract_offsets_arguments { const mbk_u32 *counts; const mbk_u64 *sums; "
 "mbk_u64 block_rows; mbk_u32 large; void *block_ptr; } mbk_extract_offsets_arguments; typedef "
-"struct mbk_extract_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
-"MBK_VALUE *values; mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, group; const void "
-"*block_ptr; mbk_u32 large; mbk_i32 *block_col; mbk_u32 *masks; MBK_VALUE *blocks; } "
-"mbk_extract_fill_arguments;\n\n\n\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(256, 4)\n"
+"struct mbk_extract_places_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
+"mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, group; const void *block_ptr; mbk_u32 large; "
+"mbk_i32 *block_col; mbk_u32 *masks; } mbk_extract_places_arguments; typedef struct "
+"mbk_extract_values_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
+"MBK_VALUE *values; mbk_u64 rows; mbk_u32 high, wide; const void *block_ptr; mbk_u32 large; const "
+"mbk_i32 *block_col; MBK_VALUE *blocks; } mbk_extract_values_arguments;\n\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(256, 4)\n"
 "mbk_extract_count(MBK_GRID_CONSTANT mbk_extract_count_arguments a) {\n"
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
 "const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
@@ -9801,11 +9806,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 items = (mbk_u64)a.windows * a.count;\nconst mbk_u32 side_by_side = 32 / a.group;\n"
 "const bool speaks = mbk_lane() % a.group == 0;\nmbk_extract_tally tally = {0, 0, 0, false};\n"
 "for (mbk_u64 first = warp * side_by_side; first < items;\n"
-"first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
+"first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n",
 "const mbk_u64 item = first + mbk_lane() / a.group;\nconst mbk_u32 w = (mbk_u32)item / a.count;\n"
 "const mbk_u64 block_row =\n"
 "mbk_extract_window(a.spans, a.rest, a.high, w) + (mbk_u32)item % a.count;\n"
-"const bool there = item < items && block_row < a.block_rows;\n",
+"const bool there = item < items && block_row < a.block_rows;\n"
 "const mbk_u64 place = there ? block_row : a.block_rows;\n"
 "const mbk_u32 found = a.high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)\n"
 ": mbk_extract_row<1>(csr, shape, place, tally);\ntally.blocks += speaks ? found : 0;\n"
@@ -9824,11 +9829,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n"
+"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n",
 "total += warps[w];\n}\n*all = total;\nreturn before + sum - own;\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(MBK_GRID_CONSTANT mbk_extract_sums_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 base = 0;\n"
-"for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\nconst mbk_u64 i = from + mbk_thread();\n",
+"for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\nconst mbk_u64 i = from + mbk_thread();\n"
 "mbk_u64 all;\nconst mbk_u64 before =\n"
 "mbk_extract_before(i < a.chunks ? a.sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
 "if (i < a.chunks) {\na.sums[i] = base + before;\n}\nbase += all;\n}\n}\n\n\n\n\n"
@@ -9841,47 +9846,72 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n"
 "#pragma unroll\nfor (int i = 0; i < 4; i++) {\nif (first + i <= a.block_rows && a.large != 0) {\n"
 "((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;\n} else if (first + i <= a.block_rows) {\n"
-"((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n"
-"struct mbk_extract_target {\nmbk_i32 *block_col;\nmbk_u32 *masks;\nMBK_VALUE *blocks;\n};\n\n\n\n"
-"MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
-"mbk_u32 shift = bit % 32;\nfor (mask += bit / 32; bits != 0; mask++) {\n"
-"if ((mbk_u32)(bits << shift) != 0) {\nmbk_atomic_or(mask, (mbk_u32)(bits << shift));\n}\n"
-"bits >>= 32 - shift;\nshift = 0;\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-"const MBK_VALUE *values, const mbk_extract_target &to,\n"
-"MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\nmbk_u32 r, mbk_u64 block) {\n"
-"const mbk_u32 entries = shape.high * shape.wide;\nmbk_u64 bits = 0;\n"
-"while (next < first + shape.wide) {\nconst mbk_u32 column = next;\n",
-"MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-"next = mbk_extract_next(csr.col_ind, ++at, end);\nwhile (next == column) {\n"
-"sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-"next = mbk_extract_next(csr.col_ind, ++at, end);\n}\nbits |= (mbk_u64)1 << (column - first);\n"
-"if (to.blocks != 0) {\nto.blocks[block * entries + r * shape.wide + column - first] = sum;\n}\n"
-"}\nif (to.masks != 0) {\n"
-"mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n}\n}\n\n"
-"template <int ROWS>\n"
-"MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-"const MBK_VALUE *values, const mbk_extract_target &to,\nmbk_u64 block_row, mbk_u64 block) {\n"
+"((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_extract_word(mbk_u64 bits, mbk_u32 first, mbk_u32 word) {\n"
+"const mbk_u32 at = 32 * word;\n"
+"return first >= at ? (first - at < 32 ? (mbk_u32)(bits << (first - at)) : 0)\n"
+": (at - first < 64 ? (mbk_u32)(bits >> (at - first)) : 0);\n}\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_extract_bits(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
+"mbk_u32 &next, mbk_u32 first, mbk_u32 wide) {\nmbk_u64 bits = 0;\nwhile (next < first + wide) {\n",
+"bits |= (mbk_u64)1 << (next - first);\nnext = mbk_extract_next(col_ind, ++at, end);\n}\n"
+"return bits;\n}\n\n\n\ntemplate <int ROWS>\n"
+"MBK_DEVICE void mbk_extract_mark(const mbk_extract_shape &shape, const mbk_u64 (&bits)[ROWS],\n"
+"mbk_u32 *mask, bool there) {\n"
+"const mbk_u32 entries = shape.high * shape.wide, lane = mbk_lane() % shape.group;\n"
+"for (mbk_u32 word = 0; word < (entries + 63) / 64 * 2; word++) {\nmbk_u32 own = 0;\n"
+"#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
+"own |= mbk_extract_word(bits[j], (lane + 32 * j) * shape.wide, word);\n}\n"
+"for (mbk_u32 d = shape.group / 2; d > 0; d >>= 1) {\n"
+"own |= mbk_shuffle_xor(MBK_ALL, own, (int)d, 32);\n}\nif (there && lane == 0) {\n"
+"mask[word] = own;\n}\n}\n}\n\ntemplate <int ROWS>\n"
+"MBK_DEVICE void mbk_extract_row_places(const mbk_extract_csr &csr,\n"
+"const mbk_extract_shape &shape, mbk_u64 block_row,\n"
+"mbk_u64 block, mbk_i32 *block_col, mbk_u32 *masks) {\n"
+"const mbk_u32 words = (shape.high * shape.wide + 63) / 64 * 2;\n"
 "mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
 "for (;; block++) {\nconst mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
-"if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {\nreturn;\n}\n"
-"if (least != MBK_EXTRACT_END) {\nconst mbk_u32 column = least / shape.wide;\n"
-"if (to.block_col != 0 && mbk_lane() % shape.group == 0) {\n"
-"to.block_col[block] = (mbk_i32)column;\n}\n#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
-"mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
-"column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n}\n}\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(256, 4)\n"
-"mbk_extract_fill(MBK_GRID_CONSTANT mbk_extract_fill_arguments a) {\n"
+"const bool there = least != MBK_EXTRACT_END;\nif (mbk_ballot(MBK_ALL, there) == 0) {\nreturn;\n"
+"}\nconst mbk_u32 column = there ? least / shape.wide : 0;\nmbk_u64 bits[ROWS];\n#pragma unroll\n"
+"for (int j = 0; j < ROWS; j++) {\n"
+"bits[j] = there ? mbk_extract_bits(csr.col_ind, walk.at[j], walk.end[j], walk.next[j],\n"
+"column * shape.wide, shape.wide)\n: 0;\n}\nif (there && mbk_lane() % shape.group == 0) {\n"
+"block_col[block] = (mbk_i32)column;\n}\nif (masks != 0) {\n"
+"mbk_extract_mark<ROWS>(shape, bits, masks + block * words, there);\n}\n}\n}\n\n\n",
+"MBK_DEVICE mbk_u64 mbk_extract_first(const void *block_ptr, mbk_u32 large, mbk_u64 block_row) {\n"
+"return large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]\n"
+": (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(256, 4)\n"
+"mbk_extract_places(MBK_GRID_CONSTANT mbk_extract_places_arguments a) {\n"
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
 "const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
-"const mbk_extract_target to = {a.block_col, a.masks, a.blocks};\n"
-"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n",
+"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
 "const mbk_u64 item = warp * (32 / a.group) + mbk_lane() / a.group;\n"
 "const mbk_u64 block_row = item < a.block_rows ? item : a.block_rows;\n"
-"const mbk_u64 block = a.large != 0 ? (mbk_u64)((const mbk_i64 *)a.block_ptr)[block_row]\n"
-": (mbk_u64)((const mbk_i32 *)a.block_ptr)[block_row];\nif (a.high > 32) {\n"
-"mbk_extract_fill_row<2>(csr, shape, a.values, to, block_row, block);\n} else {\n"
-"mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);\n}\n}\n"}},
+"const mbk_u64 block = mbk_extract_first(a.block_ptr, a.large, block_row);\nif (a.high > 32) {\n"
+"mbk_extract_row_places<2>(csr, shape, block_row, block, a.block_col, a.masks);\n} else {\n"
+"mbk_extract_row_places<1>(csr, shape, block_row, block, a.block_col, a.masks);\n}\n}\n\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_extract_column(const mbk_i32 *col_ind, mbk_u64 k) {\n"
+"return (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);\n}\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_extract_search(const mbk_i32 *block_col, mbk_u32 count, mbk_u32 column) {\n"
+"mbk_u32 low = 0;\nwhile (count > 1) {\nconst mbk_u32 half = count / 2;\n"
+"low += (mbk_u32)mbk_load(block_col + low + half) <= column ? half : 0;\ncount -= half;\n}\n"
+"return low;\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
+"mbk_extract_values(MBK_GRID_CONSTANT mbk_extract_values_arguments a) {\n"
+"const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\nif (row >= a.rows) {\n"
+"return;\n}\nconst mbk_u64 block_row = row / a.high, r = row - block_row * a.high;\n"
+"const mbk_u64 first = mbk_extract_first(a.block_ptr, a.large, block_row);\n"
+"const mbk_u32 count =\n",
+"(mbk_u32)(mbk_extract_first(a.block_ptr, a.large, block_row + 1) - first);\n"
+"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
+"const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);\n"
+"for (mbk_u64 k = start + mbk_lane(); k < end; k += 32) {\n"
+"const mbk_u32 column = mbk_extract_column(a.col_ind, k);\n"
+"if (k > start && mbk_extract_column(a.col_ind, k - 1) == column) {\ncontinue;\n}\n"
+"MBK_VALUE sum = a.values != 0 ? mbk_load(a.values + k) : (MBK_VALUE)1;\n"
+"for (mbk_u64 i = k + 1; i < end && mbk_extract_column(a.col_ind, i) == column; i++) {\n"
+"sum += a.values != 0 ? mbk_load(a.values + i) : (MBK_VALUE)1;\n}\n"
+"const mbk_u32 block_col = column / a.wide;\n"
+"const mbk_u64 block = first + mbk_extract_search(a.block_col + first, count, block_col);\n"
+"a.blocks[(block * a.high + r) * a.wide + (column - block_col * a.wide)] = sum;\n}\n}\n"}},
 {"spmv/stages/full_blocks.cu", {
 "\n\n\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_VALUE\n#error MBK_VALUE\n"
 "#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n#ifndef MBK_HIGH\n#error MBK_HIGH\n#endif\n"
@@ -16256,14 +16286,23 @@ typedef struct mbk_extract_offsets_arguments {
 	mbi_devptr block_ptr;
 } mbk_extract_offsets_arguments;
 
-typedef struct mbk_extract_fill_arguments {
-	mbi_devptr row_ptr, col_ind, values;
+typedef struct mbk_extract_places_arguments {
+	mbi_devptr row_ptr, col_ind;
 	mbk_u64 rows, cols, block_rows;
 	mbk_u32 high, wide, group;
 	mbi_devptr block_ptr;
 	mbk_u32 large;
-	mbi_devptr block_col, masks, blocks;
-} mbk_extract_fill_arguments;
+	mbi_devptr block_col, masks;
+} mbk_extract_places_arguments;
+
+typedef struct mbk_extract_values_arguments {
+	mbi_devptr row_ptr, col_ind, values;
+	mbk_u64 rows;
+	mbk_u32 high, wide;
+	mbi_devptr block_ptr;
+	mbk_u32 large;
+	mbi_devptr block_col, blocks;
+} mbk_extract_values_arguments;
 typedef struct mbk_full_blocks_places_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbk_u64 block_rows;
@@ -16400,7 +16439,7 @@ typedef struct mbi_extracted {
 	mbi_device_csr csr;
 	mbi_nonempty_rows nonempty;
 	mbi_program program;
-	void *kernels[4];
+	void *kernels[5];
 	int by_shape;
 } mbi_extracted;
 
@@ -19821,7 +19860,7 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uin
 	void *kernel = NULL;
 	mbk_csr_blocks_arguments arguments;
 	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_BLOCKS, "mbk_csr_blocks", &kernel));
-	MBI_TRY(mbi_device_zero(context, answer, 2 * sizeof *against, NULL));
+	MBI_TRY(mbi_device_upload(context, answer, against, 2 * sizeof *against));
 	arguments.row_ptr = plan->device.row_ptr;
 	arguments.col_ind = plan->device.col_ind;
 	arguments.rows = plan->device.rows;
@@ -20018,8 +20057,9 @@ static int mbi_choose_streams(const merbit_plan *plan, int passing) {
 }
 
 static void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble,
-		uint64_t bytes, int keeps) {
-	const int passing = mbi_choose_fits(plan, bytes, keeps) ? 0 : plan->passing > 0 ? plan->passing
+		uint64_t bytes, int keeps, int alone) {
+	const int passing = mbi_choose_fits(plan, bytes, keeps) ? 0
+			: alone && mbi_type_size(plan->type) < 8 ? 16 : plan->passing > 0 ? plan->passing
 			: mbi_choose_passing_of(plan, bytes);
 	mbi_preamble_define_int(preamble, "MBK_STREAMING", keeps ? mbi_choose_streams(plan, passing)
 			: passing > 0 && plan->streaming);
@@ -20125,7 +20165,7 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	t.stream = t.nnz * (4.0 + t.values) * stream;
 	t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, t.cols * t.size);
 	shared = count < t.rows - count ? count : t.rows - count;
-	shared = t.rows * t.size <= MBI_CHOOSE_KEPT * plan->profile->l2_bytes ? 0
+	shared = t.rows * t.size <= MBI_CHOOSE_KEPT / 3 * plan->profile->l2_bytes ? 0
 			: shared < t.rows * t.size / 32 ? shared : t.rows * t.size / 32;
 	t.lists = count < t.rows ? (4.0 * count + t.rows / 8.0) * stream : 0;
 	t.shared = count < t.rows ? 64.0 * shared * stream : 0;
@@ -21063,7 +21103,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
 	mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
 	mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
+	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills, 0);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 	mbi_preamble_define_int(preamble, "MBK_OLD_ROWS", s->held);
 	if (s->fill_blocks > 0) {
@@ -21636,7 +21676,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
 	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan) +
-			plan->device.rows * mbi_index_bytes(plan->device.offset_type), r->lanes <= MBI_ROWS_KEPT);
+			plan->device.rows * mbi_index_bytes(plan->device.offset_type), r->lanes <= MBI_ROWS_KEPT, 1);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
@@ -21734,6 +21774,14 @@ static double mbi_rows_rest(const merbit_plan *plan) {
 	return steps > 1 ? 0.7 + 0.3 * ceil(steps) / steps : 1;
 }
 
+#define MBI_ROWS_SHORT 16
+
+static int mbi_rows_idle(const merbit_plan *plan) {
+	const uint64_t slots = plan->nonempty.slots;
+	const uint64_t most = slots <= MBI_ROWS_SHORT * plan->device.rows ? 4 : 2;
+	return !mbi_rows_lone(plan) && slots > most * plan->device.nnz;
+}
+
 static double mbi_rows_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
@@ -21747,7 +21795,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const double turns =
 			t.nnz < t.rows ? t.rows / (MBI_CHOOSE_LANES * plan->context->device.multiprocessors) * 1.5
 			: 0;
-	if (uneven > 1) { return HUGE_VAL; }
+	if (t.nnz >= t.rows && mbi_rows_idle(plan)) { return HUGE_VAL; }
 	return mbi_choose_longer(factor * mbi_choose_with_lines(plan, traffic, lines) + (together ? 0
 			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
 			mbi_rows_walk(plan));
@@ -22051,7 +22099,7 @@ static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble)
 	mbi_preamble_define_int(preamble, "MBK_PARTS", s->parts);
 	mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
 	mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-	mbi_choose_loads(plan, preamble, (uint64_t)mbi_sliced_bytes(plan), 1);
+	mbi_choose_loads(plan, preamble, (uint64_t)mbi_sliced_bytes(plan), 1, 0);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
@@ -22286,11 +22334,13 @@ static double mbi_diagonals_likely(const merbit_plan *plan) {
 	return mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
 }
 
+#define MBI_DIAGONALS_MANY 48
+
 static int mbi_diagonals_unroll(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
-	const int many = plan->device.nnz > 8 * plan->device.rows &&
-			plan->device.form == MBI_VALUES_GENERAL &&
-			mbi_choose_fits(plan, (uint64_t)mbi_diagonals_likely(plan), 1);
+	const int held = mbi_choose_fits(plan, (uint64_t)mbi_diagonals_likely(plan), 1);
+	const int many = plan->device.form == MBI_VALUES_GENERAL &&
+			plan->device.nnz > (held ? 8 : MBI_DIAGONALS_MANY) * plan->device.rows;
 	return wish != 0 ? wish : many ? 8 : 4;
 }
 
@@ -22318,7 +22368,7 @@ static void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *preamb
 	const mbi_diagonals *d = mbi_diagonals_of(plan);
 	mbi_plan_preamble(plan, preamble);
 	mbi_preamble_define_int(preamble, "MBK_UNROLL", d->unroll);
-	mbi_choose_loads(plan, preamble, (uint64_t)mbi_diagonals_likely(plan), 1);
+	mbi_choose_loads(plan, preamble, (uint64_t)mbi_diagonals_likely(plan), 1, 1);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", d->threads);
 }
 
@@ -22440,7 +22490,7 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
 			d->threads);
 }
 
-#define MBI_DIAGONALS_STEP 4.0
+#define MBI_DIAGONALS_STEP 5.0
 
 static double mbi_diagonals_seconds(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
@@ -22449,7 +22499,8 @@ static double mbi_diagonals_seconds(const merbit_plan *plan) {
 			mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
 	return mbi_choose_longer(
 			0.95 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
-			MBI_DIAGONALS_STEP * steps * plan->profile->l2_load_seconds);
+			steps * (MBI_DIAGONALS_STEP * plan->profile->l2_load_seconds +
+			mbi_choose_passing(plan) / 16.0 * plan->profile->memory_load_seconds));
 }
 
 static int mbi_diagonals_trusted(const merbit_plan *plan) {
@@ -25103,8 +25154,8 @@ static void mbi_extracted_destroy(merbit_plan *plan) {
 #define MBI_EXTRACT_CHUNK 1024
 
 enum {
-	MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL, MBI_EXTRACT_KERNELS
-};
+	MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_PLACES, MBI_EXTRACT_VALUES,
+	MBI_EXTRACT_KERNELS };
 
 static void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
 		mbi_preamble *preamble) {
@@ -25117,7 +25168,8 @@ static void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *
 
 static merbit_status mbi_extract_specialise(merbit_plan *plan) {
 	static const char *const names[MBI_EXTRACT_KERNELS] = {
-			"mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
+			"mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_places",
+			"mbk_extract_values"};
 	mbi_extracted *full = &plan->extracted;
 	mbi_preamble preamble;
 	int i;
@@ -25227,28 +25279,24 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
-		mbi_devptr masks, mbi_devptr values) {
-	mbi_device_csr *csr = &plan->extracted.csr;
-	const int height = plan->bsr.view.block_rows;
-	uint32_t group = mbi_extract_group(height);
-	mbk_extract_fill_arguments arguments;
+static merbit_status mbi_extract_places(merbit_plan *plan, mbi_devptr masks) {
+	const mbi_device_csr *csr = &plan->extracted.csr;
+	const uint32_t group = mbi_extract_group(plan->bsr.view.block_rows);
+	mbk_extract_places_arguments arguments;
 	arguments.row_ptr = csr->row_ptr;
 	arguments.col_ind = csr->col_ind;
-	arguments.values = from;
 	arguments.rows = csr->rows;
 	arguments.cols = csr->cols;
 	arguments.block_rows = plan->device.rows;
-	arguments.high = (uint32_t)height;
+	arguments.high = (uint32_t)plan->bsr.view.block_rows;
 	arguments.wide = (uint32_t)plan->bsr.view.block_cols;
 	arguments.group = group;
 	arguments.block_ptr = plan->device.row_ptr;
 	arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
-	arguments.block_col = columns;
+	arguments.block_col = plan->device.col_ind;
 	arguments.masks = masks;
-	arguments.blocks = values;
-	return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL],
-			"mbk_extract_fill", (int64_t)(plan->device.rows * group / 256) + 1,
+	return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_PLACES],
+			"mbk_extract_places", (int64_t)(plan->device.rows * group / 256) + 1,
 			256, 0, NULL, &arguments);
 }
 
@@ -25266,8 +25314,21 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
 }
 
 static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
+	const mbi_device_csr *csr = &plan->extracted.csr;
+	mbk_extract_values_arguments arguments;
 	MBI_TRY(mbi_extract_allocate_values(plan));
-	return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
+	arguments.row_ptr = csr->row_ptr;
+	arguments.col_ind = csr->col_ind;
+	arguments.values = from;
+	arguments.rows = csr->rows;
+	arguments.high = (uint32_t)plan->bsr.view.block_rows;
+	arguments.wide = (uint32_t)plan->bsr.view.block_cols;
+	arguments.block_ptr = plan->device.row_ptr;
+	arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
+	arguments.block_col = plan->device.col_ind;
+	arguments.blocks = plan->device.values;
+	return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_VALUES],
+			"mbk_extract_values", (int64_t)((csr->rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
 static merbit_status mbi_extract_refresh(merbit_plan *plan) {
@@ -25308,11 +25369,10 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
 	plan->bsr.mask_words = words;
 	MBI_TRY(mbi_extract_offsets(c));
 	if (words > 0) { MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", masks)); }
-	if (words > 0) { MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL)); }
+	MBI_TRY(mbi_extract_places(plan, *masks));
 	if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
-		MBI_TRY(mbi_extract_allocate_values(plan));
+		MBI_TRY(mbi_extract_values(plan, from));
 	}
-	MBI_TRY(mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values));
 	return mbi_device_synchronize(context, NULL);
 }
 
@@ -25709,7 +25769,7 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
 
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
 	const double seconds = mbi_scan_cost(plan);
-	const int even = plan->nonempty.slots / 2 <= plan->device.nnz && mbi_rows_walk(plan) <= seconds;
+	const int even = !mbi_rows_idle(plan) && mbi_rows_walk(plan) <= seconds;
 	const int full = mbi_choose_full(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
 	const merbit_method first = mbi_diagonals_trusted(plan) ? MERBIT_METHOD_DIAGONALS
 			: full ? MERBIT_METHOD_BSR : even ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
@@ -25980,8 +26040,7 @@ static int mbi_choose_few_rows(const merbit_plan *plan) {
 }
 
 static int mbi_choose_small_rows(const merbit_plan *plan) {
-	return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
-			!mbi_choose_few_rows(plan) &&
+	return !mbi_rows_idle(plan) && !mbi_choose_few_rows(plan) &&
 			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }

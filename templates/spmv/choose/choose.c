@@ -83,14 +83,12 @@ static int mbi_choose_few_rows(const merbit_plan *plan) {
          !mbi_choose_fits(plan, mbi_device_csr_stream_bytes(plan) + vectors, 1);
 }
 
-/* Returns whether lanes per row pay for a small matrix: the rows of a warp leave at most half
- * of its steps idle, or have a warp each, and no lanes walk a row for longer than SCAN takes.
- * If SCAN has the whole matrix in flight at once, in one launch, it does not wait for the steps
- * after the first. (Doubles in 1,226 rows of 1,187 on an H200, of which lanes take 256 at once:
- * ROWS 9.9 us, SCAN 7.5.) */
+/* Returns whether lanes per row pay for a small matrix: they are not too often idle, and none
+ * walk a row for longer than SCAN takes. If SCAN has the whole matrix in flight at once, in one
+ * launch, it does not wait for the steps after the first. (Doubles in 1,226 rows of 1,187 on an
+ * H200, of which lanes take 256 at once: ROWS 9.9 us, SCAN 7.5.) */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
-  return (mbi_rows_lone(plan) || plan->nonempty.slots / 2 <= plan->device.nnz) &&
-         !mbi_choose_few_rows(plan) &&
+  return !mbi_rows_idle(plan) && !mbi_choose_few_rows(plan) &&
          (mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
                                    : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }

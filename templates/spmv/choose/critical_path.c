@@ -67,12 +67,15 @@ static int mbi_choose_streams(const merbit_plan *plan, int passing) {
 }
 
 /* Defines how a product loads its `bytes` of matrix. Without `keeps`, nothing of a matrix that
- * L2 does not hold is kept there on purpose. */
+ * L2 does not hold is kept there on purpose; nor is it of floats that lanes load one by one
+ * (`alone`). (10M floats on an H200, us, with a part kept and without: 27 points by DIAGONALS
+ * 15.8 and 14.2; 7 points, scrambled, by ROWS 65.7 and 59.1.) */
 MBI_INTERNAL void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble,
-                                   uint64_t bytes, int keeps) {
-  const int passing = mbi_choose_fits(plan, bytes, keeps) ? 0
-                      : plan->passing > 0                 ? plan->passing
-                                                          : mbi_choose_passing_of(plan, bytes);
+                                   uint64_t bytes, int keeps, int alone) {
+  const int passing = mbi_choose_fits(plan, bytes, keeps)      ? 0
+                      : alone && mbi_type_size(plan->type) < 8 ? 16
+                      : plan->passing > 0                      ? plan->passing
+                                          : mbi_choose_passing_of(plan, bytes);
   mbi_preamble_define_int(preamble, "MBK_STREAMING",
                           keeps ? mbi_choose_streams(plan, passing)
                                 : passing > 0 && plan->streaming);
@@ -209,8 +212,8 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   const double stream = mbi_choose_stream(plan);
   const double count = (double)plan->nonempty.count;
   mbi_traffic t;
-  double shared; /* sectors of y, if L2 does not keep it, of which two kernels write a part
-                  * each: what is there is read for the other part */
+  double shared; /* sectors of y of which two kernels, or blocks, write a part each: what is
+                  * there is read for the other part, unless y is so small that L2 keeps it */
   t.size = (double)mbi_type_size(plan->type);
   t.nnz = (double)plan->device.nnz;
   t.rows = (double)plan->device.rows;
@@ -223,9 +226,9 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   t.stream = t.nnz * (4.0 + t.values) * stream;
   t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, t.cols * t.size);
   shared = count < t.rows - count ? count : t.rows - count;
-  shared = t.rows * t.size <= MBI_CHOOSE_KEPT * plan->profile->l2_bytes ? 0
-           : shared < t.rows * t.size / 32                              ? shared
-                                                                        : t.rows * t.size / 32;
+  shared = t.rows * t.size <= MBI_CHOOSE_KEPT / 3 * plan->profile->l2_bytes ? 0
+           : shared < t.rows * t.size / 32                                  ? shared
+                                           : t.rows * t.size / 32;
   t.lists = count < t.rows ? (4.0 * count + t.rows / 8.0) * stream : 0;
   t.shared = count < t.rows ? 64.0 * shared * stream : 0;
   return t;

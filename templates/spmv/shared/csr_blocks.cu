@@ -15,11 +15,14 @@
 
 #define MBK_BLOCK_PERIOD 720720u // the least common multiple of the sizes
 
-// Returns the sizes of which `place` is not a multiple. One division of 64 bits is enough.
-MBK_DEVICE mbk_u32 mbk_csr_inside(mbk_u64 place) {
-  const mbk_u32 rest = (mbk_u32)(place % MBK_BLOCK_PERIOD);
+// Returns those of `among` of which `place` is not a multiple. Divisions of 64 bits are slow,
+// so that there is at most one.
+MBK_DEVICE mbk_u32 mbk_csr_inside(mbk_u64 place, mbk_u32 among) {
+  const mbk_u32 rest = place >> 32 == 0 ? (mbk_u32)place : (mbk_u32)(place % MBK_BLOCK_PERIOD);
   mbk_u32 sizes = 0;
-  for (mbk_u32 n = 2; n <= 16; n++) {
+  while (among != 0) { // mostly few: those that a sample of rows has not ruled out
+    const mbk_u32 n = 31 - (mbk_u32)mbk_leading_zeros(among);
+    among &= ~(1u << n);
     sizes |= rest % n != 0 ? 1u << n : 0;
   }
   return sizes;
@@ -45,10 +48,13 @@ MBK_DEVICE bool mbk_csr_ruled_out(mbk_u32 *against) {
 
 // Finds sizes that rule out full blocks. Sets bit n of against[0] if rows of one block of n
 // rows differ in their columns. Sets bit n of against[1] if a row's columns do not consist of
-// runs of n that begin at multiples of n. Both must be zero before. Launch: one warp for each
-// of `count` rows, `step` apart; 256 threads per block.
+// runs of n that begin at multiples of n. Sizes whose bits are set before are not tried.
+// Launch: one warp for each of `count` rows, `step` apart; 256 threads per block.
 MBK_KERNEL MBK_BOUNDS(256) mbk_csr_blocks(MBK_GRID_CONSTANT mbk_csr_blocks_arguments a) {
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;
+  // The same in all lanes, although other warps may set bits meanwhile.
+  const mbk_u32 heights = MBK_BLOCK_SHAPES & ~mbk_shuffle(0xffffffffu, a.against[0], 0, 32);
+  const mbk_u32 widths = MBK_BLOCK_SHAPES & ~mbk_shuffle(0xffffffffu, a.against[1], 0, 32);
   mbk_u32 high = 0, wide = 0;
   if (warp < a.count) {
     const mbk_i64 start = (mbk_i64)a.row_ptr[row] - MBK_BASE;
@@ -58,8 +64,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_csr_blocks(MBK_GRID_CONSTANT mbk_csr_blocks_argum
     for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {
       const mbk_i64 stop =
           part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;
-      if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&
-                        (mbk_csr_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||
+      if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 && mbk_csr_any(wide) == widths) ||
                        mbk_csr_ruled_out(a.against))) {
         break; // this row and others have ruled out all sizes
       }
@@ -68,20 +73,20 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_csr_blocks(MBK_GRID_CONSTANT mbk_csr_blocks_argum
         same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;
         if (k + 1 == end - start ||
             (mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {
-          wide |= mbk_csr_inside((mbk_u64)k + 1); // a run ends here
+          wide |= mbk_csr_inside((mbk_u64)k + 1, widths); // a run ends here
         }
         // At the start of a run of n columns, both k and the column are multiples of n.
-        wide |= mbk_csr_inside((mbk_u64)column) & ~mbk_csr_inside((mbk_u64)k);
+        wide |= mbk_csr_inside((mbk_u64)column, widths) & ~mbk_csr_inside((mbk_u64)k, widths);
       }
     }
-    high = same ? 0 : mbk_csr_inside(row + 1);
+    high = same ? 0 : mbk_csr_inside(row + 1, heights);
   }
   high = mbk_csr_any(high);
   wide = mbk_csr_any(wide);
-  if (mbk_lane() == 0 && (high & ~a.against[0] & MBK_BLOCK_SHAPES) != 0) {
+  if (mbk_lane() == 0 && (high & ~a.against[0]) != 0) {
     mbk_atomic_or(a.against, high);
   }
-  if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {
+  if (mbk_lane() == 0 && (wide & ~a.against[1]) != 0) {
     mbk_atomic_or(a.against + 1, wide);
   }
 }

@@ -292,8 +292,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
   return MERBIT_OK;
 }
 
-/* Tests `count` rows, evenly spread, for block sizes that they rule out: against[0] has bits of
- * heights, against[1] of widths. */
+/* Tests `count` rows, evenly spread, for block sizes that they rule out: adds bits of heights
+ * to against[0], of widths to against[1]. */
 static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
                                           uint32_t *against) {
   merbit_context *context = plan->context;
@@ -302,7 +302,7 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   void *kernel = NULL;
   mbk_csr_blocks_arguments arguments;
   MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_BLOCKS, "mbk_csr_blocks", &kernel));
-  MBI_TRY(mbi_device_zero(context, answer, 2 * sizeof *against, NULL));
+  MBI_TRY(mbi_device_upload(context, answer, against, 2 * sizeof *against));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.rows = plan->device.rows;

@@ -18,7 +18,8 @@ enum {
   MBI_EXTRACT_COUNT,
   MBI_EXTRACT_SUMS,
   MBI_EXTRACT_OFFSETS,
-  MBI_EXTRACT_FILL,
+  MBI_EXTRACT_PLACES,
+  MBI_EXTRACT_VALUES,
   MBI_EXTRACT_KERNELS
 };
 
@@ -35,7 +36,8 @@ MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device
 
 static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   static const char *const names[MBI_EXTRACT_KERNELS] = {
-      "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
+      "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_places",
+      "mbk_extract_values"};
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   int i;
@@ -169,30 +171,25 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Writes columns, masks and values, each unless its address is 0. Values come from `from`; if
- * that is 0 they are ones. */
-static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
-                                      mbi_devptr masks, mbi_devptr values) {
-  mbi_device_csr *csr = &plan->extracted.csr;
-  const int height = plan->bsr.view.block_rows;
-  uint32_t group = mbi_extract_group(height);
-  mbk_extract_fill_arguments arguments;
+/* Writes the columns of blocks, and their masks unless `masks` is 0. */
+static merbit_status mbi_extract_places(merbit_plan *plan, mbi_devptr masks) {
+  const mbi_device_csr *csr = &plan->extracted.csr;
+  const uint32_t group = mbi_extract_group(plan->bsr.view.block_rows);
+  mbk_extract_places_arguments arguments;
   arguments.row_ptr = csr->row_ptr;
   arguments.col_ind = csr->col_ind;
-  arguments.values = from;
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = plan->device.rows;
-  arguments.high = (uint32_t)height;
+  arguments.high = (uint32_t)plan->bsr.view.block_rows;
   arguments.wide = (uint32_t)plan->bsr.view.block_cols;
   arguments.group = group;
   arguments.block_ptr = plan->device.row_ptr;
   arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
-  arguments.block_col = columns;
+  arguments.block_col = plan->device.col_ind;
   arguments.masks = masks;
-  arguments.blocks = values;
-  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL],
-                           "mbk_extract_fill", (int64_t)(plan->device.rows * group / 256) + 1,
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_PLACES],
+                           "mbk_extract_places", (int64_t)(plan->device.rows * group / 256) + 1,
                            256, 0, NULL, &arguments);
 }
 
@@ -212,9 +209,25 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
              : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
+/* Sets plan->device.values to the values at `from`, which are stored block by block; if that is
+ * 0 they are ones. */
 static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
+  const mbi_device_csr *csr = &plan->extracted.csr;
+  mbk_extract_values_arguments arguments;
   MBI_TRY(mbi_extract_allocate_values(plan));
-  return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
+  arguments.row_ptr = csr->row_ptr;
+  arguments.col_ind = csr->col_ind;
+  arguments.values = from;
+  arguments.rows = csr->rows;
+  arguments.high = (uint32_t)plan->bsr.view.block_rows;
+  arguments.wide = (uint32_t)plan->bsr.view.block_cols;
+  arguments.block_ptr = plan->device.row_ptr;
+  arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
+  arguments.block_col = plan->device.col_ind;
+  arguments.blocks = plan->device.values;
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_VALUES],
+                           "mbk_extract_values", (int64_t)((csr->rows + 7) / 8), 256, 0, NULL,
+                           &arguments);
 }
 
 MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
@@ -264,14 +277,11 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   if (words > 0) {
     MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", masks));
   }
-  if (words > 0) {
-    MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
-  }
+  MBI_TRY(mbi_extract_places(plan, *masks));
   /* With holes or duplicates a pattern needs stored values. */
   if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
-    MBI_TRY(mbi_extract_allocate_values(plan));
+    MBI_TRY(mbi_extract_values(plan, from));
   }
-  MBI_TRY(mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values));
   return mbi_device_synchronize(context, NULL);
 }
 

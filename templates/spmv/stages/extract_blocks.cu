@@ -1,7 +1,7 @@
 // Extracts blocks from a CSR matrix whose rows ascend, with or without duplicates: counts them,
-// writes their offsets and columns, and fills in their entries. A group of lanes owns a row of
-// blocks and walks its rows together; a lane has one row, or two if blocks have more than 32
-// rows. The least column that no row has passed starts the next block.
+// writes their offsets, columns and masks, and copies their values. To find blocks, a group of
+// lanes owns a row of blocks and walks its rows together; a lane has one row, or two if blocks
+// have more than 32 rows. The least column that no row has passed starts the next block.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -258,93 +258,144 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// ---- Filling --------------------------------------------------------------------------------
+// ---- Places ---------------------------------------------------------------------------------
 
-struct mbk_extract_target { // null: not wanted
-  mbk_i32 *block_col;
-  mbk_u32 *masks; // 32-bit words, an even number per block; zero before
-  MBK_VALUE *blocks;
-};
-
-// Sets bits of a mask for one row of a block. `bit` is the number of the row's first place in
-// the block.
-MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {
-  mbk_u32 shift = bit % 32;
-  for (mask += bit / 32; bits != 0; mask++) {
-    if ((mbk_u32)(bits << shift) != 0) {
-      mbk_atomic_or(mask, (mbk_u32)(bits << shift));
-    }
-    bits >>= 32 - shift;
-    shift = 0;
-  }
+// Returns word `word` of a mask, of 32 bits, of which bits `bits` from number `first` on are
+// set.
+MBK_DEVICE mbk_u32 mbk_extract_word(mbk_u64 bits, mbk_u32 first, mbk_u32 word) {
+  const mbk_u32 at = 32 * word;
+  return first >= at ? (first - at < 32 ? (mbk_u32)(bits << (first - at)) : 0)
+                     : (at - first < 64 ? (mbk_u32)(bits >> (at - first)) : 0);
 }
 
-// Writes a row's entries below `first + wide` into row `r` of block `block`. Duplicates are
-// added up in their order.
-MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
-                                const MBK_VALUE *values, const mbk_extract_target &to,
-                                MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,
-                                mbk_u32 r, mbk_u64 block) {
-  const mbk_u32 entries = shape.high * shape.wide;
+// Moves past a row's columns below first + wide. Returns a bit for each of those columns.
+MBK_DEVICE mbk_u64 mbk_extract_bits(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,
+                                    mbk_u32 &next, mbk_u32 first, mbk_u32 wide) {
   mbk_u64 bits = 0;
-  while (next < first + shape.wide) {
-    const mbk_u32 column = next;
-    MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;
-    next = mbk_extract_next(csr.col_ind, ++at, end);
-    while (next == column) {
-      sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;
-      next = mbk_extract_next(csr.col_ind, ++at, end);
-    }
-    bits |= (mbk_u64)1 << (column - first);
-    if (to.blocks != 0) {
-      to.blocks[block * entries + r * shape.wide + column - first] = sum;
-    }
+  while (next < first + wide) {
+    bits |= (mbk_u64)1 << (next - first);
+    next = mbk_extract_next(col_ind, ++at, end);
   }
-  if (to.masks != 0) {
-    mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);
+  return bits;
+}
+
+// Writes a block's mask from the bits of the rows of its group. All lanes of the warp must call
+// it; `there` says whether the group has a block.
+template <int ROWS>
+MBK_DEVICE void mbk_extract_mark(const mbk_extract_shape &shape, const mbk_u64 (&bits)[ROWS],
+                                 mbk_u32 *mask, bool there) {
+  const mbk_u32 entries = shape.high * shape.wide, lane = mbk_lane() % shape.group;
+  for (mbk_u32 word = 0; word < (entries + 63) / 64 * 2; word++) {
+    mbk_u32 own = 0;
+#pragma unroll
+    for (int j = 0; j < ROWS; j++) {
+      own |= mbk_extract_word(bits[j], (lane + 32 * j) * shape.wide, word);
+    }
+    for (mbk_u32 d = shape.group / 2; d > 0; d >>= 1) {
+      own |= mbk_shuffle_xor(MBK_ALL, own, (int)d, 32);
+    }
+    if (there && lane == 0) {
+      mask[word] = own;
+    }
   }
 }
 
 template <int ROWS>
-MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
-                                     const MBK_VALUE *values, const mbk_extract_target &to,
-                                     mbk_u64 block_row, mbk_u64 block) {
+MBK_DEVICE void mbk_extract_row_places(const mbk_extract_csr &csr,
+                                       const mbk_extract_shape &shape, mbk_u64 block_row,
+                                       mbk_u64 block, mbk_i32 *block_col, mbk_u32 *masks) {
+  const mbk_u32 words = (shape.high * shape.wide + 63) / 64 * 2;
   mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);
   for (;; block++) {
     const mbk_u32 least = mbk_extract_least(walk, shape.group);
-    if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {
+    const bool there = least != MBK_EXTRACT_END;
+    if (mbk_ballot(MBK_ALL, there) == 0) {
       return;
     }
-    if (least != MBK_EXTRACT_END) {
-      const mbk_u32 column = least / shape.wide;
-      if (to.block_col != 0 && mbk_lane() % shape.group == 0) {
-        to.block_col[block] = (mbk_i32)column;
-      }
+    const mbk_u32 column = there ? least / shape.wide : 0;
+    mbk_u64 bits[ROWS];
 #pragma unroll
-      for (int j = 0; j < ROWS; j++) {
-        mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],
-                        column * shape.wide, mbk_lane() % shape.group + 32 * j, block);
-      }
+    for (int j = 0; j < ROWS; j++) {
+      bits[j] = there ? mbk_extract_bits(csr.col_ind, walk.at[j], walk.end[j], walk.next[j],
+                                         column * shape.wide, shape.wide)
+                      : 0;
+    }
+    if (there && mbk_lane() % shape.group == 0) {
+      block_col[block] = (mbk_i32)column;
+    }
+    if (masks != 0) {
+      mbk_extract_mark<ROWS>(shape, bits, masks + block * words, there);
     }
   }
 }
 
-// Writes block_col, masks and the values of entries, each unless its pointer is null. Masks
-// must be zero before. If values is null, entries are ones. block_ptr comes from
-// mbk_extract_offsets. Launch: `group` lanes per row of blocks, 256 threads per block.
+// Returns where the blocks of a row of blocks begin, from the offsets of mbk_extract_offsets.
+MBK_DEVICE mbk_u64 mbk_extract_first(const void *block_ptr, mbk_u32 large, mbk_u64 block_row) {
+  return large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]
+                    : (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];
+}
+
+// Writes block_col, and masks unless they are null: 32-bit words, an even number to a block.
+// Launch: `group` lanes per row of blocks, 256 threads per block.
 MBK_KERNEL MBK_RESIDENT(256, 4)
-    mbk_extract_fill(MBK_GRID_CONSTANT mbk_extract_fill_arguments a) {
+    mbk_extract_places(MBK_GRID_CONSTANT mbk_extract_places_arguments a) {
   const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};
   const mbk_extract_shape shape = {a.high, a.wide, a.group};
-  const mbk_extract_target to = {a.block_col, a.masks, a.blocks};
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   const mbk_u64 item = warp * (32 / a.group) + mbk_lane() / a.group;
   const mbk_u64 block_row = item < a.block_rows ? item : a.block_rows;
-  const mbk_u64 block = a.large != 0 ? (mbk_u64)((const mbk_i64 *)a.block_ptr)[block_row]
-                                     : (mbk_u64)((const mbk_i32 *)a.block_ptr)[block_row];
+  const mbk_u64 block = mbk_extract_first(a.block_ptr, a.large, block_row);
   if (a.high > 32) {
-    mbk_extract_fill_row<2>(csr, shape, a.values, to, block_row, block);
+    mbk_extract_row_places<2>(csr, shape, block_row, block, a.block_col, a.masks);
   } else {
-    mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);
+    mbk_extract_row_places<1>(csr, shape, block_row, block, a.block_col, a.masks);
+  }
+}
+
+// ---- Values ---------------------------------------------------------------------------------
+
+// Returns the column of nonzero k, from 0.
+MBK_DEVICE mbk_u32 mbk_extract_column(const mbk_i32 *col_ind, mbk_u64 k) {
+  return (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);
+}
+
+// Returns which of `count` ascending columns of blocks is `column`, which is one of them.
+MBK_DEVICE mbk_u32 mbk_extract_search(const mbk_i32 *block_col, mbk_u32 count, mbk_u32 column) {
+  mbk_u32 low = 0;
+  while (count > 1) {
+    const mbk_u32 half = count / 2;
+    low += (mbk_u32)mbk_load(block_col + low + half) <= column ? half : 0;
+    count -= half;
+  }
+  return low;
+}
+
+// Writes the values of entries into the blocks whose columns are there; ones if `values` is
+// null. Duplicates are added up in their order. Launch: one warp per row, 256 threads per
+// block.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_extract_values(MBK_GRID_CONSTANT mbk_extract_values_arguments a) {
+  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
+  if (row >= a.rows) {
+    return;
+  }
+  const mbk_u64 block_row = row / a.high, r = row - block_row * a.high;
+  const mbk_u64 first = mbk_extract_first(a.block_ptr, a.large, block_row);
+  const mbk_u32 count =
+      (mbk_u32)(mbk_extract_first(a.block_ptr, a.large, block_row + 1) - first);
+  const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);
+  const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);
+  for (mbk_u64 k = start + mbk_lane(); k < end; k += 32) {
+    const mbk_u32 column = mbk_extract_column(a.col_ind, k);
+    if (k > start && mbk_extract_column(a.col_ind, k - 1) == column) {
+      continue; // the lane of the first duplicate adds them up
+    }
+    MBK_VALUE sum = a.values != 0 ? mbk_load(a.values + k) : (MBK_VALUE)1;
+    for (mbk_u64 i = k + 1; i < end && mbk_extract_column(a.col_ind, i) == column; i++) {
+      sum += a.values != 0 ? mbk_load(a.values + i) : (MBK_VALUE)1;
+    }
+    const mbk_u32 block_col = column / a.wide;
+    const mbk_u64 block = first + mbk_extract_search(a.block_col + first, count, block_col);
+    a.blocks[(block * a.high + r) * a.wide + (column - block_col * a.wide)] = sum;
   }
 }

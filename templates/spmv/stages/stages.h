@@ -30,7 +30,8 @@ typedef struct mbi_extracted {
   mbi_device_csr csr; /* csr.rows is 0 if no blocks were made */
   mbi_nonempty_rows nonempty;
   mbi_program program;
-  void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
+  void *kernels[5]; /* CUfunction: places, values; extraction: count, sums, offsets, places,
+                     * values */
   int by_shape;     /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 

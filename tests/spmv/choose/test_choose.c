@@ -211,8 +211,8 @@ static void gathers_that_miss(void **state) {
 }
 
 /* Lanes that share a warp wait for the longest of their rows, and take no matrix that would let
- * more than half of them idle. A row that has a warp, or a matrix of mostly empty rows, may
- * have any slots. */
+ * more than half of them idle, or more than three quarters in short rows. A row that has a warp,
+ * or a matrix of mostly empty rows, may have any slots. */
 static void lanes_that_idle(void **state) {
   merbit_plan plan;
   double even;

@@ -179,15 +179,15 @@ static void forecasts_without_gathers(void **state) {
   is_about("mostly empty rows", mbi_rows_cost(&plan),
            1.02 * looked_up(&plan, streamed(vectors + offsets + 12 * 1e6), 2 / 32.0) +
                (4e6 / 270336 * 3 + 2 / 8.0) * 0.5e-6);
-  plan.nonempty.count = 1000000; /* in as many sectors of y, which L2 keeps, or does not */
-  plan.device.rows = 3500000;
+  plan.nonempty.count = 1000000; /* in as many sectors of a y that stays in L2, or does not */
+  plan.device.rows = 1170000;
   is_about("y in L2", mbi_scan_cost(&plan),
-           1.05 * looked_up(&plan, streamed(8 * 7.5e6 + 4e6 + 3.5e6 / 8 + 12 * 1e6), own) +
+           1.05 * looked_up(&plan, streamed(8 * 5.17e6 + 4e6 + 1.17e6 / 8 + 12 * 1e6), own) +
                3e-6);
-  plan.device.rows = 3600000; /* 28.8 MB, of 0.45 of 62.9 */
+  plan.device.rows = 1200000; /* 9.6 MB, of 0.15 of 62.9 */
   is_about("y past its part of L2", mbi_scan_cost(&plan),
            1.05 * looked_up(&plan,
-                            streamed(8 * 7.6e6 + 4e6 + 3.6e6 / 8 + 12 * 1e6 + 160 * 0.9e6),
+                            streamed(8 * 5.2e6 + 4e6 + 1.2e6 / 8 + 12 * 1e6 + 160 * 0.2e6),
                             own) +
                3e-6);
   plan.device.rows = 16000000;
@@ -195,6 +195,23 @@ static void forecasts_without_gathers(void **state) {
       "y past L2", mbi_scan_cost(&plan),
       1.05 * looked_up(&plan, streamed(8 * 20e6 + 4e6 + 16e6 / 8 + 12 * 1e6 + 160e6), own) +
           3e-6);
+}
+
+/* A slice of 101 diagonals is walked in steps of eight. L2 holds a quarter of the matrix, or
+ * all of it. */
+static void steps_of_many_diagonals(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 120000, 9720000);
+  plan.nonempty.longest = 81;
+  plan.nonempty.diagonal_slots = 1.25;
+  assert_int_equal(mbi_choose_passing(&plan), 12);
+  is_about("steps past L2", mbi_diagonals_cost(&plan),
+           101.25 / 8 * (5 * 0.2e-6 + 0.75 * 0.5e-6));
+  square_of(&plan, MERBIT_F32, 50000, 4050000);
+  plan.nonempty.longest = 27;
+  plan.nonempty.diagonal_slots = 0.5; /* as if half of the rows were like others */
+  is_about("steps in L2", mbi_diagonals_cost(&plan), 40.5 / 8 * 5 * 0.2e-6);
 }
 
 /* Tests which part of a matrix stays in L2, of which vectors take their part first: as many
@@ -250,33 +267,36 @@ static void rows_past_the_caches(void **state) {
     square_of(&plan, MERBIT_F64, cases[i].rows, cases[i].nnz);
     plan.streaming = cases[i].nnz >= 4 * cases[i].rows;
     plan.passing = mbi_choose_passing(&plan);
-    mbi_choose_loads(&plan, &preamble, mbi_device_csr_stream_bytes(&plan), 1);
+    mbi_choose_loads(&plan, &preamble, mbi_device_csr_stream_bytes(&plan), 1, 1);
     assert_non_null(
         strstr(preamble.text, cases[i].streams ? "MBK_STREAMING 1" : "MBK_STREAMING 0"));
   }
 }
 
 /* Tests what a kernel is told of it. Lanes per row keep a part of the matrix if they are one or
- * two. A matrix that L2 holds is loaded plainly. */
+ * two, but not of floats. A matrix that L2 holds is loaded plainly. */
 static void loads_that_keep(void **state) {
   static const struct {
+    merbit_type type;
     uint64_t nnz;
     int passing, lanes;
     const char *kept, *streams; /* NULL: nothing is kept */
-  } cases[] = {{3000000, 16, 1, NULL, "MBK_STREAMING 1"},
-               {3000000, 12, 1, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
-               {3000000, 12, 2, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
-               {3000000, 12, 4, NULL, "MBK_STREAMING 0"},
-               {1600000, 0, 1, "MBK_KEPT 8\n", "MBK_STREAMING 1"}, /* not with its offsets */
-               {1200000, 12, 1, NULL, "MBK_STREAMING 0"},
-               {1900000, 16, 4, NULL, "MBK_STREAMING 0"},
-               {2500000, 16, 4, NULL, "MBK_STREAMING 1"}};
+  } cases[] = {
+      {MERBIT_F64, 3000000, 16, 1, NULL, "MBK_STREAMING 1"},
+      {MERBIT_F64, 3000000, 12, 1, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
+      {MERBIT_F32, 5000000, 12, 1, NULL, "MBK_STREAMING 1"},
+      {MERBIT_F64, 3000000, 12, 2, "MBK_KEPT 4\n", "MBK_STREAMING 1"},
+      {MERBIT_F64, 3000000, 12, 4, NULL, "MBK_STREAMING 0"},
+      {MERBIT_F64, 1600000, 0, 1, "MBK_KEPT 8\n", "MBK_STREAMING 1"}, /* not with offsets */
+      {MERBIT_F64, 1200000, 12, 1, NULL, "MBK_STREAMING 0"},
+      {MERBIT_F64, 1900000, 16, 4, NULL, "MBK_STREAMING 0"},
+      {MERBIT_F64, 2500000, 16, 4, NULL, "MBK_STREAMING 1"}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     mbi_preamble preamble;
     merbit_plan plan;
-    square_of(&plan, MERBIT_F64, 1000000, cases[i].nnz);
+    square_of(&plan, cases[i].type, 1000000, cases[i].nnz);
     plan.streaming = cases[i].passing == 16;
     plan.passing = cases[i].passing;
     plan.tuning[MBI_KNOB_ROWS_LANES] = cases[i].lanes;
@@ -524,6 +544,7 @@ int main(void) {
       cmocka_unit_test(vectors_that_l2_keeps),
       cmocka_unit_test(forecasts_of_few_rows),
       cmocka_unit_test(forecasts_of_rows_in_flight),
+      cmocka_unit_test(steps_of_many_diagonals),
       cmocka_unit_test(nonzeros_that_stay_in_l2),
       cmocka_unit_test(rows_past_the_caches),
       cmocka_unit_test(loads_that_keep),

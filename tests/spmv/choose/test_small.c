@@ -15,11 +15,11 @@ static void small_matrices(void **state) {
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F32, 500000, 2500000);
-  plan.nonempty.slots = 5000001;
+  plan.nonempty.slots = 8000000; /* 16 in the longest of 32 rows */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
   plan.nonempty.block_rows = plan.nonempty.block_cols = 5; /* which lanes per row beat */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
-  plan.nonempty.slots = 5000002;
+  plan.nonempty.slots = 8000001;
   takes(&plan, MERBIT_METHOD_BSR, "small, of full blocks; runner-up scan");
   plan.nonempty.block_rows = plan.nonempty.block_cols = 1;
   takes(&plan, MERBIT_METHOD_SLICED, "small, with uneven, short rows; runner-up scan");
@@ -29,7 +29,7 @@ static void small_matrices(void **state) {
   plan.nonempty.longest = 400; /* which one lane would walk */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
   plan.nonempty.longest = 5;
-  plan.nonempty.sorted_slots = 5000002; /* sorting does not help */
+  plan.nonempty.sorted_slots = 8000001; /* sorting does not help */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
   plan.nonempty.slots = plan.device.nnz = (bytes - 4 * vectors) / 8;
   takes(&plan, MERBIT_METHOD_ROWS, "small");

@@ -25,16 +25,17 @@ static void sizes(void **state) {
   cpu_expect(context, MERBIT_TOO_LARGE, "for MERBIT_METHOD_DIAGONALS; use another");
 }
 
-/* Eight general values at once in rows of more than eight nonzeros, if L2 holds the matrix. */
+/* Eight general values at once in rows of more than eight nonzeros if L2 holds the matrix, and
+ * in those of more than 48 otherwise. */
 static void loads_at_once(void **state) {
   static const struct {
     uint64_t rows, nnz;
     mbi_value_form form;
     int unroll;
-  } cases[] = {{1000, 8000, MBI_VALUES_GENERAL, 4},
-               {1000, 8001, MBI_VALUES_GENERAL, 8},
-               {1000, 8001, MBI_VALUES_HALF, 4},
-               {1000000, 27000000, MBI_VALUES_GENERAL, 4}};
+  } cases[] = {
+      {1000, 8000, MBI_VALUES_GENERAL, 4},        {1000, 8001, MBI_VALUES_GENERAL, 8},
+      {1000, 8001, MBI_VALUES_HALF, 4},           {1000000, 48000000, MBI_VALUES_GENERAL, 4},
+      {1000000, 48000001, MBI_VALUES_GENERAL, 8}, {1000000, 48000001, MBI_VALUES_HALF, 4}};
   merbit_plan plan;
   size_t i;
   (void)state;

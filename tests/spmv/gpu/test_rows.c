@@ -78,7 +78,6 @@ static void rows_that_move_together(void **state) {
     assert_int_equal(mbi_rows_of(&plan)->lanes, expected[i].lanes);
     assert_int_equal(mbi_rows_of(&plan)->unroll, expected[i].unroll);
     assert_int_equal(mbi_rows_of(&plan)->threads, expected[i].threads);
-    assert_int_equal(mbi_rows_lone(&plan), expected[i].lanes == 32);
   }
   plan.desc.block_threads = 64;
   plan.tuning[MBI_KNOB_ROWS_LANES] = 8;
@@ -87,6 +86,25 @@ static void rows_that_move_together(void **state) {
   assert_int_equal(mbi_rows_of(&plan)->lanes, 8);
   assert_int_equal(mbi_rows_of(&plan)->unroll, 5);
   assert_int_equal(mbi_rows_of(&plan)->threads, 64);
+}
+
+/* Half of the slots may be empty, three quarters in slices of rows of which the longest has 16
+ * nonzeros on average, and any number if each row has a warp. */
+static void lanes_that_idle(void **state) {
+  static const struct {
+    uint64_t nnz, slots; /* of 1,000 rows */
+    int idle;
+  } cases[] = {{2500, 10000, 0},   {2500, 10001, 1},   {4000, 16000, 0},
+               {4000, 16001, 1},   {8000, 16000, 0},   {8000, 16001, 1},
+               {80000, 160000, 0}, {80000, 160001, 1}, {300000, 9000000, 0}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    plan_of(&plan, MERBIT_F32, 1000, cases[i].nnz);
+    plan.nonempty.slots = cases[i].slots;
+    assert_int_equal(mbi_rows_idle(&plan), cases[i].idle);
+  }
 }
 
 /* Forms of lanes per row that no kernel is compiled for. */
@@ -127,6 +145,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lanes_per_row),
       cmocka_unit_test(rows_that_move_together),
+      cmocka_unit_test(lanes_that_idle),
       cmocka_unit_test(forms_that_nobody_makes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

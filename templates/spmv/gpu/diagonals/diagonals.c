@@ -41,15 +41,19 @@ static double mbi_diagonals_likely(const merbit_plan *plan) {
   return mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
 }
 
-/* Returns the diagonals that a lane loads at once: 4, or 8 general values of a matrix that L2
- * holds if rows have more than 8 nonzeros. (3M doubles on an H100, us, by 4 and 8: 27
- * points 8.8 and 6.4; 7 points 7.6 and 8.9; of 30M both take the same. Other loads of 8 spill.)
- */
+/* A slice has many diagonals if rows have more than so many nonzeros. */
+#define MBI_DIAGONALS_MANY 48
+
+/* Returns the diagonals that a lane loads at once: 4, or 8 general values if there are many, or
+ * if L2 holds the matrix and rows have more than 8 nonzeros. (us, by 4 and 8: 3M doubles on an
+ * H100, 27 points 8.8 and 6.4, 7 points 7.6 and 8.9; on an H200, 97 diagonals, 10M floats 33.6
+ * and 22.9, doubles 28.2 and 25.5; 27 points, 30M floats 36.1 and 38.9. Other loads of 8
+ * spill.) */
 static int mbi_diagonals_unroll(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
-  const int many = plan->device.nnz > 8 * plan->device.rows &&
-                   plan->device.form == MBI_VALUES_GENERAL &&
-                   mbi_choose_fits(plan, (uint64_t)mbi_diagonals_likely(plan), 1);
+  const int held = mbi_choose_fits(plan, (uint64_t)mbi_diagonals_likely(plan), 1);
+  const int many = plan->device.form == MBI_VALUES_GENERAL &&
+                   plan->device.nnz > (held ? 8 : MBI_DIAGONALS_MANY) * plan->device.rows;
   return wish != 0 ? wish : many ? 8 : 4;
 }
 
@@ -83,7 +87,7 @@ MBI_INTERNAL void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *
   const mbi_diagonals *d = mbi_diagonals_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", d->unroll);
-  mbi_choose_loads(plan, preamble, (uint64_t)mbi_diagonals_likely(plan), 1);
+  mbi_choose_loads(plan, preamble, (uint64_t)mbi_diagonals_likely(plan), 1, 1);
   mbi_preamble_define_int(preamble, "MBK_THREADS", d->threads);
 }
 
@@ -225,12 +229,13 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
 }
 
 /* A step of a lane, which then loads from two lists and x, takes as long as so many loads from
- * L2. */
-#define MBI_DIAGONALS_STEP 4.0
+ * L2, and one from memory if L2 does not hold the matrix. */
+#define MBI_DIAGONALS_STEP 5.0
 
 /* Returns the seconds of a product of diagonals: for all bytes, or for the steps in which a
- * lane walks the diagonals of a slice. (40,500 rows in 3 x 3 blocks, 94 diagonals to a slice,
- * on an H100: 15 us in f32, 25 in f64; ROWS 6.4 and 9.7.) */
+ * lane walks the diagonals of a slice. (3 x 3 blocks, 94 to 97 diagonals to a slice: 40,500
+ * rows on an H100, 15 us in f32, 25 in f64, ROWS 6.4 and 9.7; 132,300 rows on an H200, 8 at
+ * once, 23 and 26, ROWS 20 and 30.) */
 static double mbi_diagonals_seconds(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double bytes = mbi_diagonals_likely(plan);
@@ -238,7 +243,8 @@ static double mbi_diagonals_seconds(const merbit_plan *plan) {
       mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
   return mbi_choose_longer(
       0.95 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
-      MBI_DIAGONALS_STEP * steps * plan->profile->l2_load_seconds);
+      steps * (MBI_DIAGONALS_STEP * plan->profile->l2_load_seconds +
+               mbi_choose_passing(plan) / 16.0 * plan->profile->memory_load_seconds));
 }
 
 /* Returns whether AUTO may take the method: the samples found diagonals that are mostly full,

@@ -17,7 +17,7 @@ enum { MBI_KNOB_ROWS_UNROLL, MBI_KNOB_ROWS_LANES };
 MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan);
 /* spmv/gpu/rows/rows.c */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan);
-MBI_INTERNAL int mbi_rows_lone(const merbit_plan *plan);
+MBI_INTERNAL int mbi_rows_idle(const merbit_plan *plan);
 MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan);
 MBI_INTERNAL double mbi_rows_steps(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan);

@@ -30,7 +30,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills);
+  mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan), s->fills, 0);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
   mbi_preamble_define_int(preamble, "MBK_OLD_ROWS", s->held);
   if (s->fill_blocks > 0) {

@@ -20,7 +20,7 @@ MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *pre
   mbi_preamble_define_int(preamble, "MBK_PARTS", s->parts);
   mbi_preamble_define(preamble, "MBK_LENGTH", s->length_bytes == 1 ? "mbk_u8" : "mbk_u32");
   mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-  mbi_choose_loads(plan, preamble, (uint64_t)mbi_sliced_bytes(plan), 1);
+  mbi_choose_loads(plan, preamble, (uint64_t)mbi_sliced_bytes(plan), 1, 0);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
