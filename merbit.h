@@ -23237,7 +23237,6 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
 		MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", &t->mask_words));
 		MBI_TRY(mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes));
 	}
-	MBI_TRY(mbi_plan_allocate(plan, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks));
 	arguments.mask_words = t->mask_words;
 	arguments.blocks = plan->device.nnz;
 	arguments.tiles = t->tiles;
@@ -23298,19 +23297,14 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
 	const uint64_t columns = t->places * sizeof(int32_t);
 	const uint64_t packs =
 			plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-	MBI_TRY(mbi_plan_allocate(plan, words, "ends of block rows", &t->row_ends));
-	MBI_TRY(mbi_plan_allocate(plan, slots, "block rows of slots", &t->slot_row));
-	MBI_TRY(mbi_plan_allocate(plan, columns, "block columns", &t->columns));
-	if (packs > 0) { MBI_TRY(mbi_plan_allocate(plan, packs, "blocks of tiles", &t->packs)); }
-	plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
-	plan->stream_bytes = words + slots + columns + packs +
-			2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
-	if (plan->bsr.mask_words > 0) {
-		plan->schedule_bytes += mbi_bsr_mask_bytes(t) + plan->device.nnz *
-				(uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
-		plan->stream_bytes += mbi_bsr_mask_bytes(t);
-	}
-	return MERBIT_OK;
+	const uint64_t masks = plan->bsr.mask_words > 0 ? mbi_bsr_mask_bytes(t) : 0;
+	const uint64_t all = words + slots + columns + packs + masks;
+	mbi_devptr *const parts[] = {&t->row_ends, &t->slot_row, &t->columns, &t->packs, &t->masks};
+	const uint64_t bytes[] = {words, slots, columns, packs, masks};
+	plan->schedule_bytes = all + plan->nonempty.bytes +
+			plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+	plan->stream_bytes = all + 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+	return mbi_plan_allocate_parts(plan, "tiles of blocks", 5, parts, bytes);
 }
 
 static merbit_status mbi_bsr_create(merbit_plan *plan) {
@@ -23329,12 +23323,8 @@ static merbit_status mbi_bsr_create(merbit_plan *plan) {
 
 static void mbi_bsr_destroy(merbit_plan *plan) {
 	mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-	mbi_plan_release(plan, t->row_ends);
-	mbi_plan_release(plan, t->slot_row);
-	mbi_plan_release(plan, t->columns);
 	mbi_plan_release(plan, t->mask_words);
-	mbi_plan_release(plan, t->masks);
-	mbi_plan_release(plan, t->packs);
+	mbi_plan_release(plan, t->row_ends);
 	mbi_program_destroy(plan->context, &plan->program);
 }
 
