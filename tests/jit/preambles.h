@@ -150,7 +150,7 @@ static void diagonals_preamble(merbit_type type, int form, int unroll, int threa
                                mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form, unroll, 0, threads, &plan);
-  plan.device.rows = form & 4 ? 100 : 1000; /* eight diagonals at once, or four */
+  plan.device.rows = form & 4 ? 10 : 1000; /* eight diagonals at once, or four */
   assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);
   mbi_diagonals_preamble(&plan, preamble);
 }
