@@ -3607,7 +3607,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "e526f4f12ea818c5c31152468d3e6fc0109df8d2840b1c03f144c2a7a8d93228"
+#define MBI_KERNEL_HASH "4fb652ef9755738226a34ce7cff35cc40ba8b4882dcac0e378635b1d7246f506"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8577,32 +8577,36 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#endif\n\n"
 "typedef struct mbk_rows_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 "
-"rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {\n"
+"rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n\n"
+"template <bool adds> MBK_DEVICE void mbk_rows_walk(const mbk_rows_product_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
 "MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
-"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n#if !MBK_SEMIRING\n"
-"mbk_prefetch_if(beta != (MBK_COMPUTE)0 && lane == 0 && row < a.rows, y + row);\n#endif\n"
-"if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
+"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"MBK_VECTOR old = {};\nbool held = false;\nif (row < a.rows && !MBK_VANISHES(alpha)) {\n"
 "const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n#pragma unroll 1\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
 "mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n"
 "MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
-"if (u * MBK_LANES < left) {\n",
-"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
+"if (u * MBK_LANES < left) {\n"
+"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
 "value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
-"factor[u] = mbk_load_after_wait(a.x + column[u]);\n}\n}\n\n\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\n#if MBK_PATTERN\nconst MBK_COMPUTE more =\n"
-"MBK_ADD(sum, MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), factor[u]));\n#else\n"
-"const MBK_COMPUTE more = MBK_ADD(sum, MBK_MUL(mbk_value(value[u]), factor[u]));\n#endif\n"
+"factor[u] = mbk_load_after_wait(a.x + column[u]);\n}\n}\nif (adds && !held) {\nold = y[row];\n"
+"held = true;\n}\n\n\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#if MBK_PATTERN\n"
+"const MBK_COMPUTE more =\nMBK_ADD(sum, MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), factor[u]));\n"
+"#else\nconst MBK_COMPUTE more = MBK_ADD(sum, MBK_MUL(mbk_value(value[u]), factor[u]));\n#endif\n"
 "sum = u * MBK_LANES < left ? more : sum;\n}\n}\n}\n#pragma unroll\n"
 "for (int d = MBK_LANES / 2; d > 0; d >>= 1) {\n"
 "sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));\n}\n"
-"if (lane == 0 && row < a.rows) {\nmbk_await();\nMBK_COMMIT(row, sum);\n}\n}\n"}},
+"if (lane == 0 && row < a.rows) {\nmbk_await();\ny[row] = MBK_RESULT(sum, held ? old : y[row]);\n"
+"}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {\n"
+"mbk_rows_walk<false>(a);\n}\n\n\n"
+"MBK_KERNEL_1 MBK_BOUNDS(MBK_THREADS) mbk_rows_sum(const mbk_rows_product_arguments a) {\n"
+"mbk_rows_walk<true>(a);\n}\n"}},
 {"spmv/gpu/scan/build.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
 "typedef struct mbk_scan_build_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; mbk_u64 "
@@ -16988,6 +16992,12 @@ static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
 			: scalar->f64.given != 0 && scalar->f64.value != mbi_semiring_zero(plan);
 }
 
+static int mbi_plan_adds(const merbit_plan *plan, const void *beta) {
+	if (mbi_plan_has_semiring(plan)) { return mbi_semiring_adds(plan, beta); }
+	return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? *(const void *const *)beta != NULL
+			: !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
+}
+
 /* ==== >>spmv/shared/epilogue_table.c  CPU: epilogues that need no function of the user ==== */
 static double mbi_epilogue_dot_sum0(double ax, double y, double v0) {
 	(void)y;
@@ -21249,17 +21259,11 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
 			(mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, 0, how);
 }
 
-static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
-	if (mbi_plan_has_semiring(plan)) { return mbi_semiring_adds(plan, beta); }
-	return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? *(const void *const *)beta != NULL
-			: !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
-}
-
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
 		mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
-	const int adds = mbi_scan_adds(plan, beta);
+	const int adds = mbi_plan_adds(plan, beta);
 	mbi_devptr tails = s->whole ? 0 : carries + s->tiles * size;
 	mbk_scan_product_arguments arguments;
 	if (s->blocks > 0) {
@@ -21494,7 +21498,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
 		const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
 	mbi_merge_path *p = mbi_merge_path_of(plan);
 	const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
-	const int adds = mbi_scan_adds(plan, beta);
+	const int adds = mbi_plan_adds(plan, beta);
 	mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
 	mbi_devptr tails = firsts + p->chunks * size;
 	mbk_merge_cut_arguments cut_arguments;
@@ -21577,7 +21581,7 @@ typedef struct mbk_rows_product_arguments {
 typedef struct mbi_rows {
 	int lanes, unroll, threads;
 	uint64_t blocks;
-	void *product;
+	void *product, *sum;
 } mbi_rows;
 
 enum { MBI_KNOB_ROWS_UNROLL, MBI_KNOB_ROWS_LANES };
@@ -21687,9 +21691,9 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
 	plan->stream_bytes = mbi_device_csr_stream_bytes(plan) +
 			(plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
 	mbi_rows_preamble(plan, &preamble);
-	MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 1, &plan->program));
+	MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 2, &plan->program));
 	MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
-	return MERBIT_OK;
+	return mbi_program_part_kernel(plan->context, &plan->program, 1, "mbk_rows_sum", &r->sum);
 }
 
 static void mbi_rows_destroy(merbit_plan *plan) {
@@ -21705,6 +21709,7 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
 		mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
 	mbi_rows *r = mbi_rows_of(plan);
 	mbk_rows_product_arguments arguments;
+	const int adds = mbi_plan_adds(plan, beta);
 	(void)carries;
 	if (r->blocks == 0) { return MERBIT_OK; }
 	arguments.row_ptr = plan->device.row_ptr;
@@ -21716,8 +21721,9 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
 	arguments.rows = plan->device.rows;
 	arguments.alpha = mbi_plan_scalar(plan, alpha);
 	arguments.beta = mbi_plan_scalar(plan, beta);
-	return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
-			mbi_value_shared(plan), stream, &arguments, 0);
+	return mbi_plan_launch(plan, adds ? r->sum : r->product,
+			adds ? "mbk_rows_sum" : "mbk_rows_product", (int64_t)r->blocks,
+			r->threads, mbi_value_shared(plan), stream, &arguments, 0);
 }
 
 static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
@@ -24384,7 +24390,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 		mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
 	mbi_hubs *h = mbi_hubs_of(plan);
 	mbi_scan_schedule *s = mbi_scan_of(plan);
-	const int adds = mbi_scan_adds(plan, beta);
+	const int adds = mbi_plan_adds(plan, beta);
 	mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
 	mbk_hubs_product_arguments arguments;
 	if (s->blocks > 0) {

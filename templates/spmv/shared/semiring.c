@@ -187,3 +187,13 @@ MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
              ? scalar->f32.given != 0 && (double)scalar->f32.value != mbi_semiring_zero(plan)
              : scalar->f64.given != 0 && scalar->f64.value != mbi_semiring_zero(plan);
 }
+
+/* Returns 1 if the product may read the old y, as far as the host knows beta. */
+MBI_INTERNAL int mbi_plan_adds(const merbit_plan *plan, const void *beta) {
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_semiring_adds(plan, beta);
+  }
+  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
+             ? *(const void *const *)beta != NULL
+             : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
+}

@@ -324,6 +324,7 @@ MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *p
 MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan);
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar);
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta);
+MBI_INTERNAL int mbi_plan_adds(const merbit_plan *plan, const void *beta);
 /* spmv/shared/epilogue_table.c */
 MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given,
                                                        merbit_type type);

@@ -233,7 +233,8 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
 #define MBI_DIAGONALS_STEP 5.0
 
 /* Returns the seconds of a product of diagonals: for all bytes, or for the steps in which a
- * lane walks the diagonals of a slice. (3 x 3 blocks, 94 to 97 diagonals to a slice: 40,500
+ * lane walks the diagonals of a slice. Sectors of x that follow each other take half as long as
+ * scattered ones. (3 x 3 blocks, 94 to 97 diagonals to a slice: 40,500
  * rows on an H100, 15 us in f32, 25 in f64, ROWS 6.4 and 9.7; 132,300 rows on an H200, 8 at
  * once, 23 and 26, ROWS 20 and 30.) */
 static double mbi_diagonals_seconds(const merbit_plan *plan) {
@@ -242,7 +243,8 @@ static double mbi_diagonals_seconds(const merbit_plan *plan) {
   const double steps =
       mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
   return mbi_choose_longer(
-      0.95 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
+      0.95 *
+          mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers / 2),
       steps * (MBI_DIAGONALS_STEP * plan->profile->l2_load_seconds +
                mbi_choose_passing(plan) / 16.0 * plan->profile->memory_load_seconds));
 }
@@ -251,7 +253,7 @@ static double mbi_diagonals_seconds(const merbit_plan *plan) {
  * few enough for a lane to walk. */
 MBI_INTERNAL int mbi_diagonals_trusted(const merbit_plan *plan) {
   const double slots = plan->nonempty.diagonal_slots, scan = mbi_scan_cost(plan);
-  return slots > 0 && slots <= 1.5 && plan->device.rows <= (uint64_t)INT32_MAX &&
+  return slots > 0 && slots <= 2.0 && plan->device.rows <= (uint64_t)INT32_MAX &&
          mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= scan &&
          mbi_diagonals_seconds(plan) <= scan;
 }

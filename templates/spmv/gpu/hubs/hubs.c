@@ -173,7 +173,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
                                        void *stream) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  const int adds = mbi_scan_adds(plan, beta);
+  const int adds = mbi_plan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbk_hubs_product_arguments arguments;
   if (s->blocks > 0) {
@@ -239,7 +239,7 @@ static double mbi_hubs_rows(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-             ? 0.95 * (32 - mbi_choose_passing(plan)) / 16.0 *
+             ? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 *
                        mbi_choose_overlap(
                            plan, t.vectors + t.lists + t.shared + t.stream,
                            t.nnz * (1.0 - plan->nonempty.hub_share) *

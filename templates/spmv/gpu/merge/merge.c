@@ -160,7 +160,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
                                              mbi_devptr y, void *stream) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
-  const int adds = mbi_scan_adds(plan, beta);
+  const int adds = mbi_plan_adds(plan, beta);
   mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
   mbi_devptr tails = firsts + p->chunks * size;
   mbk_merge_cut_arguments cut_arguments;

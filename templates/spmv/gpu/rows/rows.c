@@ -130,6 +130,14 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
+/* Returns whether lanes hold the old y while they multiply. With doubles and 3 or 5 nonzeros in
+ * flight, that would take the registers of a fourth or a sixth of the resident threads. (10
+ * doubles a row on an H200: 83 us without, 99 with the old y held.) */
+static int mbi_rows_holds(const merbit_plan *plan) {
+  const int unroll = mbi_rows_of(plan)->unroll;
+  return mbi_type_size(mbi_plan_accumulator(plan)) < 8 || (unroll != 3 && unroll != 5);
+}
+
 MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_rows *r = mbi_rows_of(plan);
   mbi_plan_preamble(plan, preamble);
@@ -140,6 +148,7 @@ MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *pream
                        plan->device.rows * mbi_index_bytes(plan->device.offset_type),
                    r->lanes <= MBI_ROWS_KEPT, 1);
   mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
+  mbi_preamble_define_int(preamble, "MBK_HOLDS", mbi_rows_holds(plan));
 }
 
 static merbit_status mbi_rows_create(merbit_plan *plan) {
@@ -150,9 +159,9 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
-  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 1, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 2, &plan->program));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
-  return MERBIT_OK;
+  return mbi_program_part_kernel(plan->context, &plan->program, 1, "mbk_rows_sum", &r->sum);
 }
 
 static void mbi_rows_destroy(merbit_plan *plan) {
@@ -171,6 +180,7 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
                                        void *stream) {
   mbi_rows *r = mbi_rows_of(plan);
   mbk_rows_product_arguments arguments;
+  const int adds = mbi_plan_adds(plan, beta);
   (void)carries;
   if (r->blocks == 0) {
     return MERBIT_OK;
@@ -184,8 +194,9 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments.rows = plan->device.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
-                         mbi_value_shared(plan), stream, &arguments, 0);
+  return mbi_plan_launch(plan, adds ? r->sum : r->product,
+                         adds ? "mbk_rows_sum" : "mbk_rows_product", (int64_t)r->blocks,
+                         r->threads, mbi_value_shared(plan), stream, &arguments, 0);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -257,16 +268,8 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   }
   return (1 + idle) * mbi_rows_thin(plan) * abreast *
          (mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some
-              ? 0.95 * t->gathers
+              ? 1.1 * t->gathers
               : 0.8 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
-}
-
-/* Returns the factor by which a product takes longer because most lanes have nothing left to
- * load in a row's last step, if rows take several. (257 nonzeros a row, 256 at once, 10M floats
- * on an H200: ROWS 24 us, SCAN 21.) */
-static double mbi_rows_rest(const merbit_plan *plan) {
-  const double steps = plan->nonempty.typical / mbi_rows_at_once(plan);
-  return steps > 1 ? 0.7 + 0.3 * ceil(steps) / steps : 1;
 }
 
 /* The most nonzeros of the longest of 32 rows, on average, if three quarters of the lanes may
@@ -295,7 +298,8 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   /* Where rows read x together, gathers are forecast by what L1 keeps for other rows. */
   const double lines = together || mbi_together_abreast(plan) ? 0 : mbi_rows_lines(plan);
   const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
-                                 : (1.02 + 0.1 * uneven) * mbi_rows_rest(plan);
+                        : mbi_together_abreast(plan) ? 1.1
+                                                     : 0.9 + 0.16 * uneven;
   const double traffic = mbi_choose_overlap(
       plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
   const double turns =
@@ -306,8 +310,9 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   }
   return mbi_choose_longer(
       factor * mbi_choose_with_lines(plan, traffic, lines) +
-          (together ? 0
-                    : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
+          (together
+               ? 0
+               : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1) / 2),
       mbi_rows_walk(plan));
 }
 

@@ -17,6 +17,9 @@
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"
 #endif
+#ifndef MBK_HOLDS
+#error "define MBK_HOLDS: 1 if a lane holds the old y while it multiplies"
+#endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
@@ -28,9 +31,11 @@
 
 #include "spmv/gpu/rows/rows_arguments.cuh"
 
-// Computes the product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
-// The struct is copied: by field, or as a grid constant, ptxas would gather x one by one.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {
+// Computes the product. If `adds`, beta may differ from zero. Lanes then load the old y with the
+// first elements of x and hold it, or prefetch it and load it at the end of the row. Launch:
+// MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE]. The struct is copied: by field, or
+// as a grid constant, ptxas would gather x one by one.
+template <bool adds> MBK_DEVICE void mbk_rows_walk(const mbk_rows_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();
@@ -40,9 +45,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
   const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
   const mbk_u32 lane = mbk_thread() % MBK_LANES;
   MBK_COMPUTE sum = MBK_ZERO;
-#if !MBK_SEMIRING
-  mbk_prefetch_if(beta != (MBK_COMPUTE)0 && lane == 0 && row < a.rows, y + row);
-#endif
+  mbk_prefetch_if(adds && !MBK_HOLDS && lane == 0 && row < a.rows && !MBK_FORGETS(beta), y + row);
+  MBK_VECTOR old = {};
+  bool held = false;
   if (row < a.rows && !MBK_VANISHES(alpha)) {
     const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);
     mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
@@ -71,6 +76,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
           factor[u] = mbk_load_after_wait(a.x + column[u]);
         }
       }
+      if (adds && MBK_HOLDS && !held && !MBK_FORGETS(beta)) {
+        old = y[row];
+        held = true;
+      }
       // Products past the end of the row are not added. With predicates on the multiplications
       // too there would be too few, and ptxas would multiply between the loads of x.
 #pragma unroll
@@ -91,6 +100,16 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
   }
   if (lane == 0 && row < a.rows) {
     mbk_await();
-    MBK_COMMIT(row, sum);
+    y[row] = MBK_RESULT(sum, held ? old : y[row]);
   }
+}
+
+// Computes y = alpha A x. Launch and shared memory: mbk_rows_walk.
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {
+  mbk_rows_walk<false>(a);
+}
+
+// Computes y = alpha A x + beta y. Launch and shared memory: mbk_rows_walk.
+MBK_KERNEL_1 MBK_BOUNDS(MBK_THREADS) mbk_rows_sum(const mbk_rows_product_arguments a) {
+  mbk_rows_walk<true>(a);
 }

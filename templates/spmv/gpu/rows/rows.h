@@ -7,7 +7,7 @@
 typedef struct mbi_rows {
   int lanes, unroll, threads;
   uint64_t blocks;
-  void *product; /* CUfunction */
+  void *product, *sum; /* CUfunction: without and with the old y */
 } mbi_rows;
 
 /* ROWS' knobs: nonzeros that a lane loads at once, lanes per row. */

@@ -211,22 +211,12 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       stream, &arguments, 0, how);
 }
 
-/* Returns 1 if the product may read the old y, as far as the host knows beta. */
-MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
-  if (mbi_plan_has_semiring(plan)) {
-    return mbi_semiring_adds(plan, beta);
-  }
-  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
-             ? *(const void *const *)beta != NULL
-             : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
-}
-
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
-  const int adds = mbi_scan_adds(plan, beta);
+  const int adds = mbi_plan_adds(plan, beta);
   mbi_devptr tails = s->whole ? 0 : carries + s->tiles * size; /* whole rows have no carries */
   mbk_scan_product_arguments arguments;
   if (s->blocks > 0) {
@@ -289,10 +279,9 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double traffic =
       mbi_choose_overlap(plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers);
-  double seconds =
-      1.05 * mbi_choose_with_lines(plan, traffic,
-                                   plan->nonempty.lines + mbi_choose_matrix_lines(plan)) +
-      plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
+  double seconds = mbi_choose_with_lines(plan, traffic,
+                                         plan->nonempty.lines + mbi_choose_matrix_lines(plan)) +
+                   plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
     seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
   }

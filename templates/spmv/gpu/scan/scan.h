@@ -62,7 +62,6 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how);
-MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta);
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info);
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan);
 #endif /* MBI_SEPARATE */

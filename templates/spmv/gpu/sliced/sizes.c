@@ -89,18 +89,27 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
   return (longs > means ? longs : means) + steps;
 }
 
+/* Returns whether neighbouring rows read scattered columns of a part of x that L1 holds for
+ * them, but not for all rows of a multiprocessor at once. Larger blocks then find more of x
+ * there. (Rows of up to 100 of 20,000 neighbouring columns on an H200, us in f32 / f64: blocks
+ * of 64 threads 49 / 87, 256 41 / 72, 512 38 / 60.) */
+static int mbi_sliced_in_windows(const merbit_plan *plan) {
+  const mbi_nonempty_rows *n = &plan->nonempty;
+  return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4;
+}
+
 /* Returns the warps that share a slice: twice as many as long as that saves an eighth of the
  * steps, or a twentieth while all slices' warps are fewer than half of those that the GPU
  * holds. (140 slices of rows of 2,236 floats on an H200: 16 warps 49 us, 32 warps 31.) Those of
- * short rows do not share. (16 doubles a row, 3M nonzeros, on an H100: two warps 22.0 us,
- * ROWS 16.6.) */
+ * short rows do not share (16 doubles a row, 3M nonzeros, on an H100: two warps 22.0 us, ROWS
+ * 16.6); nor do those of fewer than 64 nonzeros for which large blocks pay. */
 MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
   const double slices = (double)plan->device.rows / 32;
   const double half = MBI_SLICED_WARPS / 2 * plan->context->device.multiprocessors;
   int parts = wish != 0 ? wish : 1;
   if (wish == 0 && plan->desc.block_threads == 0 &&
-      plan->device.nnz >= 20 * plan->nonempty.count) {
+      plan->device.nnz >= (mbi_sliced_in_windows(plan) ? 64 : 20) * plan->nonempty.count) {
     while (parts < 32 &&
            mbi_sliced_steps(plan, 2 * parts) <
                (slices * parts < half ? 0.95 : 0.88) * mbi_sliced_steps(plan, parts)) {
@@ -151,6 +160,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   s->parts = mbi_sliced_parts(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
                : s->parts > 1                ? 32 * s->parts
+               : mbi_sliced_in_windows(plan) ? 512
                                              : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0 || (s->parts != 1 && s->parts != s->threads / 32)) {
@@ -236,11 +246,13 @@ static int mbi_sliced_abreast(const merbit_plan *plan) {
 }
 
 /* Returns whether warps share all slices at once, of an x with columns at random that is not
- * much smaller than L2. */
+ * much smaller than L2. With up to 4 warps to a slice all load the matrix at the same time, and
+ * gather at the same time, so that nothing is gained. (30,000 rows of 200 of 3M doubles on an
+ * H200: SLICED 75 us, ROWS 48.) */
 static int mbi_sliced_in_flight(const merbit_plan *plan) {
   const double x = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   const int parts = mbi_sliced_parts(plan);
-  return parts > 1 && x > plan->profile->l2_bytes / 4 && mbi_together_apart(plan) &&
+  return parts > 4 && x > plan->profile->l2_bytes / 4 && mbi_together_apart(plan) &&
          mbi_sliced_rounds(plan, (double)plan->device.rows / 32, parts) <= 1;
 }
 
@@ -248,8 +260,7 @@ static int mbi_sliced_in_flight(const merbit_plan *plan) {
  * others. (7,746 rows of 3,873 columns, of which half are one in every 3,873, in f32 on an
  * H200: SLICED 83 us, ROWS 102.) If all rows are in flight at once, what they read of an x of
  * random columns stays in L2. (3,098 rows of 9,684 doubles, x of 38 MB, on an H100: 250 us,
- * ROWS 365.) Sorting brings rows together that have fewer columns in common. (29 columns a row
- * on average, in communities of 300, 10M floats on an H200: SLICED 42 us, SCAN 33.) */
+ * ROWS 365.) */
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const int parts = mbi_sliced_parts(plan);
   const double some = plan->profile->l2_bytes / 4;
@@ -262,17 +273,19 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
   }
   return mbi_sliced_in_flight(plan)
              ? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
-             : t->gathers * (mbi_sliced_sorts(plan) ? 1.4 : 1);
+             : t->gathers;
 }
 
 /* Returns the lines of 128 bytes per nonzero that a warp's loads touch. Where lanes find x in
  * L1 because they move through it together, they touch the same lines. Where rows read whole
  * lines together, the time of gathers has them; and where all rows are in flight, few warps of
- * long rows wait for L2 alone. */
+ * long rows wait for L2 alone. Lanes that have a row each wait for half as many, as two
+ * warps that share a slice do: their loads of several nonzeros follow each other. */
 static double mbi_sliced_lines(const merbit_plan *plan) {
   return mbi_sliced_near(plan) || mbi_sliced_abreast(plan) || mbi_sliced_in_flight(plan)
              ? 0
-             : plan->nonempty.lines_abreast + mbi_choose_matrix_lines(plan);
+             : (plan->nonempty.lines_abreast + mbi_choose_matrix_lines(plan)) /
+                   (mbi_sliced_parts(plan) > 2 ? 1 : 2);
 }
 
 /* Returns the factor by which warps that share slices take longer if L2 holds the matrix, not
@@ -296,19 +309,22 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
   return mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
 }
 
-/* Returns the factor of the forecast. Rows of which most have a fraction of the longest one's
- * nonzeros come far from their neighbours by sorting. (30M doubles of web and of user x item,
- * on an H200: 1.5 times as long as a forecast without this.) */
+/* Returns the factor of the forecast. Where rows are sorted, warps wait for the longest rows of
+ * their block: the more so, the more padding sorting saves, and the longer the longest row is
+ * beside those that hold most nonzeros. (1M rows of 25 floats on average, of log-normal lengths
+ * up to 517, on an H200: 104 us; 800,000 rows of 20 or 60: 72.) */
 static double mbi_sliced_factor(const merbit_plan *plan) {
-  const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
-  const double moved = uneven < 1 ? 0 : uneven < 8 ? uneven - 1 : 7;
-  return mbi_sliced_parts(plan) > 1 ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
-                                    : 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * moved : 0);
+  const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
+  const double saved = slots < 2 ? 0 : slots < 9 ? slots - 2 : 7;
+  const double beyond = (double)plan->nonempty.longest / plan->nonempty.typical;
+  return mbi_sliced_parts(plan) > 1
+             ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
+             : 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * log(beyond) : 0);
 }
 
-/* A row's start and end take as long as so many bytes. (7 points, 30M floats on an H200: 76 us;
- * 27 points: 48.) */
-#define MBI_SLICED_ROW 12.0
+/* A row's start and end take as long as so many bytes. (20M floats on an H200: rows of 10, 51
+ * us; rows of 40, 35.) */
+#define MBI_SLICED_ROW 28.0
 
 /* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled.
  * Where rows move together, or warps share slices, no lane waits for others in the end.
