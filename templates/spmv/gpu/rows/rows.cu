@@ -1,8 +1,8 @@
 // ROWS: y = alpha A x + beta y straight from CSR, with several lanes per row.
 //
-// Data: CSR as it is; nothing is built. Work: MBK_LANES neighbouring lanes of a warp own a row.
-// Each lane takes every MBK_LANES-th nonzero and has MBK_UNROLL of them in flight. Shuffles add
-// up the lanes' sums, and the first lane writes the row.
+// Data: the CSR arrays alone; nothing is built. Work: MBK_LANES neighbouring lanes of a warp
+// own a row. Each lane takes every MBK_LANES-th nonzero and keeps MBK_UNROLL of them in flight.
+// Shuffles add up the lanes' sums, and the first lane writes the row.
 //
 // Source: the vector kernel of Bell and Garland, SC09, with a constant number of lanes per row.
 #ifndef MBK_LANES
@@ -28,8 +28,9 @@
 
 #include "spmv/gpu/rows/rows_arguments.cuh"
 
-// Computes the product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
-// The struct is copied: by field, or as a grid constant, ptxas would gather x one by one.
+// Computes the product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE]. The
+// kernel copies its struct: with MBK_BY_FIELD or a grid constant, ptxas would load the elements
+// of x one at a time.
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
@@ -71,8 +72,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
           factor[u] = mbk_load_after_wait(a.x + column[u]);
         }
       }
-      // Products past the end of the row are not added. With predicates on the multiplications
-      // too there would be too few, and ptxas would multiply between the loads of x.
+      // Products past the end of the row are computed but not added. If multiplications were
+      // predicated too, predicate registers would run out, and ptxas would multiply between the
+      // loads of x.
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
 #if MBK_PATTERN
