@@ -137,12 +137,12 @@ static void mbi_cb_fill_task(void *argument, int task) {
 #define MBI_CB_USUAL_LIMIT 128
 #define MBI_CB_LEAST_CUT 32 /* a shorter part costs more in the fix-up than it gains */
 
-/* Returns the steps of the two blocks that begin here. */
+/* Returns the number of steps for the two blocks at `words`. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
   return 2 + (MBI_CB_COUNT(words[0]) + MBI_CB_COUNT(words[1]) + 31) / 32;
 }
 
-/* Returns the steps of the strip that begins at `*block`, and moves *block to the next
+/* Returns the number of steps for the strip that begins at *block, and moves *block to the next
  * strip. */
 static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   uint64_t steps = 1;
@@ -233,7 +233,7 @@ MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) 
   memset(f, 0, sizeof *f);
 }
 
-/* Fails if numbers of strips and parts exceed 31 bits, or places in a strip 29. */
+/* Fails if the number of strips exceeds 31 bits, or a place in a strip 29 bits. */
 MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
@@ -319,9 +319,9 @@ static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *
   return mbi_cb_balance(context, b);
 }
 
-/* Encodes `from`. The bytes do not depend on the number of threads. `values` are as the plan
- * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
- * failure too. */
+/* Encodes `from` into `format`. `values` has `value_bytes` per entry, as the plan stores them;
+ * 0: a pattern. The result does not depend on the number of threads. The caller runs
+ * mbi_cb_format_free, on failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
                                                 const merbit_view *from, const void *values,
                                                 size_t value_bytes,
