@@ -25,9 +25,9 @@ MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_man
   (MBK_TEAMS *                                                                                 \
    (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))
 
-// Starts copying nonzeros from `piece` on of each run of a tile to shared memory. The tile
-// begins at `from` and has `left` nonzeros. Neighbouring lanes load neighbours. mbk_copy_wait
-// completes the copy.
+// Starts copying a piece of each run of a tile to shared memory: the nonzeros from number
+// `piece` of the run on. The tile begins at `from` and has `left` nonzeros. Neighbouring lanes
+// copy neighbouring elements. mbk_copy_wait completes the copy.
 template <bool full, class T>
 MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {
   const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;
@@ -48,7 +48,7 @@ MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 l
   }
 }
 
-// Loads N staged neighbours.
+// Loads N consecutive staged elements.
 template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)[N]) {
   const int at_once = 16 / sizeof(T) < N ? 16 / sizeof(T) : N;
 #pragma unroll
@@ -63,10 +63,10 @@ template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)
 
 // ---- Rows that end --------------------------------------------------------------------------
 
-// The state of a team's walk. A row end in one team must not make the others wait. So a
-// finished row goes, without a branch, to the lane's own space in shared memory, and is written
-// to Y when that is full. The first finished row stays until the end, because earlier runs may
-// hold a part of it.
+// The state of a team that walks its run. A row end in one team must not make the others wait.
+// A finished row is therefore stored, without a branch, in the lane's own space in shared
+// memory, and written to Y when that is full. The first finished row stays until the end,
+// because earlier runs may hold a part of it.
 struct mbk_many_walk {
   mbk_many_row sum;    // of the open row
   mbk_many_sums *held; // the lane's finished rows: MBK_CHUNKS packs each, 32 packs apart

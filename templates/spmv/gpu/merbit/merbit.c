@@ -8,7 +8,7 @@
 /* MERBIT on the host: sizes, building TILE, launches. spmv/gpu/merbit/merbit.cu describes
  * the method. */
 
-/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
+/* ---- Sizes, from the plan's settings ----------------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
@@ -33,8 +33,8 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
   return (m->tiles + block_tiles - 1) / block_tiles;
 }
 
-/* Computes the sizes of the specialisation. Fails if a lane's descriptor does not fit 64 bits,
- * or a block the GPU. */
+/* Chooses and checks all sizes that the kernels are compiled for. Fails if a lane descriptor
+ * would not fit in 64 bits. */
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -155,7 +155,7 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
                            &arguments);
 }
 
-/* Returns the bytes of the carries of one product. */
+/* Returns the bytes of scratch for one product: the carries of its blocks. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
   return mbi_merbit_of(plan)->dual
              ? 0
@@ -288,8 +288,8 @@ static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
 #ifdef MERBIT_STUDY_METHODS
 #define MBI_MERBIT_PIECE ((uint64_t)1 << 20) /* tiles that are counted at once */
 
-/* Returns the percentage of tiles that lie within one row and take the kernel's way for long
- * rows (r_f in section 4.3), or -1 if the GPU does not tell. */
+/* Returns the percentage of tiles that lie within one row and take the kernel's path for long
+ * rows (r_f in section 4.3), or -1 if they cannot be read from the GPU. */
 static double mbi_merbit_long_percent(const merbit_plan *plan) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t size = (uint64_t)m->tile_bytes;
