@@ -53,8 +53,8 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
 
-/* Computes the items of phase 1 from the strips' numbers of groups, and turns these into the
- * numbers of their first groups. */
+/* Computes the items of phase 1 from each strip's number of groups, and replaces that number by
+ * the strip's first group. */
 static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
                                              uint32_t *items) {
   mbi_binned *b = mbi_binned_of(plan);

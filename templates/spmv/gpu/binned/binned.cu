@@ -212,7 +212,7 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       mbk_copy_ahead<16>(slots + i * MBK_PACK, products + i * MBK_PACK);
     }
   }
-  // Meanwhile load everything else that the warp's tiles need.
+  // Meanwhile, load the places, row ends and row numbers of the warp's tiles.
   mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];
   mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];
 #pragma unroll

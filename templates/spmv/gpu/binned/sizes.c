@@ -9,7 +9,7 @@
 
 /* ---- Sizes: strips and parts ------------------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }

@@ -182,8 +182,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return mbi_plan_allocate_parts(plan, "tiles of blocks", 5, parts, bytes);
 }
 
-/* Builds the tiles from plan->device, where the blocks' offsets and columns stand as a CSR. On
- * failure the caller runs mbi_bsr_destroy. */
+/* Builds the tiles from plan->device, which holds the blocks' offsets and columns like a CSR.
+ * On failure the caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
@@ -205,7 +205,7 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_release(plan, t->mask_words);
-  /* This releases the arrays allocated with it as well. */
+  /* This also releases the arrays that were allocated with it. */
   mbi_plan_release(plan, t->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }

@@ -44,10 +44,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 }
 
-// The position of entry `e` of the MBK_GROUP_ENTRIES of a lane's group.
+// The position, in the blocks as given, of entry `e` of a lane's group.
 struct mbk_bsr_entry {
   mbk_u64 block;
-  mbk_u32 offset; // in the block as given
+  mbk_u32 offset; // of the entry in its block
   bool inside;    // 1: in the block; 0: in its padding
   mbk_u32 col;
 };

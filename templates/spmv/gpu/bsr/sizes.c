@@ -10,7 +10,7 @@
 
 /* ---- Sizes: slots, groups and tiles, from the shape of the blocks ------------------------ */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
@@ -92,8 +92,9 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Sets the blocks per slot and tile. High blocks have longer tiles, because their carries are
- * larger. If there are few blocks, tiles are shorter, so that more warps have work. */
+/* Sets the blocks per slot and tile. Blocks with many rows get longer tiles, because their
+ * carries are larger. If there are few blocks, tiles are shorter, so that more warps have
+ * work. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);

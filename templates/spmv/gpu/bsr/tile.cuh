@@ -40,7 +40,7 @@
 
 #define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)
 #define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // entries that one load brings
-// A block too high for one warp is cut into strips of rows, each for its own warp.
+// A block with too many rows for one warp is cut into strips of rows, each for its own warp.
 #define MBK_STRIPS ((MBK_BLOCK_ROWS * MBK_SPLIT + 31) / 32)
 #define MBK_STRIP_ROWS ((MBK_BLOCK_ROWS + MBK_STRIPS - 1) / MBK_STRIPS)
 #define MBK_LANE_COLS ((MBK_BLOCK_COLS + MBK_SPLIT - 1) / MBK_SPLIT)

@@ -8,7 +8,7 @@
 /* CB-SpMV on the host: options, encoding on the CPU, upload, launches. spmv/gpu/cb/cb.cu
  * describes the method. */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
   return (mbi_cb *)plan->state;
 }

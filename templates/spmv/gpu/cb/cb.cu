@@ -61,6 +61,7 @@ struct mbk_cb_head {
   mbk_u32 column, index;
 };
 
+// Loads the head of the block that `word` describes. `first` is its first column.
 MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigned char *data,
                                       mbk_u64 cols) {
   const mbk_u32 place = mbk_lane() % MBK_SIDE;

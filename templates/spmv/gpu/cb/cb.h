@@ -51,7 +51,7 @@ typedef struct mbi_cb_options {
   int processors;            /* multiprocessors of the GPU */
   int weighed;               /* 1: below coo_max a block is CSR if COO would take longer */
 #ifdef MERBIT_STUDY_METHODS
-  int warps; /* of a thread block, if a priority queue deals out tasks; else 0 */
+  int warps; /* per thread block, if a priority queue assigns tasks; else 0 */
 #endif
 } mbi_cb_options;
 typedef struct mbi_cb_build {
@@ -90,7 +90,7 @@ typedef struct mbi_cb_cursor {
 /* CB's knobs: the most steps of a warp, of about 32 nonzeros each; and the limits in
  * mbi_cb_options. */
 enum { MBI_KNOB_CB_STEPS, MBI_KNOB_CB_AGGREGATE, MBI_KNOB_CB_COO_MAX, MBI_KNOB_CB_CSR_MAX };
-#ifdef MERBIT_STUDY_METHODS /* nonzero: Algorithm 2 of the paper deals out the tasks */
+#ifdef MERBIT_STUDY_METHODS /* nonzero: Algorithm 2 of the paper assigns the tasks */
 #define MBI_KNOB_CB_BALANCE 4
 #endif
 

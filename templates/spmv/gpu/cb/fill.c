@@ -7,6 +7,7 @@
 
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
 
+/* Copies the value of the entry with key `key` to values[slot]. */
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
                        uint64_t key) {
   const mbi_cb_build *b = c->build;
@@ -153,6 +154,7 @@ static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   return steps;
 }
 
+/* Counts the blocks of each form, and chooses the limits from the steps of all blocks. */
 static void mbi_cb_survey(mbi_cb_format *f, const mbi_cb_options *options) {
   const uint64_t warps = 192 * (uint64_t)(options->processors > 0 ? options->processors : 1);
   uint64_t steps = 0, block;
@@ -175,6 +177,8 @@ static void mbi_cb_task(mbi_cb_format *f, int write, uint64_t block, uint64_t ta
   f->tasks++;
 }
 
+/* Cuts a strip of `steps` steps, the blocks [first, end), into parts. Each is a task. Without
+ * `write`, only counts. */
 static void mbi_cb_split(mbi_cb_format *f, int write, uint64_t strip, uint64_t first,
                          uint64_t end, uint64_t steps) {
   const uint64_t least = steps / MBI_CB_MOST_PARTS + 1;
@@ -199,6 +203,7 @@ static void mbi_cb_split(mbi_cb_format *f, int write, uint64_t strip, uint64_t f
   }
 }
 
+/* Assigns all strips to tasks, in order. Without `write`, only counts tasks and parts. */
 static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
   uint64_t strip, block = 0, load = UINT64_MAX / 2;
   f->tasks = f->parts = f->splits = 0;

@@ -13,7 +13,7 @@
 
 /* ---- Sizes ------------------------------------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_diagonals *mbi_diagonals_of(const merbit_plan *plan) {
   return (mbi_diagonals *)plan->state;
 }
@@ -32,8 +32,8 @@ static double mbi_diagonals_expected(const merbit_plan *plan) {
   return (slots > 0 ? slots : 1) * (double)plan->device.nnz / MBI_SLICE;
 }
 
-/* Returns the most diagonals with which AUTO takes the method. At least half of the slots are
- * then filled. */
+/* Returns the most diagonals with which AUTO takes the method. About half of the slots are then
+ * filled. */
 static uint64_t mbi_diagonals_most(const merbit_plan *plan) {
   return plan->device.nnz / (MBI_SLICE / 2) + (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
 }
@@ -183,7 +183,7 @@ static merbit_status mbi_diagonals_create(merbit_plan *plan) {
 
 static void mbi_diagonals_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_diagonals_of(plan)->start);
-  /* This releases the arrays allocated with it as well. */
+  /* This also releases the arrays that were allocated with it. */
   mbi_plan_release(plan, mbi_diagonals_of(plan)->present);
   mbi_program_destroy(plan->context, &plan->program);
 }

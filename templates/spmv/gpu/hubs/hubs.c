@@ -12,15 +12,15 @@
 
 /* ---- Sizes: hubs in shared memory, tiles ------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
   return (mbi_hubs *)plan->state;
 }
 
 #define MBI_HUBS_THREADS 1024
-/* Kilobytes of shared memory per block, for hubs and the old y. With the one that the system
- * takes per block they make 164, a size that compute capability 8.0 and 9.0 offer. With more,
- * L1 would shrink to the next smaller size. */
+/* Kilobytes of shared memory per block, for hubs and the old y. With the kilobyte that the
+ * system takes per block they make 164, a size that compute capability 8.0 and 9.0 offer. With
+ * more, L1 would shrink to the next smaller size. */
 #define MBI_HUBS_KILOBYTES 163
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {

@@ -129,9 +129,10 @@ MBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {
 
 // ---- Products -------------------------------------------------------------------------------
 
-// The rows of X of MBK_UNROLL neighbouring nonzeros, of which `left` exist.
+// The elements that a lane loads from the rows of X of MBK_UNROLL consecutive nonzeros.
 typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];
 
+// Gathers X for MBK_UNROLL consecutive nonzeros. Unless `full`, only the first `left` exist.
 template <bool packed, bool full>
 MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,
                                 const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_factors &factor) {

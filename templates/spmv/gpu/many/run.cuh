@@ -76,6 +76,7 @@ struct mbk_many_walk {
 #define MBK_HELD 5 // the same number as in mbi_many_size_shared
 #define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))
 
+// Loads held row number `which` into `sum`.
 MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {
 #pragma unroll
   for (int c = 0; c < MBK_CHUNKS; c++) {
@@ -103,6 +104,7 @@ MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_V
   walk.count = walk.count > 0 ? 1 : 0;
 }
 
+// Adds the open row to the held ones if it ends.
 MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {
   if (ends) {
 #pragma unroll

@@ -11,7 +11,7 @@
 
 /* ---- Sizes: columns per lane, from the number of vectors alone --------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {
   return (mbi_many *)plan->state;
 }

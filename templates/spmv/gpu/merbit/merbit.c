@@ -10,7 +10,7 @@
 
 /* ---- Sizes, from the plan's settings ----------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
@@ -53,8 +53,8 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
                     "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
                     m->threads);
   }
-  /* A lane's descriptor of 64 bits holds sigma bits and two coordinates of
-   * log2(omega) + ceil(log2(sigma)); where sigma is above 32, the last term is 6. */
+  /* A 64-bit lane descriptor holds sigma bits and two coordinates of log2(omega) +
+   * ceil(log2(sigma)) bits. The largest sigma is above 32, so the last term is 6. */
   most = 64 - 2 * 6 - 2 * mbi_log2_ceiling((uint64_t)m->omega);
   if (m->sigma < 1 || m->sigma > most) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -202,7 +202,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  /* This releases the arrays allocated with it as well. */
+  /* This also releases the arrays that were allocated with it. */
   mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }

@@ -12,7 +12,7 @@
 
 /* ---- Sizes, from the plan alone ---------------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
   return (mbi_merge_path *)plan->state;
 }

@@ -7,8 +7,8 @@
 #error "define MBK_ROUNDS: chunks that a block takes, one after the other"
 #endif
 
-// The nonzeros of a chunk fit in the slots of a thread block, with space for the nonzeros
-// before the first one in its pack.
+// The nonzeros of a chunk fit in the slots of a thread block, with room for those that precede
+// its first one in the same pack.
 #define MBK_WARPS (MBK_THREADS / 32)
 #define MBK_SLOTS (MBK_THREADS * MBK_STEPS)
 #define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)

@@ -17,7 +17,7 @@
  * mesh 14.9 and 15.5, 27-point stencil 11.5 and 13.0.) */
 #define MBI_ROWS_KEPT 2
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
   return (mbi_rows *)plan->state;
 }
@@ -241,11 +241,11 @@ static double mbi_rows_lines(const merbit_plan *plan) {
 
 /* Returns the forecast seconds for gathering x. If all rows are in flight at once, their lanes
  * move through the columns together, and what they read of x stays in L2. (3,098 rows of 9,684
- * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, those of short
- * rows leave their places idle until the longest row of the block ends. (Rows of 1 and 1,000
- * doubles in turn, 8 in flight, on an H100: 226 us, HUBS 211.) If neighbouring rows read the
- * same lines of x, L1 holds some of them. (4,472 rows of 2,236 floats, half of them in every
- * 2,236th column, on an H200: ROWS 30 us, SCAN 43.) */
+ * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, the warps of
+ * short rows idle until the longest row of the block ends. (Rows of 1 and 1,000 doubles in
+ * turn, 8 in flight, on an H100: 226 us, HUBS 211.) If neighbouring rows read the same lines of
+ * x, L1 holds some of them. (4,472 rows of 2,236 floats, half of them in every 2,236th column,
+ * on an H200: ROWS 30 us, SCAN 43.) */
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
   const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
@@ -265,9 +265,9 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
               : 0.8 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
 }
 
-/* Returns the factor by which a product takes longer because most lanes have nothing to load in
- * the last of a row's several steps. (257 nonzeros per row, 256 at once, 10M floats on an H200:
- * ROWS 24 us, SCAN 21.) */
+/* Returns the factor by which a product takes longer because, if rows take several steps, most
+ * lanes have nothing to load in the last one. (257 nonzeros per row, 256 at once, 10M floats on
+ * an H200: ROWS 24 us, SCAN 21.) */
 static double mbi_rows_rest(const merbit_plan *plan) {
   const double steps = plan->nonempty.typical / mbi_rows_at_once(plan);
   return steps > 1 ? 0.7 + 0.3 * ceil(steps) / steps : 1;

@@ -7,8 +7,8 @@
 #error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
 #endif
 
-// Where a tile gets x (MBK_SOURCE), and the load of x for a column index (MBK_GATHER). A
-// program may define its own.
+// MBK_SOURCE is the type through which a tile reaches x, and MBK_GATHER loads the element of x
+// for a column index. A program may define its own.
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #if MBK_STREAMING
@@ -121,8 +121,8 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
   if (adds) {
     mbk_scan_prefetch_old(rows);
   }
-  // The matrix is large: only the first blocks really wait here, and the matrix loads of some
-  // blocks overlap with the gathers of others.
+  // A large matrix waits first, as mbk_load_behind requires. Only the first blocks lose time by
+  // that; later, matrix loads of some blocks overlap with gathers of others.
 #if MBK_STREAMING
   mbk_await();
 #endif

@@ -316,7 +316,7 @@ MBI_INTERNAL void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, 
 
 static merbit_status mbi_scan_bound(merbit_plan *plan, mbi_bound *bound) {
   const int steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
-  MBI_TRY(mbi_scan_size(plan)); /* the rows, not known yet, may change the steps to four */
+  MBI_TRY(mbi_scan_size(plan)); /* the rows are not known yet: at least 4 steps */
   mbi_scan_bound_tiles(plan, steps != 0 ? (uint64_t)steps : 4,
                        mbi_type_size(mbi_plan_accumulator(plan)), bound);
   return MERBIT_OK;

@@ -9,7 +9,7 @@
 
 /* ---- Sizes, from the plan's settings ----------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
@@ -209,9 +209,9 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
 /* Returns the number of rows per tile whose old y is copied to shared memory: 1.5 times the
  * rows that end in an average tile, or 2.5 times if row lengths differ much. At most 512 bytes
  * are used, because gathers need L1; the other rows read the old y when they are written. If
- * most rows are empty, no two old y share a sector, and 32 rows are enough. (alpha and beta on
- * an H100, us with 32 and with this rule: a road network with 30M nonzeros in f32 169 and 161,
- * cnr-2000 in f32 16.8 and 15.3, in f64 23.9 and 22.2.) */
+ * most rows are empty, 32 are enough, since the old y of the others rarely share a sector.
+ * (alpha and beta on an H100, us with 32 and with this rule: a road network with 30M nonzeros
+ * in f32 169 and 161, cnr-2000 in f32 16.8 and 15.3, in f64 23.9 and 22.2.) */
 static int mbi_scan_held(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   const double nnz = (double)plan->device.nnz, count = (double)plan->nonempty.count;

@@ -7,10 +7,10 @@
 
 #include "spmv/gpu/sliced/build_arguments.cuh"
 
-// Writes the length of each row, in the order of the slices, and with MBK_SORTED the row at
-// each place. Sorted rows have falling lengths within a window; rows of equal length keep their
-// order. Places after the last row get length 0 and row 2^32 - 1. Launch: one block of 512
-// threads per window. Shared: mbk_u64[MBK_WINDOW].
+// Writes the length of each row, in the order of the slices, and with MBK_SORTED also the
+// number of the row at each place. Sorted rows have descending lengths within a window; rows of
+// equal length keep their order. Places after the last row get length 0 and row 2^32 - 1.
+// Launch: one block of 512 threads per window. Shared: mbk_u64[MBK_WINDOW].
 MBK_KERNEL_1 MBK_BOUNDS(512)
     mbk_sliced_order(MBK_GRID_CONSTANT mbk_sliced_order_arguments given) {
   MBK_SHARED_MEMORY(shared);

@@ -10,7 +10,7 @@
 
 /* ---- Sizes: loads in flight, warps per slice, bytes -------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
   return (mbi_sliced *)plan->state;
 }
@@ -217,8 +217,8 @@ static int mbi_sliced_together(const merbit_plan *plan) {
          mbi_together_near(plan, mbi_sliced_passed(plan)) && mbi_sliced_even(plan);
 }
 
-/* Returns whether L1 holds what lanes read of x: all of x, if warps share slices, or the part
- * that rows read which move together. */
+/* Returns whether L1 holds what lanes read of x: all of x, if warps share slices, or, if rows
+ * move together, the part that they read. */
 static int mbi_sliced_near(const merbit_plan *plan) {
   return mbi_sliced_together(plan) || (mbi_sliced_parts(plan) > 1 && mbi_together_held(plan));
 }
@@ -268,9 +268,9 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
 }
 
 /* Returns the lines of 128 bytes per nonzero that a warp's loads touch, or 0 where they do not
- * matter. Lanes that move through x together touch the same lines, and find them in L1. Rows
- * that read whole lines together have them in the time of gathers. If all rows are in flight,
- * the few warps of long rows wait for L2 alone. */
+ * matter. Lanes that move through x together touch the same lines, and find them in L1. For
+ * rows that read whole lines together, the time of gathers includes them. If all rows are in
+ * flight, the few warps of long rows wait for L2 alone. */
 static double mbi_sliced_lines(const merbit_plan *plan) {
   return mbi_sliced_near(plan) || mbi_sliced_abreast(plan) || mbi_sliced_in_flight(plan)
              ? 0
@@ -278,7 +278,7 @@ static double mbi_sliced_lines(const merbit_plan *plan) {
 }
 
 /* Returns the factor by which warps that share slices take longer if the matrix is in L2. They
- * wait for the longest row, which loads from memory would hide. Few slices leave
+ * wait for the longest row of a slice, which loads from memory would hide, and few slices leave
  * multiprocessors idle. (1,760 rows of 1,705 doubles on an H100: SLICED 16.7 us, SCAN 11.2.) */
 static double mbi_sliced_in_l2(const merbit_plan *plan) {
   const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;

@@ -141,7 +141,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  /* This releases the arrays allocated with it as well. */
+  /* This also releases the arrays that were allocated with it. */
   mbi_plan_release(plan, mbi_sliced_of(plan)->length);
   mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -203,7 +203,8 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
 }
 
 /* Adds upper bounds for the slices. AUTO takes SLICED only if half of the slots are filled. In
- * the worst case, one row of each slice has all nonzeros, and one slot in 32 is filled. */
+ * the worst case, one row of each slice has all of its nonzeros, and one slot in 32 is
+ * filled. */
 static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
   const uint64_t slots =
       (plan->desc.method == MERBIT_METHOD_AUTO ? 2 : 32) * plan->device.nnz + 32;
