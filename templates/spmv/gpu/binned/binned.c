@@ -75,8 +75,8 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Counts the groups of the runs and orders the runs for phase 1. `groups` and `host` must hold
- * a word per strip, and also a word per part and one more; behind these, `host` must hold the
+/* Counts the groups of the runs and orders the runs for phase 1. `groups` and `host` hold a
+ * word per strip, and also a word per part and one more; behind these, `host` holds the
  * items. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);

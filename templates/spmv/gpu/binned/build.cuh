@@ -15,8 +15,8 @@ MBK_DEVICE mbk_u32 mbk_binned_part(mbk_u64 nnz) {
 }
 
 // Loads the columns of nonzeros at, at + MBK_BUILD_THREADS and so on of a part of `count`
-// nonzeros. `at` must be below `count`; instead of nonzeros beyond the part, the first is
-// loaded again.
+// nonzeros. `at` is below `count`; in place of nonzeros beyond the part, nonzero `at` is loaded
+// again.
 MBK_DEVICE void mbk_binned_columns(const mbk_i32 *columns, mbk_u32 count, mbk_u32 at,
                                    mbk_u32 (&column)[MBK_BUILD_TOGETHER]) {
 #pragma unroll

@@ -65,8 +65,7 @@ MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
          mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Chooses and checks all sizes that the kernels are compiled for. plan->nonempty must be
- * set. */
+/* Chooses and checks the sizes that kernels are compiled for. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);

@@ -141,8 +141,7 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Sets plan->device.values: borrows the user's array on the GPU, or uploads the one on the
- * host. */
+/* Sets plan->device.values: borrows the user's GPU array, or uploads the host array. */
 MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;

@@ -49,9 +49,9 @@ MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK
 }
 
 // Multiplies one strip of a tile. A whole warp calls it. Each lane adds up its row of the
-// blocks until a block row ends; the first block row that ends may have begun in earlier slots.
-// The sums of the tile's first block row go to firsts, the carry-out to tails; mbk_bsr_fixup
-// joins them.
+// blocks until a block row ends; the first one that ends may have begun in earlier slots. The
+// sums of the tile's first block row go to firsts, the carry-out to tails; mbk_bsr_fixup joins
+// them.
 template <int neighbours>
 MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
                             const mbk_u32 *row_id, const mbk_i32 *columns,

@@ -24,8 +24,8 @@ typedef struct mbi_bsr_tiles {
 
 #define MBI_BSR_BUILD_THREADS 256
 
-/* BSR's knobs: blocks per slot and tile; 1 if each lane loads x for itself, 2 if lanes pass x
- * on by shuffles. */
+/* BSR's knobs: blocks per slot and tile; 1 if each lane loads x for itself, 2 if lanes share x
+ * by shuffles. */
 enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
 /* Bytes of entries per lane and tile, fitted on an H200. */

@@ -113,8 +113,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
 #define MBK_THERE(a, found) true
 #endif
 
-// Copies entries into the packs that lanes load; padding becomes zero. Launch: one thread per
-// pack.
+// Copies entries into lanes' packs; padding becomes zero. Launch: one thread per pack.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_bsr_fill(MBK_GRID_CONSTANT mbk_bsr_fill_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();

@@ -5,8 +5,7 @@
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
 
-/* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
- * of the blocks. */
+/* Sizes of BSR: lanes per row of a block, slots, groups and tiles, from the blocks' shape. */
 
 /* ---- Sizes: slots, groups and tiles, from the shape of the blocks ------------------------ */
 

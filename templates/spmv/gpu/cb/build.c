@@ -71,7 +71,7 @@ static uint64_t mbi_cb_run(const uint64_t *keys, uint64_t at, uint64_t count) {
   return at < count ? at : count;
 }
 
-/* Merges each pair of neighbouring runs. Returns 1, with nothing copied, if there is only one
+/* Merges each pair of neighbouring runs. Returns 1, without copying, if there is only one
  * run. */
 static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   uint64_t at = 0;

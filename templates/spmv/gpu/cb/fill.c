@@ -143,8 +143,7 @@ static uint64_t mbi_cb_steps(const uint64_t *words) {
   return 2 + (MBI_CB_COUNT(words[0]) + MBI_CB_COUNT(words[1]) + 31) / 32;
 }
 
-/* Returns the number of steps for the strip that begins at *block, and moves *block to the next
- * strip. */
+/* Returns the number of steps for the strip at *block, and moves *block to the next strip. */
 static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   uint64_t steps = 1;
   do {

@@ -258,8 +258,7 @@ MBI_INTERNAL int mbi_diagonals_trusted(const merbit_plan *plan) {
          mbi_diagonals_seconds(plan) <= scan;
 }
 
-/* Returns the forecast seconds of a product, or HUGE_VAL if the matrix does not suit the
- * method. */
+/* Returns the forecast seconds of a product, or HUGE_VAL if the matrix is unsuitable. */
 MBI_INTERNAL double mbi_diagonals_cost(const merbit_plan *plan) {
   return mbi_diagonals_trusted(plan) ? mbi_diagonals_seconds(plan) : HUGE_VAL;
 }

@@ -33,8 +33,7 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space > old ? (space - old) / mbi_type_size(plan->type) : 0;
 }
 
-/* Chooses and checks all sizes that the kernels are compiled for. plan->nonempty must be
- * set. */
+/* Chooses and checks the sizes that kernels are compiled for. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);

@@ -63,8 +63,7 @@ MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {
   return column < MBK_WIDTH ? column : 0;
 }
 
-// Loads MBK_SPAN elements of a row of X. `packed`: whether rows of X and Y are aligned to
-// packs.
+// Loads MBK_SPAN elements of a row of X. `packed`: rows of X and Y are aligned to packs.
 template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {
   mbk_many_pack pack;
   if (packed) {

@@ -20,7 +20,7 @@ typedef struct mbi_many {
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 
-/* Bytes of the host buffer for pieces that are not contiguous. */
+/* Bytes of the host buffer through which host vectors with gaps are copied. */
 #define MBI_MANY_BOUNCE 65536
 
 /* MANY's knobs: nonzeros per run, divided by 32 (setting it also selects runs if rows are

@@ -34,8 +34,7 @@ static int mbi_rows_batch(const merbit_plan *plan) {
   return mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
 }
 
-/* Returns the number of lanes per row (1 to 32) that makes one batch of loads cover an average
- * row. */
+/* Returns the number of lanes per row that makes one batch of loads cover an average row. */
 static int mbi_rows_spread(const merbit_plan *plan) {
   int lanes = 1;
   while (lanes < 32 && (uint64_t)(lanes * mbi_rows_batch(plan)) < mbi_rows_mean(plan)) {
@@ -296,8 +295,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
   const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
   const int together = mbi_rows_together(plan);
-  /* Where rows read x together, the forecast of gathers includes what L1 keeps for other
-   * rows. */
+  /* Where rows read x together, the time of gathers includes what L1 keeps for other rows. */
   const double lines = together || mbi_together_abreast(plan) ? 0 : mbi_rows_lines(plan);
   const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
                                  : (1.02 + 0.1 * uneven) * mbi_rows_rest(plan);

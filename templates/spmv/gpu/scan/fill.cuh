@@ -18,8 +18,7 @@
 #endif
 #define MBK_FILL_AT_ONCE 8 // words of row_bits whose old y a warp loads before it writes
 
-// Returns whether this lane's row is empty, among the 32 rows whose bits lane i holds as
-// `word`.
+// Returns whether this lane's row is empty. Lane i holds the bits of the 32 rows as `word`.
 MBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {
   return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);
 }

@@ -18,8 +18,7 @@
 #endif
 #endif
 
-// Loads MBK_PACK consecutive elements from `address`. Unless `full`, only the first `count`
-// exist.
+// Loads MBK_PACK elements from `address` on. Unless `full`, only the first `count` exist.
 template <bool full, class T>
 MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {
   if (full && MBK_ALIGNED) {

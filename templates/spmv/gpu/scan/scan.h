@@ -26,14 +26,12 @@ typedef struct mbi_scan_schedule {
 #define MBI_SCAN_FIXUP_THREADS 256
 #define MBI_SCAN_TILE 256.0 /* nonzeros per tile that forecasts assume */
 /* The size of x from which a product also computes x'A x if its caller wants it. This pays if
- * rows are short and reading x and A x again would take longer than the additional work in the
- * product. */
+ * rows are short and reading x and A x again would take longer than the extra work. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
 
-/* SCAN's knobs: nonzeros per lane in a tile; 1 if rows may cross blocks, 2 if each block owns
- * whole rows. */
+/* SCAN's knobs: nonzeros per lane in a tile; 1 if rows may cross blocks, 2 for whole rows. */
 enum { MBI_KNOB_SCAN_STEPS, MBI_KNOB_SCAN_WHOLE };
 
 #ifdef MBI_SEPARATE

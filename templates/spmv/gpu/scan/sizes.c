@@ -62,8 +62,8 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
 }
 
 /* Returns the number of nonzeros in flight if each multiprocessor runs one block of 1,024
- * threads that owns whole rows. One of the 32 warps is reserved for rows that extend beyond the
- * block's tiles. */
+ * threads that owns whole rows. One of its 32 warps is left for rows beyond the block's
+ * tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
@@ -223,8 +223,7 @@ static int mbi_scan_held(const merbit_plan *plan) {
                                                                : most;
 }
 
-/* Chooses and checks all sizes that the kernels are compiled for. plan->nonempty must be
- * set. */
+/* Chooses and checks the sizes that kernels are compiled for. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -268,8 +267,7 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the bytes of shared memory per block for the old y; 0 if the product does not read
- * it. */
+/* Returns the bytes of shared memory per block for the old y, or 0 if it is not read. */
 MBI_INTERNAL unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return adds ? (unsigned)(s->threads / 32 * s->held) *

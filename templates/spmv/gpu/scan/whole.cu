@@ -127,8 +127,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     mbk_block_sync();
     const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;
     const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);
-    // The warp's first row includes the tails of earlier warps, back to the last in which a row
-    // ends.
+    // The warp's first row includes earlier warps' tails, back to the last with a row end.
     if (closing) {
       const mbk_u32 before = closers & ((1u << warp) - 1);
       const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;

@@ -5,8 +5,7 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* SLICED's sizes and forecasts: loads in flight, warps that share a slice, and the time of a
- * product. */
+/* SLICED's sizes and forecasts: loads in flight, warps per slice, and the time of a product. */
 
 /* ---- Sizes: loads in flight, warps per slice, bytes -------------------------------------- */
 
@@ -20,8 +19,7 @@ MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
 static int mbi_sliced_pack(const merbit_plan *plan) {
   const uint64_t most = 16 / mbi_type_size(mbi_plan_accumulator(plan));
   const uint64_t last = (plan->nonempty.longest + most - 1) % most + 1;
-  /* Twice the slots that a row saves: half of the shorter load on average, if lengths
-   * differ. */
+  /* Twice the slots saved per row: if lengths differ, half of the shorter load on average. */
   const uint64_t saves = !mbi_nonempty_equal(plan) ? most / 2 : 2 * last <= most ? most : 0;
   return most > 1 && plan->device.form != MBI_VALUES_TABLE &&
                  saves * plan->device.rows >= plan->device.nnz / 8
@@ -70,8 +68,7 @@ static double mbi_sliced_few(const merbit_plan *plan) {
   return (double)mbi_sliced_slots(plan) / 32 / (mbi_sliced_long(plan) + 1);
 }
 
-/* Returns how many rounds of resident blocks `slices` slices take if `parts` warps share
- * each. */
+/* Returns the rounds of resident blocks for `slices` slices if `parts` warps share each. */
 static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int parts) {
   return ceil(slices / (MBI_SLICED_WARPS / parts * plan->context->device.multiprocessors));
 }

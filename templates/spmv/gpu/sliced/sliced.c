@@ -202,9 +202,8 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   s->parts > 1 ? " a slice" : "");
 }
 
-/* Adds upper bounds for the slices. AUTO takes SLICED only if half of the slots are filled. In
- * the worst case, one row of each slice has all of its nonzeros, and one slot in 32 is
- * filled. */
+/* Adds upper bounds for the slices. AUTO takes SLICED only if half of the slots are filled. At
+ * worst, one row of each slice has all of its nonzeros, and one slot in 32 is filled. */
 static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
   const uint64_t slots =
       (plan->desc.method == MERBIT_METHOD_AUTO ? 2 : 32) * plan->device.nnz + 32;
