@@ -28,7 +28,7 @@ static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, u
   return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
-/* Computes part_start from the groups of the parts. */
+/* Computes part_start from the parts' numbers of groups. Fails if a part is too large. */
 MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -53,8 +53,8 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
 
-/* Computes the items of phase 1 from the groups of the strips, which become their first
- * groups. */
+/* Computes the items of phase 1 from each strip's number of groups, and replaces that number by
+ * the strip's first group. */
 static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
                                              uint32_t *items) {
   mbi_binned *b = mbi_binned_of(plan);
@@ -75,8 +75,9 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Counts the runs and orders them for phase 1. `groups` and `host` have space for a word per
- * strip, and for a word per part and one more; `host` also has space for the items. */
+/* Counts the groups of the runs and orders the runs for phase 1. `groups` and `host` hold a
+ * word per strip, and also a word per part and one more; behind these, `host` holds the
+ * items. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -110,13 +111,12 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
   return mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments);
 }
 
-/* Allocates the runs and their order. */
+/* Allocates the runs, counts their groups and orders them. */
 static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* There is at most one item per strip and one per full item, and each of an item's groups
-   * holds a nonzero. */
+  /* At most one item per strip is not full, and each group of a full item holds a nonzero. */
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
@@ -170,7 +170,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
                             b->groups * sizeof(uint32_t), places};
   MBI_TRY(mbi_plan_allocate_parts(plan, "the matrix in strips", 4, parts, bytes));
-  /* The last tile's words are all loaded, also those without a nonzero. */
+  /* All places of the last tile are loaded, also those without a nonzero. */
   MBI_TRY(mbi_device_zero(context, b->places + places - last, (size_t)last, NULL));
   plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
   plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
@@ -279,10 +279,11 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
                   mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Each nonzero is read, and its product is written and read
- * again: 0.7 of these bytes count, of which L2 keeps what fits, and 0.35 of a gather from L2
- * for each 4 bytes of a product. If rows are empty, the vectors count twice. Two more launches
- * follow the first. (Fitted like the factors of spmv/choose/critical_path.c.) */
+/* Returns the forecast seconds of a product. Each nonzero is read, and its product is written
+ * and read again. 0.7 of these bytes count, at the rate that follows from what L2 keeps of
+ * them, and 0.35 of a gather from L2 per 4 bytes of a product. If some rows are empty, the
+ * vectors count twice. Two more launches follow the first. (Fitted like the factors of
+ * spmv/choose/critical_path.c.) */
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double bytes = 1.1 * (4.5 + t.values + 2.0 * t.size);
@@ -294,8 +295,7 @@ MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
          mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }
 
-/* Bounds the groups. Each run of a strip and a part may leave one unfilled, and none is empty.
- */
+/* Adds upper bounds. Each run may have one group that is not full, and no group is empty. */
 static merbit_status mbi_binned_bound(merbit_plan *plan, mbi_bound *bound) {
   const mbi_binned *b = mbi_binned_of(plan);
   const uint64_t nnz = plan->device.nnz, group = mbi_binned_group(plan);

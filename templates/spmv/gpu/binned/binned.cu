@@ -2,11 +2,12 @@
 // caches. Both phases have their random accesses in shared memory.
 //
 // Data: a strip is MBK_STRIP consecutive columns. A part is MBK_PART_TILES tiles of consecutive
-// nonzeros. A run is the nonzeros of one part in one strip, padded to groups of MBK_GROUP slots
-// (32 bytes of products). Work: in phase 1 a block takes the runs of a strip, whose x is in
-// shared memory, and writes each group of products to its part. In phase 2 a block loads a
-// part's products into shared memory, where each nonzero has a place, and adds them up by a
-// segmented scan.
+// nonzeros. A run holds the nonzeros of one part in one strip, padded to groups of MBK_GROUP
+// slots (32 bytes of products).
+//
+// Work: in phase 1 a block takes runs of one strip, whose x is in shared memory, and writes
+// each group of products to its part. In phase 2 a block loads a part's products into shared
+// memory, where each nonzero has a place, and adds them up by a segmented scan.
 //
 // Source: propagation blocking (Beamer, Asanovic, Patterson, IPDPS 2017) and the two-phase
 // product of Buono et al. (ICS 2016), with bins added up in row order.
@@ -32,7 +33,7 @@
 
 #define MBK_IN_FLIGHT 4 // packs that a thread has in flight
 
-// Values stored per row are applied in phase 2, because phase 1 has no rows.
+// Values stored per row are applied in phase 2, because phase 1 does not know the rows.
 #if MBK_BY_ROW
 #define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))
 #else
@@ -105,8 +106,8 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 }
 
 // Adds up a warp's tile, of which each lane has MBK_STEPS consecutive nonzeros, and writes the
-// rows that end in it. The first of them goes to firsts[tile] instead, and the carry-out to
-// tails[tile]. `sums` has space for the sum of each nonzero.
+// rows that end in it. The sum of the first of these rows goes to firsts[tile] instead, and the
+// carry-out to tails[tile]. `sums` has space for as many sums as the tile has nonzeros.
 MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,
                                   mbk_u32 row_number, mbk_u64 tile, const mbk_u32 *row_id,
                                   MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
@@ -211,7 +212,7 @@ MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       mbk_copy_ahead<16>(slots + i * MBK_PACK, products + i * MBK_PACK);
     }
   }
-  // Meanwhile load everything else that the warp's tiles need.
+  // Meanwhile, load the places, row ends and row numbers of the warp's tiles.
   mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];
   mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];
 #pragma unroll

@@ -9,7 +9,7 @@
 typedef struct mbi_binned {
   mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
   int warp_tiles;                /* tiles per warp and part */
-  uint64_t strip, part_nonzeros; /* in columns; in nonzeros */
+  uint64_t strip, part_nonzeros; /* columns per strip; nonzeros per part */
   uint64_t strips, parts, items;
   uint64_t groups, part_groups; /* groups of 32 bytes of products: in total, and in the largest
                                  * part */
@@ -19,10 +19,10 @@ typedef struct mbi_binned {
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-/* Groups of an item of phase 1: enough to pay for its strip of x. */
+/* The most groups per item of phase 1: enough to pay for loading a strip of x. */
 #define MBI_BINNED_ITEM 4096u
 
-/* BINNED's knobs: columns of a strip, divided by 1024; tiles of a warp in a part. */
+/* BINNED's knobs: columns per strip, divided by 1024; tiles per warp and part. */
 enum { MBI_KNOB_BINNED_STRIP, MBI_KNOB_BINNED_TILES };
 
 #ifdef MBI_SEPARATE

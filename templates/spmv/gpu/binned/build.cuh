@@ -15,7 +15,8 @@ MBK_DEVICE mbk_u32 mbk_binned_part(mbk_u64 nnz) {
 }
 
 // Loads the columns of nonzeros at, at + MBK_BUILD_THREADS and so on of a part of `count`
-// nonzeros; `at` is below `count`. Beyond the part the first one is loaded again.
+// nonzeros. `at` is below `count`; in place of nonzeros beyond the part, nonzero `at` is loaded
+// again.
 MBK_DEVICE void mbk_binned_columns(const mbk_i32 *columns, mbk_u32 count, mbk_u32 at,
                                    mbk_u32 (&column)[MBK_BUILD_TOGETHER]) {
 #pragma unroll
@@ -48,8 +49,8 @@ MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *columns, mbk_u32 count, mbk_
 
 #include "spmv/gpu/binned/build_arguments.cuh"
 
-// Counts the groups of each run, and of each part in part_groups. Launch: one block per part.
-// Shared: mbk_u32[strips + 1].
+// Writes the number of groups of each run to runs, and of each part to part_groups. Launch: one
+// block per part. Shared: mbk_u32[strips + 1].
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_binned_count(MBK_GRID_CONSTANT mbk_binned_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -92,8 +93,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 }
 
-// Turns the numbers of groups into the numbers of first groups, starting from that of each
-// strip. Launch: as mbk_binned_total.
+// Turns each run's number of groups into the number of its first group. strip_start has the
+// first group of each strip. Launch: as mbk_binned_total.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_binned_offsets(MBK_GRID_CONSTANT mbk_binned_offsets_arguments a) {
   const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;
@@ -125,7 +126,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + a.strips,
                  *const run = start + a.strips, *const packs = run + a.strips;
-  mbk_u16 *const columns = (mbk_u16 *)packs; // two to a pack
+  mbk_u16 *const columns = (mbk_u16 *)packs; // two per word of packs
   const mbk_u32 part = mbk_block(), lane = mbk_lane(), count = mbk_binned_part(a.nnz);
   const mbk_u64 first = (mbk_u64)part * MBK_PART_NONZEROS;
   const mbk_u32 here = mbk_load(a.part_start + part);
@@ -134,7 +135,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     packs[i] = 0; // padding, whose products nobody uses
   }
   mbk_binned_histogram(a.col_ind + first, count, a.strips, used);
-  if (mbk_thread() < 32) { // first groups within the part
+  if (mbk_thread() < 32) { // the first group of each strip within the part
     mbk_u32 before = 0;
     for (mbk_u32 s = lane; s - lane < a.strips; s += 32) {
       const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;

@@ -7,9 +7,9 @@
 
 /* Sizes of BINNED: strips, parts, threads and shared memory. */
 
-/* ---- Encode: strips and parts ------------------------------------------------------------ */
+/* ---- Sizes: strips and parts ------------------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
@@ -21,10 +21,10 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
 }
 
-/* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
- * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
- * makes longer runs; it is chosen if short runs would be mostly padding. A GPU with little
- * shared memory per block gets half. */
+/* Chooses strips, parts and threads where the user did not. Two blocks per multiprocessor hide
+ * each other's latency. If their runs would be so short that they are mostly padding, one block
+ * takes a strip and a part of twice the size. GPUs with little shared memory per block get
+ * strips of half of it, and small blocks. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -50,28 +50,28 @@ MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
   return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
 }
 
-/* Returns the bytes of shared memory of phase 2: the table, the sums of a tile for each warp,
- * and the groups of a part. */
+/* Returns the bytes of shared memory of phase 2 for a part of `groups` groups: the sums of a
+ * tile for each warp, and the part's products. */
 MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
   return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) *
              mbi_type_size(plan->type) +
          groups * 32;
 }
 
-/* Returns the bytes of shared memory for filling a part: three words per strip, and the part's
- * columns. */
+/* Returns the bytes of shared memory for filling a part: three words per strip, and the columns
+ * of the largest part. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
          mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Computes the sizes of the specialisation. plan->nonempty must be set. */
+/* Chooses and checks the sizes that kernels are compiled for. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   const uint64_t limit = (uint64_t)context->device.shared_bytes_per_block;
-  uint64_t full; /* bytes of a part without padding */
+  uint64_t full; /* shared memory of phase 2 for a part without padding */
   mbi_binned_defaults(plan);
   if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
       s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {

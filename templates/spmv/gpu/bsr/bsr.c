@@ -95,7 +95,7 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
 }
 
 /* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
- * of lanes. Both are kept: new values are placed by the first. */
+ * of lanes. Both are kept, because new values are placed by the masks of the blocks. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -113,8 +113,8 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
                               t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-/* Copies the blocks in plan->device.values into the order in which products read them. Releases
- * an array that the plan owns. */
+/* Copies the blocks in plan->device.values into the order in which products read them, then
+ * releases that array if the plan owns it. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -141,7 +141,7 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Sets plan->device.values, borrowed or uploaded. */
+/* Sets plan->device.values: borrows the user's GPU array, or uploads the host array. */
 MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;
@@ -181,8 +181,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return mbi_plan_allocate_parts(plan, "tiles of blocks", 5, parts, bytes);
 }
 
-/* Builds the tiles of the blocks whose offsets and columns are in plan->device, as a CSR. On
- * failure the caller runs mbi_bsr_destroy. */
+/* Builds the tiles from plan->device, which holds the blocks' offsets and columns like a CSR.
+ * On failure the caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
@@ -204,12 +204,12 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_release(plan, t->mask_words);
-  /* This releases the arrays allocated with it as well. */
+  /* This also releases the arrays that were allocated with it. */
   mbi_plan_release(plan, t->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of firsts and tails. */
+/* Returns the bytes of scratch for one product: firsts and tails. */
 MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);

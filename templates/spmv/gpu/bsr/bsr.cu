@@ -1,15 +1,17 @@
 // BSR: y = alpha A x + beta y over dense blocks of one shape.
 //
 // Data: a tile is MBK_SLOTS * MBK_SLOT_BLOCKS consecutive blocks. A bit per block is 1 if the
-// block ends its row of blocks. A copy of the entries lies in the order in which they are read:
-// tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows of blocks have
-// numbers among the non-empty rows: slot_row[s] is the number of the row of slot s's first
-// block. One word after the slots is the number of non-empty rows. Then follows, for each tile,
-// the number of tiles before it in which its first row began, or MBK_OPEN.
+// block ends its block row. Entries are copied into the order in which they are read: by tile,
+// strip, group, pack and lane. Block columns are ordered by tile, group, slot and block. Block
+// rows are numbered among the non-empty ones: slot_row[s] is the number of the block row that
+// holds slot s's first block. The word after the slots is the number of non-empty block rows.
+// Then follows, for each tile, the number of tiles before it in which its first block row
+// began, or MBK_OPEN.
 //
-// Work: a warp owns a strip of a tile. It consists of MBK_SLOTS slots of MBK_LANES lanes, with
-// one lane (or MBK_SPLIT) for each row of a block. A slot takes consecutive blocks, in groups
-// of MBK_TOGETHER. Sums stay in registers; a segmented scan joins slots, and the fix-up joins
+// Work: a warp owns a strip of a tile; blocks have more than one strip only if their rows do
+// not fit in a warp. The warp consists of MBK_SLOTS slots of MBK_LANES lanes, with one lane (or
+// MBK_SPLIT) for each row of a block. A slot takes consecutive blocks, in groups of
+// MBK_TOGETHER. Sums stay in registers; a segmented scan joins slots, and the fix-up joins
 // tiles.
 //
 // Source: equal numbers of blocks for every task, and shapes as constants, are from Chirila
@@ -27,7 +29,7 @@
 #define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
 #include "spmv/shared/fixup.cuh"
 
-// A lane's place in y: element `part` of each row of blocks, if the lane writes any.
+// A lane's place in y: element `part` of each block row, if the lane writes any.
 struct mbk_bsr_target {
   const mbk_u32 *row_id;
   MBK_VECTOR *y;
@@ -46,9 +48,10 @@ MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK
   }
 }
 
-// Multiplies one strip of a tile. A whole warp calls it. Each lane adds up its row to each end
-// of a row of blocks; the first of these may have begun in earlier slots. The row of the tile's
-// first block goes to firsts, the carry-out to tails; mbk_bsr_fixup joins them.
+// Multiplies one strip of a tile. A whole warp calls it. Each lane adds up its row of the
+// blocks until a block row ends; the first one that ends may have begun in earlier slots. The
+// sums of the tile's first block row go to firsts, the carry-out to tails; mbk_bsr_fixup joins
+// them.
 template <int neighbours>
 MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
                             const mbk_u32 *row_id, const mbk_i32 *columns,
@@ -95,7 +98,7 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
       sum = MBK_ADD(sum, part[u]);
       if (ends >> u & 1) {
         if (row_number == first) {
-          head = sum; // slots before may hold a part of this row
+          head = sum; // earlier slots may hold a part of this row
         } else {
           mbk_bsr_commit(to, row_number, sum, alpha, beta);
         }
@@ -157,8 +160,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   }
 }
 
-// Completes rows of blocks that cross tiles. Launch: MBK_FIXUP_THREADS rows of tiles per block;
-// a tile has MBK_BLOCK_ROWS of them. Shared: as mbk_fixup.
+// Completes block rows that cross tiles. Launch: one thread per tile and row of its blocks,
+// MBK_FIXUP_THREADS per thread block. Shared: as mbk_fixup.
 MBK_KERNEL_1 MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
     mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {
   MBK_SCALARS_OF(a);

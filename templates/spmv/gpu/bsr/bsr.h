@@ -12,7 +12,7 @@ typedef struct mbi_bsr_tiles {
   int edge;                  /* 1: the last column of blocks extends beyond the matrix */
   int split, lane_cols;      /* lanes per row of a block, and the columns of each */
   int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
-  int together, slot_blocks; /* blocks of a slot: those loaded at once, and those in a tile */
+  int together, slot_blocks; /* blocks per slot: loaded at once, and in a tile */
   int shuffled;              /* 1: the lanes of a slot load x together and pass it on by
                               * shuffles */
   int threads, resident;
@@ -24,10 +24,11 @@ typedef struct mbi_bsr_tiles {
 
 #define MBI_BSR_BUILD_THREADS 256
 
-/* BSR's knobs: blocks of a slot in a tile; 1 if each lane loads x, 2 for shuffles of x. */
+/* BSR's knobs: blocks per slot and tile; 1 if each lane loads x for itself, 2 if lanes share x
+ * by shuffles. */
 enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
-/* Bytes of entries that a lane has in a tile. Measured on an H200. */
+/* Bytes of entries per lane and tile, fitted on an H200. */
 #ifndef MBI_BSR_TILE_BYTES
 #define MBI_BSR_TILE_BYTES 256
 #endif

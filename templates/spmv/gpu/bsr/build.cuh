@@ -44,11 +44,11 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 }
 
-// The position of entry `e` of the MBK_GROUP_ENTRIES of a lane's group.
+// The position, in the blocks as given, of entry `e` of a lane's group.
 struct mbk_bsr_entry {
   mbk_u64 block;
-  mbk_u32 offset; // in the block as given
-  bool inside;    // the block
+  mbk_u32 offset; // of the entry in its block
+  bool inside;    // 1: in the block; 0: in its padding
   mbk_u32 col;
 };
 
@@ -88,8 +88,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
        (found).offset % 64 &                                                                   \
    1)
 
-// Turns bits of a block's entries (whole words, in the order of its entries) into bits of
-// lanes. Launch: one thread per lane and group.
+// Turns the blocks' masks (whole 64-bit words, a bit per entry in the block's order) into a
+// mask per lane and group. Launch: one thread per lane and group.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_bsr_masks(MBK_GRID_CONSTANT mbk_bsr_masks_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
@@ -113,7 +113,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
 #define MBK_THERE(a, found) true
 #endif
 
-// Copies entries into packs of lanes; padding becomes zero. Launch: one thread per pack.
+// Copies entries into lanes' packs; padding becomes zero. Launch: one thread per pack.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_bsr_fill(MBK_GRID_CONSTANT mbk_bsr_fill_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();

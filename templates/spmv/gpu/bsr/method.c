@@ -2,9 +2,9 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* The method BSR. Its blocks are those of the view; or extracted from a CSR if the user asks
- * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists if AUTO
- * takes BSR (spmv/stages/full_blocks.c). */
+/* The method BSR. Its blocks are those of the user's view, or blocks extracted from a CSR if
+ * the user asks for BSR (spmv/stages/extract_blocks.c), or the full blocks of which a CSR
+ * consists if AUTO chooses BSR (spmv/stages/full_blocks.c). */
 
 static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
   return mbi_plan_has_blocks(plan)                ? mbi_bsr_create(plan)
@@ -32,7 +32,7 @@ static merbit_status mbi_bsr_bound(merbit_plan *plan, mbi_bound *bound) {
   const uint64_t area = (uint64_t)(plan->bsr.view.block_rows * plan->bsr.view.block_cols);
   uint64_t tiles;
   MBI_TRY(mbi_bsr_size(plan));
-  tiles = blocks / (uint64_t)(t->slots * t->together) + 1; /* if there are fewer blocks */
+  tiles = blocks / (uint64_t)(t->slots * t->together) + 1; /* the shortest tiles */
   mbi_nonempty_bound(plan, bound);
   bound->kept += (t->words + tiles * (uint64_t)(t->slots + 1) + 1 + t->places) * 4 +
                  mbi_bsr_entries(t) * size;

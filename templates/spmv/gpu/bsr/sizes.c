@@ -5,19 +5,18 @@
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
 
-/* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
- * of the blocks. */
+/* Sizes of BSR: lanes per row of a block, slots, groups and tiles, from the blocks' shape. */
 
-/* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
+/* ---- Sizes: slots, groups and tiles, from the shape of the blocks ------------------------ */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
 #define MBI_BSR_GROUP_MOST 32 /* the most entries per lane and group: bits of a mask */
 
-/* Bytes of entries that a lane has in flight. Measured on an H200. */
+/* Bytes of entries that a lane has in flight, fitted on an H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
 #endif
@@ -26,7 +25,8 @@ MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
-/* Returns the least power of two of blocks for which a lane's entries fill whole packs. */
+/* Returns the least number of blocks, a power of two, in which a lane's entries fill whole
+ * packs. */
 static int mbi_bsr_least(int lane_cols, int pack) {
   int together = 1;
   while (together * lane_cols % pack != 0) {
@@ -51,7 +51,7 @@ static int mbi_bsr_split(int rows, int cols, int size) {
   return split;
 }
 
-/* Returns the elements of x that one load brings if x is aligned: MBK_NEIGHBOURS. */
+/* Returns the number of elements of x that one load brings if x is aligned: MBK_NEIGHBOURS. */
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
          : t->lane_cols % (16 / size) != 0                                            ? 2
@@ -91,8 +91,9 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Sets the blocks per slot and tile. High blocks have longer tiles, because their carries are
- * larger. If there are few blocks, tiles are shorter, so that more warps have work. */
+/* Sets the blocks per slot and tile. Blocks with many rows get longer tiles, because their
+ * carries are larger. If there are few blocks, tiles are shorter, so that more warps have
+ * work. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
@@ -107,7 +108,8 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = wish != 0 ? wish : groups * t->together;
 }
 
-/* Computes the sizes of the specialisation. plan->nonempty, of the block rows, must be set. */
+/* Chooses and checks all sizes that the kernels are compiled for. plan->nonempty, which counts
+ * block rows, must be set. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;

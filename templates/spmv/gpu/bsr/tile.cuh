@@ -40,7 +40,7 @@
 
 #define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)
 #define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // entries that one load brings
-// A block too high for one warp is cut into strips of rows, each for its own warp.
+// A block with too many rows for one warp is cut into strips of rows, each for its own warp.
 #define MBK_STRIPS ((MBK_BLOCK_ROWS * MBK_SPLIT + 31) / 32)
 #define MBK_STRIP_ROWS ((MBK_BLOCK_ROWS + MBK_STRIPS - 1) / MBK_STRIPS)
 #define MBK_LANE_COLS ((MBK_BLOCK_COLS + MBK_SPLIT - 1) / MBK_SPLIT)
@@ -86,9 +86,9 @@ MBK_DEVICE mbk_bsr_place mbk_bsr_where(mbk_u32 thread) {
 
 // ---- x --------------------------------------------------------------------------------------
 
-// Loads the x of a lane's entries of a group whose block columns are at `columns`. Beyond the
-// block and the matrix it is zero; the stored entries there are zero too. `neighbours`: entries
-// of x per load.
+// Loads the elements of x for a lane's entries of a group whose block columns are at `columns`.
+// They are zero beyond the block and the matrix, where the stored entries are zero too.
+// `neighbours`: elements of x per load.
 #if MBK_SHUFFLED
 
 template <int neighbours>
@@ -157,16 +157,16 @@ MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk
 
 #endif
 
-// The number of elements of x that one load may bring if x is aligned: up to 16 bytes of a
-// lane's columns, the same in every block; one if cols may end within them.
+// The number of elements of x that one load may bring if x is aligned: up to 16 bytes, if that
+// divides a lane's columns in every block; 1 if the matrix may end within them.
 #define MBK_EVEN (MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS && !MBK_EDGE && !MBK_SHUFFLED)
 #define MBK_NEIGHBOURS                                                                         \
   (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)
 
 // ---- Products -------------------------------------------------------------------------------
 
-// Adds up, for each block of a group, its part of the lane's row. `values` and `masks` begin at
-// the lane's own.
+// Computes what each block of a group adds to the lane's row. `values` and `masks` point to the
+// lane's first.
 template <int neighbours>
 MBK_DEVICE void mbk_bsr_group(const mbk_i32 *columns, const MBK_VALUE *values,
                               const MBK_MASK *masks, const MBK_VECTOR *x, mbk_u64 cols,

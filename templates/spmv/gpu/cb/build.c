@@ -6,15 +6,15 @@
  * indices and values of a block lie together in one buffer at an aligned offset. With
  * aggregated columns, a strip's empty columns are left out.
  *
- * Differences from the paper: the columns that stay (restore_cols there) lie with the block, as
- * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
- * 256 bits and the values that exist, so absent entries take no space and are not multiplied.
- * All duplicates are kept. Sparse blocks whose rows have nearly equal lengths are CSR too. A
- * strip has an even number of blocks, at least two, and the last may be an empty COO block: a
- * warp takes two at once, and visits every strip.
+ * Differences from the paper: the columns that are kept (its restore_cols) are stored with the
+ * block, as offsets from the first one, in no, one or two bytes where they fit. A dense block
+ * is a mask of 256 bits and the values that exist, so absent entries take no space and are not
+ * multiplied. All duplicates are kept. Sparse blocks whose rows have nearly equal lengths are
+ * CSR too. A strip has an even number of blocks, at least two, of which the last may be an
+ * empty COO block, because a warp takes two blocks at once and visits every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
- *   none or 16 columns, the last ones of a strip repeated; then, for
+ *   no columns or 16, where a shorter group repeats its last column; then, for
  *   COO    a byte per entry, row | column << 4, sorted by row; the values
  *   CSR    16 bytes, where each row begins; then as COO
  *   dense  16 half words, one per column, with a bit for each row that has an entry; the
@@ -46,7 +46,7 @@ MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   return (uint64_t)(mbi_row_start(from, last));
 }
 
-/* Returns the first strip of a task. Tasks have about equal numbers of entries and rows. */
+/* Returns the first strip of a task. Tasks have about equal numbers of entries plus rows. */
 MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
@@ -71,7 +71,8 @@ static uint64_t mbi_cb_run(const uint64_t *keys, uint64_t at, uint64_t count) {
   return at < count ? at : count;
 }
 
-/* Merges neighbouring runs. Returns 1 if there was only one run. */
+/* Merges each pair of neighbouring runs. Returns 1, without copying, if there is only one
+ * run. */
 static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   uint64_t at = 0;
   while (at < count) {
@@ -135,13 +136,13 @@ MBI_INTERNAL uint32_t mbi_cb_column(uint64_t key) {
   return (uint32_t)(key >> (MBI_CB_PLACE + 4));
 }
 
-/* Returns the width of offsets from the first column. */
+/* Returns the width, as in MBI_CB_WORD, of the columns' offsets from the first one. */
 static unsigned mbi_cb_width(const uint32_t *columns, unsigned count) {
   const uint32_t span = columns[count - 1] - columns[0];
   return span == count - 1 ? 0 : span < 256 ? 1 : span < 65536 ? 2 : 3;
 }
 
-/* Takes the next group, of up to 16 columns. */
+/* Moves to the next group, of up to 16 columns. */
 static void mbi_cb_group(mbi_cb_cursor *c) {
   const uint32_t first = mbi_cb_column(c->keys[c->to]);
   const uint64_t end = c->aggregated ? UINT64_MAX : (uint64_t)(first | (MBI_CB_SIDE - 1)) + 1;
@@ -165,7 +166,7 @@ static void mbi_cb_group(mbi_cb_cursor *c) {
   }
 }
 
-/* Returns 1 if the block is faster with a lane per row than entry by entry. */
+/* Returns 1 if the block is faster as CSR, a lane per row, than as COO, a lane per entry. */
 static int mbi_cb_even(const mbi_cb_cursor *c) {
   unsigned counts[MBI_CB_SIDE] = {0}, longest = 0, row;
   uint64_t k;

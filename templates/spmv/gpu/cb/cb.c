@@ -8,7 +8,7 @@
 /* CB-SpMV on the host: options, encoding on the CPU, upload, launches. spmv/gpu/cb/cb.cu
  * describes the method. */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
   return (mbi_cb *)plan->state;
 }
@@ -228,7 +228,7 @@ static void mbi_cb_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Returns the bytes of the sums of the parts of strips. */
+/* Returns the bytes of scratch for one product: the sums of the parts of strips. */
 static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
   return mbi_cb_of(plan)->parts * MBI_CB_SIDE * mbi_type_size(plan->type);
 }

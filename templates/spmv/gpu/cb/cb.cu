@@ -54,12 +54,14 @@ enum { MBK_COO, MBK_CSR, MBK_DENSE };
   (((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))
 #endif
 
-// The head of a block's data, loaded while earlier blocks are multiplied: the lane's column; in
-// CSR the start of its row, in a dense block the rows of its column.
+// The head of a block's data, loaded while earlier blocks are multiplied. column: the lane's
+// column. index: in CSR, the start of the lane's row; in a dense block, the bits of the rows in
+// the lane's column.
 struct mbk_cb_head {
   mbk_u32 column, index;
 };
 
+// Loads the head of the block that `word` describes. `first` is its first column.
 MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigned char *data,
                                       mbk_u64 cols) {
   const mbk_u32 place = mbk_lane() % MBK_SIDE;
@@ -96,7 +98,7 @@ MBK_DEVICE mbk_u32 mbk_cb_both(mbk_u32 steps) {
 }
 
 // Multiplies a COO block: entries sorted by row, one per lane. A segmented scan adds each row
-// to `sums`, which the half shares.
+// to `sums`, which the lanes of a half share.
 MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,
                            const MBK_VALUE *one, MBK_COMPUTE factor, MBK_COMPUTE *sums) {
   const mbk_u32 lane = mbk_lane(), place = lane % MBK_SIDE;
@@ -175,8 +177,8 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned c
   return sum;
 }
 
-// Multiplies a dense block. A lane owns a row. `rows` has a bit for each row with an entry in
-// the column of the lane's number. Absent entries are not read.
+// Multiplies a dense block. A lane owns a row. `rows` of lane i has a bit for each row with an
+// entry in column i. Absent entries are not read.
 MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,
                                     mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {
   const mbk_u32 place = mbk_lane() % MBK_SIDE;
@@ -214,7 +216,8 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *
   return sum;
 }
 
-// Multiplies two blocks. Returns what they add to the lane's row; COO entries go to `sums`.
+// Multiplies two blocks, one for each half of the warp. CSR and dense blocks add to `sum`,
+// which is returned, COO blocks to `sums`.
 MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsigned char *data,
                                      const MBK_VALUE *one, const MBK_VECTOR *x,
                                      MBK_COMPUTE *sums, MBK_COMPUTE sum) {
@@ -248,11 +251,12 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
 
 #include "spmv/gpu/cb/cb_arguments.cuh"
 
-// Computes the product. A task is some whole strips, from number task_target[task] on, or a
-// part of one strip, whose sums go to carries. Each strip and part has an even number of
+// Computes the product. A task is one or more whole strips, from strip task_target[task] on, or
+// a part of one strip, whose sums go to carries. Each strip and part has an even number of
 // blocks, of which the last may be empty. words and first (the first column of each block) are
-// read four blocks ahead, also beyond the task's end: both end with four empty blocks, and
-// MBK_AHEAD bytes follow the data. Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
+// read four blocks ahead, even beyond the task's end: both end with four empty blocks. Data are
+// prefetched, so MBK_AHEAD bytes of padding follow them. Launch: one warp per task. Shared:
+// MBK_COMPUTE[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_cb_product(MBK_BY_FIELD(mbk_cb_product_arguments, a)) {
   MBK_VECTOR *const y = a.y;

@@ -7,6 +7,7 @@
 
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
 
+/* Copies the value of the entry with key `key` to values[slot]. */
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
                        uint64_t key) {
   const mbi_cb_build *b = c->build;
@@ -137,13 +138,12 @@ static void mbi_cb_fill_task(void *argument, int task) {
 #define MBI_CB_USUAL_LIMIT 128
 #define MBI_CB_LEAST_CUT 32 /* a shorter part costs more in the fix-up than it gains */
 
-/* Returns the steps of the two blocks that begin here. */
+/* Returns the number of steps for the two blocks at `words`. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
   return 2 + (MBI_CB_COUNT(words[0]) + MBI_CB_COUNT(words[1]) + 31) / 32;
 }
 
-/* Returns the steps of the strip that begins at `*block`, and moves *block to the next
- * strip. */
+/* Returns the number of steps for the strip at *block, and moves *block to the next strip. */
 static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   uint64_t steps = 1;
   do {
@@ -153,6 +153,7 @@ static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   return steps;
 }
 
+/* Counts the blocks of each form, and chooses the limits from the steps of all blocks. */
 static void mbi_cb_survey(mbi_cb_format *f, const mbi_cb_options *options) {
   const uint64_t warps = 192 * (uint64_t)(options->processors > 0 ? options->processors : 1);
   uint64_t steps = 0, block;
@@ -175,6 +176,8 @@ static void mbi_cb_task(mbi_cb_format *f, int write, uint64_t block, uint64_t ta
   f->tasks++;
 }
 
+/* Cuts a strip of `steps` steps, the blocks [first, end), into parts. Each is a task. Without
+ * `write`, only counts. */
 static void mbi_cb_split(mbi_cb_format *f, int write, uint64_t strip, uint64_t first,
                          uint64_t end, uint64_t steps) {
   const uint64_t least = steps / MBI_CB_MOST_PARTS + 1;
@@ -199,6 +202,7 @@ static void mbi_cb_split(mbi_cb_format *f, int write, uint64_t strip, uint64_t f
   }
 }
 
+/* Assigns all strips to tasks, in order. Without `write`, only counts tasks and parts. */
 static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
   uint64_t strip, block = 0, load = UINT64_MAX / 2;
   f->tasks = f->parts = f->splits = 0;
@@ -233,7 +237,7 @@ MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) 
   memset(f, 0, sizeof *f);
 }
 
-/* Fails if numbers of strips and parts exceed 31 bits, or places in a strip 29. */
+/* Fails if the number of strips exceeds 31 bits, or a place in a strip 29 bits. */
 MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
@@ -319,9 +323,9 @@ static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *
   return mbi_cb_balance(context, b);
 }
 
-/* Encodes `from`. The bytes do not depend on the number of threads. `values` are as the plan
- * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
- * failure too. */
+/* Encodes `from` into `format`. `values` has `value_bytes` per entry, as the plan stores them;
+ * 0: a pattern. The result does not depend on the number of threads. The caller runs
+ * mbi_cb_format_free, on failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
                                                 const merbit_view *from, const void *values,
                                                 size_t value_bytes,

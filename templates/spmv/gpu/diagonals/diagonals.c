@@ -13,42 +13,44 @@
 
 /* ---- Sizes ------------------------------------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_diagonals *mbi_diagonals_of(const merbit_plan *plan) {
   return (mbi_diagonals *)plan->state;
 }
 
-/* Returns the bytes of all slices with so many diagonals. */
+/* Returns the bytes of all slices if they have `count` diagonals. */
 static double mbi_diagonals_bytes(const merbit_plan *plan, double count) {
   return count *
              (double)(sizeof(int32_t) + sizeof(uint64_t) + MBI_SLICE * mbi_value_bytes(plan)) +
          (double)plan->device.rows / MBI_SLICE * (double)sizeof(uint32_t);
 }
 
-/* Returns the diagonals that the samples let expect; without samples full ones. */
+/* Returns the number of diagonals estimated from the samples. Without samples, diagonals count
+ * as full. */
 static double mbi_diagonals_expected(const merbit_plan *plan) {
   const double slots = plan->nonempty.diagonal_slots;
   return (slots > 0 ? slots : 1) * (double)plan->device.nnz / MBI_SLICE;
 }
 
-/* Returns the most diagonals with which AUTO takes the method: half of the slots are filled. */
+/* Returns the most diagonals with which AUTO takes the method. About half of the slots are then
+ * filled. */
 static uint64_t mbi_diagonals_most(const merbit_plan *plan) {
   return plan->device.nnz / (MBI_SLICE / 2) + (plan->device.rows + MBI_SLICE - 1) / MBI_SLICE;
 }
 
-/* Returns the bytes of all slices that the samples let expect. */
+/* Returns the bytes of all slices, estimated from the samples. */
 static double mbi_diagonals_likely(const merbit_plan *plan) {
   return mbi_diagonals_bytes(plan, mbi_diagonals_expected(plan));
 }
 
-/* A slice has many diagonals if rows have more than so many nonzeros. */
+/* Slices have many diagonals if rows have more nonzeros than this on average. */
 #define MBI_DIAGONALS_MANY 48
 
-/* Returns the diagonals that a lane loads at once: 4, or 8 general values if there are many, or
- * if L2 holds the matrix and rows have more than 8 nonzeros. (us, by 4 and 8: 3M doubles on an
- * H100, 27 points 8.8 and 6.4, 7 points 7.6 and 8.9; on an H200, 97 diagonals, 10M floats 33.6
- * and 22.9, doubles 28.2 and 25.5; 27 points, 30M floats 36.1 and 38.9. Other loads of 8
- * spill.) */
+/* Returns the number of diagonals that a lane loads at once: 4, or 8 with general values if
+ * there are many diagonals, or if L2 holds the matrix and rows have more than 8 nonzeros. (us
+ * with 4 and with 8: 3M doubles on an H100, 27 points 8.8 and 6.4, 7 points 7.6 and 8.9; on an
+ * H200, 97 diagonals, 10M floats 33.6 and 22.9, doubles 28.2 and 25.5; 27 points, 30M floats
+ * 36.1 and 38.9. With other forms of values, 8 would spill.) */
 static int mbi_diagonals_unroll(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_DIAGONALS_UNROLL);
   const int held = mbi_choose_fits(plan, (uint64_t)mbi_diagonals_likely(plan), 1);
@@ -109,8 +111,8 @@ static merbit_status mbi_diagonals_specialise(merbit_plan *plan) {
 
 /* ---- Launch: count, fill, multiply ------------------------------------------------------- */
 
-/* Returns the blocks that build the slices: at most MBI_DIAGONALS_RESIDENT to a multiprocessor.
- */
+/* Returns the number of blocks that build the slices: at most MBI_DIAGONALS_RESIDENT per
+ * multiprocessor. */
 MBI_INTERNAL int64_t mbi_diagonals_build_blocks(const merbit_plan *plan) {
   const int64_t all =
       ((int64_t)mbi_diagonals_of(plan)->slices * 32 + MBI_DIAGONALS_BUILD_THREADS - 1) /
@@ -119,8 +121,8 @@ MBI_INTERNAL int64_t mbi_diagonals_build_blocks(const merbit_plan *plan) {
   return all < most ? all : most;
 }
 
-/* Finds where the diagonals of each slice begin. AUTO gives the method up if the samples have
- * promised fewer by far. */
+/* Counts the diagonals of each slice and computes where they begin. AUTO gives the method up if
+ * there are far more than the samples promised. */
 static merbit_status mbi_diagonals_count(merbit_plan *plan) {
   mbi_diagonals *d = mbi_diagonals_of(plan);
   mbk_diagonals_count_arguments arguments;
@@ -181,7 +183,7 @@ static merbit_status mbi_diagonals_create(merbit_plan *plan) {
 
 static void mbi_diagonals_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_diagonals_of(plan)->start);
-  /* This releases the arrays allocated with it as well. */
+  /* This also releases the arrays that were allocated with it. */
   mbi_plan_release(plan, mbi_diagonals_of(plan)->present);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -228,15 +230,15 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
       d->threads);
 }
 
-/* A step of a lane, which then loads from two lists and x, takes as long as so many loads from
- * L2, and one from memory if L2 does not hold the matrix. */
+/* A step of a lane takes as long as this many dependent loads from L2, and one more from memory
+ * if L2 does not hold the matrix. */
 #define MBI_DIAGONALS_STEP 5.0
 
-/* Returns the seconds of a product of diagonals: for all bytes, or for the steps in which a
- * lane walks the diagonals of a slice. Sectors of x that follow each other take half as long as
- * scattered ones. (3 x 3 blocks, 94 to 97 diagonals to a slice: 40,500
- * rows on an H100, 15 us in f32, 25 in f64, ROWS 6.4 and 9.7; 132,300 rows on an H200, 8 at
- * once, 23 and 26, ROWS 20 and 30.) */
+/* Returns the forecast seconds of a product by diagonals: the time for all bytes, or for the
+ * steps in which a lane walks the diagonals of a slice, whichever is longer. Sectors of x that
+ * follow each other take half as long as scattered ones. (3 x 3 blocks, 94 to 97 diagonals per
+ * slice: 40,500 rows on an H100, 15 us in f32 and 25 in f64, ROWS 6.4 and 9.7; 132,300 rows on
+ * an H200, 8 at once, 23 and 26, ROWS 20 and 30.) */
 static double mbi_diagonals_seconds(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double bytes = mbi_diagonals_likely(plan);
@@ -250,7 +252,7 @@ static double mbi_diagonals_seconds(const merbit_plan *plan) {
 }
 
 /* Returns whether AUTO may take the method: the samples found diagonals that are mostly full,
- * few enough for a lane to walk. */
+ * and so few that walking them takes no longer than SCAN. */
 MBI_INTERNAL int mbi_diagonals_trusted(const merbit_plan *plan) {
   const double slots = plan->nonempty.diagonal_slots, scan = mbi_scan_cost(plan);
   return slots > 0 && slots <= 2.0 && plan->device.rows <= (uint64_t)INT32_MAX &&
@@ -258,12 +260,12 @@ MBI_INTERNAL int mbi_diagonals_trusted(const merbit_plan *plan) {
          mbi_diagonals_seconds(plan) <= scan;
 }
 
-/* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit. */
+/* Returns the forecast seconds of a product, or HUGE_VAL if the matrix is unsuitable. */
 MBI_INTERNAL double mbi_diagonals_cost(const merbit_plan *plan) {
   return mbi_diagonals_trusted(plan) ? mbi_diagonals_seconds(plan) : HUGE_VAL;
 }
 
-/* Bounds the diagonals: each has a nonzero. */
+/* Adds an upper bound for the diagonals, each of which has at least one nonzero. */
 static merbit_status mbi_diagonals_bound(merbit_plan *plan, mbi_bound *bound) {
   MBI_TRY(mbi_diagonals_size(plan));
   bound->kept +=

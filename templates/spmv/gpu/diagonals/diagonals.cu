@@ -1,13 +1,14 @@
 // DIAGONALS: y = alpha A x + beta y over slices of 64 rows, stored diagonal by diagonal.
 //
-// Data: a diagonal of a slice has one offset, the column minus the row of its nonzeros, a bit
-// for each row that has one, and a slot for the value of each row. So a nonzero takes 12 / 64
-// bytes beside its value, and neighbouring lanes read neighbouring elements of x. Slots without
+// Data: a diagonal of a slice holds the nonzeros with the same offset, which is column minus
+// row. It is stored as its offset, a bit per row that says whether the row has a nonzero there,
+// and a slot per row for the value. On a full diagonal, a nonzero takes 12 / 64 bytes in
+// addition to its value, and neighbouring lanes read neighbouring elements of x. Slots without
 // a nonzero hold zeros that are never used. Work: a warp owns a slice, lane i its rows i and i
 // + 32.
 //
 // Source: the diagonal format (Bell, Garland, SC09) cut into slices of rows, as in CRSD (Sun,
-// Zhang, Wang and others, ICPP 2011), with the rows that a diagonal lacks as bits.
+// Zhang, Wang and others, ICPP 2011), with bits for the rows that a diagonal lacks.
 #ifndef MBK_UNROLL
 #error "define MBK_UNROLL: diagonals that a lane loads at once: 1, 2, 4 or 8"
 #endif
@@ -32,8 +33,8 @@
 #include "spmv/gpu/diagonals/diagonals_arguments.cuh"
 
 // Writes the number of diagonals of each slice. Launch: any number of blocks of 128 threads;
-// each warp takes a slice at a time. A row takes a line of the L1 for its columns and one for
-// its values, so that few warps should run at once.
+// each warp takes one slice at a time. Few warps should run at once, because each row occupies
+// a line of L1 for its columns and one for its values.
 MBK_KERNEL_1 MBK_BOUNDS(128)
     mbk_diagonals_count(MBK_GRID_CONSTANT mbk_diagonals_count_arguments a) {
   for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;
@@ -54,7 +55,7 @@ MBK_KERNEL_1 MBK_BOUNDS(128)
   }
 }
 
-// Writes the offsets, bits and values of all diagonals. Launch: as the count.
+// Writes the offsets, bits and values of all diagonals. Launch: as mbk_diagonals_count.
 MBK_KERNEL_1 MBK_BOUNDS(128)
     mbk_diagonals_fill(MBK_GRID_CONSTANT mbk_diagonals_fill_arguments a) {
   for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;
@@ -81,7 +82,8 @@ MBK_KERNEL_1 MBK_BOUNDS(128)
   }
 }
 
-// The product of a nonzero, whose value is in `slot`; `after` rows after the lane's first.
+// The product of the nonzero whose value is in `slot`. Its row is `after` rows after the lane's
+// first row.
 #if MBK_PATTERN
 #define MBK_SLOT_PRODUCT(slot, after, x) MBK_UNIT(values + (MBK_BY_ROW ? after : 0), x)
 #else
@@ -109,7 +111,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
 #elif MBK_BY_ROW
   values += row;
 #endif
-  // Lane i holds diagonal i of 32.
+  // Lane i holds the offset and the bits of diagonal i of 32.
   mbk_i32 offset = start + lane < end ? mbk_load(a.offsets + start + lane) : 0;
   mbk_u64 present = start + lane < end ? mbk_load(a.present + start + lane) : 0;
   mbk_await();

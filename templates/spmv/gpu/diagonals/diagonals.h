@@ -7,15 +7,15 @@
 typedef struct mbi_diagonals {
   int unroll, threads;
   uint64_t slices, blocks;
-  uint64_t count; /* diagonals of all slices */
+  uint64_t count; /* number of diagonals in all slices */
   mbi_devptr start, offsets, present, slots;
   void *kernels[3]; /* CUfunction: count, fill, product */
 } mbi_diagonals;
 
-/* MBK_SLICE of spmv/shared/diagonals.cuh: rows of a slice. */
+/* Rows per slice: MBK_SLICE of spmv/shared/diagonals.cuh. */
 #define MBI_SLICE 64
 #define MBI_DIAGONALS_BUILD_THREADS 128
-#define MBI_DIAGONALS_RESIDENT 4 /* blocks of a multiprocessor that build slices */
+#define MBI_DIAGONALS_RESIDENT 4 /* blocks per multiprocessor that build slices */
 
 /* DIAGONALS' knob: diagonals that a lane loads at once. */
 enum { MBI_KNOB_DIAGONALS_UNROLL };

@@ -5,8 +5,8 @@
 
 #include "spmv/gpu/hubs/build_arguments.cuh"
 
-// Returns the lane's number among those for which `wanted` holds, in the order of their warps'
-// arrival, and adds how many they are to *taken. A whole warp calls it.
+// Returns the lane's number among all lanes for which `wanted` holds, in the order in which
+// warps arrive. Adds the number of such lanes in this warp to *taken. A whole warp calls it.
 MBK_DEVICE mbk_u32 mbk_hubs_number(bool wanted, mbk_u32 *taken) {
   const mbk_u32 lanes = mbk_ballot(MBK_ALL, wanted);
   mbk_u32 first = 0;
@@ -17,11 +17,11 @@ MBK_DEVICE mbk_u32 mbk_hubs_number(bool wanted, mbk_u32 *taken) {
          (mbk_u32)mbk_popcount(lanes & ((1u << mbk_lane()) - 1));
 }
 
-// Writes code[c]: c, or ~h if column c is hub number h. Hubs are the columns whose count is
-// more than `least`, of which there are `above`, and of those with that count as many as `room`
-// is left for. `code` may be `counts`. Writes hub_col[h], the column of hub h, and adds the
-// numbers of columns of both kinds to taken[0] and taken[1], which must be zero before. Launch:
-// one thread per column, 256 per block.
+// Writes code[c]: ~h if column c is hub number h, else c. Hubs are the `above` columns whose
+// count is more than `least`, and as many columns with exactly that count as `room` is left
+// for. `code` may be the same array as `counts`. Writes hub_col[h], the column of hub h. Adds
+// the numbers of columns of both kinds to taken[0] and taken[1], which must be zero before.
+// Launch: one thread per column, 256 per block.
 MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(MBK_GRID_CONSTANT mbk_hubs_assign_arguments a) {
   const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();
   const mbk_u32 count = column < a.cols ? a.counts[column] : 0;

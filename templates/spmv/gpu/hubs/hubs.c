@@ -10,16 +10,17 @@
 /* HUBS on the host: finds the hubs, encodes the columns, launches the product.
  * spmv/gpu/hubs/hubs.cu describes the method. */
 
-/* ---- Encode: hubs in shared memory, tiles ------------------------------------------------ */
+/* ---- Sizes: hubs in shared memory, tiles ------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
   return (mbi_hubs *)plan->state;
 }
 
 #define MBI_HUBS_THREADS 1024
-/* Kilobytes of shared memory for hubs and the old y of a block. With the one that each block
- * loses they are 164, from which on compute capability 8.0 and 9.0 take more of L1. */
+/* Kilobytes of shared memory per block, for hubs and the old y. With the kilobyte that the
+ * system takes per block they make 164, a size that compute capability 8.0 and 9.0 offer. With
+ * more, L1 would shrink to the next smaller size. */
 #define MBI_HUBS_KILOBYTES 163
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
@@ -32,7 +33,7 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space > old ? (space - old) / mbi_type_size(plan->type) : 0;
 }
 
-/* Computes the sizes of the specialisation. plan->nonempty must be set. */
+/* Chooses and checks the sizes that kernels are compiled for. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -91,7 +92,7 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the bytes of shared memory of a product. */
+/* Returns the bytes of shared memory per block of the product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count =
       mbi_hubs_of(plan)->capacity + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
@@ -105,8 +106,8 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   merbit_context *context = plan->context;
   uint32_t counts[2];
   uint64_t hubs;
-  /* The codes overwrite the counts, and the numbers of hubs overwrite the first bins after
-   * them: an allocation would take as long as a product. */
+  /* The codes overwrite the counts, and the numbers of hubs the first bins after them. A new
+   * allocation would take as long as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   mbk_hubs_assign_arguments assign_arguments;
@@ -214,28 +215,29 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds in which each block loads all hubs before its first product, but for the
- * first step, which every product takes: their numbers, then x, four at once for each thread.
- * All blocks read the same, so L2 has it. */
+/* Returns the seconds in which each block loads the hubs before its first tile: their columns,
+ * then x, four at once per thread. The first step is left out, since every product has it. All
+ * blocks read the same elements, so L2 has them. */
 static double mbi_hubs_walk(const merbit_plan *plan) {
   const double capacity = (double)mbi_hubs_capacity(plan), cols = (double)plan->device.cols;
   const double steps = (capacity < cols ? capacity : cols) / (4 * MBI_HUBS_THREADS);
   return steps > 1 ? (steps - 1) * 2 * plan->profile->l2_load_seconds : 0;
 }
 
-/* Returns the seconds in which rows are written, by one block on each multiprocessor: as many
- * at a time as it has threads, each of which waits once. */
+/* Returns the seconds for writing the rows. The one block of each multiprocessor writes as many
+ * at a time as it has threads, and waits for memory once each time. */
 static double mbi_hubs_rows(const merbit_plan *plan) {
   const double at_once = (double)plan->context->device.multiprocessors * MBI_HUBS_THREADS;
   return (double)plan->nonempty.count / at_once * plan->profile->memory_load_seconds;
 }
 
-/* Returns the seconds of a product: SCAN's without the gathers from hubs, and one launch more.
- * The other gathers are of columns that no cache keeps by itself: L2's rate for them falls
- * where x and y together do not fit.
- * If rows are short, a single block per multiprocessor loses more than hubs save (a star, ones
- * in f64 on an H200: 224 us, SCAN 206). The more of the matrix L2 keeps, the less they save (3M
- * doubles of a user x item matrix on an H100: 30 us, SCAN 25). */
+/* Returns the forecast seconds of a product: SCAN's without the gathers of hubs, and one more
+ * launch. The other gathers are of columns that no cache keeps by itself; L2's rate for them
+ * falls if x and y together do not fit. The more of the matrix L2 keeps, the less hubs save.
+ * (3M doubles of a user x item matrix on an H100: 30 us, SCAN 25.)
+ *
+ * Returns HUGE_VAL if hubs save too little, or if rows are short: one block per multiprocessor
+ * then loses more than hubs save. (A star, ones in f64 on an H200: 224 us, SCAN 206.) */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors

@@ -1,9 +1,9 @@
-// HUBS: SCAN with hubs, y = alpha A x + beta y. The hubs, which are the elements of x that most
-// nonzeros read, are kept in shared memory.
+// HUBS: y = alpha A x + beta y by SCAN's tiles, with the hubs in shared memory. Hubs are the
+// elements of x that the most nonzeros read.
 //
 // Data: the tiles and schedule of spmv/gpu/scan/scan.cu, with codes in place of columns. A code
-// is a column, or ~h for hub number h. Work: thread blocks stay resident and take tile after
-// tile, a warp each, so that a block loads the hubs once.
+// is a column, or ~h for hub number h. Work: thread blocks stay resident and load the hubs
+// once. Each of their warps takes tile after tile.
 //
 // Source: splitting a matrix at its fullest columns is common (degree sorting, Beamer et al.,
 // PACT 2012). A single pass over codes, in which both kinds of gather overlap in every warp, is
@@ -50,8 +50,8 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
       shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));
     }
   }
-  // The old y of a warp's next tile is copied meanwhile: with one block to a multiprocessor too
-  // few warps would hide that its address takes two more loads.
+  // The old y of a warp's next tile is copied ahead. Its address takes two more loads, whose
+  // latency the warps of one block per multiprocessor are too few to hide.
   const mbk_u64 step = (mbk_u64)mbk_grid() * (MBK_THREADS / 32);
   mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
   mbk_u32 from = adds && tile < tiles ? mbk_load(tile_row + tile) : 0;

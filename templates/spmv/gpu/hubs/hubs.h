@@ -13,7 +13,7 @@ typedef struct mbi_hubs {
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
 
-/* HUBS' knobs: nonzeros of a lane in a tile, kilobytes of shared memory. */
+/* HUBS' knobs: nonzeros per lane in a tile; kilobytes of shared memory per block. */
 enum { MBI_KNOB_HUBS_STEPS, MBI_KNOB_HUBS_KILOBYTES };
 
 #ifdef MBI_SEPARATE

@@ -1,4 +1,4 @@
-// Copies of X and Y by rows, for vectors in column order. spmv/gpu/many/many.cu and
+// Copies of X and Y in row order, for vectors in column order. spmv/gpu/many/many.cu and
 // spmv/gpu/many/rows.cu include this file.
 #ifndef MBK_CHUNKS
 #error "include spmv/gpu/many/lane.cuh before"
@@ -30,8 +30,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_BY_FIELD(mbk_many_collect_argume
   }
 }
 
-// Writes all rows of Y, column by column, from the copy by rows. Launch: any grid of 256
-// threads.
+// Writes Y, in column order, from its copy in row order. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_BY_FIELD(mbk_many_spread_arguments, a)) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);

@@ -1,5 +1,5 @@
-// A lane's part of rows of X and Y, and the functions that write rows. spmv/gpu/many/many.cu
-// and spmv/gpu/many/rows.cu include this file.
+// How the lanes of a warp share rows of X and Y, and the functions that write rows.
+// spmv/gpu/many/many.cu and spmv/gpu/many/rows.cu include this file.
 //
 // A warp is divided into teams of MBK_TEAM lanes. A team multiplies one nonzero after the other
 // by rows of X. Each of its lanes owns MBK_SPAN neighbouring columns of X in each of MBK_CHUNKS
@@ -37,9 +37,9 @@
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
-// If rows of X and Y start at any element, addresses take more registers.
+// If rows of X and Y are not aligned to packs, addresses take more registers.
 #define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)
-// Compilers for 12.0 and later need a register or two more, and would spill.
+// Code for compute capability 12.0 and later takes a register or two more, and would spill.
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200
 #define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE
 #else
@@ -48,13 +48,13 @@
 #define MBK_TEAMS (32 / MBK_TEAM)
 #define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))
 
-// A lane's accumulators for a row of X or Y.
+// A lane's accumulators for its columns of a row.
 typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];
 typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;
 typedef mbk_pack<MBK_COMPUTE, MBK_SPAN> mbk_many_sums;
 
-// Returns a lane's first column of a chunk. Lanes beyond the last column load the first ones,
-// and do not write their sums.
+// Return a lane's first column of a chunk, and the column that it loads. Lanes beyond the last
+// column load the first ones, and do not write their sums.
 MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {
   return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;
 }
@@ -63,8 +63,7 @@ MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {
   return column < MBK_WIDTH ? column : 0;
 }
 
-// Loads MBK_SPAN elements of a row of X. `packed`: 1 if rows of X and Y are aligned to that
-// load.
+// Loads MBK_SPAN elements of a row of X. `packed`: rows of X and Y are aligned to packs.
 template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {
   mbk_many_pack pack;
   if (packed) {
@@ -79,7 +78,7 @@ template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *
 
 // ---- From sums to rows of Y -----------------------------------------------------------------
 
-// Writes one row of Y, which begins at `y`. A copy by rows is not scaled yet.
+// Writes one row of Y, which begins at `y`. In a copy, sums are not scaled yet.
 template <bool packed>
 MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,
                                 MBK_COMPUTE beta) {
@@ -129,9 +128,10 @@ MBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {
 
 // ---- Products -------------------------------------------------------------------------------
 
-// The rows of X of MBK_UNROLL neighbouring nonzeros, of which `left` exist.
+// The elements that a lane loads from the rows of X of MBK_UNROLL consecutive nonzeros.
 typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];
 
+// Gathers X for MBK_UNROLL consecutive nonzeros. Unless `full`, only the first `left` exist.
 template <bool packed, bool full>
 MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,
                                 const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_factors &factor) {
@@ -148,8 +148,8 @@ MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 lef
   }
 }
 
-// Adds a nonzero's product to the accumulators by a fused multiply-add. Several vectors are
-// plus-times only.
+// Adds a nonzero's product to the accumulators by a fused multiply-add. Products with several
+// vectors are plus-times only.
 MBK_DEVICE void mbk_many_add(const MBK_VALUE &value, const mbk_many_pack (&factor)[MBK_CHUNKS],
                              mbk_many_row &sum) {
 #pragma unroll

@@ -6,8 +6,8 @@
 #include "spmv/gpu/many/many.h"
 #include "spmv/plan/plan.h"
 
-/* MANY on the host, the product of several vectors: kernels, scratch and launches.
- * spmv/gpu/many/many.cu and spmv/gpu/many/rows.cu describe its two methods. */
+/* MANY on the host, products with several vectors: kernels, scratch and launches.
+ * spmv/gpu/many/many.cu and spmv/gpu/many/rows.cu describe the two ways to compute them. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ static merbit_status mbi_many_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Scratch: firsts, tails, and copies of X and Y by rows ------------------------------- */
+/* ---- Scratch: firsts, tails, and copies of X and Y in row order -------------------------- */
 
 #define MBI_MANY_ALIGNMENT 256
 
@@ -99,7 +99,7 @@ MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Returns the grid for `count` rows of a copy. */
+/* Returns the number of thread blocks for `count` rows of a copy. */
 static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
   const uint64_t wanted = (count + 255) / 256;
   const uint64_t most = 64 * (uint64_t)plan->context->device.multiprocessors;
@@ -136,7 +136,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
                          sizeof arguments);
 }
 
-/* Launches the product by teams of rows. X and Y are in row order. */
+/* Launches the product in which each team owns a row. X and Y are in row order. */
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
                                            mbi_devptr x, uint32_t x_step, const void *beta,
                                            mbi_devptr y, uint64_t ldy, void *stream) {
@@ -159,7 +159,8 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
                          &arguments, sizeof arguments);
 }
 
-/* Launches the product for X and Y in row order. Sums that go to a copy are not scaled. */
+/* Launches the product, and its fix-up if teams own runs, for X and Y in row order. Sums that
+ * go to a copy are not scaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, mbi_devptr x, uint64_t ldx,
                                           const void *beta, mbi_devptr y, uint64_t ldy,
@@ -274,12 +275,10 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* This method has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading
- * dimensions. */
 static merbit_status mbi_many_bound(merbit_plan *plan, mbi_bound *bound) {
   const mbi_many *m = mbi_many_of(plan);
   uint64_t row;
-  MBI_TRY(mbi_many_size(plan)); /* the run of a lane depends on the rows too: a word at least */
+  MBI_TRY(mbi_many_size(plan)); /* runs have at least one word */
   row = (uint64_t)m->width * mbi_type_size(plan->type);
   mbi_scan_bound_tiles(plan, (uint64_t)(32 / m->team), row, bound);
   bound->scratch += mbi_many_copies(plan)
@@ -288,6 +287,7 @@ static merbit_status mbi_many_bound(merbit_plan *plan, mbi_bound *bound) {
   return MERBIT_OK;
 }
 
+/* `multiply` is NULL: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {
     sizeof(mbi_many),       /* state_bytes */
     mbi_many_create,        /* create */

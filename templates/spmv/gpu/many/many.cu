@@ -1,12 +1,12 @@
-// MANY by runs, for several vectors: Y = alpha A X + beta Y; the matrix is read once for all of
-// them.
+// MANY by runs: Y = alpha A X + beta Y for several vectors, in one pass over the matrix.
 //
-// Data: the tiles and row ends of spmv/gpu/scan/scan.cu. X is read by rows, so that one gather
-// brings everything that a nonzero multiplies. X and Y in column order pass through copies by
-// rows. Work: a warp owns a tile. A team of lanes (spmv/gpu/many/lane.cuh) owns a run of
-// neighbouring nonzeros, which it walks one after the other with its sums in registers.
-// Shuffles join rows that cross runs, mbk_many_fixup those that cross tiles, always in the same
-// order.
+// Data: the tiles and row ends of spmv/gpu/scan/scan.cu. X is read in row order, so that one
+// gather brings everything that a nonzero multiplies. X and Y in column order pass through
+// copies in row order.
+//
+// Work: a warp owns a tile. A team of lanes (spmv/gpu/many/lane.cuh) owns a run of consecutive
+// nonzeros, which it walks one by one with its sums in registers. Shuffles join rows that cross
+// runs, and mbk_many_fixup those that cross tiles, always in the same order.
 //
 // The method is new here.
 #ifndef MBK_WORDS
@@ -32,8 +32,8 @@
 
 // ---- A tile ---------------------------------------------------------------------------------
 
-// Joins the runs of a tile, as mbk_scan_commit does. Writes the rows that end in it, except the
-// first, whose part goes to firsts[tile]. The carry-out goes to tails[tile].
+// Joins the runs of a tile, as mbk_scan_commit joins lanes. Writes the rows that end in the
+// tile, except the first, whose part goes to firsts[tile]. The carry-out goes to tails[tile].
 template <bool packed>
 MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,
                               mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
@@ -146,15 +146,15 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 
 #include "spmv/gpu/many/many_arguments.cuh"
 
-// Steps from row to row: of Y in elements, of X in bytes. Those of a copy are known, which
-// saves registers. (A lane that takes whole rows of X needs more if it knows their step: ptxas
-// would spill with four vectors of floats.)
+// The distances between rows, of Y in elements, of X in bytes. Those of copies are constants,
+// which saves registers. (Not so for X if a lane takes whole rows: with a constant distance,
+// ptxas would spill with four vectors of floats.)
 #define MBK_Y_STEP(a) (MBK_COLUMNS ? (mbk_u64)MBK_WIDTH : (a).ldy)
 #define MBK_X_STEP(a)                                                                          \
   (MBK_COLUMNS && MBK_TEAM > 1 ? MBK_WIDTH * (mbk_u32)sizeof(MBK_VECTOR) : (a).x_step)
 
-// Computes the product; mbk_many_fixup follows. With MBK_COLUMNS, x and y are copies by rows,
-// and mbk_many_spread follows too. Launch: one warp per tile. Shared: MBK_STAGE_BYTES +
+// Computes the product; mbk_many_fixup follows. With MBK_COLUMNS, x and y are copies in row
+// order, and mbk_many_spread follows too. Launch: one warp per tile. Shared: MBK_STAGE_BYTES +
 // MBK_HELD_BYTES per warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
     mbk_many_product(MBK_BY_FIELD(mbk_many_product_arguments, a)) {
@@ -166,8 +166,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
-// Computes the product for X and Y whose rows start at any element. Launch and shared memory:
-// as mbk_many_product.
+// Computes the product for X and Y whose rows need not be aligned to packs. Launch and shared
+// memory: as mbk_many_product.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
     mbk_many_loose(MBK_BY_FIELD(mbk_many_product_arguments, a)) {
   MBK_SCALARS_OF(a);
@@ -188,9 +188,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
 #define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))
 #include "spmv/shared/fixup.cuh"
 
-// Completes rows that cross tiles; for a copy by rows, with alpha 1 and beta 0. Launch:
-// MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. With more than four
-// blocks per multiprocessor registers would spill.
+// Completes rows that cross tiles; those of a copy with alpha = 1 and beta = 0. Launch: one
+// thread per tile and column, MBK_FIXUP_THREADS per block. Shared: as mbk_fixup. With more than
+// four blocks per multiprocessor, registers would spill.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
     mbk_many_fixup(MBK_GRID_CONSTANT mbk_many_fixup_arguments a) {
   MBK_SCALARS_OF(a);

@@ -9,22 +9,22 @@
  * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width;              /* columns that are multiplied: the vectors, and padding in copies */
+  int width;              /* columns that are multiplied: the vectors, plus padding in copies */
   int span;               /* columns that a lane loads at once */
   int team;               /* lanes per nonzero */
   int words;              /* nonzeros of a run, divided by 32 */
   int piece;              /* nonzeros of a run that are staged at once */
-  int staged;             /* nonzeros that a warp stages if each team owns a row; 0: runs */
+  int staged;             /* nonzeros that a warp stages if teams own rows; 0: teams own runs */
   int unroll, threads, resident;
   unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 
-/* Bytes of the host buffer for pieces that are not contiguous. */
+/* Bytes of the host buffer through which host vectors with gaps are copied. */
 #define MBI_MANY_BOUNCE 65536
 
-/* MANY's knobs: nonzeros of a run, divided by 32, which also asks for runs where rows are even;
- * gathers that a lane keeps in flight, 4 or 8. */
+/* MANY's knobs: nonzeros per run, divided by 32 (setting it also selects runs if rows are
+ * even); gathers that a lane keeps in flight, 4 or 8. */
 enum { MBI_KNOB_MANY_RUN, MBI_KNOB_MANY_UNROLL };
 
 #ifdef MBI_SEPARATE

@@ -1,8 +1,8 @@
-// MANY by rows, for several vectors and rows of nearly equal length: Y = alpha A X + beta Y
-// straight from CSR.
+// MANY by rows: Y = alpha A X + beta Y for several vectors, straight from CSR, for rows of
+// nearly equal length.
 //
 // Work: a team (spmv/gpu/many/lane.cuh) owns a row, a warp as many neighbouring rows as it has
-// teams. The nonzeros that a warp gathers at once then stand at the same place of neighbouring
+// teams. The nonzeros that a warp gathers at once are then at the same position of neighbouring
 // rows. In grids these are neighbouring columns, whose rows of X share cache lines. A team with
 // a short row waits.
 //
@@ -19,8 +19,8 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 
-// Starts copying elements [from, to) of an array of nnz to shared memory. `from` is a multiple
-// of 4. mbk_copy_wait completes the copy.
+// Starts copying elements [from, to) of an array of nnz elements to shared memory. `from` must
+// be a multiple of 4. mbk_copy_wait completes the copy.
 template <class T>
 MBK_DEVICE void mbk_rows_stage(T *stage, const T *array, mbk_u64 from, mbk_u64 to,
                                mbk_u64 nnz) {
@@ -40,7 +40,7 @@ MBK_DEVICE void mbk_rows_stage(T *stage, const T *array, mbk_u64 from, mbk_u64 t
   }
 }
 
-// Multiplies MBK_UNROLL neighbours of a row, of which `left` exist.
+// Multiplies MBK_UNROLL consecutive nonzeros of a row, of which `left` exist.
 template <bool packed>
 MBK_DEVICE void mbk_rows_batch(const mbk_i32 *columns, const MBK_VALUE *values, mbk_u32 left,
                                const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_row &sum) {
@@ -110,7 +110,7 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
 
 #include "spmv/gpu/many/rows_arguments.cuh"
 
-// Computes the product. With MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread
+// Computes the product. With MBK_COLUMNS, x and y are copies in row order, and mbk_many_spread
 // follows. Launch: one team per row. Shared: MBK_STAGED columns and values per warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
     mbk_rows_many(MBK_BY_FIELD(mbk_rows_many_arguments, a)) {
@@ -122,8 +122,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
-// Computes the product for X and Y whose rows start at any element. Launch and shared memory:
-// as mbk_rows_many.
+// Computes the product for X and Y whose rows need not be aligned to packs. Launch and shared
+// memory: as mbk_rows_many.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
     mbk_rows_loose(MBK_BY_FIELD(mbk_rows_many_arguments, a)) {
   MBK_SCALARS_OF(a);

@@ -25,9 +25,9 @@ MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_man
   (MBK_TEAMS *                                                                                 \
    (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))
 
-// Starts copying nonzeros from `piece` on of each run of a tile to shared memory. The tile
-// begins at `from` and has `left` nonzeros. Neighbouring lanes load neighbours. mbk_copy_wait
-// completes the copy.
+// Starts copying a piece of each run of a tile to shared memory: the nonzeros from number
+// `piece` of the run on. The tile begins at `from` and has `left` nonzeros. Neighbouring lanes
+// copy neighbouring elements. mbk_copy_wait completes the copy.
 template <bool full, class T>
 MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {
   const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;
@@ -48,7 +48,7 @@ MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 l
   }
 }
 
-// Loads N staged neighbours.
+// Loads N consecutive staged elements.
 template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)[N]) {
   const int at_once = 16 / sizeof(T) < N ? 16 / sizeof(T) : N;
 #pragma unroll
@@ -63,10 +63,10 @@ template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)
 
 // ---- Rows that end --------------------------------------------------------------------------
 
-// The state of a team's walk. A row end in one team must not make the others wait. So a
-// finished row goes, without a branch, to the lane's own space in shared memory, and is written
-// to Y when that is full. The first finished row stays until the end, because earlier runs may
-// hold a part of it.
+// The state of a team that walks its run. A row end in one team must not make the others wait.
+// A finished row is therefore stored, without a branch, in the lane's own space in shared
+// memory, and written to Y when that is full. The first finished row stays until the end,
+// because earlier runs may hold a part of it.
 struct mbk_many_walk {
   mbk_many_row sum;    // of the open row
   mbk_many_sums *held; // the lane's finished rows: MBK_CHUNKS packs each, 32 packs apart
@@ -76,6 +76,7 @@ struct mbk_many_walk {
 #define MBK_HELD 5 // the same number as in mbi_many_size_shared
 #define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))
 
+// Loads held row number `which` into `sum`.
 MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {
 #pragma unroll
   for (int c = 0; c < MBK_CHUNKS; c++) {
@@ -103,6 +104,7 @@ MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_V
   walk.count = walk.count > 0 ? 1 : 0;
 }
 
+// Adds the open row to the held ones if it ends.
 MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {
   if (ends) {
 #pragma unroll

@@ -7,12 +7,11 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* Sizes for several vectors: columns per lane, teams, runs or rows, threads and shared
- * memory. */
+/* Sizes of MANY: columns per lane, teams, runs or rows, threads and shared memory. */
 
-/* ---- Encode: columns to lanes, from the number of vectors alone -------------------------- */
+/* ---- Sizes: columns per lane, from the number of vectors alone --------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {
   return (mbi_many *)plan->state;
 }
@@ -55,9 +54,9 @@ static int mbi_many_narrow(const merbit_plan *plan) {
   return mbi_many_of(plan)->width * (int)mbi_type_size(plan->type) <= 32;
 }
 
-/* Returns 1 for runs in f32 whose gathers miss L2. One large block with more loads in flight is
- * faster there (on an H200, four vectors, a uniform matrix of 40M nonzeros and a power law of
- * 43M: 472 and 445 us; two blocks of 256 threads 545 and 483). */
+/* Returns 1 if one large block per multiprocessor, with more loads in flight, is fastest: for
+ * runs in f32 whose gathers miss L2. (Four vectors on an H200, a uniform matrix of 40M nonzeros
+ * and a power law of 43M: 472 and 445 us; two blocks of 256 threads 545 and 483.) */
 static int mbi_many_takes_one_block(const merbit_plan *plan) {
   return mbi_many_of(plan)->staged == 0 && plan->type == MERBIT_F32 &&
          mbi_many_misses_cache(plan) && mbi_many_narrow(plan);
@@ -73,7 +72,7 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int words =
       m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
       (lane > m->span ? 4 : 0) + (m->staged == 0 && m->words > 1 ? 4 : 0) +
-      /* lanes without a sum, and rows numbered among the non-empty ones */
+      /* some lanes have no sum, and rows are numbered among the non-empty ones */
       (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
   const int threads = words > 80                                     ? 384
                       : words > 60 || mbi_many_takes_one_block(plan) ? 512
@@ -118,18 +117,19 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* Returns the critical path in seconds: a team walks a row whose columns and values are
- * staged. */
+/* Returns the seconds of the critical path: a team walks the longest row, whose columns and
+ * values are staged. */
 #define MBI_MANY_ROWS_UNROLL 4
 static double mbi_many_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
 }
 
-/* Returns the nonzeros that a warp stages if products go by rows, or 0 if they go by runs.
- * Products go by rows if rows of X are narrow, rows of A have nearly equal lengths, and none
- * takes longer than streaming the matrix. If plan_desc.tuning sets `run`, they go by runs.
- * Wider rows of X are faster by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4,
- * 8 and 16 vectors, take 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
+/* Returns the number of nonzeros that a warp stages at once if products go by rows, or 0 if
+ * they go by runs. Products go by rows if rows of X are narrow, rows of A have nearly equal
+ * lengths, and none takes longer than streaming the matrix. If plan_desc.tuning sets `run`,
+ * they go by runs. (Wider rows of X are faster by runs: 42M nonzeros of a 5-point mesh in f64
+ * on an H200, with 4, 8 and 16 vectors, take 378, 677 and 1346 us by rows, 433, 510 and 828 by
+ * runs.) */
 static int mbi_many_staged(const merbit_plan *plan) {
   const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
                    mbi_many_rows_walk(plan) <=

@@ -8,9 +8,9 @@
 /* MERBIT on the host: sizes, building TILE, launches. spmv/gpu/merbit/merbit.cu describes
  * the method. */
 
-/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
+/* ---- Sizes, from the plan's settings ----------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
@@ -33,8 +33,8 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
   return (m->tiles + block_tiles - 1) / block_tiles;
 }
 
-/* Computes the sizes of the specialisation. Fails if a lane's descriptor does not fit 64 bits,
- * or a block the GPU. */
+/* Chooses and checks all sizes that the kernels are compiled for. Fails if a lane descriptor
+ * would not fit in 64 bits. */
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -53,8 +53,8 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
                     "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
                     m->threads);
   }
-  /* A lane's descriptor of 64 bits holds sigma bits and two coordinates of
-   * log2(omega) + ceil(log2(sigma)); where sigma is above 32, the last term is 6. */
+  /* A 64-bit lane descriptor holds sigma bits and two coordinates of log2(omega) +
+   * ceil(log2(sigma)) bits. The largest sigma is above 32, so the last term is 6. */
   most = 64 - 2 * 6 - 2 * mbi_log2_ceiling((uint64_t)m->omega);
   if (m->sigma < 1 || m->sigma > most) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -155,7 +155,7 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
                            &arguments);
 }
 
-/* Returns the bytes of the carries of one product. */
+/* Returns the bytes of scratch for one product: the carries of its blocks. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
   return mbi_merbit_of(plan)->dual
              ? 0
@@ -202,7 +202,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  /* This releases the arrays allocated with it as well. */
+  /* This also releases the arrays that were allocated with it. */
   mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -288,8 +288,8 @@ static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
 #ifdef MERBIT_STUDY_METHODS
 #define MBI_MERBIT_PIECE ((uint64_t)1 << 20) /* tiles that are counted at once */
 
-/* Returns the percentage of tiles that lie within one row and take the kernel's way for long
- * rows (r_f in section 4.3), or -1 if the GPU does not tell. */
+/* Returns the percentage of tiles that lie within one row and take the kernel's path for long
+ * rows (r_f in section 4.3), or -1 if they cannot be read from the GPU. */
 static double mbi_merbit_long_percent(const merbit_plan *plan) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t size = (uint64_t)m->tile_bytes;

@@ -39,7 +39,7 @@
 #define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)
 #define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))
 #define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)
-// The nonzeros whose loads one lane keeps in flight. More would take registers and so lower
+// The nonzeros whose loads one lane keeps in flight. More would take registers and lower the
 // occupancy, which hides more latency.
 #define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)
 

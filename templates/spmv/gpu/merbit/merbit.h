@@ -4,13 +4,13 @@
 #include "spmv/gpu/merbit/merbit_arguments.cuh"
 #include "spmv/gpu/merbit/tile_arguments.cuh"
 
-/* MERBIT's specialisation and TILE arrays (spmv/gpu/merbit/merbit.cu). */
+/* The state of MERBIT: its sizes and the TILE arrays (spmv/gpu/merbit/merbit.cu). */
 typedef struct mbi_merbit {
   int sigma, omega, threads;
   int dual;            /* dual-buffer commit, for the library's own iterations */
   int coordinate_bits; /* bits of each offset in a lane descriptor */
   int descriptor_bits; /* 32 or 64 */
-  int tile_bytes;      /* of an entry of tile_x and tile_y: 4 or 8 */
+  int tile_bytes;      /* bytes of an entry of tile_x and tile_y: 4 or 8 */
   uint64_t path, tiles, blocks;
   mbi_devptr tile_x, tile_y, lane_desc;
   void *build, *product, *fixup; /* CUfunction */

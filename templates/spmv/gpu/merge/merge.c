@@ -10,15 +10,15 @@
 /* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
  * the method. */
 
-/* ---- Encode: sizes, from the plan alone -------------------------------------------------- */
+/* ---- Sizes, from the plan alone ---------------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
   return (mbi_merge_path *)plan->state;
 }
 
-/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
- * spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
+/* Returns the number of resident blocks per multiprocessor that leaves a lane enough registers
+ * to avoid spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
@@ -39,8 +39,8 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Returns the chunks per block. The chunks of a block share its start-up, but too few blocks
- * leave multiprocessors idle. */
+/* Returns the number of chunks per block. The chunks of a block share its start-up, but too few
+ * blocks leave multiprocessors idle. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
@@ -144,8 +144,7 @@ static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Returns the bytes of a product's scratch: chunk_row, then each chunk's first sum and
- * carry-out. */
+/* Returns the bytes of scratch for one product: chunk_row, then firsts and tails. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0 ? mbi_merge_begin_bytes(plan) +

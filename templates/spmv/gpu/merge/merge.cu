@@ -73,7 +73,7 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
                               MBK_SCALAR beta, unsigned char *shared) {
   const mbk_merge_memory m = mbk_merge_places<adds>(shared);
   const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;
-  // The last warps have the fewest nonzeros.
+  // Threads take row ends in reverse order: the last warps have the fewest nonzeros.
   const mbk_u32 place = MBK_THREADS - 1 - mbk_thread();
   mbk_u16 *const marks =
       m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();

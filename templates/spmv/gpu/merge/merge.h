@@ -9,7 +9,7 @@ typedef struct mbi_merge_path {
   int pack;   /* nonzeros that a lane loads at once */
   int rounds; /* chunks that a block takes, one after the other */
   uint64_t chunks, blocks;
-  void *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
+  void *cut, *product, *sum, *fixup; /* CUfunction; `product`: beta = 0 only */
 } mbi_merge_path;
 
 /* Upper limits. Within them no kernel needs more shared memory than every GPU grants. */
@@ -17,7 +17,7 @@ typedef struct mbi_merge_path {
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
 
-/* MERGE's knobs: nonzeros of a lane in a chunk; chunks that a block takes, one after the
+/* MERGE's knobs: nonzeros per lane in a chunk; chunks that a block takes, one after the
  * other. */
 enum { MBI_KNOB_MERGE_STEPS, MBI_KNOB_MERGE_ROUNDS };
 

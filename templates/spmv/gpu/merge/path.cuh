@@ -7,8 +7,8 @@
 #error "define MBK_ROUNDS: chunks that a block takes, one after the other"
 #endif
 
-// The nonzeros of a chunk fit in the slots of a thread block, with space for the nonzeros
-// before the first one in its pack.
+// The nonzeros of a chunk fit in the slots of a thread block, with room for those that precede
+// its first one in the same pack.
 #define MBK_WARPS (MBK_THREADS / 32)
 #define MBK_SLOTS (MBK_THREADS * MBK_STEPS)
 #define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)
@@ -25,9 +25,9 @@ MBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
   return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);
 }
 
-// Returns the number of rows that end before step `diagonal`. The search divides a power of
-// four that is the same for all threads by four each time, so that their first probes read the
-// same rows, which the caches hold.
+// Returns the number of rows that end before step `diagonal`. The search advances by powers of
+// four, the first of which is the same for all threads. Their first probes thus read the same
+// rows, which the caches hold.
 MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
                                     mbk_u64 diagonal) {
   mbk_u64 row = 0, step = 1;
@@ -46,9 +46,9 @@ MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
   return row;
 }
 
-// Returns twice a chunk's first row. One is added if the chunk's first step would be the end of
-// the previous row. That end moves to the chunk before, so that no row ends in a chunk without
-// one of its nonzeros.
+// Returns twice a chunk's first row, plus one if the row end at which the chunk would begin
+// moves to the chunk before. It moves if all nonzeros of its row lie there, so that no row ends
+// in a chunk without one of its nonzeros.
 MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,
                                    mbk_u64 chunk) {
   const mbk_u64 diagonal = mbk_merge_diagonal(chunk, rows, nnz);

@@ -9,15 +9,15 @@
 /* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
  * describes the method. */
 
-/* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
+/* ---- Sizes: lanes per row and loads in flight -------------------------------------------- */
 
-/* The most lanes per row with which a part of the matrix is kept in L2. With more, loads are
- * better as they are. (f64 on an H100, 3M nonzeros, us: 7-point stencil with 2 lanes 12.9
- * to 11.7, three diagonals with 1 lane 20.1 to 13.1; with 8 lanes mesh 14.9 to 15.5, 27-point
- * stencil 11.5 to 13.0.) */
+/* The most lanes per row for which a part of the matrix is kept in L2. With more lanes, keeping
+ * it makes products slower. (f64 on an H100, 3M nonzeros, us without and with it: 7-point
+ * stencil with 2 lanes 12.9 and 11.7, three diagonals with 1 lane 20.1 and 13.1; with 8 lanes a
+ * mesh 14.9 and 15.5, 27-point stencil 11.5 and 13.0.) */
 #define MBI_ROWS_KEPT 2
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
   return (mbi_rows *)plan->state;
 }
@@ -28,13 +28,13 @@ static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   return (plan->device.nnz + rows - 1) / rows;
 }
 
-/* Returns the nonzeros that a lane loads in one batch. In f64 they are fewer, because a lane's
- * loads of a row then touch twice as many lines. */
+/* Returns the number of nonzeros that a lane loads in one batch. It is smaller in f64, where
+ * the same nonzeros take twice as many cache lines. */
 static int mbi_rows_batch(const merbit_plan *plan) {
   return mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
 }
 
-/* Returns the lanes of a row of which one batch of loads takes a row of average length. */
+/* Returns the number of lanes per row that makes one batch of loads cover an average row. */
 static int mbi_rows_spread(const merbit_plan *plan) {
   int lanes = 1;
   while (lanes < 32 && (uint64_t)(lanes * mbi_rows_batch(plan)) < mbi_rows_mean(plan)) {
@@ -43,22 +43,24 @@ static int mbi_rows_spread(const merbit_plan *plan) {
   return lanes;
 }
 
-/* Returns the part of the GPU's lanes that the rows take, with so many lanes each. */
+/* Returns the share of the GPU's lanes that the rows occupy with `lanes` lanes each. Above 1
+ * they do not all fit at once. */
 static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
   return (double)plan->device.rows * lanes /
          (MBI_CHOOSE_LANES * plan->context->device.multiprocessors);
 }
 
-/* Returns whether rows are long and many, and their columns far apart. They then move through
- * the columns together, if few nonzeros of each are in flight at once: spmv/choose/together.c.
- * (40,000 rows of 500 of 40,000 doubles on an H200: 122 us with 8 to a lane, 79 with 2.) */
+/* Returns whether rows move through x together: they are long, they fill the GPU, and their
+ * columns are scattered. Each lane should then have few nonzeros in flight:
+ * spmv/choose/together.c. (40,000 rows of 500 doubles in 40,000 columns on an H200: 122 us with
+ * 8 nonzeros per lane, 79 with 2.) */
 static int mbi_rows_together(const merbit_plan *plan) {
   return mbi_rows_mean(plan) >= 256 && mbi_rows_fill(plan, 32) >= 0.75 &&
          mbi_together_apart(plan);
 }
 
-/* Returns the lanes per row. Rows that move together take half a warp if more of them then use
- * what L1 holds, and two that share a warp have nearly equal lengths. */
+/* Returns the number of lanes per row. Rows that move together get half a warp if that lets
+ * more rows use what L1 holds, and if the two rows of a warp have nearly equal lengths. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_ROWS_LANES);
   const int more = mbi_rows_together(plan) && mbi_rows_fill(plan, 16) >= 0.75 &&
@@ -68,7 +70,7 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
   return wish != 0 ? wish : more ? 16 : mbi_rows_spread(plan);
 }
 
-/* Returns the nonzeros that each lane of a row loads at once. */
+/* Returns the number of nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
@@ -78,19 +80,19 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
 }
 
-/* Returns the nonzeros of a row that its lanes take at once. */
+/* Returns the number of nonzeros that all lanes of a row load at once. */
 static double mbi_rows_at_once(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return (double)lanes * mbi_rows_unroll(plan, lanes);
 }
 
-/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
- * and values, then x. */
+/* Returns the seconds of the critical path: the steps of the longest row, in each of which its
+ * lanes load columns and values, then x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, mbi_rows_at_once(plan), 2);
 }
 
-/* Returns the steps in which the lanes of the longest row walk it. */
+/* Returns the number of steps that the lanes take for the longest row. */
 MBI_INTERNAL double mbi_rows_steps(const merbit_plan *plan) {
   return (double)plan->nonempty.longest / mbi_rows_at_once(plan);
 }
@@ -211,17 +213,18 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-/* Returns whether a row has a warp for itself. */
+/* Returns whether each row has a whole warp. */
 static int mbi_rows_lone(const merbit_plan *plan) {
   return mbi_rows_lanes(plan) == 32;
 }
 
-/* A multiprocessor with n nonzeros in flight gathers at n / (n + MBI_ROWS_HALF) of its greatest
- * rate: at half of it with so many. Fitted like the factors of spmv/choose/critical_path.c. */
+/* A multiprocessor with n nonzeros in flight gathers at n / (n + MBI_ROWS_HALF) of its highest
+ * rate: with this many, at half of it. Fitted like the factors of
+ * spmv/choose/critical_path.c. */
 #define MBI_ROWS_HALF 2300.0
 
-/* Returns the factor by which gathers take longer because the rows are so few that their lanes
- * do not fill the GPU; else 1. (548 rows of 5,474 doubles on an H100: 74 us, SCAN 32.) */
+/* Returns the factor, at least 1, by which gathers take longer because there are too few rows
+ * to fill the GPU with lanes. (548 rows of 5,474 doubles on an H100: 74 us, SCAN 32.) */
 MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
   const double processors = plan->context->device.multiprocessors;
   const double full =
@@ -231,11 +234,11 @@ MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
   return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
 }
 
-/* Returns the lines of 128 bytes per nonzero that a warp's loads touch. Of columns and values,
- * rows that share the warp touch a line each, or share lines if they are shorter. Of x, they
- * touch fewer than 32 consecutive nonzeros, the more so the more rows they are. (Rows of 42 in
- * runs of 10,000 rows, others of 2, two lanes each, 10M floats on an H200: ROWS 60 us,
- * SCAN 33.) */
+/* Returns the lines of 128 bytes per nonzero that a warp's loads touch. In columns and values,
+ * each row of the warp touches its own line, or shares one if rows are short. In x, the count
+ * lies between those of 32 consecutive nonzeros and of 32 rows, but never above the former.
+ * (10M floats, runs of 10,000 rows with 42 nonzeros among rows with 2, two lanes per row, on an
+ * H200: ROWS 60 us, SCAN 33.) */
 static double mbi_rows_lines(const merbit_plan *plan) {
   const double lanes = mbi_rows_lanes(plan), rows = 32 / lanes;
   const double apart = rows * plan->nonempty.typical / 128;
@@ -246,13 +249,13 @@ static double mbi_rows_lines(const merbit_plan *plan) {
          ((columns < rows ? columns : rows) + (values < rows ? values : rows)) / 32;
 }
 
-/* Returns the seconds for gathering x. If all rows are in flight at once, their lanes move
- * through the columns together, and what they read of x stays in L2. (3,098 rows of 9,684
- * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, the short ones
- * leave the places of their warps empty until the block's longest row ends. (Rows of 1 and
- * 1,000 doubles by turns, 8 in flight, on an H100: 226 us, HUBS 211.) Of lines of x that
- * neighbouring rows read together, L1 holds a part. (4,472 rows of 2,236 floats, of which half
- * are one in every 2,236, on an H200: ROWS 30 us, SCAN 43.) */
+/* Returns the forecast seconds for gathering x. If all rows are in flight at once, their lanes
+ * move through the columns together, and what they read of x stays in L2. (3,098 rows of 9,684
+ * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, the warps of
+ * short rows idle until the longest row of the block ends. (Rows of 1 and 1,000 doubles in
+ * turn, 8 in flight, on an H100: 226 us, HUBS 211.) If neighbouring rows read the same lines of
+ * x, L1 holds some of them. (4,472 rows of 2,236 floats, half of them in every 2,236th column,
+ * on an H200: ROWS 30 us, SCAN 43.) */
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
   const double uneven = (double)plan->nonempty.slots / t->nnz - 1;
@@ -272,30 +275,30 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
               : 0.8 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
 }
 
-/* The most nonzeros of the longest of 32 rows, on average, if three quarters of the lanes may
- * be idle. */
+/* Three quarters of the lanes, instead of half, may be idle if the longest of 32 rows has at
+ * most this many nonzeros on average. */
 #define MBI_ROWS_SHORT 16
 
 /* Returns whether too many lanes would be idle: more than half, or more than three quarters if
- * rows are short. Lanes that share a warp wait for the longest of their rows; a row that has a
- * warp waits for none. (5M rows of 2.5 on average, at random among 20,000 columns, on an H200:
- * ROWS 52 us in f32 and 74 in f64, SCAN 88 and 94.) */
+ * rows are short. Lanes that share a warp wait for its longest row; a row with a warp of its
+ * own waits for none. (5M rows of 2.5 nonzeros on average, at random among 20,000 columns, on
+ * an H200: ROWS 52 us in f32 and 74 in f64, SCAN 88 and 94.) */
 MBI_INTERNAL int mbi_rows_idle(const merbit_plan *plan) {
   const uint64_t slots = plan->nonempty.slots;
   const uint64_t most = slots <= MBI_ROWS_SHORT * plan->device.rows ? 4 : 2;
   return !mbi_rows_lone(plan) && slots > most * plan->device.nnz;
 }
 
-/* Returns the seconds of a product, or HUGE_VAL if too many lanes would be idle. That rule does
- * not hold if there are fewer nonzeros than rows: most lanes then only write y, and what counts
- * is that all have a row's three loads one after the other, as many rows at once as the GPU has
- * lanes. */
+/* Returns the forecast seconds of a product, or HUGE_VAL if too many lanes would be idle. The
+ * latter does not apply if there are fewer nonzeros than rows. Most lanes then only write y,
+ * and the time is that of the three dependent loads of a row, for as many rows at once as the
+ * GPU has lanes. */
 MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
   const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
   const int together = mbi_rows_together(plan);
-  /* Where rows read x together, gathers are forecast by what L1 keeps for other rows. */
+  /* Where rows read x together, the time of gathers includes what L1 keeps for other rows. */
   const double lines = together || mbi_together_abreast(plan) ? 0 : mbi_rows_lines(plan);
   const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
                         : mbi_together_abreast(plan) ? 1.1

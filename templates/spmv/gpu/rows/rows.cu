@@ -1,8 +1,8 @@
 // ROWS: y = alpha A x + beta y straight from CSR, with several lanes per row.
 //
-// Data: CSR as it is; nothing is built. Work: MBK_LANES neighbouring lanes of a warp own a row.
-// Each lane takes every MBK_LANES-th nonzero and has MBK_UNROLL of them in flight. Shuffles add
-// up the lanes' sums, and the first lane writes the row.
+// Data: the CSR arrays alone; nothing is built. Work: MBK_LANES neighbouring lanes of a warp
+// own a row. Each lane takes every MBK_LANES-th nonzero and keeps MBK_UNROLL of them in flight.
+// Shuffles add up the lanes' sums, and the first lane writes the row.
 //
 // Source: the vector kernel of Bell and Garland, SC09, with a constant number of lanes per row.
 #ifndef MBK_LANES
@@ -31,10 +31,10 @@
 
 #include "spmv/gpu/rows/rows_arguments.cuh"
 
-// Computes the product. If `adds`, beta may differ from zero. Lanes then load the old y with the
-// first elements of x and hold it, or prefetch it and load it at the end of the row. Launch:
-// MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE]. The struct is copied: by field, or
-// as a grid constant, ptxas would gather x one by one.
+// Computes the product. If `adds`, beta may differ from zero: lanes load the old y together with
+// the first elements of x and hold it, or prefetch it and load it at the end of the row. Launch:
+// MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE]. The struct is copied: with
+// MBK_BY_FIELD or a grid constant, ptxas would load the elements of x one at a time.
 template <bool adds> MBK_DEVICE void mbk_rows_walk(const mbk_rows_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
@@ -80,8 +80,9 @@ template <bool adds> MBK_DEVICE void mbk_rows_walk(const mbk_rows_product_argume
         old = y[row];
         held = true;
       }
-      // Products past the end of the row are not added. With predicates on the multiplications
-      // too there would be too few, and ptxas would multiply between the loads of x.
+      // Products past the end of the row are computed but not added. If multiplications were
+      // predicated too, predicate registers would run out, and ptxas would multiply between the
+      // loads of x.
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
 #if MBK_PATTERN

@@ -1,8 +1,9 @@
-// Blocks of a SCAN product that write the empty rows, spread evenly among those that multiply.
-// If each of these wrote a share of them instead, it would wait for their bits and old y after
-// its tile. spmv/gpu/scan/scan.cu and whole.cu include this file after tile.cuh.
+// Blocks of SCAN that write the empty rows. They are spread evenly among the blocks that
+// multiply. If each of those wrote a share of the empty rows instead, it would have to wait for
+// their bits and old y after its tile. spmv/gpu/scan/scan.cu and whole.cu include this file
+// after tile.cuh.
 //
-// Launch, if rows are empty: with T blocks that multiply, at least one, F = ceil(rows /
+// Launch, if some rows are empty: T blocks that multiply, at least one, and F = ceil(rows /
 // (MBK_THREADS * MBK_FILL)) more. The kernel's fill_rate is ceil(F * 2^32 / (T + F)).
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
@@ -17,7 +18,7 @@
 #endif
 #define MBK_FILL_AT_ONCE 8 // words of row_bits whose old y a warp loads before it writes
 
-// Returns whether the lane's row is empty, of the rows whose bits are `word` of lane i.
+// Returns whether this lane's row is empty. Lane i holds the bits of the 32 rows as `word`.
 MBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {
   return !(mbk_shuffle(MBK_ALL, word, i, 32) >> mbk_lane() & 1);
 }
@@ -28,10 +29,10 @@ MBK_DEVICE mbk_u32 mbk_scan_fillers(mbk_u32 block, mbk_u32 rate) {
   return (mbk_u32)((mbk_u64)block * rate >> 32);
 }
 
-// Prefetches into L2 the sectors of y that hold both empty and other rows. L2 would otherwise
-// write each part of such a sector to memory by itself, which takes longer.
+// Prefetches into L2 the sectors of y that hold both empty and other rows. Otherwise L2 would
+// write each part of such a sector to memory separately, which takes longer.
 MBK_DEVICE void mbk_scan_fill_ahead(mbk_u32 word, const MBK_VECTOR *own_y) {
-  const mbk_u32 rows = 32 / sizeof(MBK_VECTOR); // of a sector
+  const mbk_u32 rows = 32 / sizeof(MBK_VECTOR); // per sector
   const mbk_u32 all = (1u << rows) - 1;
 #pragma unroll
   for (int i = 0; i < MBK_FILL; i++) {
@@ -41,9 +42,9 @@ MBK_DEVICE void mbk_scan_fill_ahead(mbk_u32 word, const MBK_VECTOR *own_y) {
 }
 #endif
 
-// Returns true if the block is one that writes empty rows, and writes its share of them: a warp
-// those of MBK_FILL words of row_bits. Otherwise sets `number` to the block's number among
-// those that multiply. Without `adds`, beta must be zero.
+// Returns whether this block writes empty rows, and if so has written its share: each warp
+// covers MBK_FILL words of row_bits. Otherwise sets `number` to the block's number among those
+// that multiply. Without `adds`, beta must be zero.
 template <bool adds>
 MBK_DEVICE bool mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 rows,
                               mbk_u32 rate, MBK_SCALAR alpha, MBK_SCALAR beta,
@@ -60,7 +61,7 @@ MBK_DEVICE bool mbk_scan_fill(const mbk_u32 *row_bits, MBK_VECTOR *y, mbk_u64 ro
       mbk_lane() < MBK_FILL && (mbk_u64)own * 32 < rows ? mbk_load(row_bits + own) : MBK_ALL;
   MBK_VECTOR *const own_y = y + (mbk_u64)first * 32 + mbk_lane();
   mbk_await();
-  if (!adds && MBK_FILL_AHEAD) { // the old y brings whole sectors
+  if (!adds && MBK_FILL_AHEAD) { // with `adds`, the old y brings whole sectors
     mbk_scan_fill_ahead(word, own_y);
   }
 #pragma unroll

@@ -10,7 +10,7 @@
 
 #include "spmv/gpu/scan/fixup_arguments.cuh"
 
-// Completes the first row of each tile from firsts and tails: mbk_fixup. Launch: after the
+// Completes the first row of each tile from firsts and tails by mbk_fixup. Launch: after the
 // product, MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.
 MBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
     mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {

@@ -1,4 +1,4 @@
-// Loads a tile of 32 * MBK_STEPS nonzeros straight from CSR and multiplies it by x, in
+// Loads a tile of 32 * MBK_STEPS nonzeros straight from CSR and multiplies it by x in
 // registers. Programs that use spmv/gpu/scan/tile.cuh include this file.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
@@ -7,8 +7,8 @@
 #error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
 #endif
 
-// The source of x for a tile, and the load of x for a column index. A program may define its
-// own.
+// MBK_SOURCE is the type through which a tile reaches x, and MBK_GATHER loads the element of x
+// for a column index. A program may define its own.
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #if MBK_STREAMING
@@ -18,7 +18,7 @@
 #endif
 #endif
 
-// Loads MBK_PACK neighbours from `address`, of which the first `count` exist.
+// Loads MBK_PACK elements from `address` on. Unless `full`, only the first `count` exist.
 template <bool full, class T>
 MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {
   if (full && MBK_ALIGNED) {
@@ -47,8 +47,8 @@ struct mbk_scan_rows {
   mbk_u32 ends; // the lane's word of row ends, as for mbk_scan_commit
 };
 
-// Loads the value of each nonzero's row where values are stored once per row (`by_row`), for
-// the first `count` nonzeros.
+// Loads the value of each nonzero where values are stored once per row (`by_row`). Unless
+// `full`, only the first `count` nonzeros exist.
 template <bool full>
 MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,
                                 mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {
@@ -76,8 +76,8 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
   }
 }
 
-// Prefetches the old y of the rows after the first MBK_OLD_ROWS that end in the tile. Without
-// empty rows they are contiguous; with empty rows nothing is prefetched.
+// Prefetches the old y of the tile's rows after the first MBK_OLD_ROWS, which mbk_scan_hold
+// copies. If some rows are empty, the others are not contiguous, and nothing is prefetched.
 MBK_DEVICE void mbk_scan_prefetch_old(const mbk_scan_rows &rows) {
 #if !MBK_EMPTY_ROWS
   const mbk_u32 ahead = MBK_OLD_ROWS + mbk_lane() * (128 / sizeof(MBK_VECTOR));
@@ -87,8 +87,8 @@ MBK_DEVICE void mbk_scan_prefetch_old(const mbk_scan_rows &rows) {
 #endif
 }
 
-// Starts to copy the old y of the first MBK_OLD_ROWS rows that end in the tile to `old`. A copy
-// takes no register while it is on its way. mbk_copy_wait completes it.
+// Starts copying the old y of the first MBK_OLD_ROWS rows that end in the tile to `old`, in
+// shared memory. The copy is asynchronous and occupies no register; mbk_copy_wait completes it.
 MBK_DEVICE void mbk_scan_hold(const mbk_scan_rows &rows, MBK_VECTOR *old) {
   const mbk_u32 *const row_id = rows.row_id;
   (void)row_id;
@@ -101,12 +101,13 @@ MBK_DEVICE void mbk_scan_hold(const mbk_scan_rows &rows, MBK_VECTOR *old) {
   }
 }
 
-#ifndef MBK_HOLD // a program that starts these copies before defines its own
+#ifndef MBK_HOLD // a program that starts these copies earlier defines its own
 #define MBK_HOLD(rows, old) mbk_scan_hold(rows, old)
 #endif
 
-// Multiplies a tile. Products from number `count` on become zero; they follow every row end.
-// All loads of a lane are in flight together, including those of the old y if it is read.
+// Multiplies a tile. Unless `full`, only the first `count` nonzeros exist; the other products
+// are zero and follow every row end. All loads of a lane are in flight together, including
+// those of the old y if it is read.
 template <bool adds, bool full>
 MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,
                                   mbk_u32 count, const mbk_scan_rows &rows,
@@ -119,7 +120,8 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
   if (adds) {
     mbk_scan_prefetch_old(rows);
   }
-  // Only some blocks wait here, so that matrix loads of other blocks overlap with gathers.
+  // A large matrix waits first, as mbk_load_behind requires. Only the first blocks lose time by
+  // that; later, matrix loads of some blocks overlap with gathers of others.
 #if MBK_STREAMING
   mbk_await();
 #endif
@@ -137,8 +139,9 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_STREAMING
   mbk_await();
 #endif
-  // Behind the matrix, whose loads would wait for that of tile_row; with empty rows behind the
-  // gathers, which would wait for the rows' numbers.
+  // The copies of the old y start after the matrix loads, which would otherwise wait for the
+  // load of tile_row. If some rows are empty, they start after the gathers, which would
+  // otherwise wait for the loads of row_id.
   if (adds && !MBK_EMPTY_ROWS) {
     MBK_HOLD(rows, old);
   }
@@ -163,7 +166,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 }
 
 // Multiplies the tile that begins at nonzero `start` of `nnz`. If alpha is 0, reads neither the
-// matrix nor x. With `adds`, also copies the old y of MBK_OLD_ROWS rows to `old`.
+// matrix nor x. With `adds`, also copies the old y of the first MBK_OLD_ROWS rows to `old`.
 template <bool adds>
 MBK_DEVICE void
 mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, mbk_u64 start,
@@ -194,9 +197,9 @@ mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,
   }
 }
 
-// Multiplies and commits tile `tile` by one warp. With `adds` the old y is read into `old`, the
-// warp's MBK_VECTOR[MBK_OLD_ROWS] in shared memory, when the nonzeros are loaded. Without
-// `adds`, beta must be zero.
+// Multiplies tile `tile` with one warp and writes its rows. With `adds`, the old y is copied to
+// `old`, the warp's MBK_VECTOR[MBK_OLD_ROWS] in shared memory, while the nonzeros are loaded.
+// Without `adds`, beta must be zero. Lane 31 returns the carry-out.
 template <bool adds, class DOT>
 MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                                      const mbk_u32 *row_id, const mbk_i32 *col_ind,

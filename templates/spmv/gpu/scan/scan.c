@@ -11,10 +11,10 @@
 
 /* ---- Specialise: the kernels of one program ---------------------------------------------- */
 
-/* Returns whether blocks that write empty rows first prefetch the sectors of y that also hold
- * other rows, where a product does not load the old y: if y does not stay in L2. (12M rows,
- * 600,000 of which have nonzeros, on an H200: 78 us in f32 and 115 in f64, without that 88 and
- * 129.) */
+/* Returns whether the blocks that write empty rows should first prefetch the sectors of y that
+ * they share with other rows. This pays if y does not stay in L2 and the product does not load
+ * the old y anyway. (12M rows, 600,000 of them non-empty, on an H200: 78 us in f32 and 115 us
+ * in f64; without the prefetch 88 and 129.) */
 static int mbi_scan_fills_ahead(const merbit_plan *plan) {
   const double y =
       (double)plan->device.rows * (double)mbi_type_size(mbi_plan_accumulator(plan));
@@ -42,8 +42,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* Gets from the plan's program the kernels that build the schedule and fix up rows across
- * tiles. */
+/* Gets the build kernel and the fix-up kernel from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   MBI_TRY(
@@ -92,7 +91,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       &arguments);
 }
 
-/* Makes plan->nonempty, and lists the rows if some are empty. */
+/* Counts the non-empty rows into plan->nonempty, and lists them if some rows are empty. */
 MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
@@ -107,8 +106,8 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Builds row_ends and tile_row, and allocates block_start. The kernels must have been
- * loaded. */
+/* Allocates SCAN's arrays and builds row_ends and tile_row; block_start is left for
+ * mbi_scan_cut. The kernels must be loaded. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -128,7 +127,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Computes block_start. The schedule must have been built. */
+/* Computes block_start from the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbk_scan_cut_arguments arguments;
@@ -158,7 +157,7 @@ MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of the carries of one product: firsts and tails, and the parts of x'A x. */
+/* Returns the bytes of scratch for one product: firsts, tails and the partial sums of x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return s->whole ? 0
@@ -166,15 +165,16 @@ MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
                                 (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns the number of parts of x'A x that a product of the plan computes; 0 if it computes
- * none. */
+/* Returns the number of partial sums of x'A x that a product computes: one per tile, or 0 if
+ * the plan computes none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
              ? mbi_scan_of(plan)->tiles
              : 0;
 }
 
-/* Returns the address of these parts after a product with the plan's own workspace, or 0. */
+/* Returns the address of these partial sums in the plan's own workspace, or 0 if there are
+ * none. They are valid after a product. */
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
   const uint64_t parts = mbi_scan_dot_parts(plan);
   return parts > 0 ? plan->workspace->device_carries +
@@ -182,8 +182,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
                    : 0;
 }
 
-/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles, and
- * writes empty rows unless the product has (s->fills). `how`: a MBI_START. */
+/* Launches the fix-up after the product. It completes rows that cross tiles, and writes the
+ * empty rows unless the product has done so (s->fills). `how` comes from mbi_plan_start. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
@@ -217,7 +217,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_plan_adds(plan, beta);
-  mbi_devptr tails = s->whole ? 0 : carries + s->tiles * size; /* whole rows have no carries */
+  mbi_devptr tails = s->whole ? 0 : carries + s->tiles * size; /* whole rows leave no carries */
   mbk_scan_product_arguments arguments;
   if (s->blocks > 0) {
     arguments.row_ends = s->row_ends;
@@ -270,11 +270,12 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
                   plan->passing == 16 ? ", matrix past the caches" : "");
 }
 
-/* Returns the seconds of a product, with the launch of the fix-up. Looking values up is slower
- * here than streaming them: it takes the given part of a gather from L2, since both are bound
- * by the multiprocessors and their clock. A sector of y that holds empty and other rows costs
- * 2.5 times what it costs a fix-up that comes later. (12M rows, 600,000 of which have nonzeros,
- * on an H200: 75 us in f32, 110 in f64; 100M rows, 5M of which have: 464 and 603.) */
+/* Returns the forecast seconds of a product, the launch of the fix-up included. Values looked
+ * up per row or in a table take longer here than streamed ones: a lookup is charged as a
+ * fraction of a gather from L2, since both are limited by the multiprocessors. A sector of y
+ * that holds both empty and other rows costs 2.5 times as much as it does where a later fix-up
+ * writes the empty rows. (12M rows, 600,000 of them non-empty, on an H200: 75 us in f32, 110 us
+ * in f64; 100M rows, 5M of them non-empty: 464 and 603 us.) */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double traffic =
@@ -288,14 +289,14 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   return seconds;
 }
 
-/* Adds what tiles take, of at least `steps` steps, with lists of rows: their schedule, and
- * their carries of `sums` bytes. */
+/* Adds to *bound the memory for tiles of at least `steps` steps: the lists of rows, the
+ * schedule, and two carries of `sums` bytes per tile. */
 MBI_INTERNAL void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, uint64_t sums,
                                        mbi_bound *bound) {
   const uint64_t tiles = plan->device.nnz / (32 * steps) + 1;
   mbi_nonempty_bound(plan, bound);
-  /* A word of row_ends for 32 nonzeros, at most 32 of them in vain; then tile_row and
-   * block_start. */
+  /* row_ends has a word per 32 nonzeros and, in the last tile, at most 32 unused words.
+   * tile_row and block_start follow. */
   bound->kept += (plan->device.nnz / 32 + 32) * sizeof(uint32_t) +
                  (2 * tiles + 1) * sizeof(uint32_t) + (tiles + 1) * sizeof(uint64_t);
   bound->scratch += 2 * tiles * sums;
@@ -303,7 +304,7 @@ MBI_INTERNAL void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, 
 
 static merbit_status mbi_scan_bound(merbit_plan *plan, mbi_bound *bound) {
   const int steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
-  MBI_TRY(mbi_scan_size(plan)); /* steps depend on the rows too: four at least */
+  MBI_TRY(mbi_scan_size(plan)); /* the rows are not known yet: at least 4 steps */
   mbi_scan_bound_tiles(plan, steps != 0 ? (uint64_t)steps : 4,
                        mbi_type_size(mbi_plan_accumulator(plan)), bound);
   return MERBIT_OK;

@@ -1,19 +1,20 @@
-// SCAN, the register scan: y = alpha A x + beta y.
+// SCAN, a segmented scan in registers: y = alpha A x + beta y.
 //
 // Data: CSR columns and values, cut into tiles of 32 * MBK_STEPS consecutive nonzeros. Bit i of
-// word w of a tile's row_ends is 1 if nonzero 32 w + i ends its row. Rows have numbers among
-// the non-empty rows: tile_row[t] is the number of the row of tile t's first nonzero,
+// word w of a tile's row_ends is 1 if nonzero 32 w + i ends its row. Row numbers count only the
+// non-empty rows: tile_row[t] is the number of the row that holds tile t's first nonzero, and
 // tile_row[tiles] the number of non-empty rows. tile_row[tiles + 1 + t] is the number of tiles
-// before tile t in which its first row began, or MBK_OPEN.
+// before tile t in which that row began, or MBK_OPEN if it does not end in tile t.
 //
-// Work: a warp owns a tile. Each lane loads MBK_PACK neighbouring nonzeros at a time and keeps
-// their products in registers. The warp adds them up by a segmented scan of shuffles. Blocks
-// among them write the empty rows. The fix-up kernel completes rows that cross tiles.
+// Work: a warp owns a tile. Each lane loads MBK_PACK consecutive nonzeros at a time and keeps
+// their products in registers. The warp adds them up by a segmented scan with shuffles. Other
+// blocks, spread evenly among these, write the empty rows. The fix-up kernel completes rows
+// that cross tiles.
 //
 // Source: a bit per nonzero is from CSR5 (Liu, Vinter, ICS 2015) and yaSpMV. Tiles in coalesced
 // order whose sums stay in registers, so that L1 is left to x, are new here.
 #ifndef MBK_DOTS
-#define MBK_DOTS 0 // 1: the product with alpha = 1 and without the old y also computes x'A x
+#define MBK_DOTS 0 // 1: the product for alpha = 1 and beta = 0 also computes x'A x
 #endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
@@ -44,9 +45,9 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
 }
 
 #if MBK_DOTS
-// Does what mbk_scan_run does without the old y, and computes x'A x: one partial sum per tile,
-// stored after firsts and tails. A row may end in another tile, because each part of a row is
-// multiplied by the x of its row. alpha must be 1.
+// Multiplies and writes a tile as mbk_scan_run<false> does, and also computes the tile's part
+// of x'A x, which is stored after firsts and tails. Each part of a row is multiplied by the x
+// of that row, so rows may cross tiles. alpha must be 1.
 MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                                   const mbk_u32 *row_id, const mbk_i32 *col_ind,
                                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,

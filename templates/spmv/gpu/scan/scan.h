@@ -6,33 +6,32 @@
 #include "spmv/gpu/scan/scan_arguments.cuh"
 #include "spmv/gpu/scan/whole_arguments.cuh"
 
-/* SCAN: sizes and schedule (spmv/gpu/scan/scan.cu). */
+/* The state of SCAN: its sizes and schedule. spmv/gpu/scan/scan.cu describes the arrays. */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
   int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* 1: blocks own whole rows, with block_start instead of a fix-up */
-  int dots;  /* 1: products compute x'A x */
-  int held;  /* rows of a tile whose old y is copied to shared memory */
-  int fills; /* 1: products write the empty rows, not the fix-up */
+  int whole; /* 1: each block owns whole rows, from block_start, and there is no fix-up */
+  int dots;  /* 1: products also compute x'A x */
+  int held;  /* rows per tile whose old y is copied to shared memory */
+  int fills; /* 1: the product writes the empty rows; 0: the fix-up does */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
-  uint64_t fill_blocks; /* beside `blocks`: those that write the empty rows */
-  int fill;             /* rows of each thread of these: MBK_FILL */
+  uint64_t fill_blocks; /* blocks that write empty rows, in addition to `blocks` */
+  int fill;             /* rows per thread of those blocks: MBK_FILL */
   mbi_devptr row_ends, block_start;
   mbi_devptr tile_row; /* each tile's first row, then how many tiles earlier that row began */
-  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
+  void *build, *cut, *product, *sum, *fixup; /* CUfunction; `product`: beta = 0 only */
 } mbi_scan_schedule;
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-#define MBI_SCAN_TILE 256.0 /* nonzeros: what large tiles have at least, for forecasts */
-/* The vector size from which a product computes x'A x for callers who want it. It pays if rows
- * are short, and if reading x and A x again would take longer than the sum adds to the
- * product. */
+#define MBI_SCAN_TILE 256.0 /* nonzeros per tile that forecasts assume */
+/* The size of x from which a product also computes x'A x if its caller wants it. This pays if
+ * rows are short and reading x and A x again would take longer than the extra work. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
 
-/* SCAN's knobs: nonzeros of a lane in a tile; 1 if rows cross blocks, 2 for whole rows. */
+/* SCAN's knobs: nonzeros per lane in a tile; 1 if rows may cross blocks, 2 for whole rows. */
 enum { MBI_KNOB_SCAN_STEPS, MBI_KNOB_SCAN_WHOLE };
 
 #ifdef MBI_SEPARATE

@@ -1,5 +1,5 @@
-// Arguments of the products in spmv/gpu/scan/scan.cu, which have no block_start, and in
-// spmv/gpu/scan/whole.cu, which have no firsts and tails, for host and device.
+// Arguments of the product kernels in spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu, for
+// host and device. The former do not use block_start, the latter neither firsts nor tails.
 typedef struct mbk_scan_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, row_bits;
   MBK_POINTER(const mbk_u64) block_start;

@@ -7,9 +7,9 @@
 
 /* Sizes of SCAN: steps, packs, threads, and whether blocks own whole rows. */
 
-/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
+/* ---- Sizes, from the plan's settings ----------------------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
@@ -29,9 +29,9 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
 
-/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
- * spilling. For compute capability 9.0 NVRTC needs 40 registers for a pack of 16 bytes more
- * than elsewhere, except where values are looked up. Blocks that own whole rows need more. */
+/* Returns the number of resident blocks per multiprocessor that leaves a lane enough registers
+ * to avoid spilling. Blocks that own whole rows need more registers. On compute capability 9.0,
+ * NVRTC fits one more pack of 16 bytes into 40 registers in the simple cases (packs_fit). */
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
             threads = mbi_scan_of(plan)->threads;
@@ -43,10 +43,11 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
       plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
       !(mbi_scan_of(plan)->dots && plan->passing < 16);
   const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
-  /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
+  /* With values stored per row, four f32 packs spill at 1,024 threads where addresses take more
+   * registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
-  /* With accumulators of 16 bytes, a lane's other state takes twice the registers. */
+  /* With 16-byte accumulators, the rest of a lane's state takes twice the registers. */
   const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
   const int blocks = (wide_accumulator           ? (packs > 16  ? 256
                                                     : packs > 8 ? 384
@@ -60,15 +61,16 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Returns the number of nonzeros that one block of 1,024 threads per multiprocessor holds if
- * blocks own whole rows. One warp is left for rows that extend beyond the block's tiles. */
+/* Returns the number of nonzeros in flight if each multiprocessor runs one block of 1,024
+ * threads that owns whole rows. One of its 32 warps is left for rows beyond the block's
+ * tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
- * row takes a block more than one round, or if a larger matrix has short rows, whose ends a
- * fix-up would have to find. */
+/* Returns 1 if a single launch with whole rows per block pays. It does if the whole matrix is
+ * in flight at once and no row exceeds `round`, the nonzeros that a block takes in one round.
+ * It also does for larger matrices of short rows, whose ends a fix-up would have to look up. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -76,25 +78,26 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
                                              : 0;
 }
 
-/* Returns 1 if SCAN holds the whole matrix in flight at once, in one launch. */
+/* Returns 1 if the whole matrix is in flight at once in a single launch of SCAN. */
 MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan) {
   return plan->device.nnz <= mbi_scan_at_once(plan, 12) && mbi_scan_suits_whole(plan, 1024 * 8);
 }
 
-/* Returns the rows of each thread that writes empty ones. With few of them for each thread,
- * those of a sector of y are written soon after its other rows. If all blocks that multiply run
- * at once, fewer blocks beside them do too. (us on an H100, f32, with 8 and 32: 12M rows with
- * 3M nonzeros, alpha and beta, 110 and 117; R-MAT of 500,000 nonzeros 7.4 and 6.8.) */
+/* Returns the rows per thread in blocks that write empty rows (MBK_FILL). With 8, the empty
+ * rows in a sector of y are written soon after its other rows. With 32 there are fewer such
+ * blocks, so if all multiplying blocks run at once, these do too. (us on an H100, f32, with 8
+ * and with 32: 12M rows with 3M nonzeros, alpha and beta, 110 and 117; R-MAT with 500,000
+ * nonzeros 7.4 and 6.8.) */
 static int mbi_scan_fill(const merbit_plan *plan) {
   return mbi_scan_of(plan)->whole && mbi_scan_holds_all(plan) ? 32 : 8;
 }
 
-/* Computes the sizes that depend on the rows and on s->tiles, for every method on tiles of
- * nonzeros. s->fills must be set. */
+/* Computes the sizes that depend on the rows and on s->tiles, for every method that cuts the
+ * nonzeros into tiles. s->fills must be set. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
-  /* The lanes that may hold a part of a row without a row end. */
+  /* The most neighbouring lanes over which one row extends. */
   const uint64_t lanes =
       (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
@@ -109,7 +112,7 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
     share = (uint64_t)s->threads * (uint64_t)s->fill;
     s->fill_blocks = (plan->device.rows + share - 1) / share;
     s->blocks = s->blocks > 0 ? s->blocks : 1;
-  } else if (s->empty_rows > 0) { /* a thread for each row, but at most eight blocks for each
+  } else if (s->empty_rows > 0) { /* one thread per row, but at most eight blocks per
                                    * multiprocessor */
     const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
     const uint64_t wanted = plan->device.rows / MBI_SCAN_FIXUP_THREADS + 1;
@@ -118,16 +121,18 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Returns how many of 2^32 blocks write empty rows, rounded up: mbk_scan_fillers. */
+/* Returns the share of all blocks that write empty rows, times 2^32 and rounded up. The
+ * kernel's mbk_scan_fillers uses it. */
 MBI_INTERNAL uint32_t mbi_scan_fill_rate(const mbi_scan_schedule *s) {
   const uint64_t all = s->blocks + s->fill_blocks;
   return (uint32_t)(((s->fill_blocks << 32) + all - 1) / all);
 }
 
-/* Returns 1 if lanes take twice as many neighbours as 16 bytes of accumulators hold. The
- * segmented scan then costs half, if only columns are streamed and rows are not short (on an
- * H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
- * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
+/* Returns 1 if each lane takes twice as many consecutive nonzeros as 16 bytes of accumulators
+ * hold, which halves the work of the segmented scan. This pays only if no values are streamed,
+ * because they would be loaded in half sectors, and if rows are not short. (20M ones on an
+ * H200, us: in f64 stencil27 63 to 50, a web graph 78 to 66, a circuit with five nonzeros per
+ * row 77 to 69, but a road network with three 92 to 97.) */
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   const int twice = 2 * mbi_scan_widest(mbi_plan_accumulator(plan));
@@ -138,7 +143,7 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
          mbi_knob(plan, MBI_KNOB_SCAN_STEPS) % twice == 0;
 }
 
-/* Chooses steps, threads and whole rows where the plan leaves them open. */
+/* Chooses the steps, the threads and whether blocks own whole rows, where the user did not. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
@@ -147,8 +152,8 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
-   * 10.0 on, where addresses take more registers. */
+  /* 12 steps would spill in f64 if alpha and beta are in GPU memory, and from compute
+   * capability 10.0 on, where addresses take more registers. */
   const int registers_suffice = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
                                            plan->context->device.compute_capability < 100);
   const int wide_accumulator =
@@ -187,7 +192,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     s->steps = wish_steps != 0 ? wish_steps : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   } else if (wish_steps == 0 && !single && mbi_scan_looks_up(plan)) {
-    /* More would spill. Blocks take another round instead. */
+    /* More steps would spill. Blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
   }
@@ -201,12 +206,12 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
          csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
-/* Returns how many rows of a tile have their old y copied to shared memory: half as many again
- * as end in a tile on average, more if rows differ much, up to 512 bytes, because gathers need
- * L1. The others are read when their rows are written. If most rows are empty, no old y shares
- * a sector with another, and 32 are enough. (alpha and beta on an H100, us with 32 and with
- * this: roads of 30M in f32 169 and 161, cnr-2000 in f32 16.8 and 15.3, in f64 23.9 and 22.2.)
- */
+/* Returns the number of rows per tile whose old y is copied to shared memory: 1.5 times the
+ * rows that end in an average tile, or 2.5 times if row lengths differ much. At most 512 bytes
+ * are used, because gathers need L1; the other rows read the old y when they are written. If
+ * most rows are empty, 32 are enough, since the old y of the others rarely share a sector.
+ * (alpha and beta on an H100, us with 32 and with this rule: a road network with 30M nonzeros
+ * in f32 169 and 161, cnr-2000 in f32 16.8 and 15.3, in f64 23.9 and 22.2.) */
 static int mbi_scan_held(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   const double nnz = (double)plan->device.nnz, count = (double)plan->nonempty.count;
@@ -218,7 +223,7 @@ static int mbi_scan_held(const merbit_plan *plan) {
                                                                : most;
 }
 
-/* Computes the sizes of the specialisation. plan->nonempty must be set. */
+/* Chooses and checks the sizes that kernels are compiled for. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -253,7 +258,7 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  /* One warp is for rows that extend beyond the tiles. */
+  /* With whole rows, one warp is reserved for rows that extend beyond the block's tiles. */
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   s->fills = 1;
@@ -262,7 +267,7 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the bytes of shared memory for the old y, if the product reads it. */
+/* Returns the bytes of shared memory per block for the old y, or 0 if it is not read. */
 MBI_INTERNAL unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return adds ? (unsigned)(s->threads / 32 * s->held) *
@@ -270,8 +275,8 @@ MBI_INTERNAL unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds) {
               : 0;
 }
 
-/* Returns the bytes of shared memory of a block that owns whole rows: a table of values, the
- * warps' carries, twice, and the old y. */
+/* Returns the bytes of shared memory per block that owns whole rows: a table of values, two
+ * buffers of the warps' carries, and the old y. */
 MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;

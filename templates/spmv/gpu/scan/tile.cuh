@@ -1,6 +1,6 @@
-// Turns the products of a tile of 32 * MBK_STEPS nonzeros into rows by a segmented scan. Every
-// program that works on such tiles includes this file, which lists their macros. Rows have
-// numbers among the non-empty rows.
+// Adds up the products of a tile of 32 * MBK_STEPS nonzeros to rows by a segmented scan. Every
+// program that works on such tiles includes this file, which lists the macros that they need.
+// Row numbers count only the non-empty rows.
 #ifndef MBK_STEPS
 #error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
 #endif
@@ -21,7 +21,7 @@
 #endif
 
 #ifndef MBK_OLD_ROWS
-// Rows of a tile whose old y is copied to shared memory, a multiple of 32.
+// Rows per tile whose old y is copied to shared memory: a multiple of 32.
 #define MBK_OLD_ROWS 32
 #endif
 
@@ -53,8 +53,8 @@ MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) 
 }
 #endif
 
-// Commits the row number `ended` of those that end in the tile. The old y of the first `held`
-// of them is at `old`.
+// Writes the row that is number `ended` among those that end in the tile. `old` holds the old y
+// of the first `held` of these rows.
 template <class DOT>
 MBK_DEVICE void mbk_scan_commit_row(mbk_u32 row_number, mbk_u32 ended, MBK_COMPUTE sum,
                                     const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,
@@ -77,15 +77,17 @@ MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {
   return before - (mbk_u32)mbk_popcount(ends);
 }
 
-// Adds up a warp's tile and commits the rows that end in it.
-// `product`: of each group g of 32 * MBK_PACK nonzeros, lane l holds numbers MBK_PACK * l to
-// MBK_PACK * (l + 1) - 1 as product[g]; products after the last nonzero are zero. `ends`: lane
-// w holds word w of the tile's row ends; bit i says that nonzero 32 w + i ends a row.
-// `row_number`: the number of the tile's first row among the non-empty rows. `old`: the old y
-// of the first `held` rows. The first row that ends is not committed: its part goes to
-// firsts[tile]. What follows the last row end, the carry-out, goes to tails[tile] and is
-// returned by lane 31. mbk_scan_fixup joins the two. `dot` receives everything but the
-// carry-out.
+// Adds up a warp's tile and writes the rows that end in it.
+//
+// `product`: product[g] of lane l holds nonzeros MBK_PACK * l to MBK_PACK * (l + 1) - 1 of
+// group g, each group having 32 * MBK_PACK nonzeros; products after the last nonzero are zero.
+// `ends`: lane w holds word w of the tile's row ends; bit i says that nonzero 32 w + i ends a
+// row. `row_number`: the number of the tile's first row among the non-empty rows. `old`: the
+// old y of the first `held` rows.
+//
+// The first row that ends may have begun in an earlier tile. It is not written; its sum goes to
+// firsts[tile]. What follows the last row end, the carry-out, goes to tails[tile], and lane 31
+// returns it. mbk_scan_fixup joins the two. `dot` receives everything but the carry-out.
 template <class DOT>
 MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
                                        mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,

@@ -1,16 +1,17 @@
-// SCAN over whole rows: y = alpha A x + beta y in one launch, for matrices so small that the
-// launch of a fix-up would cost much.
+// SCAN with whole rows in each block: y = alpha A x + beta y in one launch, for matrices so
+// small that launching a fix-up would cost much.
 //
 // Data: the tiles of spmv/gpu/scan/scan.cu, and block_start. Block b owns the rows that begin
-// in tiles b * (MBK_WARPS - 1) and following, up to the first tile of block b + 1: the nonzeros
-// [block_start[b], block_start[b + 1]). These may extend into tiles of neighbouring blocks.
+// from tile b * (MBK_WARPS - 1) on and before the first tile of block b + 1. These are the
+// nonzeros [block_start[b], block_start[b + 1]), which may extend into tiles of neighbouring
+// blocks.
 //
-// Work: a thread block owns whole rows, a warp one tile at a time. The warps of a block pass on
-// the carry-out of open rows in shared memory.
+// Work: each warp of a block takes one tile at a time. The warps pass the carry-outs of open
+// rows to each other through shared memory.
 //
-// Source: row-aligned blocks are from CSR-Stream (Greathouse, Daga, SC14). Blocks that begin at
-// the first row start after an even cut of the nonzeros, so that a cut needs no search, are new
-// here.
+// Source: row-aligned blocks are from CSR-Stream (Greathouse, Daga, SC14). New here is how they
+// are cut: nonzeros are divided evenly, and a block begins at the first row start after its
+// cut, so that no search is needed.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
@@ -61,7 +62,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const mbk_i32 *col_ind, const MBK_VALUE *values,
                              const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles,
                              mbk_u32 block, MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {
-  // Two of each, used in turn: a warp may be one round ahead of warps that still read.
+  // Two buffers of each, used in turn: a warp may be one round ahead of warps that still read.
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
   MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);
@@ -77,7 +78,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   // extend beyond its first round.
   MBK_COMPUTE open = MBK_ZERO;
   for (;;) {
-    const mbk_u32 tile = block_tile + warp; // of tiles fewer than 2^31
+    const mbk_u32 tile = block_tile + warp; // there are fewer than 2^31 tiles
     const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;
     const mbk_u32 slot = turn + warp;
     mbk_u32 ends = 0, row_number = 0;
@@ -126,7 +127,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     mbk_block_sync();
     const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;
     const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);
-    // The warp's first row adds the tails since the last earlier warp with a row end.
+    // The warp's first row includes earlier warps' tails, back to the last with a row end.
     if (closing) {
       const mbk_u32 before = closers & ((1u << warp) - 1);
       const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;
@@ -148,9 +149,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 #include "spmv/gpu/scan/scan_arguments.cuh"
 
 // Computes the product for beta = 0. Launch: one block per entry of block_start but the last,
-// and those of spmv/gpu/scan/fill.cuh; MBK_THREADS per block, at least 64. Shared:
-// MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2
-// * MBK_WARPS].
+// and those of spmv/gpu/scan/fill.cuh, each of MBK_THREADS, at least 64. Shared:
+// MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2 * MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_whole(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);

@@ -7,10 +7,10 @@
 
 #include "spmv/gpu/sliced/build_arguments.cuh"
 
-// Writes the length of each row, in the order of the slices, and with MBK_SORTED the row at
-// each place. Sorted rows have falling lengths within a window; rows of equal length keep their
-// order. Places after the last row get length 0 and row 2^32 - 1. Launch: one block of 512
-// threads per window. Shared: mbk_u64[MBK_WINDOW].
+// Writes the length of each row, in the order of the slices, and with MBK_SORTED also the
+// number of the row at each place. Sorted rows have descending lengths within a window; rows of
+// equal length keep their order. Places after the last row get length 0 and row 2^32 - 1.
+// Launch: one block of 512 threads per window. Shared: mbk_u64[MBK_WINDOW].
 MBK_KERNEL_1 MBK_BOUNDS(512)
     mbk_sliced_order(MBK_GRID_CONSTANT mbk_sliced_order_arguments given) {
   MBK_SHARED_MEMORY(shared);
@@ -47,8 +47,8 @@ MBK_KERNEL_1 MBK_BOUNDS(512)
   }
 }
 
-// Writes the width of each slice, the list of its columns' pages, and its number of columns of
-// two-byte codes. Launch: one warp per slice, 128 threads per block. Shared:
+// Writes for each slice its width, the list of pages of its columns, and the number of columns
+// of two-byte codes that it takes. Launch: one warp per slice, 128 threads per block. Shared:
 // mbk_u32[4][MBK_PAGE_SET].
 MBK_KERNEL_1 MBK_BOUNDS(128) mbk_sliced_width(MBK_GRID_CONSTANT mbk_sliced_width_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -95,7 +95,7 @@ MBK_KERNEL_1 MBK_BOUNDS(128) mbk_sliced_width(MBK_GRID_CONSTANT mbk_sliced_width
   }
 }
 
-// Stores neighbouring columns from slot `slot` on. `list` holds the pages of the slice.
+// Stores a pack of column indices at slot `slot`. `list` holds the pages of the slice.
 MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,
                                const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {
   if (list[0] == MBK_NO_PAGE) {

@@ -5,22 +5,21 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* SLICED's sizes and forecasts: loads in flight, warps that share a slice, and what a product
- * takes. */
+/* SLICED's sizes and forecasts: loads in flight, warps per slice, and the time of a product. */
 
-/* ---- Sizes: loads in flight, warps of a slice, bytes ------------------------------------- */
+/* ---- Sizes: loads in flight, warps per slice, bytes -------------------------------------- */
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan that uses this method. */
 MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
   return (mbi_sliced *)plan->state;
 }
 
-/* Returns the neighbours of a row that one load brings: 16 bytes of sums, or 8 if that saves a
- * sixteenth of the slots, because rows are padded to whole loads. */
+/* Returns the number of consecutive nonzeros that one load brings: 16 bytes of sums, or 8 if
+ * that saves a sixteenth of the slots, because rows are padded to whole loads. */
 static int mbi_sliced_pack(const merbit_plan *plan) {
   const uint64_t most = 16 / mbi_type_size(mbi_plan_accumulator(plan));
   const uint64_t last = (plan->nonempty.longest + most - 1) % most + 1;
-  /* Two times the slots that a row saves: half a load on average, if rows are not equal. */
+  /* Twice the slots saved per row: if lengths differ, half of the shorter load on average. */
   const uint64_t saves = !mbi_nonempty_equal(plan) ? most / 2 : 2 * last <= most ? most : 0;
   return most > 1 && plan->device.form != MBI_VALUES_TABLE &&
                  saves * plan->device.rows >= plan->device.nnz / 8
@@ -28,57 +27,57 @@ static int mbi_sliced_pack(const merbit_plan *plan) {
              : (int)most;
 }
 
-/* Returns the loads of values that a lane keeps in flight: 32 bytes of sums. */
+/* Returns the number of loads of values that a lane keeps in flight: 32 bytes of sums. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_SLICED_UNROLL);
   const int bytes = mbi_sliced_pack(plan) * (int)mbi_type_size(mbi_plan_accumulator(plan));
   return wish != 0 ? wish : 32 / bytes;
 }
 
-/* Returns whether rows are sorted. That costs a row number for each row, which does not pay if
+/* Returns whether rows are sorted. Sorting adds a row number per row, which does not pay if
  * there is little padding. */
 static int mbi_sliced_sorts(const merbit_plan *plan) {
   return mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 && mbi_nonempty_uneven(plan);
 }
 
-/* Returns the entries of all slices, padding included. */
+/* Returns the number of slots in all slices, padding included. */
 static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
   return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
 }
 
-/* Returns the nonzeros of a row that one lane takes at once. */
+/* Returns the number of nonzeros that one lane takes per step. */
 static double mbi_sliced_lane(const merbit_plan *plan) {
   return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
 }
 
-/* A multiprocessor holds so many warps of slices that they share: MBK_BLOCKS of
+/* The warps that a multiprocessor holds at once if warps share slices: see MBK_BLOCKS in
  * spmv/gpu/sliced/sliced.cu. */
 #define MBI_SLICED_WARPS 48
-/* A block's start and end take as long as so many steps of its lanes. */
+/* The start and end of a block take as long as this many steps of its lanes. */
 #define MBI_SLICED_START 5.0
 
-/* Returns the nonzeros of a long row: of the longest, but at most two times the mean. */
+/* Returns the length of a long row: that of the longest, but at most twice the mean. */
 static double mbi_sliced_long(const merbit_plan *plan) {
   const double longest = plan->nonempty.longest;
   const double twice = 2.0 * (double)plan->device.nnz / ((double)plan->nonempty.count + 1);
   return longest < twice ? longest : twice;
 }
 
-/* Returns how many slices all nonzeros would make in long rows. */
+/* Returns how many slices there would be if all nonzeros were in long rows. */
 static double mbi_sliced_few(const merbit_plan *plan) {
   return (double)mbi_sliced_slots(plan) / 32 / (mbi_sliced_long(plan) + 1);
 }
 
-/* Returns the rounds of resident blocks if `parts` warps share each of so many slices. */
+/* Returns the rounds of resident blocks for `slices` slices if `parts` warps share each. */
 static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int parts) {
   return ceil(slices / (MBI_SLICED_WARPS / parts * plan->context->device.multiprocessors));
 }
 
-/* Returns the steps that follow each other if `parts` warps share a slice: of all rounds, and
- * those of a long row for the end, when fewer and fewer blocks are left. Counted once as if all
- * rows were long and once as if all were average: the larger count. (Floats on an H100, us, by
- * 4, 8, 16 and 32 warps: 18,974 rows of 158, 10.2, 8.1, 11.3, 15.5; 10,000 of 1,000, 42, 24,
- * 19, 24.) */
+/* Returns the number of steps, one after the other, if `parts` warps share a slice: those of
+ * all rounds, and one more long row for the end, when fewer and fewer blocks are left. The
+ * rounds are counted as if all rows were long and as if all were average; the larger count is
+ * used. (us for floats on an H100 with 4, 8, 16 and 32 warps: 18,974 rows of 158, 10.2, 8.1,
+ * 11.3, 15.5; 10,000 rows of 1,000, 42, 24, 19, 24.) */
 static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
   const double all = ((double)plan->device.rows + 31) / 32;
   const double few = mbi_sliced_few(plan);
@@ -89,20 +88,20 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
   return (longs > means ? longs : means) + steps;
 }
 
-/* Returns whether neighbouring rows read scattered columns of a part of x that L1 holds for
- * them, but not for all rows of a multiprocessor at once. Larger blocks then find more of x
- * there. (Rows of up to 100 of 20,000 neighbouring columns on an H200, us in f32 / f64: blocks
- * of 64 threads 49 / 87, 256 41 / 72, 512 38 / 60.) */
+/* Returns whether neighbouring rows read scattered columns of a part of x that fits in L1, while
+ * the parts that all rows of a multiprocessor read do not. Larger blocks then find more of x
+ * there. (Rows of up to 100 nonzeros among 20,000 neighbouring columns on an H200, us in f32 /
+ * f64: blocks of 64 threads 49 / 87, 256 threads 41 / 72, 512 threads 38 / 60.) */
 static int mbi_sliced_in_windows(const merbit_plan *plan) {
   const mbi_nonempty_rows *n = &plan->nonempty;
   return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4;
 }
 
-/* Returns the warps that share a slice: twice as many as long as that saves an eighth of the
- * steps, or a twentieth while all slices' warps are fewer than half of those that the GPU
- * holds. (140 slices of rows of 2,236 floats on an H200: 16 warps 49 us, 32 warps 31.) Those of
- * short rows do not share (16 doubles a row, 3M nonzeros, on an H100: two warps 22.0 us, ROWS
- * 16.6); nor do those of fewer than 64 nonzeros for which large blocks pay. */
+/* Returns the number of warps that share a slice. It doubles as long as that saves an eighth of
+ * the steps, or a twentieth while all slices together have fewer than half of the warps that
+ * the GPU holds. (140 slices of rows of 2,236 floats on an H200: 16 warps 49 us, 32 warps 31.)
+ * Slices of short rows are not shared (16 doubles per row, 3M nonzeros, on an H100: two warps
+ * 22.0 us, ROWS 16.6), nor those of fewer than 64 nonzeros per row if large blocks pay. */
 MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
   const double slices = (double)plan->device.rows / 32;
@@ -119,8 +118,8 @@ MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
   return parts;
 }
 
-/* Returns the bytes of the slices. Rows are padded to whole loads, and each has a length, a
- * page and perhaps its number. */
+/* Returns the bytes of all slices. Rows are padded to whole loads, and each has a length, a
+ * page and, if sorted, its number. */
 MBI_INTERNAL double mbi_sliced_bytes(const merbit_plan *plan) {
   const uint64_t pack = (uint64_t)mbi_sliced_pack(plan), longest = plan->nonempty.longest;
   const double rows = (double)plan->device.rows;
@@ -132,18 +131,18 @@ MBI_INTERNAL double mbi_sliced_bytes(const merbit_plan *plan) {
          rows * (longest < 256 ? 3.25 : 6.25) + rows * (mbi_sliced_sorts(plan) ? 4.0 : 0.0);
 }
 
-/* Returns the nonzeros of a row that its lanes take at once. */
+/* Returns the number of nonzeros of a row that all its lanes take per step. */
 static double mbi_sliced_at_once(const merbit_plan *plan) {
   return (double)mbi_sliced_parts(plan) * mbi_sliced_lane(plan);
 }
 
-/* A step of a block whose warps share a slice takes as long as so many loads. (140 slices of
- * rows of 2,236 floats on an H200, 16 warps to a slice: by 17.5 steps that load from memory 44
- * us, measured 49.) */
+/* A step of a block whose warps share a slice takes as long as this many dependent loads. (140
+ * slices of rows of 2,236 floats on an H200, 16 warps per slice: 17.5 such steps, loading from
+ * memory, give 44 us; measured 49.) */
 #define MBI_SLICED_STEP 5.0
 
-/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
- * and values, then x. */
+/* Returns the seconds of the critical path: the steps of the longest row, in each of which its
+ * lanes load columns and values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   return mbi_sliced_parts(plan) == 1 ? mbi_walk(plan, mbi_sliced_at_once(plan), 2)
                                      : plan->nonempty.longest / mbi_sliced_at_once(plan) *
@@ -203,15 +202,15 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
-/* Returns the nonzeros that the lanes of a long row pass at once, in those of an average one.
- * Warps that share a slice are at different steps, so that half of them count. */
+/* Returns how many nonzeros of an average row correspond to those of a long row that its lanes
+ * take per step. Warps that share a slice are at different steps, so half of them count. */
 static double mbi_sliced_passed(const merbit_plan *plan) {
   return (mbi_sliced_parts(plan) > 1 ? 0.5 : 1) * mbi_sliced_at_once(plan) *
          (double)plan->device.nnz / (double)plan->device.rows / mbi_sliced_long(plan);
 }
 
-/* Returns whether rows have about equal lengths; where warps share slices of sorted rows,
- * whether the long ones have. */
+/* Returns whether rows have about equal lengths. If warps share slices of sorted rows, it is
+ * enough that the long rows do. */
 static int mbi_sliced_even(const merbit_plan *plan) {
   const uint64_t nnz = plan->device.nnz;
   return plan->nonempty.slots <= nnz + nnz / 4 ||
@@ -219,21 +218,21 @@ static int mbi_sliced_even(const merbit_plan *plan) {
           plan->nonempty.typical > 0.9 * plan->nonempty.longest);
 }
 
-/* Returns whether rows are long, of about equal lengths, and move through x together. */
+/* Returns whether rows are long, have about equal lengths, and move through x together. */
 static int mbi_sliced_together(const merbit_plan *plan) {
   return plan->device.nnz >= 64 * plan->device.rows && mbi_together_apart(plan) &&
          mbi_together_near(plan, mbi_sliced_passed(plan)) && mbi_sliced_even(plan);
 }
 
-/* Returns whether L1 holds what lanes read of x: all of it, if warps share slices, or what rows
- * read that move together. */
+/* Returns whether L1 holds what lanes read of x: all of x, if warps share slices, or, if rows
+ * move together, the part that they read. */
 static int mbi_sliced_near(const merbit_plan *plan) {
   return mbi_sliced_together(plan) || (mbi_sliced_parts(plan) > 1 && mbi_together_held(plan));
 }
 
-/* Returns whether warps may share the slices of a small matrix whose columns were sampled. They
- * pay if x is neither so small that any method finds it in L1, nor so large that they miss it
- * too; or if they read whole lines of x. */
+/* Returns whether warps may share the slices of a small matrix whose columns were sampled. That
+ * pays if x is neither so small that every method finds it in L1, nor so large that it does not
+ * fit even for these warps; or if they read whole lines of x. */
 MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan) {
   const double x = mbi_together_share(plan);
   return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
@@ -245,10 +244,10 @@ static int mbi_sliced_abreast(const merbit_plan *plan) {
   return mbi_sliced_parts(plan) > 1 && mbi_together_abreast(plan);
 }
 
-/* Returns whether warps share all slices at once, of an x with columns at random that is not
- * much smaller than L2. With up to 4 warps to a slice all load the matrix at the same time, and
- * gather at the same time, so that nothing is gained. (30,000 rows of 200 of 3M doubles on an
- * H200: SLICED 75 us, ROWS 48.) */
+/* Returns whether warps share slices that are all in flight at once, where columns are random
+ * and x is not much smaller than L2. Up to 4 warps per slice gain nothing: all of them load the
+ * matrix at the same time, and then gather at the same time. (30,000 rows of 200 doubles in 3M
+ * columns on an H200: SLICED 75 us, ROWS 48.) */
 static int mbi_sliced_in_flight(const merbit_plan *plan) {
   const double x = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   const int parts = mbi_sliced_parts(plan);
@@ -256,10 +255,10 @@ static int mbi_sliced_in_flight(const merbit_plan *plan) {
          mbi_sliced_rounds(plan, (double)plan->device.rows / 32, parts) <= 1;
 }
 
-/* Returns the seconds for gathering x. Sectors that make whole lines take half as long as
- * others. (7,746 rows of 3,873 columns, of which half are one in every 3,873, in f32 on an
- * H200: SLICED 83 us, ROWS 102.) If all rows are in flight at once, what they read of an x of
- * random columns stays in L2. (3,098 rows of 9,684 doubles, x of 38 MB, on an H100: 250 us,
+/* Returns the forecast seconds for gathering x. Sectors that make up whole lines take half as
+ * long as others. (7,746 rows of 3,873 floats, half of them in every 3,873rd column, on an
+ * H200: SLICED 83 us, ROWS 102.) If all rows are in flight at once and columns are random, what
+ * they read of x stays in L2. (3,098 rows of 9,684 doubles, x of 38 MB, on an H100: 250 us,
  * ROWS 365.) */
 static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const int parts = mbi_sliced_parts(plan);
@@ -276,11 +275,11 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
              : t->gathers;
 }
 
-/* Returns the lines of 128 bytes per nonzero that a warp's loads touch. Where lanes find x in
- * L1 because they move through it together, they touch the same lines. Where rows read whole
- * lines together, the time of gathers has them; and where all rows are in flight, few warps of
- * long rows wait for L2 alone. Lanes that have a row each wait for half as many, as two
- * warps that share a slice do: their loads of several nonzeros follow each other. */
+/* Returns the lines of 128 bytes per nonzero that a warp's loads touch, or 0 where they do not
+ * matter. Lanes that move through x together touch the same lines, and find them in L1. For
+ * rows that read whole lines together, the time of gathers includes them. If all rows are in
+ * flight, the few warps of long rows wait for L2 alone. With one or two warps per slice half of
+ * the lines count. */
 static double mbi_sliced_lines(const merbit_plan *plan) {
   return mbi_sliced_near(plan) || mbi_sliced_abreast(plan) || mbi_sliced_in_flight(plan)
              ? 0
@@ -288,8 +287,8 @@ static double mbi_sliced_lines(const merbit_plan *plan) {
                    (mbi_sliced_parts(plan) > 2 ? 1 : 2);
 }
 
-/* Returns the factor by which warps that share slices take longer if L2 holds the matrix, not
- * memory, whose loads hide that they wait for those of the longest row. Few slices leave
+/* Returns the factor by which warps that share slices take longer if the matrix is in L2. They
+ * wait for the longest row of a slice, which loads from memory would hide, and few slices leave
  * multiprocessors idle. (1,760 rows of 1,705 doubles on an H100: SLICED 16.7 us, SCAN 11.2.) */
 static double mbi_sliced_in_l2(const merbit_plan *plan) {
   const double kept = mbi_sliced_together(plan) ? 0 : (16 - mbi_choose_passing(plan)) / 16.0;
@@ -299,8 +298,8 @@ static double mbi_sliced_in_l2(const merbit_plan *plan) {
   return 1 + kept * (0.1 + 0.75 * uneven + idle);
 }
 
-/* Returns the factor by which a product takes longer because some multiprocessors have a slice
- * of long rows more than others, where not all slices are in flight at once. (5,391 rows of
+/* Returns the factor by which a product takes longer because some multiprocessors get one more
+ * slice of long rows than others. It is 1 if all slices are in flight at once. (5,391 rows of
  * 5,391 doubles on an H200: SLICED 118 us, SCAN 85.) */
 static double mbi_sliced_uneven(const merbit_plan *plan) {
   const int parts = mbi_sliced_parts(plan);
@@ -309,10 +308,10 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
   return mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
 }
 
-/* Returns the factor of the forecast. Where rows are sorted, warps wait for the longest rows of
- * their block: the more so, the more padding sorting saves, and the longer the longest row is
- * beside those that hold most nonzeros. (1M rows of 25 floats on average, of log-normal lengths
- * up to 517, on an H200: 104 us; 800,000 rows of 20 or 60: 72.) */
+/* Returns the factor by which the forecast is multiplied. If rows are sorted, warps wait for the
+ * longest rows of their block: the more padding sorting saves, and the longer the longest row
+ * is compared with those that hold most nonzeros, the longer. (On an H200: 1M rows of 25 floats
+ * on average, of log-normal lengths up to 517, 104 us; 800,000 rows of 20 or 60, 72.) */
 static double mbi_sliced_factor(const merbit_plan *plan) {
   const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
   const double saved = slots < 2 ? 0 : slots < 9 ? slots - 2 : 7;
@@ -322,14 +321,14 @@ static double mbi_sliced_factor(const merbit_plan *plan) {
              : 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * log(beyond) : 0);
 }
 
-/* A row's start and end take as long as so many bytes. (20M floats on an H200: rows of 10, 51
- * us; rows of 40, 35.) */
+/* The start and end of a row take as long as streaming this many bytes. (20M floats on an H200:
+ * rows of 10 nonzeros 51 us, rows of 40 nonzeros 35.) */
 #define MBI_SLICED_ROW 28.0
 
-/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled.
- * Where rows move together, or warps share slices, no lane waits for others in the end.
- * (200,000 rows of 500 of 400,000 doubles on an H200: 286 us, which is the time for their
- * bytes; ROWS 770, SCAN 747.) */
+/* Returns the forecast seconds of a product, or HUGE_VAL if fewer than half of the slots are
+ * filled. If rows move together or warps share slices, no lane waits for others at the end.
+ * (200,000 rows of 500 doubles in 400,000 columns on an H200: 286 us, which is the time for
+ * streaming their bytes; ROWS 770, SCAN 747.) */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double slots = (double)mbi_sliced_slots(plan);

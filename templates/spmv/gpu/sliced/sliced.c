@@ -73,8 +73,7 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
       &width_arguments);
 }
 
-/* Builds everything but columns and values, and computes their sizes: slots of values, and of
- * two-byte columns. */
+/* Builds everything except columns and values, and computes how many slots these take. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
@@ -132,7 +131,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     const uint64_t bytes[] = {columns, s->slots * values};
     MBI_TRY(mbi_plan_allocate_parts(plan, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
-    /* Padding after a row's end is not written. */
+    /* Padding after a row's end is not read. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
@@ -142,13 +141,13 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  /* This releases the arrays allocated with it as well. */
+  /* This also releases the arrays that were allocated with it. */
   mbi_plan_release(plan, mbi_sliced_of(plan)->length);
   mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of shared memory of a product's block. */
+/* Returns the bytes of shared memory per block of the product. */
 static unsigned mbi_sliced_shared(const merbit_plan *plan) {
   const mbi_sliced *s = mbi_sliced_of(plan);
   return mbi_value_shared(plan) +
@@ -203,8 +202,8 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   s->parts > 1 ? " a slice" : "");
 }
 
-/* Bounds the slices. AUTO takes them only if half of the slots are filled. If one row of each
- * slice has all of its nonzeros, 1 of 32 is. */
+/* Adds upper bounds for the slices. AUTO takes SLICED only if half of the slots are filled. At
+ * worst, one row of each slice has all of its nonzeros, and one slot in 32 is filled. */
 static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
   const uint64_t slots =
       (plan->desc.method == MERBIT_METHOD_AUTO ? 2 : 32) * plan->device.nnz + 32;

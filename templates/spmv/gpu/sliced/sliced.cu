@@ -1,11 +1,13 @@
 // SLICED: y = alpha A x + beta y over slices of 32 rows.
 //
-// Data: a slice is stored column by column, in packs of MBK_PACK neighbours of a row. Its width
-// is the length of its longest row. Slots after a row's end are padding that is never used.
-// Columns take two bytes in slices whose columns lie in few pages (spmv/shared/pages.cuh), else
-// four. Rows may be sorted by length within windows. Work: a warp owns a slice, a lane one row.
-// Where slices are too few to occupy the GPU, all warps of a block share one: they take steps
-// of its columns by turns, and the first adds up their sums.
+// Data: a slice is stored column by column, in packs of MBK_PACK consecutive nonzeros of a row.
+// Its width is the length of its longest row, in whole packs. Slots after a row's end are
+// padding that is never used. Columns take two bytes in slices whose columns lie in few pages
+// (spmv/shared/pages.cuh), else four. Rows may be sorted by length within windows.
+//
+// Work: a warp owns a slice, a lane one row. If there are too few slices to occupy the GPU, all
+// warps of a block share one: they take its steps in turn, and the first warp adds up their
+// sums.
 //
 // Source: sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) with the sorting window
 // of SELL-C-sigma (Kreutzer et al., SIAM J. Sci. Comput. 36, 2014).
@@ -53,12 +55,12 @@ MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {
 }
 
 #define MBK_STEP (MBK_UNROLL * MBK_PACK) // nonzeros that a lane takes at once
-// Resident blocks per multiprocessor, for which registers are saved: 48 warps that share slices.
-// 0: NVRTC decides.
+// Resident blocks per multiprocessor. If warps share slices, registers are limited so that 48
+// warps fit. 0: NVRTC decides.
 #define MBK_BLOCKS (MBK_PARTS > 1 ? 1536 / MBK_THREADS : 0)
 
-// Returns the sum of those steps of a row that warp `part` of its slice takes. The row has
-// `count` nonzeros, and its slice the width `width`. Nonzero k is at k / MBK_PACK * 32 *
+// Returns the sum of the steps of a row that warp `part` of its slice takes. The row has
+// `count` nonzeros, and `width` is the slice's width. Nonzero k is at k / MBK_PACK * 32 *
 // MBK_PACK + k % MBK_PACK of `values`, and its column at the same place of `columns`.
 template <class T>
 MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
@@ -115,7 +117,7 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
 }
 
 #if MBK_PARTS > 1
-// Returns in the first warp of a block the totals of its rows, from the sums of all its warps.
+// Adds up the sums of all warps of a block. Returns the rows' totals in the first warp.
 MBK_DEVICE MBK_COMPUTE mbk_sliced_total(MBK_COMPUTE sum) {
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + MBK_TABLE;
@@ -131,10 +133,9 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_total(MBK_COMPUTE sum) {
 
 #include "spmv/gpu/sliced/sliced_arguments.cuh"
 
-// Computes the product. slice_start counts columns of 32 values. column_start counts columns of
-// 32 two-byte codes; a slice with four-byte columns takes two of them per column. Launch:
-// MBK_PARTS warps per slice. Shared: MBK_COMPUTE[MBK_TABLE], with MBK_PARTS > 1
-// MBK_COMPUTE[MBK_TABLE + MBK_THREADS].
+// Computes the product. slice_start counts columns of 32 values, column_start columns of 32
+// two-byte codes; a four-byte column counts twice. Launch: MBK_PARTS warps per slice. Shared:
+// MBK_COMPUTE[MBK_TABLE], or MBK_COMPUTE[MBK_TABLE + MBK_THREADS] if MBK_PARTS > 1.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_sliced_product(MBK_BY_FIELD(mbk_sliced_product_arguments, a)) {
   MBK_VECTOR *const y = a.y;
@@ -166,7 +167,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_await();
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;
-  // The old y is loaded before the nonzeros, not when the sum has to be written.
+  // The old y is loaded before the nonzeros, so that the end of the row does not wait for it.
   const MBK_VECTOR old = part == 0 && beta != (MBK_COMPUTE)0 && row < a.rows
                              ? mbk_load_after_wait(y + row)
                              : (MBK_VECTOR)0;

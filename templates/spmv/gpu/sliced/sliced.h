@@ -8,8 +8,8 @@
 typedef struct mbi_sliced {
   int unroll, threads;
   int parts;        /* warps that share a slice: 1, or all of a block */
-  int pack;         /* neighbours of a row that one load brings */
-  int length_bytes; /* of a row's length */
+  int pack;         /* consecutive nonzeros of a row that one load brings */
+  int length_bytes; /* bytes of a stored row length: 1 or 4 */
   int sorted;       /* 1: rows are sorted by length within windows */
   uint64_t slices, blocks;
   uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
@@ -19,11 +19,11 @@ typedef struct mbi_sliced {
 
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
-/* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
+/* MBK_PAGE_SET of spmv/shared/pages.cuh: words of shared memory per warp that builds a list. */
 #define MBI_PAGE_SET 65
 
-/* SLICED's knobs: loads of values that a lane keeps in flight; 1 to leave rows in their order;
- * warps that share a slice. */
+/* SLICED's knobs: loads of values that a lane keeps in flight; 1 to leave rows unsorted; warps
+ * that share a slice. */
 enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED, MBI_KNOB_SLICED_PARTS };
 
 #ifdef MBI_SEPARATE
