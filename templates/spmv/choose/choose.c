@@ -397,8 +397,8 @@ static merbit_method mbi_choose_safe(const merbit_plan *plan) {
 }
 
 /* Sets plan->method and plan->cuda, and builds the method's form of the matrix. If the chosen
- * method runs out of memory or cannot take the matrix's sizes, AUTO falls back to the safe one.
- */
+ * method runs out of memory or cannot take the matrix's sizes, AUTO falls back to the safe
+ * one. */
 MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;

@@ -68,9 +68,9 @@ static int mbi_choose_streams(const merbit_plan *plan, int passing) {
 
 /* Defines the macros that say how a product loads the `bytes` of its matrix. `keeps` says
  * whether the product may keep a part of a matrix that L2 cannot hold. Floats that lanes load
- * one at a time (`alone`) are not kept either. (10M floats on an H200, us, with a part kept and
- * without: 27 points by DIAGONALS 15.8 and 14.2; 7 points, scrambled, by ROWS 65.7 and 59.1.)
- */
+ * one at a time (`alone`) are not kept either. (10M floats on an H200, us, with a part kept
+ * and without: 27 points by DIAGONALS 15.8 and 14.2; 7 points, scrambled, by ROWS 65.7 and
+ * 59.1.) */
 MBI_INTERNAL void mbi_choose_loads(const merbit_plan *plan, mbi_preamble *preamble,
                                    uint64_t bytes, int keeps, int alone) {
   const int passing = mbi_choose_fits(plan, bytes, keeps)      ? 0
@@ -177,8 +177,8 @@ MBI_INTERNAL double mbi_choose_with_lines(const merbit_plan *plan, double second
   return pow(pow(seconds, 1.5) + pow(looking, 1.5), 1 / 1.5);
 }
 
-/* Returns the lines of columns and values per nonzero if neighbouring lanes load them together.
- */
+/* Returns the lines of columns and values per nonzero if neighbouring lanes load them
+ * together. */
 MBI_INTERNAL double mbi_choose_matrix_lines(const merbit_plan *plan) {
   return (4.0 + (double)mbi_value_bytes(plan)) / 128;
 }
@@ -189,8 +189,8 @@ MBI_INTERNAL double mbi_choose_offsets(const merbit_plan *plan) {
          mbi_choose_stream(plan);
 }
 
-/* Returns the longer of two times: the walk of a long row runs in parallel with the other rows.
- */
+/* Returns the longer of two times: the walk of a long row runs in parallel with the other
+ * rows. */
 MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
   return walk > seconds ? walk : seconds;
 }

@@ -209,8 +209,8 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
 
 /* ---- Stored answers ---------------------------------------------------------------------- */
 
-/* Makes the key under which the answer for this matrix and device is stored; NULL on failure.
- */
+/* Makes the key under which the answer for this matrix and device is stored; NULL on
+ * failure. */
 static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;

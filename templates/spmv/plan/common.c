@@ -65,8 +65,8 @@ MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
 }
 
 /* Returns how a kernel of a product is launched. A fix-up, which runs `behind` the product of
- * the same call, is always a dependent launch: it does not read the carries as read-only data.
- */
+ * the same call, is always a dependent launch: it does not read the carries as read-only
+ * data. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
@@ -158,8 +158,8 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Checks the arrays of plan->view, which are in host memory. Messages name the user's arrays.
- */
+/* Checks the arrays of plan->view, which are in host memory. Messages name the user's
+ * arrays. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
                                                  const merbit_view *host) {
   merbit_view given = *host;

@@ -27,8 +27,8 @@ static const char *mbi_tuning_knobs(const merbit_plan *plan) {
                                                                    : NULL;
 }
 
-/* Writes the names for a message: separated by commas, without the points that mark fractions.
- */
+/* Writes the names for a message: separated by commas, without the points that mark
+ * fractions. */
 static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
   size_t length = 0;
   for (; *knobs != '\0' && length + 3 < MBI_KNOB_LIST; knobs++) {

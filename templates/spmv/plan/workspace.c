@@ -10,8 +10,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   if (plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_plan_release(plan, workspace->device_carries); /* with all other parts of the workspace
-                                                        */
+    mbi_plan_release(plan, workspace->device_carries); /* with all other parts of the
+                                                        * workspace */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
