@@ -77,8 +77,7 @@ struct merbit_plan {
               * that is set, their results are not needed */
   mbi_epilogue *epilogue; /* spmv/shared/epilogue.c; or NULL */
   int streaming;          /* 1: rows are long enough for streaming loads of the matrix */
-  int passing;            /* sixteenths of the matrix that L2 evicts first:
-                           * mbi_choose_passing */
+  int passing;            /* sixteenths of the matrix that L2 drops first: mbi_choose_passing */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
