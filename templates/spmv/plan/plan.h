@@ -37,7 +37,7 @@ struct merbit_plan {
   mbi_reorder reorder;
   mbi_transpose transpose;
   mbi_symmetric symmetric; /* for a matrix given by one triangle */
-  mbi_bsr bsr;             /* what methods of blocks multiply; csr is the view then */
+  mbi_bsr bsr;             /* the blocks, if the method has them; csr is the view then */
   merbit_side side;
   merbit_method method;
   const mbi_method *row;   /* the row of `method` */

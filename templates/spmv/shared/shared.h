@@ -186,7 +186,7 @@ typedef struct mbi_bound {
 } mbi_bound;
 
 /* The functions of a method on CUDA. A function may be NULL only if its comment says so. The
- * CUDA context is current in all of them. */
+ * CUDA context is current in create, destroy, multiply and refresh. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* size of plan->state, which is zero before `create` */
   /* Builds the method's form of plan->device, and sets plan->program and plan->stream_bytes. On

@@ -15,7 +15,7 @@ MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan) {
   return (mbi_csr_study *)plan->state;
 }
 
-#define MBI_TILED_COLUMNS 4096 /* the most; its part of x fits in the default shared memory */
+#define MBI_TILED_COLUMNS 4096 /* the most; x of a tile fits in the default shared memory */
 
 /* ---- Encode: sizes, and tiles of columns for each block of rows -------------------------- */
 
