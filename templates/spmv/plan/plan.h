@@ -29,7 +29,7 @@ struct merbit_plan {
   merbit_context *context;
   int64_t references; /* held by the user and by the user's workspaces */
   merbit_plan_desc desc;
-  merbit_view given;     /* the user's view, or the full matrix if that is a triangle */
+  merbit_view given;     /* the user's view, or what the symmetric stage made of it */
   merbit_view view;      /* `given`, or its transpose */
   merbit_view csr;       /* the CSR that is multiplied or was uploaded */
   merbit_matrix *owner;  /* owner of the view's arrays; NULL: the user */
