@@ -11,9 +11,10 @@
 
 /* Chooses the method of a plan on CUDA. */
 
-/* Returns whether the method's faster products make up for building its form. A product takes
- * `now` seconds with SCAN and `then` with the method; `expected_calls` products will follow.
- * Building is cheaper if the plan has an arena, because no memory is allocated. */
+/* Returns whether the faster products of a method pay for building its form of the matrix. One
+ * product takes `now` seconds with SCAN and `then` seconds with the method, and expected_calls
+ * products will follow. Building is cheaper if the plan has an arena, because nothing has to be
+ * allocated. */
 static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
                            double then) {
   const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
@@ -22,7 +23,8 @@ static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *metho
   return plan->desc.expected_calls * (now - then) > making * then;
 }
 
-/* Returns the cost of a method if AUTO may take it without measuring, or HUGE_VAL. */
+/* Returns the forecast of a method in seconds, or HUGE_VAL if AUTO must not choose the method
+ * without measuring it. */
 static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
   const mbi_cuda_method *cuda = row->cuda;
   return cuda == NULL || cuda->trusted == NULL || cuda->trusted(plan)
@@ -30,7 +32,7 @@ static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
              : HUGE_VAL;
 }
 
-/* Writes plan->why: the costs of all methods that suit the matrix. */
+/* Writes to plan->why the forecasts of all methods that suit the matrix. */
 static void mbi_choose_say(merbit_plan *plan) {
   const mbi_method *row;
   int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
@@ -49,64 +51,65 @@ static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-/* Returns the number of products from which it pays to search a small matrix for full blocks,
- * or to build slices: the launches and allocations that build them take as long as so many
- * products save by them. (Blocks on an H200: 0.4 ms, and 3 us per product in f32, a third of
- * that in f64: both are times of launches, so their ratio holds elsewhere.) */
+/* Returns the least number of products for which it pays to search a small matrix for full
+ * blocks, or to build slices. It is the time of the launches and allocations that build them,
+ * divided by the time that a product saves. (Blocks on an H200: 0.4 ms to build; a product
+ * saves 3 us in f32 and a third of that in f64. Both are launch times, so the ratio should hold
+ * on other GPUs.) */
 static int mbi_choose_form_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
-/* Returns whether inspecting the matrix would take longer than a better choice saves. */
+/* Returns whether inspecting the matrix would take longer than a better choice could save. */
 MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
          mbi_choose_fills(plan, MBI_CHOOSE_UNSEEN);
 }
 
-/* Returns whether slices may pay: they need little padding, and no lane walks its row for
- * longer than SCAN takes. */
+/* Returns whether slices may pay: they need little padding, and the longest row, which a lane
+ * walks alone, does not take longer than SCAN takes for the whole matrix. */
 static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* SCAN's warps exchange carries through shared memory: that takes as long as so many steps of a
- * row's lanes, which wait for columns and then for x. */
+/* The number of steps of ROWS (load columns, then x) that take as long as the exchange of
+ * carries among SCAN's warps through shared memory. */
 #define MBI_CHOOSE_STEPS 3.0
 
-/* Returns whether the lanes of a small matrix's rows are too few to hide what L2 does not hold.
- * Each half of L2 holds the vectors that its multiprocessors read, so vectors count twice. (f32
- * on an H200, us: 548 rows of 5,474, x of 1.2 MB, ROWS 22.8, SCAN 25.4; 980 rows of 3,061, x of
- * 6.1 MB, 66.6 and 26.1.) */
+/* Returns whether a small matrix has so few rows that their lanes cannot hide the latency of
+ * loads that miss L2. Each half of L2 holds its own copy of the vectors, so their bytes count
+ * twice. (f32 on an H200, us: 548 rows of 5,474, x of 1.2 MB, ROWS 22.8, SCAN 25.4; 980 rows of
+ * 3,061, x of 6.1 MB, 66.6 and 26.1.) */
 static int mbi_choose_few_rows(const merbit_plan *plan) {
   const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
   return plan->device.nnz > 0 && mbi_rows_thin(plan) > 1.5 &&
          !mbi_choose_fits(plan, mbi_device_csr_stream_bytes(plan) + vectors, 1);
 }
 
-/* Returns whether lanes per row pay for a small matrix: they are not too often idle, and none
- * walk a row for longer than SCAN takes. If SCAN has the whole matrix in flight at once, in one
- * launch, it does not wait for the steps after the first. (Doubles in 1,226 rows of 1,187 on an
- * H200, of which lanes take 256 at once: ROWS 9.9 us, SCAN 7.5.) */
+/* Returns whether ROWS pays for a small matrix: few lanes idle, and walking the longest row
+ * takes no longer than SCAN. If SCAN has the whole matrix in flight at once, in a single
+ * launch, ROWS pays only for rows of a few steps. (Doubles in 1,226 rows of 1,187 on an H200,
+ * of which the lanes take 256 at a time: ROWS 9.9 us, SCAN 7.5.) */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return !mbi_rows_idle(plan) && !mbi_choose_few_rows(plan) &&
          (mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
                                    : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
 
-/* Returns whether slices pay for a small matrix whose rows differ too much for lanes that share
- * a warp: sorted, they need little padding. If SCAN has the whole matrix in flight at once,
- * they gain nothing. (3M floats in rows of 1 to 47 on an H100: SLICED 9.5 us, ROWS 11.2, SCAN
+/* Returns whether SLICED pays for a small matrix whose rows differ too much in length for ROWS:
+ * once sorted, they need little padding. If SCAN has the whole matrix in flight at once, SLICED
+ * gains nothing. (3M floats in rows of 1 to 47 on an H100: SLICED 9.5 us, ROWS 11.2, SCAN
  * 12.3.) */
 static int mbi_choose_small_slices(const merbit_plan *plan) {
   return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) && mbi_sliced_parts(plan) == 1 &&
          plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
 }
 
-/* Returns whether slices that warps share pay for a small matrix, by the forecasts. (Floats on
- * an H100, us: 18,974 rows of 158, SLICED 8.1, ROWS 12.5; 2,000 rows of 1 and 1,000 by turns,
- * 6.0 and 8.9.) The forecast of ROWS is too short, and left out, where several rows together
- * read whole lines of x. (2,450 rows of 1,225 floats on an H200: forecast 9.1 us, measured
- * 14.0; SLICED 11.6, SCAN 14.6.) */
+/* Returns whether slices that several warps share pay for a small matrix, by the forecasts.
+ * (Floats on an H100, us: 18,974 rows of 158, SLICED 8.1, ROWS 12.5; 2,000 rows of alternately
+ * 1 and 1,000, 6.0 and 8.9.) If neighbouring rows read whole lines of x together, the forecast
+ * of ROWS is too low, and SCAN's is compared instead. (2,450 rows of 1,225 floats on an H200:
+ * forecast 9.1 us, measured 14.0; SLICED 11.6, SCAN 14.6.) */
 static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
   const double scan = mbi_scan_cost(plan);
   const double other = rows && !mbi_together_abreast(plan) ? mbi_rows_cost(plan) : scan;
@@ -115,15 +118,15 @@ static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
          mbi_sliced_cost(plan) < 0.95 * (other < scan ? other : scan);
 }
 
-/* Returns whether a small matrix may be sampled for diagonals: with fewer bytes or products
- * they save less than finding and storing them takes. */
+/* Returns whether a small matrix may be sampled for diagonals. With fewer bytes or products,
+ * DIAGONALS saves less than finding and storing the diagonals costs. */
 static int mbi_choose_small_sample(const merbit_plan *plan) {
   return plan->device.nnz > 0 && mbi_choose_small(plan) &&
          plan->desc.expected_calls >= MBI_CHOOSE_DIAGONALS_CALLS &&
          mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
-/* Returns the method with the least forecast, of those whose form pays for itself. */
+/* Returns the method with the least forecast among those whose form pays for itself. */
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   const double scan = mbi_scan_cost(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
@@ -141,8 +144,8 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   return method;
 }
 
-/* Returns the method that should be fastest, and writes plan->why. A small matrix stays in L2,
- * where launches count, so lanes share a row. */
+/* Returns the method that should be fastest, and writes plan->why. For a small matrix, which
+ * stays in L2, launches and latency decide rather than traffic. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan)) {
@@ -177,10 +180,10 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   return mbi_choose_by_cost(plan);
 }
 
-/* Sets plan->method to one of those that support semirings. In doubles, a scan of semiring sums
- * costs more than lanes that idle if rows have nearly equal lengths (on an H200, 27-point
- * stencil and mesh: 375 and 295 us, by rows 285 and 253); in floats it does not (197 and 166,
- * by rows 262 and 238). */
+/* Sets plan->method to a method that supports semirings. In doubles, SCAN's segmented scan of
+ * semiring sums costs more than idle lanes do if rows have nearly equal lengths (H200, 27-point
+ * stencil and mesh: SCAN 375 and 295 us, ROWS 285 and 253). In floats it does not (197 and 166,
+ * ROWS 262 and 238). */
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
@@ -212,11 +215,12 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
          mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
-/* Computes what forecasts need to know of the columns. Large matrices are sampled; small ones
- * only for diagonals, and they are searched for full blocks, unless lanes per row pay, which
- * are faster. (3 x 3 blocks, 25 MB in f32, on an H200: ROWS 5.5 us, BSR 7.0.) Hubs are counted
- * only if many products spend at least a third of their time on gathers, of which the caches
- * miss most but not nearly all: with hubs, windows of nonzeros read some sectors again. */
+/* Collects what the forecasts need to know about the columns. Large matrices are sampled; small
+ * ones only for diagonals. A small matrix is searched for full blocks unless ROWS, which is
+ * faster, suits it. (3 x 3 blocks, 25 MB in f32, on an H200: ROWS 5.5 us, BSR 7.0.) Hubs are
+ * counted only if many products follow, gathers take at least a third of a product's time, and
+ * the caches miss most of them but not nearly all: with hubs, a window of nonzeros reads some
+ * sectors more than once. */
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
@@ -241,7 +245,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
       3 * gathers > mbi_scan_cost(plan)) {
     status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
   }
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* not an error: there are no hubs then */
     char reason[384];
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "columns are not counted: %s", reason);
@@ -250,8 +254,8 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-/* Returns how many candidates to measure, and lists them; 0: none. The user must leave
- * everything open, and enough products must follow. */
+/* Lists the candidates to measure, and returns their number, 0 for none. Measuring requires
+ * that the user has left every choice open and that enough products follow. */
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan, mbi_candidate *candidates) {
   return !plan->desc.deterministic && plan->desc.block_threads == 0 && plan->device.nnz > 0 &&
                  mbi_plan_plain(plan)
@@ -259,11 +263,11 @@ MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan, mbi_candidate 
              : 0;
 }
 
-/* Returns the profile of which a plan's forecasts are made. A small matrix needs no more than
- * L2's size and latencies, for which the estimate will do, and a deterministic plan must not
- * depend on a measurement. Others take the measured profile if there is one. The GPU is
- * measured if that takes at most MBI_MEASURE_SHARE of the plan's own products (8,000 of 0.2
- * ms), although later plans of every process profit from it. */
+/* Returns the device profile from which a plan's forecasts are computed. The estimated profile
+ * does for a small matrix, which needs only L2's size and latencies, and for a deterministic
+ * plan, which must not depend on a measurement. Other plans take the measured profile if there
+ * is one. The GPU is measured if that takes at most MBI_MEASURE_SHARE of the time of this
+ * plan's products (8,000 products of 0.2 ms), although all later plans profit from it. */
 MBI_INTERNAL const merbit_device_profile *mbi_choose_profile(const merbit_plan *plan) {
   const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
   return plan->desc.deterministic || !mbi_plan_plain(plan) || mbi_choose_small(plan) ||
@@ -274,10 +278,10 @@ MBI_INTERNAL const merbit_device_profile *mbi_choose_profile(const merbit_plan *
                                     MBI_PROFILE_SECONDS);
 }
 
-/* Sets *forms to the forms of values that pay with the plan's method, or with any that AUTO may
- * take. A matrix that fits in L2 need not be shorter. Blocks keep general values: their columns
- * cost so little that shorter values cannot make up for it. Tables pay in SLICED; halves do not
- * pay in SCAN if lanes load two at once. */
+/* Sets *forms to the forms of values that pay with the plan's method, or with any method that
+ * AUTO may choose. A matrix that fits in L2 gains nothing from shorter values. Blocks keep
+ * general values, because their columns cost so little that shorter values cannot make up for
+ * it. Tables pay only in SLICED. Halves do not pay in SCAN if lanes load two at a time. */
 MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
@@ -298,9 +302,8 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   return status;
 }
 
-/* Returns whether it may pay to store the values in a shorter form. Three methods keep
- * general values: MERBIT, which is as published; MERGE, which does not inspect the matrix; and
- * BSR. */
+/* Returns whether it may pay to store the values in a shorter form. Three methods keep general
+ * values: MERBIT, which is as published; MERGE, which does not inspect the matrix; and BSR. */
 static int mbi_choose_shortens(const merbit_plan *plan) {
   return mbi_plan_plain(plan) && plan->device.values != 0 && plan->device.nnz > 0 &&
          !plan->desc.changing_values && plan->desc.expected_calls >= MBI_VALUES_CALLS &&
@@ -317,7 +320,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   MBI_TRY(mbi_nonempty_need(plan));
   MBI_TRY(mbi_choose_forms(plan, &forms));
   status = mbi_values_specialise(plan, forms);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then values stay general */
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* values stay general */
     char reason[384];
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "values are not stored shorter: %s", reason);
@@ -337,7 +340,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
 }
 
 /* Sets plan->method if the user leaves it open: MERGE for one product of a large matrix, MERBIT
- * beyond 2^32 - 2 rows, else the result of the forecasts or of measuring. */
+ * (or MERGE) beyond 2^32 - 2 rows, otherwise the result of the forecasts or of measuring. */
 MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   int count;
@@ -367,8 +370,8 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the programs, bits of mbi_csr_file, by which mbi_choose will surely inspect the
- * matrix, so that they can be compiled at once. It compiles others when it comes to them. */
+/* Returns the programs, as bits of mbi_csr_file, that mbi_choose will certainly need to inspect
+ * the matrix, so that they can be compiled together. It compiles others when it needs them. */
 MBI_INTERNAL uint32_t mbi_choose_inspects(const merbit_plan *plan) {
   const int one = mbi_plan_vectors(plan) == 1;
   const int any = one && plan->method == MERBIT_METHOD_AUTO && !mbi_choose_unseen(plan) &&
@@ -385,16 +388,17 @@ MBI_INTERNAL uint32_t mbi_choose_inspects(const merbit_plan *plan) {
          (blocks ? 1u << MBI_CSR_BLOCKS : 0);
 }
 
-/* Returns the method that AUTO falls back to: SCAN, or MERGE where SCAN has failed. MERGE keeps
- * general values. */
+/* Returns the method that AUTO falls back to: SCAN, or MERGE if SCAN has failed and the values
+ * are general, the only form that MERGE takes. */
 static merbit_method mbi_choose_safe(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_GENERAL && plan->method == MERBIT_METHOD_SCAN
              ? MERBIT_METHOD_MERGE
              : MERBIT_METHOD_SCAN;
 }
 
-/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO falls back
- * to the safe method if the chosen one finds no memory or cannot take the matrix's sizes. */
+/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. If the chosen
+ * method runs out of memory or cannot take the matrix's sizes, AUTO falls back to the safe
+ * one. */
 MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;

@@ -6,18 +6,18 @@
 #include "spmv/choose/choose.h"
 
 /* Chooses the method of a plan on the CPU for a CSR; a BSR view stays in blocks. The choice
- * depends on the expected products, the rows, the nonzeros, the size of x, whether all values
- * are equal, and whether the matrix consists of full square blocks. docs/cpu.md has the
- * figures. */
+ * depends on the expected products, the sizes of the matrix and of x, whether all values are
+ * equal, and whether the matrix consists of full square blocks. docs/cpu.md has the figures. */
 
-/* The number of products by MERGE that take as long as building another form. */
+/* The number of products by MERGE that take as long as building another form of the matrix. */
 #define MBI_CHOOSE_SORTING 12.0
-/* With fewer steps of the merge path, products are too short for a form to matter. */
+/* Below this number of rows and nonzeros, products are too short for the form to matter. */
 #define MBI_CHOOSE_TINY 4096
 
-/* ---- Inspection of the matrix: ends at the first entry that decides ---------------------- */
+/* ---- Inspection of the matrix, which stops at the first entry that decides --------------- */
 
-/* Returns whether a row's columns consist of adjacent blocks of `block` columns. */
+/* Returns whether a row consists of whole runs of `block` consecutive columns, each of which
+ * starts at a multiple of `block`. */
 static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
   for (k = 0; k < count; k++) {
@@ -29,8 +29,8 @@ static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int bas
   return count % block == 0;
 }
 
-/* Returns whether the CSR consists of full blocks: the rows of each block have the same
- * columns. */
+/* Returns whether the CSR consists of full blocks: the rows of a block have the same columns,
+ * in aligned runs. */
 static int mbi_choose_blocked(const merbit_view *csr, int block) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row;
@@ -59,7 +59,7 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms: without memory for one, the plan takes MERGE --------------------------------- */
+/* ---- Forms; a plan without memory for one takes MERGE ------------------------------------ */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
@@ -77,7 +77,7 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
   return status;
 }
 
-/* Builds the full blocks and takes `method`. */
+/* Converts the CSR to full blocks and takes `method`. */
 static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
   merbit_bsr_desc shape;
   merbit_status status;
@@ -91,7 +91,7 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, 
   return mbi_choose_without(plan, status);
 }
 
-/* Takes the method with the least forecast, of those whose form pays for itself, and writes
+/* Takes the method with the least forecast among those whose form pays for itself, and writes
  * plan->why. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   const double calls = plan->desc.expected_calls;

@@ -10,15 +10,15 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* AUTO by measuring. If enough products will follow, the method with the least forecast and
- * SCAN, the safe one, are built in turn and timed on the matrix itself, and a third one if that
- * pays as well. The answer is kept on disk beside the cubins, by a hash of the structure and by
- * the device. */
+/* AUTO by measuring. If enough products follow, the method with the least forecast and SCAN,
+ * the safe choice, are built in turn and timed on the matrix itself; so is a third method if
+ * that pays too. The answer is stored on disk with the compiled kernels, under a hash of the
+ * matrix's structure and the device. */
 
 /* ---- Candidates -------------------------------------------------------------------------- */
 
-/* Adds a candidate. Keeps the MBI_MEASURE_MOST fastest ones, the fastest first. Returns their
- * number. */
+/* Adds a candidate to a list of the MBI_MEASURE_MOST fastest ones, fastest first. Returns the
+ * new length of the list. */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
                                  int whole, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
@@ -35,9 +35,9 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Lists the methods to measure for a small matrix. There launches and latency decide, which no
- * forecast contains. SCAN, the safe method, is among the first two. With full blocks such a
- * matrix is so large that rows may cross thread blocks. */
+/* Lists the methods to measure for a small matrix, for which launches and latency decide, which
+ * no forecast contains. SCAN, the safe choice, is among the first two. A small matrix with full
+ * blocks is so large that SCAN is measured first with rows that may cross thread blocks. */
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
   const double seconds = mbi_scan_cost(plan);
   const int even = !mbi_rows_idle(plan) && mbi_rows_walk(plan) <= seconds;
@@ -56,7 +56,7 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
                                         full ? 2 : 3 - whole, seconds);
 }
 
-/* Puts SCAN, the safe method, second unless it is first or second already. */
+/* Puts SCAN, the safe choice, in second place unless it is first or second already. */
 static int mbi_measure_safe(const merbit_plan *plan, mbi_candidate *candidates, int count) {
   int at = 0;
   while (at < count && candidates[at].method != MERBIT_METHOD_SCAN) {
@@ -75,8 +75,8 @@ static int mbi_measure_safe(const merbit_plan *plan, mbi_candidate *candidates, 
   return count;
 }
 
-/* Lists the methods to measure. For a large matrix these are the methods whose forecast is at
- * most 1.75 times the least, and SCAN. Returns their number. */
+/* Lists the methods to measure, and returns their number. For a large matrix these are SCAN and
+ * the methods whose forecast is at most 1.75 times the least. */
 MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_method *row;
   int count = 0;
@@ -94,14 +94,14 @@ MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *
   return mbi_measure_safe(plan, candidates, count);
 }
 
-/* Returns the products of a round. */
+/* Returns the number of products in a round of measuring. */
 static int mbi_measure_batch(const merbit_plan *plan) {
   return mbi_choose_small(plan) ? 4 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
 }
 
-/* Returns how many of the candidates may be measured, 0 if fewer than two: building and timing
- * them takes at most MBI_MEASURE_SHARE of the time of the expected products. Kernels that no
- * earlier plan has compiled are not counted; they are compiled once, and kept on disk. */
+/* Returns the number of candidates that may be measured, or 0 if fewer than two. Building and
+ * timing them takes at most MBI_MEASURE_SHARE of the time of the expected products. Compiling
+ * is not counted, because kernels are compiled once and kept on disk. */
 MBI_INTERNAL int mbi_measure_affords(const merbit_plan *plan, const mbi_candidate *candidates,
                                      int count) {
   const double launch = plan->profile->launch_seconds;
@@ -122,11 +122,11 @@ MBI_INTERNAL int mbi_measure_affords(const merbit_plan *plan, const mbi_candidat
 
 /* ---- Timing ------------------------------------------------------------------------------ */
 
-/* Measures the seconds of a product of the plan in its present form. */
+/* Measures the seconds of one product with the method that the plan currently has. */
 static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
                                          mbi_devptr y, double *seconds) {
-  /* The second parts are for mbi_scalar_zero, which would read both parts of a complex number;
-   * gcc -O3 warns otherwise. */
+  /* Two elements, because mbi_scalar_zero could read both parts of a complex number; gcc -O3
+   * warns otherwise. */
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const void *const none[2] = {NULL, NULL};
@@ -134,7 +134,7 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   const int batch = mbi_measure_batch(plan);
   int round, i;
   if (plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
-    alpha = beta = none; /* absent, or no flag that stops products */
+    alpha = beta = none; /* no scalars, or no skip flag */
   } else if (plan->type == MERBIT_F32) {
     alpha = one_f32;
     beta = zero_f32;
@@ -154,13 +154,14 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   return MERBIT_OK;
 }
 
-/* Sets SCAN's knob `whole`. plan_desc.tuning has set none, since AUTO takes none. */
+/* Sets SCAN's knob `whole`. plan_desc.tuning cannot have set it: AUTO accepts no tuning. */
 static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
   plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
 }
 
-/* Builds the plan's form for a candidate, times it, and destroys it again. If the matrix, the
- * memory or a missing compiler does not allow the candidate, its time is infinite. */
+/* Builds the form of the matrix for a candidate, times a product, and destroys the form again.
+ * If the matrix, the memory or a missing compiler rules the candidate out, its time becomes
+ * infinite. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
                                      mbi_devptr y) {
   merbit_context *context = plan->context;
@@ -188,7 +189,7 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* Times all candidates, on vectors of zeros. */
+/* Times all candidates on vectors of zeros. */
 static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
@@ -208,7 +209,8 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
 
 /* ---- Stored answers ---------------------------------------------------------------------- */
 
-/* Makes the key of the matrix's answer on this device; NULL on failure. */
+/* Makes the key under which the answer for this matrix and device is stored; NULL on
+ * failure. */
 static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;
@@ -227,7 +229,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   return MERBIT_OK;
 }
 
-/* Returns whether an answer from disk could have been written by this version. */
+/* Returns whether an answer read from disk is one that this version could have written. */
 MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
                                     size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);

@@ -2,78 +2,79 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* Rows that move through the columns together. If rows are long, of about equal lengths and
- * begin at the same time, all that a multiprocessor has in flight are at nearly the same
- * columns. Where these are far apart in x, so that no line of x serves a row twice, one row
- * finds in L1 what another has loaded, until it is evicted; and in L2 what any row of the GPU
- * has loaded. */
+/* Rows that move through the columns together. If rows are long, equally long and start at the
+ * same time, all rows that are in flight on a multiprocessor have reached about the same
+ * columns. If a row's columns are so scattered that it uses each line of x only once, it still
+ * finds in L1 the lines that the other rows have loaded, until they are evicted, and in L2
+ * those that any row on the GPU has loaded. */
 
 /* Returns the bytes of x. */
 static double mbi_together_x(const merbit_plan *plan) {
   return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan));
 }
 
-/* Returns the bytes of L1. Shared memory, a part of it, stands for them. */
+/* Returns the bytes of L1, estimated as the shared memory per block, which is a part of L1. */
 static double mbi_together_l1(const merbit_plan *plan) {
   return plan->context->device.shared_bytes_per_block;
 }
 
-/* Returns the part of `loads` at random from so many sectors that no other of them has loaded.
- */
+/* Returns the share of `loads` random loads among `sectors` sectors that are the first to touch
+ * their sector. */
 static double mbi_together_fresh(double loads, double sectors) {
   return sectors / loads * (1 - exp(-loads / sectors));
 }
 
-/* Returns the size of x over that of L1. */
+/* Returns the size of x as a multiple of L1. */
 MBI_INTERNAL double mbi_together_share(const merbit_plan *plan) {
   return mbi_together_x(plan) / mbi_together_l1(plan);
 }
 
-/* Returns whether L1 holds x beside the matrix. */
+/* Returns whether L1 can hold x and still serve the matrix. */
 MBI_INTERNAL int mbi_together_held(const merbit_plan *plan) {
   return mbi_together_share(plan) <= 0.75;
 }
 
-/* Returns whether columns are far apart, as far as is known: a sampled window of nonzeros finds
- * nearly as many sectors as with columns at random. */
+/* Returns whether columns are scattered as far as is known: a sampled window of nonzeros
+ * touches nearly as many sectors of x as random columns would. */
 static int mbi_together_random(const merbit_plan *plan) {
   const double found = plan->nonempty.sectors; /* 0: no sample was taken */
   return found == 0 ||
          found > 0.75 * mbi_together_fresh(MBI_NONEMPTY_WINDOW, mbi_together_x(plan) / 32);
 }
 
-/* Returns whether x is no smaller than L1 and columns are far apart. */
+/* Returns whether x does not fit in L1 and columns are scattered. */
 MBI_INTERNAL int mbi_together_apart(const merbit_plan *plan) {
   return !mbi_together_held(plan) && mbi_together_random(plan);
 }
 
-/* Returns whether L1 keeps what a row passes of x while its lanes take so many nonzeros until
- * the other rows of the multiprocessor have passed it. */
+/* Returns whether the part of x that a row passes while its lanes take `nonzeros` nonzeros
+ * stays in L1 until the other rows of the multiprocessor have passed it. */
 MBI_INTERNAL int mbi_together_near(const merbit_plan *plan, double nonzeros) {
   return nonzeros * mbi_together_x(plan) * (double)plan->device.rows <=
          0.3 * mbi_together_l1(plan) * (double)plan->device.nnz;
 }
 
-/* Returns whether neighbouring long rows have neighbouring columns at the same place, so that
- * together they read whole lines of x, although a window of nonzeros does not. Where columns
- * are random, 32 rows find few sectors only because they read most of x. */
+/* Returns whether neighbouring long rows have neighbouring columns at the same position, so
+ * that together they read whole lines of x although a window of consecutive nonzeros does not.
+ * If columns are random, this does not count: 32 rows touch few sectors only because they read
+ * most of x. */
 MBI_INTERNAL int mbi_together_abreast(const merbit_plan *plan) {
-  const double packed = (double)mbi_type_size(plan->type) / 32; /* those of a dense row */
+  const double packed = (double)mbi_type_size(plan->type) / 32; /* the same for a dense row */
   return plan->nonempty.abreast > 0 && plan->nonempty.abreast < 1.25 * packed &&
          plan->nonempty.sectors > 1.3 * packed && !mbi_together_random(plan);
 }
 
-/* The time of a gather from L1, over that of one from L2. */
+/* The time of a gather from L1, relative to one from L2. */
 #define MBI_TOGETHER_HIT 0.1
 
-/* Returns the seconds for gathering x by rows of so many lanes, which take `at_once` nonzeros
- * of each at once. */
+/* Returns the seconds for gathering x if `lanes` lanes share a row and take `at_once` of its
+ * nonzeros at a time. */
 MBI_INTERNAL double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t,
                                          int lanes, double at_once) {
   const double size = t->cols * t->size, some = plan->profile->l2_bytes / 4;
   const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
   const double all = plan->context->device.multiprocessors, most = MBI_CHOOSE_LANES / lanes;
-  const double rows = t->rows / all < most ? t->rows / all : most; /* of a multiprocessor */
+  const double rows = t->rows / all < most ? t->rows / all : most; /* per multiprocessor */
   const double loads = rows * t->nnz / t->rows;
   const double fresh = mbi_together_held(plan) || mbi_together_near(plan, at_once)
                            ? mbi_together_fresh(loads, size / 32)

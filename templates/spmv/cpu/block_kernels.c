@@ -1,9 +1,10 @@
 #include "spmv/shared/shared.h"
 #include "spmv/cpu/cpu.h"
 
-/* sums[r] += row r of the blocks [at, end) times x, for one shape and order of blocks. The sums
- * stay in registers, and a block's part of a sum is a tree, so that a chain of additions has
- * one link for each block. `step` is rows * cols, or 0 where one block stands for all. */
+/* Unrolled kernels for blocks: sums[r] += row r of the blocks [at, end) times x, for one shape
+ * and order of blocks. The sums stay in registers. The terms of a block's row are added in a
+ * tree, so that the chain of dependent additions has one link per block. `step` is rows * cols,
+ * or 0 if all blocks share the values of one. */
 #define MBI_BLOCK_ROWS_1(M, T, C, a, b) M(0, T, C, a, b)
 #define MBI_BLOCK_ROWS_2(M, T, C, a, b) MBI_BLOCK_ROWS_1(M, T, C, a, b) M(1, T, C, a, b)
 #define MBI_BLOCK_ROWS_3(M, T, C, a, b) MBI_BLOCK_ROWS_2(M, T, C, a, b) M(2, T, C, a, b)
@@ -44,7 +45,7 @@
                                const T *x, int64_t at, int64_t end, T *sums)
 
 /* clang-format off: it takes the macros that are statements for expressions */
-/* One shape R x C, whose rows are a values apart and whose columns b. */
+/* The shape R x C, whose rows are `a` values apart and whose columns are `b` values apart. */
 #define MBI_BLOCK_KERNEL(T, name, R, C, a, b)                                                  \
   MBI_BLOCK_HEAD(T, name) {                                                                    \
     const int32_t *col_ind = (const int32_t *)bsr->col_ind;                                    \
@@ -58,7 +59,8 @@
     MBI_BLOCK_ROWS_##R(MBI_BLOCK_GIVE, T, C, a, b)                                             \
   }
 
-/* Any shape of at most MBI_BLOCK_UNROLLED rows and columns, in the same order of additions. */
+/* Any shape of at most MBI_BLOCK_UNROLLED rows and columns, with the same order of
+ * additions. */
 #define MBI_BLOCK_WIDTH(T, C)                                                                  \
   case C: {                                                                                    \
     MBI_BLOCK_X_##C(T)                                                                         \
@@ -92,7 +94,8 @@
     }                                                                                          \
   }
 
-/* The shapes with a loop of their own: lines, in which both orders are one, and others. */
+/* The shapes with a loop of their own. LINE: a single row or column, the same in both orders.
+ * SHAPE: the others. */
 #define MBI_BLOCK_SHAPES(LINE, SHAPE, T, S)                                                    \
   LINE(T, S, 1, 1) LINE(T, S, 1, 2) LINE(T, S, 1, 3) LINE(T, S, 1, 4) LINE(T, S, 2, 1)         \
   LINE(T, S, 3, 1) LINE(T, S, 4, 1) LINE(T, S, 5, 1) LINE(T, S, 6, 1) LINE(T, S, 7, 1)         \
@@ -110,7 +113,8 @@
   case MBI_BLOCK_KEY(R, C):                                                                    \
     return by_columns ? mbi_block_column_##R##x##C##_##S : mbi_block_row_##R##x##C##_##S;
 
-/* mbi_block_kernel_of returns NULL for a shape that has more rows or columns. */
+/* mbi_block_kernel_of returns NULL for a shape with more than MBI_BLOCK_UNROLLED rows or
+ * columns. */
 #define MBI_BLOCK_KERNELS(T, S)                                                                \
   MBI_BLOCK_SHAPES(MBI_BLOCK_LINE_KERNEL, MBI_BLOCK_SHAPE_KERNELS, T, S)                       \
   MBI_BLOCK_SMALL(T, S)                                                                        \

@@ -2,12 +2,12 @@
 #include "spmv/cpu/cpu.h"
 #include "spmv/plan/plan.h"
 
-/* Puts each task's part of the matrix on the memory node of the thread that takes it: section
- * III.D of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,
- * SC16. Pages are moved, the user's too. If the system does not move them, each task copies its
- * part, so that the copy's pages lie on its node. */
+/* Puts each task's part of the matrix on the memory node of the thread that runs the task
+ * (section III.D of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
+ * Multiplication, SC16). Pages are moved, even those of the user's arrays. If the system does
+ * not move them, each task copies its part, so that the pages of the copy lie on its node. */
 
-#define MBI_NUMA_FEW (64 * 4096) /* one page in so many bytes may stay on another node */
+#define MBI_NUMA_FEW (64 * 4096) /* one page in this many bytes may stay elsewhere */
 
 typedef struct mbi_numa_copy {
   const merbit_plan *plan;
@@ -23,7 +23,7 @@ static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
 }
 
 /* Moves the tasks' parts of an array, which has an element per entry, to their nodes. Returns 1
- * if all are there; pages that two tasks share and a few busy ones do not count. */
+ * if all are there, apart from pages that two tasks share and a few busy ones. */
 MBI_INTERNAL int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
                                  const void *array, size_t size, mbi_page_mover move) {
   const int threads = plan->context->threads;
@@ -81,8 +81,9 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
   return MERBIT_OK;
 }
 
-/* Places what the plan's method reads. Called again after new values, which may lie in other
- * pages. Sorted rows were written by the tasks that read them and need no copy. */
+/* Places the arrays that the plan's method reads. It is called again for new values, which
+ * may lie in other pages. Sorted rows need no copy: they were written by the tasks that read
+ * them. */
 MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
                                           mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
@@ -108,7 +109,7 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
   return MERBIT_OK;
 }
 
-/* Places the matrix if the user asked for it by plan_desc.numa. */
+/* Places the matrix if plan_desc.numa asks for it. */
 MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
@@ -121,7 +122,7 @@ MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   return mbi_numa_place(plan, &numa, mbi_numa_move);
 }
 
-/* Writes what is appended to the plan's description. */
+/* Appends to the plan's description where the matrix was placed. */
 MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
   switch (plan->placed) {

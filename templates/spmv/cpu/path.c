@@ -2,15 +2,15 @@
 #include "matrix/matrix.h"
 #include "spmv/cpu/cpu.h"
 
-/* Products whose tasks take equal parts of a matrix, wherever its rows begin. The parts are
- * those of merge-based CsrMV: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
- * Multiplication, SC16, Algorithm 2. The path of rows + nnz steps merges row ends and nonzeros;
- * each task takes an equal piece of it. Unlike there, a row that several tasks share is written
- * once, with its whole sum, after the join: alpha * sum + beta * y cannot be applied to parts.
- */
+/* Products whose tasks take equal parts of a matrix, whatever its row lengths. The parts are
+ * those of merge-based CsrMV (D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
+ * Multiplication, SC16, Algorithm 2). A path of rows + nnz steps merges row ends and nonzeros,
+ * and each task takes an equal piece of it. Unlike there, a row that several tasks share is
+ * written once, after all tasks, with its whole sum, because alpha * sum + beta * y cannot be
+ * applied to parts. */
 
 /* Finds a point of the path (Algorithm 3). On a tie the row end comes first: a row ends in the
- * task of its last nonzero or at the start of the next. */
+ * task of its last nonzero, or at the start of the next task. */
 MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t diagonal) {
   mbi_merge_point point;
   int64_t low = diagonal > csr->nnz ? diagonal - csr->nnz : 0;
@@ -29,18 +29,19 @@ MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t di
   return point;
 }
 
-/* Tasks worth starting: a short path is done before another thread wakes up. */
+/* Returns the number of tasks worth starting: a short path is done before another thread has
+ * woken up. */
 MBI_INTERNAL int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
   int64_t useful = (csr->rows + csr->nnz) / 8192;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-/* Returns the bytes of scratch that `tasks` tasks need for sums of `size` bytes. */
+/* Returns the bytes of scratch of `tasks` tasks with sums of `size` bytes. */
 MBI_INTERNAL size_t mbi_path_bytes(int tasks, size_t size) {
   return (size_t)tasks * (sizeof(int64_t) + 2 * size);
 }
 
-/* Returns the path of a product by `tasks` tasks; `call` is for its functions. */
+/* Returns the path of a product by `tasks` tasks. `call` is passed to its functions. */
 MBI_INTERNAL mbi_path mbi_path_of(const mbi_path_loops *loops, const void *call,
                                   const merbit_view *csr, int tasks, void *scratch) {
   mbi_path path;
@@ -54,12 +55,12 @@ MBI_INTERNAL mbi_path mbi_path_of(const mbi_path_loops *loops, const void *call,
   return path;
 }
 
-/* Returns the place of a task's part of the row that an earlier one began. */
+/* Returns where a task stores its part of the row that an earlier task began. */
 MBI_INTERNAL void *mbi_path_head(const mbi_path *path, int task) {
   return path->sums + 2 * (size_t)task * path->loops->size;
 }
 
-/* Returns the place of a task's part of the row that it stops in. */
+/* Returns where a task stores its part of the row in which it stops. */
 MBI_INTERNAL void *mbi_path_carry(const mbi_path *path, int task) {
   return path->sums + (2 * (size_t)task + 1) * path->loops->size;
 }
@@ -93,8 +94,8 @@ static void mbi_path_task(void *argument, int task) {
   path->loops->sum(path->call, from.entry, to.entry, mbi_path_carry(path, task));
 }
 
-/* Writes the rows that tasks share: their parts in the order of the tasks, then one commit. A
- * row that ends with its task's part leaves an empty carry. */
+/* Writes the rows that tasks share: adds up their parts in the order of the tasks, then commits
+ * each row once. A task that stops at the end of a row has an empty carry. */
 MBI_INTERNAL void mbi_path_fix_up(const mbi_path *path) {
   double sum[MBI_PATH_SUMS];
   int task;
@@ -109,7 +110,7 @@ MBI_INTERNAL void mbi_path_fix_up(const mbi_path *path) {
   }
 }
 
-/* Commits a share of the rows with empty sums. */
+/* Commits empty sums for a share of the rows. */
 static void mbi_path_vanish_task(void *argument, int task) {
   const mbi_path *path = (const mbi_path *)argument;
   const int64_t last = mbi_share(path->csr->rows, path->tasks, task + 1);
@@ -121,8 +122,8 @@ static void mbi_path_vanish_task(void *argument, int task) {
   }
 }
 
-/* Multiplies. The same number of tasks gives the same bits, whatever the threads do. With
- * `vanishes` every sum is an empty one: neither A nor x is read. */
+/* Runs the product. The same number of tasks gives the same bits, whatever the threads do. If
+ * `vanishes` is set, every sum is empty, and neither A nor x is read. */
 MBI_NOINLINE MBI_INTERNAL void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) {
   if (vanishes) {
     mbi_parallel(context, path->tasks, mbi_path_vanish_task, path);

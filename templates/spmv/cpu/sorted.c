@@ -5,27 +5,27 @@
 
 /* SORTED: rows sorted by length within windows. This is the sigma of SELL-C-sigma (M. Kreutzer
  * et al., A Unified Sparse Matrix Data Format, SIAM J. Sci. Comput. 36(5), 2014) without its
- * padding. On short rows a CPU core loses most of its time to wrong predictions of where a row
- * ends, and predicts well if the next row is as long as the last. The rows of a window stay
- * together, so x and y are accessed with the same locality as before. Tasks are cut as in
- * spmv/cpu/merge.c; a row that several tasks share is not moved.
+ * padding. On short rows a CPU core loses most of its time to mispredicted row ends, but it
+ * predicts well if the next row is as long as the last. The rows of a window stay together, so
+ * that x and y are accessed with the same locality as before. Tasks take the same parts as in
+ * spmv/cpu/path.c; a row that several tasks share is not moved.
  *
  * The plan holds copies of the columns, and of the values unless they are all equal. Each task
- * writes its own part first, so that the pages lie on the node where it runs. With
+ * is the first to write its own part, so that the pages lie on the node where it runs. With
  * plan->making.in_place there are no copies: rows move within the arrays of the view. */
 
 typedef struct mbi_sorted_build {
   merbit_plan *plan;
   int64_t most; /* entries of the largest window */
-  char *room;   /* in place: memory for a window of each task; otherwise NULL */
-  size_t share; /* bytes of it for each task, whether it moves columns or values */
+  char *room;   /* in place: a buffer for a window of each task; otherwise NULL */
+  size_t share; /* bytes of `room` per task, enough for columns or values */
 } mbi_sorted_build;
 
 static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
   return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
 }
 
-/* Cuts the matrix into the parts of the tasks, as spmv/cpu/merge.c does. */
+/* Splits the matrix into the parts of the tasks, as spmv/cpu/path.c does. */
 static void mbi_sorted_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -72,7 +72,7 @@ static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row)
   return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-/* Returns whether all values have the same bits: each those of the next. */
+/* Returns whether all values have the same bits, by comparing each with the next. */
 MBI_INTERNAL int mbi_cpu_values_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
   const char *values = (const char *)plan->values;
@@ -80,7 +80,7 @@ MBI_INTERNAL int mbi_cpu_values_equal(const merbit_plan *plan) {
          memcmp(values, values + size, ((size_t)plan->csr.nnz - 1) * size) == 0;
 }
 
-/* First pass of a task: counts its runs, and the entries of its largest window. */
+/* First pass of a task: counts its runs and the entries of its largest window. */
 static void mbi_sorted_measure(void *argument, int task) {
   const merbit_plan *plan = ((const mbi_sorted_build *)argument)->plan;
   mbi_sorted_share *share = plan->sorted.shares + task;
@@ -100,7 +100,7 @@ static void mbi_sorted_measure(void *argument, int task) {
   }
 }
 
-/* Fills a window: the order of its rows, and its runs. Returns the number of runs. */
+/* Fills in the order of a window's rows and its runs. Returns the number of runs. */
 static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
                                       int64_t last) {
   const merbit_view *csr = &plan->csr;
@@ -131,8 +131,8 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
   return run - (sorted->runs + window->run);
 }
 
-/* Moves the elements of a task, `size` bytes for each entry, from the order of the CSR to that
- * of the windows' rows. In place, each window is read from a copy. */
+/* Moves a task's elements, `size` bytes per entry, from the order of the CSR to that of the
+ * sorted rows. In place, each window is first copied to build->room. */
 static void mbi_sorted_move(const mbi_sorted_build *build, int task, const void *array,
                             size_t size, void *target) {
   const merbit_view *csr = &build->plan->csr;
@@ -177,7 +177,7 @@ static void mbi_sorted_values(void *argument, int task) {
   mbi_sorted_move(build, task, plan->values, mbi_type_size(plan->type), plan->sorted.values);
 }
 
-/* Second pass of a task: fills its windows, columns and values. */
+/* Second pass of a task: fills in its windows, columns and values. */
 static void mbi_sorted_fill(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -199,7 +199,7 @@ static void mbi_sorted_fill(void *argument, int task) {
   for (k = share->head; csr->base != 0 && k < share->carry_end; k++) {
     sorted->col_ind[k] -= csr->base;
   }
-  if (task == plan->tasks - 1) { /* the padding that the prefetch reads */
+  if (task == plan->tasks - 1) { /* padding for the prefetch */
     memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
   }
   if (sorted->values != NULL) {
@@ -220,7 +220,7 @@ MBI_INTERNAL void mbi_sorted_destroy(merbit_plan *plan) {
   memset(sorted, 0, sizeof *sorted);
 }
 
-/* Returns the value that all nonzeros share; a float converts to double exactly. */
+/* Returns the value that all nonzeros share. A float converts to double exactly. */
 static double mbi_sorted_first(const merbit_plan *plan) {
   return plan->values == NULL || plan->csr.nnz == 0 ? 1
          : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
@@ -302,8 +302,8 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   return status;
 }
 
-/* Takes new plan->values. If they are not all equal, allocates an array for them, which the
- * plan keeps. */
+/* Takes over new plan->values. If they are no longer all equal, allocates an array for them,
+ * which the plan keeps. */
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build = {plan, 0, NULL, 0};
   if (plan->sorted.values == NULL) {

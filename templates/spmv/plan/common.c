@@ -4,29 +4,29 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* Questions about a plan that methods and stages ask, and launches. */
+/* Queries about a plan that methods and stages share, GPU memory for it, and launches. */
 
-/* Returns the whole number that plan_desc.tuning sets, 0 if it sets none. `knob` is the place
- * of the name among the method's knobs: MBI_KNOB_... in its header. */
+/* Returns the whole number that plan_desc.tuning sets for a knob, or 0 if it sets none. `knob`
+ * is the knob's index among those of the method: MBI_KNOB_... in the method's header. */
 MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
   return (int)plan->tuning[knob];
 }
 
 /* ---- GPU memory -------------------------------------------------------------------------- */
 
-/* Returns the arena in which the plan's arrays may lie. */
+/* Returns the arena from which the plan's arrays are allocated. */
 static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
   return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
 }
 
-/* Allocates an array of the plan: from its arena while the plan is made, if that has enough
- * space. */
+/* Allocates an array of the plan. It comes from the arena while the plan is being made, if the
+ * arena has enough space. */
 MBI_INTERNAL merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
                                              const char *what, mbi_devptr *address) {
   return mbi_arena_allocate(plan->context, mbi_plan_arena(plan), bytes, what, address);
 }
 
-/* Allocates arrays of the plan as mbi_arena_allocate_parts does. */
+/* Allocates several arrays of the plan in one piece, as mbi_arena_allocate_parts does. */
 MBI_NOINLINE MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan,
                                                                 const char *what, int count,
                                                                 mbi_devptr *const *parts,
@@ -42,7 +42,7 @@ MBI_NOINLINE MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr ad
 
 /* ---- Programs ---------------------------------------------------------------------------- */
 
-/* Makes a program of `parts` parts for the plan, and counts the time that it takes. */
+/* Makes a program of `parts` parts for the plan, and adds the time to plan->times. */
 MBI_NOINLINE MBI_INTERNAL merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
                                                          const mbi_preamble *preamble,
                                                          int parts, mbi_program *program) {
@@ -52,27 +52,27 @@ MBI_NOINLINE MBI_INTERNAL merbit_status mbi_plan_program(merbit_plan *plan, cons
 
 /* ---- Launches and values ----------------------------------------------------------------- */
 
-/* Returns whether the plan of a matrix in host memory has copied the values, so that it no
- * longer reads the array that it was made of, nor one that an update gave it. */
+/* Returns whether a plan of a matrix in host memory has copied the values. It then no longer
+ * reads the array from which it was made, nor one that an update passed to it. */
 MBI_INTERNAL int mbi_plan_copies_values(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA || plan->sorted.shares != NULL;
 }
 
-/* Returns whether products start only when all earlier work is done. Then they can read x as
- * data that nobody writes, from which most methods gain more than from a dependent launch. */
+/* Returns whether products start only when all earlier work is done. They can then read x as
+ * read-only data, from which most methods gain more than from a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
   return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
 }
 
-/* Returns how a kernel of a product is launched. A fix-up, `behind` the product of the same
- * call, is always a dependent launch, because it reads the carries as data that others
- * write. */
+/* Returns how a kernel of a product is launched. A fix-up, which runs `behind` the product of
+ * the same call, is always a dependent launch: it does not read the carries as read-only
+ * data. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* Launches the first kernel of a product. `bytes` is the size of its struct of arguments if it
- * is declared with MBK_BY_FIELD, otherwise 0. */
+/* Launches the first kernel of a product. `bytes` is the size of its struct of arguments if the
+ * kernel is declared with MBK_BY_FIELD, otherwise 0. */
 MBI_NOINLINE MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function,
                                                         const char *name, int64_t grid,
                                                         int threads, unsigned shared_bytes,
@@ -82,7 +82,7 @@ MBI_NOINLINE MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void 
                                 stream, arguments, bytes, mbi_plan_start(plan, 0));
 }
 
-/* Returns the bytes that a product reads of each nonzero's value. */
+/* Returns the bytes per nonzero that a product reads of the values. */
 MBI_NOINLINE MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   switch (csr->form) {
@@ -99,8 +99,8 @@ MBI_NOINLINE MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-/* Returns the bytes of values that a product reads only once: tables, and values of rows or
- * columns. */
+/* Returns the bytes of values that do not grow with the nonzeros: a single value, a table, or
+ * the values of the rows or columns. */
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -111,14 +111,14 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
                                           : 0;
 }
 
-/* Returns the bytes of shared memory per block of a product for a table of values. */
+/* Returns the bytes of shared memory per block that a product uses for a table of values. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
              ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type))
              : 0;
 }
 
-/* Returns the description of the values for merbit_plan_describe. */
+/* Returns the name of the form of the values for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values",
                                       "values all equal",
@@ -138,7 +138,7 @@ MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
-/* Returns whether the plan multiplies the matrix in another order. */
+/* Returns whether the plan multiplies a reordered matrix. */
 MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
   return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
@@ -158,7 +158,8 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Checks the arrays of plan->view, which are on the host. Messages name the user's arrays. */
+/* Checks the arrays of plan->view, which are in host memory. Messages name the user's
+ * arrays. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
                                                  const merbit_view *host) {
   merbit_view given = *host;

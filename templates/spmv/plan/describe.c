@@ -6,8 +6,7 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* Returns the bytes that one product moves if everything is moved once: the plan's streams, x
- * and y. */
+/* Returns the bytes that a product moves if it moves everything once: the matrix, x and y. */
 static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
@@ -26,13 +25,13 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
          (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
 
-/* Returns the bytes of an owned view's arrays in host memory. */
+/* Returns the bytes in host memory of the arrays of a view that owns them. */
 static size_t mbi_view_memory(const merbit_view *view) {
   return mbi_memory_bytes(view->row_ptr) + mbi_memory_bytes(view->col_ind) +
          mbi_memory_bytes(view->values);
 }
 
-/* Returns the bytes of a matrix of the plan's own; 0 for NULL. */
+/* Returns the bytes of a matrix that the plan has made, or 0 for NULL. */
 static size_t mbi_matrix_memory(const merbit_matrix *matrix) {
   return matrix == NULL ? 0
                         : mbi_memory_bytes(matrix) + (matrix->memory != NULL
@@ -40,7 +39,7 @@ static size_t mbi_matrix_memory(const merbit_matrix *matrix) {
                                                           : mbi_view_memory(&matrix->view));
 }
 
-/* Returns the bytes of host memory that the plan holds, its workspace included. */
+/* Returns the bytes of host memory that the plan and its own workspace hold. */
 static size_t mbi_plan_memory(const merbit_plan *plan) {
   const mbi_sorted *sorted = &plan->sorted;
   const merbit_workspace *w = plan->workspace;
@@ -109,7 +108,7 @@ MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *pl
   return MERBIT_OK;
 }
 
-/* Writes what is appended to the description of a transposed plan. */
+/* Appends to a plan's description that the plan transposes. */
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
@@ -122,14 +121,14 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
                   1e3 * plan->transpose.seconds);
 }
 
-/* Writes what is appended to the description of a reordered plan. */
+/* Appends to a plan's description how the matrix was reordered. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
                   mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
                   plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-/* Writes what is appended to the description of a plan of one triangle. */
+/* Appends to a plan's description that the matrix is given by one triangle. */
 static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
   const mbi_symmetric *s = &plan->symmetric;
   return snprintf(
@@ -141,7 +140,7 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
       1e3 * s->seconds);
 }
 
-/* Writes what is appended to the description of a plan of several vectors. */
+/* Appends to a plan's description the number of vectors and their order. */
 static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
                   plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");

@@ -5,8 +5,8 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Calls of the plan's method. If the values are equal throughout each column, x is multiplied
- * by them before a product, which then takes all values as ones. */
+/* Calls of the plan's method on CUDA. If all values of a column are equal, x is first
+ * multiplied by them, and the product then takes all values as ones. */
 
 #define MBI_COLUMNS_ALIGNMENT 256
 
@@ -23,7 +23,7 @@ MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
              : plan->cuda->carry_bytes(plan);
 }
 
-/* Clears the pointers to what a method made on a device that is lost. */
+/* Forgets what the method made on a device that is lost, without touching GPU memory. */
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   mbi_release(plan->context, plan->state);
   plan->state = NULL;
@@ -45,7 +45,7 @@ MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
              : MERBIT_OK;
 }
 
-/* Releases what mbi_method_create made. The plan may then take another method. */
+/* Releases what mbi_method_create has made. The plan may then take another method. */
 MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   if (plan->state != NULL) {
     plan->cuda->destroy(plan);

@@ -4,8 +4,8 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Products of plans with an epilogue: on CUDA the product of any method, followed by one
- * kernel; on the CPU the product, followed by a function over chunks of rows. */
+/* Products of plans with an epilogue. On CUDA the product of any method is followed by one
+ * kernel, on the CPU by the user's function, which is called for chunks of rows. */
 
 /* ---- CPU --------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
   t->sums[2 * (size_t)chunk + 1] = sums[1];
 }
 
-/* Returns the address of 1 or of 0 in the type of the vectors, for alpha or beta. */
+/* Returns a pointer to 1 or 0 in the type of the vectors, to be passed as alpha or beta. */
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
@@ -71,10 +71,11 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
 /* ---- CUDA -------------------------------------------------------------------------------- */
 
 /* Enqueues the product and the epilogue's kernel. The CUDA context must be current. The product
- * writes y; the kernel reads it, and changes it if there is a result. If there is a `skip` too,
- * the product goes to the workspace, so that y can stay unchanged: the product does not read
- * `skip`, or may finish before it is set. Without a result and without sums the kernel is not
- * launched. `alone` says that x stands for the product, which is not computed. */
+ * writes y; the kernel reads it, and overwrites it if the epilogue has a result. With a result
+ * and a `skip`, the product goes to the workspace instead, so that y can stay unchanged: the
+ * product either does not read `skip` or may finish before it is set. With neither a result nor
+ * sums, the kernel is not launched. If `alone` is set, x holds the product, which is not
+ * computed. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *x, void *y, const void *const *vectors,
                                        const double *scalars, double *sums, const int *skip,
@@ -88,14 +89,14 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   int i;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
-  mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
+  mbi_devptr stop = mbi_device_address(skip); /* passed to the kernels in place of alpha */
   if (!alone) {
     MBI_TRY(mbi_method_multiply(
         plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
         mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
         stream));
   }
-  if (rows == 0) { /* then the addresses may not be valid */
+  if (rows == 0) { /* the addresses may then be invalid */
     product = to = 0;
   }
   memset(&arguments, 0, sizeof arguments);
@@ -125,10 +126,10 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
 
 /* ---- Both sides -------------------------------------------------------------------------- */
 
-/* Does merbit_spmv_epilogue without its checks, for the library's own iterations; the arguments
- * are those of the public function. On CUDA it enters the context, only launches kernels, and
- * may be captured. The array `vectors` is read at once, everything else when the product runs.
- * workspace NULL: the plan's own. */
+/* Computes merbit_spmv_epilogue without its checks, for the library's own iterations. The
+ * arguments are those of the public function; workspace NULL means the plan's own. On CUDA the
+ * call enters the context, only launches kernels, and may be captured. The array `vectors` is
+ * read during the call, everything else when the product runs. */
 MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
                                              const void *x, void *y, const void *const *vectors,
                                              const double *scalars, double *sums,
@@ -147,8 +148,8 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
   return status;
 }
 
-/* Applies the epilogue of a square plan to `ax`, as if that were the product. On the CPU ax is
- * not read: the function finds what y holds. On CUDA ax is not y. */
+/* Applies the epilogue of a square plan to `ax`, as if that were the product. On CUDA ax must
+ * not be y. On the CPU ax is not read: the user's function works on what y holds. */
 MBI_INTERNAL merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax, void *y,
                                               const void *const *vectors, const double *scalars,
                                               void *stream) {
@@ -164,8 +165,8 @@ MBI_INTERNAL merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax,
   return status;
 }
 
-/* Checks one pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per
- * address. The CUDA context must be current. */
+/* Checks one pointer to elements of `bytes` bytes in a call on CUDA. The driver is asked once
+ * per address. The CUDA context must be current. */
 static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
                                                 size_t bytes, const void **known,
                                                 const char *name) {

@@ -7,19 +7,19 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* merbit_plan_forecast: a plan's record without arrays, from which the functions `bound` of the
- * methods and the stages here compute the most bytes. */
+/* merbit_plan_forecast. It fills in a plan's record without arrays, from which the `bound`
+ * functions of the methods and the functions below compute upper bounds of memory. */
 
-#define MBI_FORECAST_ROUNDING 16384 /* bytes of small arrays, and of gaps between arrays */
+#define MBI_FORECAST_ROUNDING 16384 /* bytes of minor arrays and of gaps between arrays */
 
 typedef struct mbi_forecast {
-  merbit_plan plan;         /* csr: the sizes of op(A), of both triangles */
-  double state[64];         /* of a method that has a bound */
+  merbit_plan plan;         /* csr: the sizes of op(A), with both triangles */
+  double state[64];         /* plan.state for a method that has a bound */
   uint64_t value;           /* bytes of a stored value */
-  uint64_t matrix, places;  /* bytes of op(A) as a CSR, of the places of its values */
-  int turned, turns_on_gpu; /* transposed, but for a COO */
-  int blocks;               /* the view's blocks are multiplied */
-  int borrows;              /* the matrix stays where it lies in GPU memory */
+  uint64_t matrix, places;  /* bytes of op(A) as a CSR, and of the map of its values */
+  int turned, turns_on_gpu; /* op(A) is transposed, unless the view is a COO */
+  int blocks;               /* the plan multiplies the view's blocks */
+  int borrows;              /* the matrix is used where it lies in GPU memory */
 } mbi_forecast;
 
 static merbit_status mbi_forecast_size(mbi_forecast *f) {
@@ -49,7 +49,7 @@ static merbit_status mbi_forecast_size(mbi_forecast *f) {
   }
   to->nnz = (f->blocks ? view->nnz : mbi_view_values(view)) * (triangle ? 2 : 1);
   to->offset_type = to->nnz > INT32_MAX ? MERBIT_INDEX_64 : view->offset_type;
-  /* A pattern gets values where a conversion adds up duplicates. */
+  /* A pattern gets values if a conversion adds up its duplicates. */
   adds_up = view->format == MERBIT_COO ||
             (!f->blocks && !triangle && (!turns || !csr) && !mbi_view_is_plain(view) &&
              !stays && (mbi_plan_build_flags(plan) & MBI_BUILD_KEEP) == 0);
@@ -82,8 +82,8 @@ static uint64_t mbi_forecast_host(const mbi_forecast *f) {
   return sum + (plan->desc.numa && plan->side == MERBIT_SIDE_CPU ? f->matrix : 0);
 }
 
-/* Adds what the stages take of GPU memory, and returns how much more a transpose needs while it
- * is made. */
+/* Adds the GPU memory that the stages need to *bound. Returns the bytes that a transpose needs
+ * only while it is being made. */
 static uint64_t mbi_forecast_device(const mbi_forecast *f, mbi_bound *bound) {
   const merbit_plan *plan = &f->plan;
   const merbit_view *view = &plan->view;
@@ -99,12 +99,12 @@ static uint64_t mbi_forecast_device(const mbi_forecast *f, mbi_bound *bound) {
     bound->making += (nnz + cols) * f->value;
     bound->scratch += cols * f->value + 256; /* x times the values of columns */
   }
-  /* The matrix as given, columns twice, rows and places once, and the counts of digits. */
+  /* The matrix as given, columns twice, rows and the map once, and the digit counts. */
   return f->turns_on_gpu ? f->matrix + 8 * cols + 12 * nnz + 2 * f->places : 0;
 }
 
-/* Returns whether AUTO may take a method on this side. Full blocks take less on CUDA than the
- * slices that are counted. */
+/* Returns whether AUTO may choose a method on the plan's side. Methods of blocks are left out
+ * on CUDA: full blocks take less memory than slices, which are counted. */
 static int mbi_forecast_may_take(const merbit_plan *plan, const mbi_method *row) {
   const int takes = row->takes, cuda = plan->side == MERBIT_SIDE_CUDA;
   return cuda ? row->cuda != NULL && row->cuda->bound != NULL && (takes & MBI_OF_BLOCKS) == 0 &&
@@ -137,7 +137,8 @@ static merbit_status mbi_forecast_row(mbi_forecast *f, const mbi_method *row,
                         row->identifier);
 }
 
-/* Sets *bound to what the method takes; of AUTO's methods to the most of each. */
+/* Sets *bound to the memory that the method needs. For AUTO this is the maximum over the
+ * methods that it may choose, and *largest is the method that keeps most. */
 static merbit_status mbi_forecast_method(mbi_forecast *f, mbi_bound *bound,
                                          merbit_method *largest) {
   merbit_plan *plan = &f->plan;
@@ -155,7 +156,7 @@ static merbit_status mbi_forecast_method(mbi_forecast *f, mbi_bound *bound,
     if (!mbi_forecast_may_take(plan, row)) {
       continue;
     }
-    if (mbi_forecast_row(f, row, &one) != MERBIT_OK) { /* nor does AUTO take it */
+    if (mbi_forecast_row(f, row, &one) != MERBIT_OK) { /* AUTO does not choose it either */
       mbi_error_clear(plan->context, reason, sizeof reason);
       continue;
     }
@@ -168,7 +169,7 @@ static merbit_status mbi_forecast_method(mbi_forecast *f, mbi_bound *bound,
     bound->scratch = one.scratch > bound->scratch ? one.scratch : bound->scratch;
   }
   mbi_nonempty_columns_bound(plan, bound);
-  bound->making += /* vectors and carries by which methods are measured */
+  bound->making += /* vectors and carries for measuring */
       (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type) + bound->scratch;
   return MERBIT_OK;
 }

@@ -10,7 +10,7 @@
 /* ---- Leading dimensions ------------------------------------------------------------------ */
 
 /* The layout of `count` rows or columns of several vectors in the plan's order: `times` runs of
- * `length` contiguous elements, `leading` apart. */
+ * `length` contiguous elements that start `leading` elements apart. */
 typedef struct mbi_many_layout {
   int64_t length, times, leading;
 } mbi_many_layout;
@@ -25,7 +25,7 @@ static mbi_many_layout mbi_many_layout_of(const merbit_plan *plan, int64_t count
   return layout;
 }
 
-/* Returns the number of elements from the first to the last. */
+/* Returns the number of elements from the first to the last, gaps included. */
 static int64_t mbi_many_extent(const mbi_many_layout *layout) {
   return layout->length > 0 && layout->times > 0
              ? (layout->times - 1) * layout->leading + layout->length
@@ -80,8 +80,8 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
 
 /* ---- Host vectors with a plan on CUDA ---------------------------------------------------- */
 
-/* Copies host vectors to GPU memory without gaps, or back if not `up`. Elements between one run
- * and the next are not touched. */
+/* Copies host vectors to GPU memory without the gaps between runs (`up` 1), or back (`up` 0).
+ * Elements in the gaps are not touched. */
 static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host,
                                    const mbi_many_layout *layout, mbi_devptr device, int up) {
   merbit_context *context = workspace->plan->context;

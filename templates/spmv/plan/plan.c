@@ -51,8 +51,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Returns the side before anything is built: AUTO follows the context, a method of one side
- * that side. */
+/* Returns the side of a plan before anything is built. AUTO takes the context's side, or the
+ * CPU if the method runs only there. */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
                                        const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
@@ -186,7 +186,7 @@ MBI_NOINLINE MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-/* Puts the matrix in GPU memory and makes the method's form of it. The CUDA context must be
+/* Puts the matrix in GPU memory and builds the method's form of it. The CUDA context must be
  * current. */
 static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   const merbit_view frame =
@@ -201,7 +201,8 @@ static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
     MBI_TRY(plan->making.checked(plan->making.maker));
   }
   status = mbi_choose(plan);
-  mbi_plan_release(plan, plan->device.scratch); /* if non-empty rows were not counted */
+  mbi_plan_release(plan, plan->device.scratch); /* still there if non-empty rows were not
+                                                 * counted */
   plan->device.scratch = 0;
   MBI_TRY(status);
   if (mbi_plan_has_epilogue(plan)) {
@@ -221,7 +222,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
     return MERBIT_OK;
   }
   status = mbi_plan_wait(plan);
-  /* The plan may be built on the CPU, with a workspace of its own. */
+  /* AUTO may now build the plan on the CPU, with another workspace. */
   if (status != MERBIT_OK) {
     mbi_workspace_free(plan->workspace);
     plan->workspace = NULL;
@@ -237,7 +238,7 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* Turns a plan for the GPU, whose matrix stages have run, into one for the CPU. */
+/* Turns a plan for the GPU whose stages have run into a plan for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
@@ -273,7 +274,8 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
   return mbi_plan_build_cpu(plan);
 }
 
-/* Checks a view and a descriptor, and copies the descriptor to *taken with its types chosen. */
+/* Checks a view and a description, and copies the description to *taken with its types filled
+ * in. */
 MBI_INTERNAL merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
                                           const merbit_plan_desc *desc,
                                           merbit_plan_desc *taken) {
@@ -294,7 +296,8 @@ MBI_INTERNAL merbit_status mbi_plan_check(merbit_context *context, const merbit_
   return mbi_reorder_check(context, view, asked, desc);
 }
 
-/* Creates a plan. `how` is what the library's own iterations ask of it; NULL: a user's plan. */
+/* Creates a plan. `how` holds the requests of the library's own iterations; NULL for a user's
+ * plan. */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                            const merbit_plan_desc *desc,
                                            const mbi_plan_making *how, merbit_plan **plan) {
@@ -335,7 +338,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
     mbi_plan_free(made);
     return status;
   }
-  /* Everything is in GPU memory. */
+  /* All arrays are in GPU memory, so the user's matrix is no longer needed. */
   if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) {
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;

@@ -3,97 +3,95 @@
 #include "spmv/cpu/cpu.h"
 #include "spmv/stages/stages.h"
 
-/* The requests of the library's own iterations to a plan; all zero for a user's plan. */
+/* Requests of the library's own iterations; all zero for a user's plan. */
 typedef struct mbi_plan_making {
-  int dual;          /* 1: dual-buffer commit */
+  int dual;          /* 1: the dual-buffer commit of MERBIT */
   const char *after; /* mbi_epilogue.after; NULL: none */
-  int in_place;      /* CPU, 1: SORTED may reorder col_ind and values, in the view's own arrays,
-                      * which outlive the plan. col_ind has base 0 and MBI_SORTED_PADDING more
+  int in_place;      /* CPU, 1: SORTED may reorder col_ind and values in the view's own arrays,
+                      * which outlive the plan. col_ind has base 0 and MBI_SORTED_PADDING extra
                       * elements. */
   /* CUDA: */
-  uint64_t arena_bytes; /* bytes that the maker asks for after the memory of products; such a
-                         * plan lives as long as one call, and keeps the memory in which a
-                         * transpose was made */
-  mbi_arena *arena;     /* the maker's, for the plan's arrays; it outlives the plan. NULL: the
-                         * plan's own */
-  int dots;             /* 1: products compute x'A x, if that costs little */
-  int stops;            /* 1: products with an epilogue do nothing once its flag is set */
+  uint64_t arena_bytes; /* bytes that the maker wants in each workspace; such a plan lives for
+                         * one call, and keeps the memory in which a transpose was made */
+  mbi_arena *arena;     /* the maker's arena for the plan's arrays, which outlives the plan;
+                         * NULL: the plan's own */
+  int dots;             /* 1: products also compute x'A x, if that costs little */
+  int stops;            /* 1: products with an epilogue do nothing once its skip flag is set */
   int interleaved;      /* 1: other kernels run between products (mbi_plan_launches_plainly) */
-  int unsynchronised;   /* 1: the GPU's work for making the plan may still be on the default
-                         * stream */
-  /* Called when the plan's arrays have been checked, to enqueue the maker's own work; or
-   * NULL. */
+  int unsynchronised;   /* 1: creation does not wait for its work on the default stream */
+  /* Called once the plan's arrays have been checked, so that the maker can enqueue work of its
+   * own; or NULL. */
   merbit_status (*checked)(void *maker);
   void *maker;
 } mbi_plan_making;
 
 struct merbit_plan {
   merbit_context *context;
-  int64_t references; /* its workspaces, and the user's */
+  int64_t references; /* held by the user and by the user's workspaces */
   merbit_plan_desc desc;
-  merbit_view given;     /* the user's view; of a triangle both triangles */
+  merbit_view given;     /* the user's view, or what the symmetric stage made of it */
   merbit_view view;      /* `given`, or its transpose */
-  merbit_view csr;       /* the CSR that is multiplied, or that was uploaded */
-  merbit_matrix *owner;  /* owns the arrays of the view; NULL: the user does */
+  merbit_view csr;       /* the CSR that is multiplied or was uploaded */
+  merbit_matrix *owner;  /* owner of the view's arrays; NULL: the user */
   merbit_matrix *matrix; /* holds csr if the view was converted or reordered */
   mbi_reorder reorder;
   mbi_transpose transpose;
   mbi_symmetric symmetric; /* for a matrix given by one triangle */
-  mbi_bsr bsr;             /* what methods of blocks multiply; csr is then the view */
+  mbi_bsr bsr;             /* the blocks, if the method has them; csr is the view then */
   merbit_side side;
   merbit_method method;
   const mbi_method *row;   /* the row of `method` */
   const mbi_method *asked; /* the row of desc.method */
-  merbit_type type;        /* of the values; of vectors and sums: spmv/plan/types.c */
+  merbit_type type;        /* of the values; vectors and sums: spmv/plan/types.c */
   char reason[384];        /* why AUTO fell back to the CPU; or empty */
   char why[160];           /* why AUTO chose the method; or empty */
   double plan_seconds;
-  mbi_program_times times; /* of all programs that the plan has asked for */
+  mbi_program_times times; /* of all programs that the plan has made */
   mbi_plan_making making;
-  mbi_arena arena; /* the plan's own: the memory in which a transpose was made */
+  mbi_arena arena; /* the plan's own: memory in which a transpose was made */
   /* CPU */
   const mbi_cpu_method *cpu;
   int tasks;
-  const void *values; /* of csr or bsr; NULL: ones */
-  void *own_values;   /* holds values after an update */
+  const void *values; /* of csr or bsr; NULL: all ones */
+  void *own_values;   /* the values if an update has copied them */
   mbi_blocks blocks;
   mbi_sorted sorted;
   mbi_placed placed;
   int placed_nodes;
-  void *placed_columns; /* holds csr.col_ind if it was copied */
+  void *placed_columns; /* csr.col_ind if it was copied */
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
-  const merbit_device_profile *profile; /* the GPU's, of which forecasts are made */
-  void *state; /* what the method built: a struct of spmv/gpu/NAME/NAME.h */
+  const merbit_device_profile *profile; /* the GPU's rates and latencies, for forecasts */
+  void *state; /* what the method has built: a struct of spmv/gpu/NAME/NAME.h */
   mbi_program program;
-  void *scale; /* CUfunction: multiplies x by the values of columns, before a product; or
+  void *scale; /* CUfunction that multiplies x by the values of the columns before a product; or
                 * NULL */
   uint64_t schedule_bytes;    /* bytes that the method added to the CSR */
   uint64_t stream_bytes;      /* bytes that a product moves, without x and y */
-  mbi_nonempty_rows nonempty; /* set if the choice or the method needs it */
+  mbi_nonempty_rows nonempty; /* set if AUTO or the method needs it */
   mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
-  double tuning[MBI_KNOBS]; /* plan_desc.tuning, in the order of cuda->knobs; 0: the default */
-  int stops; /* CUDA, 1: products take no scalars, only the skip flag of their epilogue; once it
-              * is set, their iterations need no results */
+  double tuning[MBI_KNOBS]; /* plan_desc.tuning, in the order of cuda->knobs; 0: not set */
+  int stops; /* CUDA, 1: products take no scalars, only the skip flag of their epilogue; once
+              * that is set, their results are not needed */
   mbi_epilogue *epilogue; /* spmv/shared/epilogue.c; or NULL */
-  int streaming;          /* 1: the matrix is loaded past the caches: rows are long enough */
-  int passing;            /* sixteenths of the matrix that leave L2 first: mbi_choose_passing */
+  int streaming;          /* 1: rows are long enough for streaming loads of the matrix */
+  int passing;            /* sixteenths of the matrix that L2 drops first: mbi_choose_passing */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
 struct merbit_workspace {
   merbit_plan *plan;
   void *carries;                 /* CPU: carries of the merge tasks */
-  void *bounce;                  /* CUDA with several host vectors: spmv/plan/many_product.c */
+  void *bounce;                  /* CUDA, several host vectors: spmv/plan/many_product.c */
   mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
-  const void *known_x, *known_y; /* the last addresses found to be in GPU memory */
-  double *sums;                  /* CPU: the sums of each chunk of an epilogue */
+  const void *known_x, *known_y; /* the last addresses that were found to be in GPU memory */
+  double *sums;                  /* CPU: the epilogue's sums of each chunk */
   mbi_devptr sums_scratch;       /* CUDA: spmv/plan/epilogue_product.c */
   mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes */
-  const void *known_epilogue[9]; /* the same for vectors, scalars, sums, skip */
+  const void *known_epilogue[9]; /* the same for vectors, scalars, sums and skip */
 };
 
 #ifdef MBI_SEPARATE

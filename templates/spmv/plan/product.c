@@ -5,7 +5,7 @@
 #include "spmv/cpu/cpu.h"
 #include "spmv/plan/plan.h"
 
-/* Returns whether two vectors, in memory of one side, overlap. */
+/* Returns whether two vectors in the same memory overlap. */
 MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
   const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
   return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
@@ -38,7 +38,7 @@ MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_worksp
   return MERBIT_OK;
 }
 
-/* Multiplies on the CPU. alpha and beta are scalars of the accumulator's type. */
+/* Multiplies on the CPU. alpha and beta have the accumulator's type. */
 MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
                                const void *alpha, const void *x, const void *beta, void *y) {
   plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
@@ -64,7 +64,7 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
   return MERBIT_OK;
 }
 
-/* Multiplies host vectors: copies them to the GPU and back, synchronously. */
+/* Multiplies host vectors synchronously: copies them to the GPU, and the result back. */
 static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta,
                                      void *y, int reads_y, void *stream) {
@@ -110,7 +110,7 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
   return status;
 }
 
-/* Multiplies over a semiring by scalars in host memory; each may be NULL. */
+/* Multiplies over a semiring. The scalars are in host memory; each may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *alpha, const void *x, const void *beta,
                                        void *y, void *stream) {
@@ -125,7 +125,7 @@ static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *work
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta,
                                      void *y, void *stream) {
-  /* The second parts are for complex numbers. */
+  /* The second elements are the imaginary parts of complex numbers. */
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
   merbit_type type;
@@ -145,7 +145,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     MBI_TRY(mbi_types_check_address(plan->context, "alpha", type, alpha));
     MBI_TRY(mbi_types_check_address(plan->context, "beta", type, beta));
-    /* The kernels take the two addresses; null means the default. */
+    /* The kernels take the two addresses, where null means the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
   if (mbi_plan_has_semiring(plan)) {

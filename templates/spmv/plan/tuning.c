@@ -5,12 +5,12 @@
 #include "spmv/study/study.h"
 
 /* plan_desc.tuning: "name=value name=value", where the names are the knobs of plan_desc.method.
- * Beside it sigma and omega, which are MERBIT's. */
+ * Also checks sigma and omega, which belong to MERBIT. */
 
-#define MBI_KNOB_LIST 96   /* characters of all names of a method */
-#define MBI_KNOB_DIGITS 32 /* characters of a number */
+#define MBI_KNOB_LIST 96   /* capacity for the names of a method */
+#define MBI_KNOB_DIGITS 32 /* the most characters of a number */
 
-/* A name and its number, as plan_desc.tuning has them. */
+/* One "name=value" of plan_desc.tuning. */
 typedef struct mbi_setting {
   const char *text; /* name=value, `length` characters */
   int length, name_length;
@@ -27,7 +27,8 @@ static const char *mbi_tuning_knobs(const merbit_plan *plan) {
                                                                    : NULL;
 }
 
-/* Writes the names as sentences list them: with commas, without the points of fractions. */
+/* Writes the names for a message: separated by commas, without the points that mark
+ * fractions. */
 static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
   size_t length = 0;
   for (; *knobs != '\0' && length + 3 < MBI_KNOB_LIST; knobs++) {
@@ -41,8 +42,8 @@ static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
   list[length] = '\0';
 }
 
-/* Returns the place of a name among the knobs, or -1. Sets *fractions if its number may have
- * one. */
+/* Returns the index of a name among the knobs, or -1. Sets *fractions to whether its number may
+ * have a fraction. */
 static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fractions) {
   int place = 0;
   while (*knobs != '\0') {
@@ -58,10 +59,10 @@ static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fra
   return -1;
 }
 
-/* Reads the number of a setting. Returns 0 if there is none that an int can hold, or if it has
- * a fraction and must not. */
+/* Reads the number of a setting. Returns 0 if it is missing, does not fit in an int, or has a
+ * fraction where none is allowed. */
 static int mbi_setting_number(const mbi_setting *setting, int fractions, double *value) {
-  char text[MBI_KNOB_DIGITS + 16]; /* readable past its end, for the scan */
+  char text[MBI_KNOB_DIGITS + 16]; /* zeros follow the number, since the scan reads past it */
   const int length = setting->length - setting->name_length - 1;
   mbi_decimal d;
   if (length < 1 || length > MBI_KNOB_DIGITS) {
@@ -75,7 +76,7 @@ static int mbi_setting_number(const mbi_setting *setting, int fractions, double 
          (fractions || *value == (double)(int)*value);
 }
 
-/* Takes one setting. `seen` has a bit for each knob that is set. */
+/* Stores one setting in plan->tuning. `seen` has a bit for each knob that is already set. */
 static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
                                     const mbi_setting *setting, unsigned *seen) {
   merbit_context *context = plan->context;
@@ -104,7 +105,7 @@ static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
   return MERBIT_OK;
 }
 
-/* Refuses plan_desc.sigma and plan_desc.omega with another method than MERBIT. */
+/* Refuses plan_desc.sigma and plan_desc.omega unless the method is MERBIT. */
 static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   const char *knobs = mbi_tuning_knobs(plan);
@@ -123,8 +124,8 @@ static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
                   knobs != NULL ? "use plan_desc.tuning with its names: " : "leave it 0", list);
 }
 
-/* Takes plan_desc.tuning into plan->tuning, and checks that sigma and omega are MERBIT's. The
- * user's string is not read later. */
+/* Parses plan_desc.tuning into plan->tuning, and checks that sigma and omega are set only for
+ * MERBIT. The user's string is not read later. */
 MBI_INTERNAL merbit_status mbi_tuning_take(merbit_plan *plan) {
   const char *tuning = plan->desc.tuning, *at = tuning;
   const char *knobs = mbi_tuning_knobs(plan);

@@ -3,10 +3,10 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* The types of a plan. plan->type is that of the stored values. Vectors, sums, alpha and beta
- * have one type, which may be wider. */
+/* The types of a plan. plan->type is the type of the stored values. Vectors, sums, alpha and
+ * beta share one type, which may be wider. */
 
-/* Returns the type in which values are multiplied if the plan does not name one. */
+/* Returns the type of vectors and sums if the plan does not name one. */
 static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
@@ -18,8 +18,8 @@ MBI_NOINLINE MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *pl
 }
 
 /* Returns alpha or beta as the plan's kernels take it: a number of the accumulator's type, for
- * semirings one that may be absent; or an address in device memory. If the plan's products
- * stop, it is the address of the flag, and beta is not read. */
+ * semirings with a flag whether it is given; or an address in device memory. If the plan's
+ * products can be stopped, it is the address of the skip flag. */
 MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar) {
   mbk_scalar made = {{0, 0}};
   const size_t bytes = plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
@@ -44,25 +44,25 @@ MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
 }
 
 /* Returns whether values, vectors and sums are all f64 or all f32. Every method and every
- * shorter form of the values supports these. */
+ * shorter form of the values supports these types. */
 MBI_NOINLINE MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
-/* Returns the name of a type in kernels. A value of 16 bits is passed as its bits. */
+/* Returns the name of a type in kernels. Kernels receive a 16-bit value as its bits. */
 MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
                                       "mbk_u16", "mbk_c64", "mbk_c128"};
   return names[type];
 }
 
-/* Returns whether values are multiplied with their imaginary part negated. */
+/* Returns whether the values are conjugated before they are multiplied. */
 MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-/* Returns MBK_STORED of spmv/shared/values.cuh: the form of values, or how values of the plan's
- * type become numbers. */
+/* Returns the MBK_STORED of spmv/shared/values.cuh: the form of the values, or how values of
+ * the plan's type are converted to numbers. */
 MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
          : mbi_plan_conjugates(plan)             ? 8
@@ -93,8 +93,8 @@ MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
-/* Sets desc->vector_type, the type of vectors and sums, to its default if the user did not set
- * it. */
+/* Fills in desc->vector_type, the type of vectors and sums, if the user did not set it. Fails
+ * if the types cannot be combined. */
 MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
                                             merbit_plan_desc *desc) {
   const merbit_type vector = desc->vector_type;

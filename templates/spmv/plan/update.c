@@ -3,7 +3,7 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Fails unless `memory`, which says where new values are, is one of its enumeration. */
+/* Fails unless `memory`, which says where the new values are, is a valid merbit_memory. */
 MBI_INTERNAL merbit_status mbi_plan_check_memory(merbit_context *context,
                                                  merbit_memory memory) {
   return (int)memory >= MERBIT_MEMORY_DEFAULT && (int)memory <= MERBIT_MEMORY_DEVICE
@@ -16,7 +16,7 @@ MBI_INTERNAL merbit_status mbi_plan_check_memory(merbit_context *context,
 
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory) {
-  const merbit_view *view; /* as the user gave it */
+  const merbit_view *view; /* the user's view */
   mbi_new_values fresh;
   mbi_program_times times;
   merbit_status status;
@@ -50,6 +50,6 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   fresh.count = mbi_view_values(view);
   times = plan->times;
   status = mbi_stages_map_values(plan, &fresh);
-  plan->times = times; /* of merbit_plan_create alone */
+  plan->times = times; /* keeps the times of merbit_plan_create */
   return status;
 }

@@ -4,7 +4,7 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* merbit_plan_reorder and merbit_plan_restore: vectors into a plan's order and back. */
+/* merbit_plan_reorder and merbit_plan_restore: permute vectors into a plan's order and back. */
 
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
                                       const void *to, int64_t count) {
@@ -73,8 +73,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
   return status;
 }
 
-/* Moves a vector. CPU threads move host vectors, for a plan on CUDA too, because otherwise they
- * would be copied twice. */
+/* Permutes a vector. Host vectors are permuted by CPU threads even if the plan is on CUDA,
+ * because otherwise they would be copied twice. */
 MBI_NOINLINE static merbit_status mbi_vector_move(merbit_plan *plan, const char *call,
                                                   int restore, const void *from, void *to,
                                                   int64_t count, void *stream) {

@@ -10,8 +10,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   if (plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_plan_release(plan, workspace->device_carries); /* also releases the memory after
-                                                        * the carries */
+    mbi_plan_release(plan, workspace->device_carries); /* with all other parts of the
+                                                        * workspace */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -20,8 +20,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* Sets bytes[] to the parts of a workspace's GPU memory: carries, copies of host x and y, an
- * epilogue's scratch, and the maker's arena. Returns their sum. */
+/* Sets bytes[] to the sizes of the parts of a workspace in GPU memory: carries, copies of host
+ * x and y, an epilogue's scratch, and the maker's arena. Returns their sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
@@ -53,7 +53,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   return status;
 }
 
-/* Allocates what a workspace needs on the CPU. */
+/* Allocates the carries of a workspace on the CPU, and the epilogue's sums. */
 static merbit_status mbi_workspace_fill_cpu(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cpu->scratch_bytes(plan), 1,
@@ -61,7 +61,6 @@ static merbit_status mbi_workspace_fill_cpu(merbit_workspace *workspace) {
   return mbi_epilogue_allocate_sums(workspace);
 }
 
-/* Creates a workspace. */
 MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
   merbit_context *context = plan->context;
   merbit_workspace *made = (merbit_workspace *)mbi_allocate(context, sizeof *made);

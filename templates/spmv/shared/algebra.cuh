@@ -30,13 +30,13 @@
 #error "define MBK_SEMIRING: 0 for plus-times, else a number of spmv/shared/semiring.cuh"
 #endif
 
-// MBK_SCALAR is the type of alpha and beta inside a kernel. MBK_ABSENT is the value of a beta
-// that was not given. If MBK_VANISHES(alpha), the kernel reads neither the matrix nor x; if
-// MBK_FORGETS(beta), not the old y.
+// MBK_SCALAR is the type of alpha and beta inside a kernel. MBK_ABSENT is a beta that was not
+// given. If MBK_VANISHES(alpha), the kernel reads neither the matrix nor x. If
+// MBK_FORGETS(beta), it does not read the old y.
 #if MBK_SEMIRING
 #include "spmv/shared/semiring.cuh"
 #else
-// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.
+// Plus-times. Every sum starts at MBK_ZERO, so that a zero sum is +0 whatever the order.
 #define MBK_SCALAR MBK_COMPUTE
 #define MBK_ABSENT ((MBK_COMPUTE)0)
 #define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)
@@ -46,7 +46,7 @@
 #define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
 #define MBK_FORGETS(beta) ((beta) == (MBK_COMPUTE)0)
 // Returns the new y of a row from its final sum. If alpha is 0, the sum is zero because nothing
-// was read. If beta is 0, `old`, a place in memory, is not read.
+// was read. If beta is 0, `old`, a location in memory, is not read.
 #define MBK_RESULT(sum, old)                                                                   \
   ((MBK_VECTOR)(MBK_FORGETS(beta) ? MBK_MUL(alpha, sum)                                        \
                                   : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
@@ -56,11 +56,11 @@
 #define MBK_STOPS 0 // 1: products take no scalars, but a flag that stops them
 #endif
 
-// alpha and beta as parameters and arguments of device functions; a kernel takes them from its
-// struct by MBK_SCALARS_OF. A null device pointer stands for the default. Put MBK_SCALARS_LOAD
-// just before the commits: scalars loaded at a kernel's start would occupy registers.
-// MBK_STOP_HERE ends a kernel if its stop flag is set; whatever the kernel would write stays
-// unchanged. Without a flag the kernel runs.
+// alpha and beta as parameters and arguments of device functions. A kernel takes them from its
+// struct with MBK_SCALARS_OF. A null device pointer stands for the default. Put
+// MBK_SCALARS_LOAD just before the commits: scalars loaded when a kernel starts would occupy
+// registers. MBK_STOP_HERE returns from a kernel if its stop flag is set, and leaves its
+// outputs unchanged.
 #define MBK_STOP_HERE
 #if MBK_STOPS
 #undef MBK_STOP_HERE

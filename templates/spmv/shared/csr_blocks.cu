@@ -1,4 +1,4 @@
-// Finds the sizes of full blocks of which a CSR may consist.
+// Finds the sizes of the full blocks of which a CSR may consist.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -9,18 +9,18 @@
 
 #include "spmv/shared/csr_blocks_arguments.cuh"
 
-// The candidate sizes 2 to 16 of a block: bit n stands for n rows, or n columns.
+// The candidate block sizes, 2 to 16: bit n stands for n rows, or n columns.
 #define MBK_BLOCK_SHAPES 0x1fffcu
-#define MBK_BLOCK_PART 256 // after so many nonzeros of a row a warp checks what others found
+#define MBK_BLOCK_PART 256 // nonzeros after which a warp checks what others have found
 
 #define MBK_BLOCK_PERIOD 720720u // the least common multiple of the sizes
 
-// Returns those of `among` of which `place` is not a multiple. Divisions of 64 bits are slow,
-// so that there is at most one.
+// Returns the sizes in `among` of which `place` is not a multiple. 64-bit divisions are slow,
+// so there is at most one.
 MBK_DEVICE mbk_u32 mbk_csr_inside(mbk_u64 place, mbk_u32 among) {
   const mbk_u32 rest = place >> 32 == 0 ? (mbk_u32)place : (mbk_u32)(place % MBK_BLOCK_PERIOD);
   mbk_u32 sizes = 0;
-  while (among != 0) { // mostly few: those that a sample of rows has not ruled out
+  while (among != 0) { // few sizes as a rule: a sample of rows has ruled out the others
     const mbk_u32 n = 31 - (mbk_u32)mbk_leading_zeros(among);
     among &= ~(1u << n);
     sizes |= rest % n != 0 ? 1u << n : 0;
@@ -28,7 +28,7 @@ MBK_DEVICE mbk_u32 mbk_csr_inside(mbk_u64 place, mbk_u32 among) {
   return sizes;
 }
 
-// Returns the bitwise or over the lanes of the warp, in all of them.
+// Returns the bitwise or over the warp, in every lane.
 MBK_DEVICE mbk_u32 mbk_csr_any(mbk_u32 bits) {
   for (int d = 16; d > 0; d >>= 1) {
     bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);
@@ -36,7 +36,7 @@ MBK_DEVICE mbk_u32 mbk_csr_any(mbk_u32 bits) {
   return bits;
 }
 
-// Returns true, in all lanes, if other warps have ruled out every size.
+// Returns true, in all lanes, if the warps together have ruled out every size.
 MBK_DEVICE bool mbk_csr_ruled_out(mbk_u32 *against) {
   mbk_u32 both = 0;
   if (mbk_lane() == 0) {
@@ -46,13 +46,13 @@ MBK_DEVICE bool mbk_csr_ruled_out(mbk_u32 *against) {
   return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;
 }
 
-// Finds sizes that rule out full blocks. Sets bit n of against[0] if rows of one block of n
-// rows differ in their columns. Sets bit n of against[1] if a row's columns do not consist of
-// runs of n that begin at multiples of n. Sizes whose bits are set before are not tried.
-// Launch: one warp for each of `count` rows, `step` apart; 256 threads per block.
+// Rules out sizes of full blocks. Sets bit n of against[0] if the rows of a block of n rows
+// differ in their columns. Sets bit n of against[1] if a row's columns do not consist of runs
+// of n columns that start at multiples of n. Sizes whose bits are already set are not tried.
+// Launch: one warp for each of `count` rows, `step` rows apart; 256 threads per block.
 MBK_KERNEL MBK_BOUNDS(256) mbk_csr_blocks(MBK_GRID_CONSTANT mbk_csr_blocks_arguments a) {
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;
-  // The same in all lanes, although other warps may set bits meanwhile.
+  // Shuffled so that all lanes agree, although other warps may set bits meanwhile.
   const mbk_u32 heights = MBK_BLOCK_SHAPES & ~mbk_shuffle(0xffffffffu, a.against[0], 0, 32);
   const mbk_u32 widths = MBK_BLOCK_SHAPES & ~mbk_shuffle(0xffffffffu, a.against[1], 0, 32);
   mbk_u32 high = 0, wide = 0;

@@ -1,4 +1,4 @@
-// The check of CSR arrays in device memory, and 32-bit columns from 64-bit ones.
+// Checks CSR arrays in device memory, and converts 64-bit columns to 32 bits.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -12,8 +12,8 @@
 
 #include "spmv/shared/csr_check_arguments.cuh"
 
-// Sets *bad to 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
-// range. Launch: any grid of 256 threads; each strides over both arrays.
+// Sets *bad to 1 if row_ptr does not rise from the base to nnz + base, or if a column is out of
+// range. Launch: any grid of 256 threads, which stride over both arrays.
 MBK_KERNEL MBK_BOUNDS(256) mbk_csr_check(MBK_GRID_CONSTANT mbk_csr_check_arguments a) {
   const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;
   const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();

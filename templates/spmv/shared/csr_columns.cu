@@ -1,4 +1,4 @@
-// Counts the nonzeros of columns, for hubs: columns with many.
+// Counts the nonzeros of each column, to find hubs: columns with many.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -9,7 +9,7 @@
 
 #include "spmv/shared/csr_columns_arguments.cuh"
 
-// Adds the nonzeros of a sample, every `stride`th run of 32, to counts[column]; counts must be
+// Adds the nonzeros of a sample, every `stride`th run of 32, to counts[column]. counts must be
 // zero before. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_columns_count(MBK_GRID_CONSTANT mbk_columns_count_arguments a) {
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
@@ -19,8 +19,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_columns_count(MBK_GRID_CONSTANT mbk_columns_count
   }
 }
 
-// Writes such counts from the row offsets of the transpose: column lengths divided by `stride`,
-// rounded. Launch: any grid of 256 threads.
+// Writes the same counts from the row offsets of the transpose: column lengths divided by
+// `stride`, rounded. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_columns_lengths(MBK_GRID_CONSTANT mbk_columns_lengths_arguments a) {
   for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;
@@ -31,7 +31,7 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// Adds to bins[n] the number of columns whose count is n; the last bin also takes all higher
+// Adds to bins[n] the number of columns with count n. The last bin also takes all higher
 // counts. bins must be zero before. Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
 #define MBK_BINS 4096
 MBK_KERNEL MBK_BOUNDS(256) mbk_columns_bins(MBK_GRID_CONSTANT mbk_columns_bins_arguments a) {

@@ -1,4 +1,4 @@
-// A hash of the structure of a CSR.
+// Hashes the structure of a CSR.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -9,8 +9,8 @@
 
 #include "spmv/shared/csr_hash_arguments.cuh"
 
-// Returns a number and its place mixed into 64 bits (the finaliser of SplitMix64: Steele, Lea,
-// Flood, OOPSLA 2014).
+// Returns a hash of a number and its position (the finaliser of SplitMix64: Steele, Lea, Flood,
+// OOPSLA 2014).
 MBK_DEVICE mbk_u64 mbk_csr_mix(mbk_u64 place, mbk_u64 number) {
   mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;
   bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -19,7 +19,7 @@ MBK_DEVICE mbk_u64 mbk_csr_mix(mbk_u64 place, mbk_u64 number) {
 }
 
 // Adds to *hash a hash of row_ptr and col_ind; *hash must be zero before. The hash is a sum, so
-// the order of threads does not matter. Launch: any grid of 256 threads.
+// the order of the threads does not matter. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_csr_hash(MBK_GRID_CONSTANT mbk_csr_hash_arguments a) {
   const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
   const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();

@@ -3,8 +3,8 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* The programs that check and inspect a CSR in GPU memory while a plan is made: one for each
- * purpose, so that a plan compiles no more than it needs. */
+/* The programs that check and inspect a CSR in GPU memory while a plan is made. There is one
+ * for each purpose, so that a plan compiles no more than it needs. */
 
 static const char *const mbi_csr_files[MBI_CSR_FILES] = {
     "spmv/stages/value_sample.cu", "spmv/shared/csr_sample.cu",  "spmv/shared/nonempty_rows.cu",
@@ -18,8 +18,8 @@ static void mbi_csr_preamble(const mbi_csr_types *types, mbi_preamble *preamble)
   mbi_preamble_define_int(preamble, "MBK_BASE", types->base);
 }
 
-/* Makes those of the programs in `wanted`, bits of mbi_csr_file, that are not there yet, side
- * by side. The caller runs mbi_csr_programs_destroy afterwards, on failure too. */
+/* Makes the programs in `wanted`, bits of mbi_csr_file, that do not exist yet, in parallel. The
+ * caller runs mbi_csr_programs_destroy afterwards, on failure too. */
 MBI_INTERNAL merbit_status mbi_csr_programs_create(merbit_context *context,
                                                    const mbi_csr_types *types, uint32_t wanted,
                                                    mbi_csr_programs *programs,
@@ -50,7 +50,7 @@ MBI_INTERNAL void mbi_csr_programs_destroy(merbit_context *context,
   }
 }
 
-/* Returns a kernel of the program `file`, which is made if it is not there yet. */
+/* Returns a kernel of the program `file`, which is made if it does not exist yet. */
 MBI_INTERNAL merbit_status mbi_csr_kernel(merbit_context *context, const mbi_csr_types *types,
                                           mbi_csr_programs *programs, mbi_csr_file file,
                                           const char *name, mbi_program_times *times,
@@ -60,7 +60,7 @@ MBI_INTERNAL merbit_status mbi_csr_kernel(merbit_context *context, const mbi_csr
   return mbi_program_kernel(context, &programs->of[file], name, kernel);
 }
 
-/* Returns the types of the plan's CSR in GPU memory. */
+/* Returns the index types and the base of the plan's CSR in GPU memory. */
 MBI_INTERNAL mbi_csr_types mbi_plan_csr_types(const merbit_plan *plan) {
   mbi_csr_types types;
   types.offset_type = plan->device.offset_type;

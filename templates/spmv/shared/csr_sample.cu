@@ -15,13 +15,14 @@
 #define MBK_SAMPLE_WINDOW 8192
 #define MBK_SAMPLE_TABLE 12288
 #define MBK_SAMPLE_THREADS 1024
-#define MBK_SAMPLE_TOGETHER 8 // loads in flight
+#define MBK_SAMPLE_TOGETHER 8 // loads in flight per thread
 
-// Inserts `sector` into the table. Returns true if it was not there. A load comes first,
-// because it finds most sectors and many lanes can load at once.
+// Inserts `sector` into the hash table. Returns true if it was not there yet. A plain load
+// comes first: it finds most sectors, and many lanes can load at once.
 MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {
   const mbk_u32 hash = sector * 2654435761u;
-  const mbk_u32 step = 6 * (hash >> 21) + 1; // less than the table's size, and coprime to it
+  const mbk_u32 step = 6 * (hash >> 21) + 1; // odd and not a multiple of 3, hence coprime to
+                                             // the table's size
   mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;
   while (true) {
     mbk_u32 there = mbk_peek(table + at);
@@ -43,12 +44,12 @@ MBK_DEVICE void mbk_sample_clear(mbk_u32 *table) {
   mbk_block_sync();
 }
 
-// Returns how many different lines of 128 bytes the lanes' sectors are in. A whole warp calls
-// it; lanes that are not `here` do not count.
+// Returns the number of different 128-byte lines that the lanes' sectors lie in. Lanes without
+// `here` do not count. All lanes of the warp must call it.
 MBK_DEVICE mbk_u32 mbk_sample_lines(mbk_u32 sector, bool here) {
   const mbk_u32 line = here ? sector / 4 : 0xffffffffu; // greater than every line
   if (mbk_ballot(0xffffffffu, here) == 0) {
-    return 0; // behind the end of the window, or of rows that are short
+    return 0; // past the end of the window, or of all rows
   }
 #pragma unroll 1
   for (mbk_u32 d = 1; d < 32; d++) {
@@ -58,7 +59,7 @@ MBK_DEVICE mbk_u32 mbk_sample_lines(mbk_u32 sector, bool here) {
   return (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, here));
 }
 
-// Adds what the lanes of a warp have found to *sum.
+// Adds the sum of `found` over the warp to *sum.
 MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {
   for (int d = 16; d > 0; d >>= 1) {
     found += mbk_shuffle_xor(0xffffffffu, found, d, 32);
@@ -93,11 +94,12 @@ MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 
   mbk_sample_add(lines, mbk_lane() == 0 ? touched : 0);
 }
 
-// Takes 32 rows, `apart` from each other, and of each up to MBK_SAMPLE_WINDOW / 32 consecutive
-// nonzeros from the same relative position. Adds to found[0] the number of different sectors of
-// x that they touch all together, to found[1] the number of these nonzeros, and to found[2] the
-// number of lines that the rows' nonzeros at the same place touch. Few sectors mean that the
-// rows read the same part of x. Shared: as mbk_sample_sectors.
+// Samples 32 rows that are `apart` rows from each other. Of each row it takes up to
+// MBK_SAMPLE_WINDOW / 32 consecutive nonzeros, from the same relative position. Adds to
+// found[0] the number of different sectors of x that they touch, to found[1] the number of
+// these nonzeros, and to found[2] the number of lines that the nonzeros at the same position of
+// all rows touch. Few sectors mean that the rows read the same part of x. Shared: as
+// mbk_sample_sectors.
 MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                                    mbk_u64 rows, mbk_u32 apart, mbk_u32 number, mbk_u32 windows,
                                    mbk_u32 shift, mbk_u32 *found, mbk_u32 *table) {
@@ -130,8 +132,8 @@ MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *co
   mbk_sample_add(found + 2, mbk_lane() == 0 ? lines : 0);
 }
 
-// Adds one to *narrow if the columns of slice `slice` lie in at most MBK_PAGES pages. A whole
-// warp calls it.
+// Adds 1 to *narrow if the columns of the slice lie in at most MBK_PAGES pages. All lanes of
+// the warp must call it.
 MBK_DEVICE void mbk_sample_pages(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                                  mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {
   const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;
@@ -149,16 +151,16 @@ MBK_DEVICE void mbk_sample_pages(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_
       mbk_page_add(set, column[j]);
     }
   }
-  mbk_warp_sync(0xffffffffu); // all lanes' pages are in the set
+  mbk_warp_sync(0xffffffffu); // until all lanes have added their pages
   if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {
     mbk_atomic_add(narrow, 1u);
   }
 }
 
-#define MBK_SAMPLE_DIAGONALS 256 // the most of a slice
-// Adds the diagonals of 64 rows to found[0], and their nonzeros to found[1]. Of rows in which
-// most diagonals have few nonzeros, or that are long, each nonzero counts as a diagonal. A
-// whole warp calls it.
+#define MBK_SAMPLE_DIAGONALS 256 // the most diagonals per slice
+// Adds the number of diagonals of a slice of 64 rows to found[0], and of its nonzeros to
+// found[1]. If most diagonals have few nonzeros, or if there are too many, each nonzero counts
+// as a diagonal. All lanes of the warp must call it.
 MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                                      mbk_u64 rows, mbk_u64 slice, mbk_u32 *found) {
   const mbk_u64 first = slice * MBK_SLICE, next = first + MBK_SLICE;
@@ -188,14 +190,15 @@ MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *
   }
 }
 
-// Samples the columns. Adds to found[0] the number of different 32-byte sectors of x that each
-// window of nonzeros touches; to found[1] the number of slices of 32 rows, out of 8 per window,
-// whose columns lie in few pages; to found[2] and found[3] the diagonals and nonzeros of as
-// many slices of 64 rows; to found[4], found[5] and found[6] the sectors, nonzeros and lines of
-// as many windows abreast (mbk_sample_abreast); to found[7] the lines of each 32 consecutive
-// nonzeros of the windows. All must be zero before. `shift` is log2 of the elements in a
-// sector. Launch: one block of MBK_SAMPLE_THREADS per window, as many for the slices, and as
-// many for the windows abreast. Shared: mbk_u32[MBK_SAMPLE_TABLE].
+// Samples the columns in windows of nonzeros, and adds to found[], which must be zero before:
+//   [0]      different 32-byte sectors of x that each window touches;
+//   [1]      out of 8 slices of 32 rows per window, those whose columns lie in few pages;
+//   [2] [3]  diagonals and nonzeros of as many slices of 64 rows;
+//   [4]-[6]  sectors, nonzeros and lines of as many windows of mbk_sample_abreast;
+//   [7]      lines that each 32 consecutive nonzeros of the windows touch.
+// `shift` is log2 of the elements in a sector. Launch: blocks of MBK_SAMPLE_THREADS, one per
+// window, then as many for the slices and as many for mbk_sample_abreast. Shared:
+// mbk_u32[MBK_SAMPLE_TABLE].
 MBK_KERNEL MBK_RESIDENT(MBK_SAMPLE_THREADS, 1)
     mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {
   MBK_SHARED_MEMORY(shared);

@@ -4,9 +4,9 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
- * Device CSR views are used in place: checked, and narrowed by spmv/shared/csr_check.cu if
- * their columns are 64-bit. */
+/* A plan's CSR in GPU memory. Host arrays are checked and converted to 32-bit columns on the
+ * CPU, and then uploaded. Device CSR arrays are used in place. They are checked, and 64-bit
+ * columns are converted, by spmv/shared/csr_check.cu. */
 
 MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
@@ -22,8 +22,8 @@ MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (8 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-/* Fails with the sentence on the first bad entry of device arrays, in which a kernel has found
- * one. */
+/* Fails with a message about the first bad entry, after a kernel has found one in device
+ * arrays. */
 static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
   merbit_view host;
   merbit_status status = mbi_view_download(context, view, &host);
@@ -38,8 +38,8 @@ static merbit_status mbi_device_csr_explain(merbit_context *context, const merbi
 }
 
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
- * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
- * of a transpose, will use it. */
+ * entry. The memory of the answer stays in csr->scratch, to be reused for the counts of
+ * non-empty rows; it is large enough for those of a transpose. */
 static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
                                           const mbi_program *program, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
@@ -109,7 +109,7 @@ static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view 
   return MERBIT_OK;
 }
 
-/* Takes the addresses of `view`, a device CSR whose header has been checked. */
+/* Takes over the addresses of `view`, a device CSR whose header has been checked. */
 static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
                                            mbi_device_csr *csr) {
   merbit_context *context = plan->context;
@@ -133,8 +133,8 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
   return MERBIT_OK;
 }
 
-/* Makes the device CSR of a view; mbi_device_csr_prepare comes next. The CUDA context must be
- * current. On failure the caller runs mbi_device_csr_destroy. */
+/* Makes the device CSR of a view, to be completed by mbi_device_csr_prepare. The CUDA context
+ * must be current. On failure the caller runs mbi_device_csr_destroy. */
 MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
                                                  mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
@@ -147,10 +147,9 @@ MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit
                                               : mbi_device_csr_upload(plan, view, csr);
 }
 
-/* Checks the caller's device arrays unless the plan is unchecked, makes columns of 32 bits if
- * theirs have 64, and waits. What it needs is compiled together with the programs of
- * `inspecting`, bits of mbi_csr_file. The caller runs mbi_csr_programs_destroy afterwards, on
- * failure too. */
+/* Checks the user's device arrays unless the plan is unchecked, converts 64-bit columns to 32
+ * bits, and waits. Its kernels are compiled together with the programs in `inspecting`, bits of
+ * mbi_csr_file. The caller runs mbi_csr_programs_destroy afterwards, on failure too. */
 MBI_INTERNAL merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
                                                   uint32_t inspecting,
                                                   mbi_csr_programs *programs,
@@ -187,13 +186,13 @@ MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr)
   mbi_plan_release(plan, csr->scratch);
 }
 
-/* Returns the bytes of a CSR's columns and values, each read once. */
+/* Returns the bytes of the columns and values of a CSR, as a product reads them. */
 MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
          mbi_value_bytes_once(plan);
 }
 
-/* Defines the macros that every product kernel gets from a plan. */
+/* Defines the macros that a plan passes to every product kernel. */
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);

@@ -1,11 +1,11 @@
-// The diagonals of 64 consecutive rows, one after the other: a diagonal is all nonzeros with
-// the same difference of column and row, at most one in each row. A warp finds them, lane i for
-// the rows i and i + 32. Rows need not be sorted: each row's nonzeros come in the order they
-// have.
+// Enumerates the diagonals of 64 consecutive rows. A diagonal consists of all nonzeros with the
+// same difference of column and row, at most one per row. A warp finds them in turn; lane i
+// takes the rows i and i + 32. Rows need not be sorted: the nonzeros of each row are taken in
+// their order.
 #define MBK_SLICE 64
 #define MBK_NO_DIAGONAL 0x7fffffff
 
-// A lane's way through a row.
+// A lane's position in a row.
 typedef struct mbk_row_walk {
   mbk_u64 at, end; // the next nonzero, and the end of the row
   mbk_u64 row;
@@ -31,7 +31,8 @@ MBK_DEVICE mbk_row_walk mbk_row_begin(const MBK_ROW_PTR *row_ptr, const mbk_i32 
   return walk;
 }
 
-// Returns the least offset of all lanes' next nonzeros, MBK_NO_DIAGONAL if there are none.
+// Returns the least offset among the next nonzeros of all lanes, or MBK_NO_DIAGONAL if none are
+// left.
 MBK_DEVICE mbk_i32 mbk_next_diagonal(const mbk_row_walk &low, const mbk_row_walk &high) {
   mbk_i32 least = low.offset < high.offset ? low.offset : high.offset;
   for (int d = 16; d > 0; d >>= 1) {
@@ -41,7 +42,7 @@ MBK_DEVICE mbk_i32 mbk_next_diagonal(const mbk_row_walk &low, const mbk_row_walk
   return least;
 }
 
-// Goes to the next nonzero of a row if the current one is on the diagonal.
+// Advances to the next nonzero of a row if the current one lies on the diagonal.
 MBK_DEVICE void mbk_row_pass(mbk_row_walk &walk, const mbk_i32 *col_ind, mbk_i32 diagonal) {
   if (walk.offset == diagonal) {
     walk.at++;

@@ -5,18 +5,18 @@
 #include "spmv/plan/plan.h"
 
 /* Epilogues: a function applied to each row of op(A) x before it is stored in y, and two sums
- * over all rows. On CUDA a kernel runs them after the product (spmv/shared/epilogue.cu).
- * spmv/plan/epilogue_product.c calls them. */
+ * over all rows. On CUDA a kernel computes them after the product (spmv/shared/epilogue.cu).
+ * spmv/plan/epilogue_product.c calls it. */
 
 #define MBI_EPILOGUE_SCALARS 8
-/* Blocks per multiprocessor. More blocks would leave more sums for the last block to add up. */
+/* Blocks per multiprocessor. More blocks would leave more sums for the last one to add up. */
 #define MBI_EPILOGUE_RESIDENT 4
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
 }
 
-/* Returns the bytes that an epilogue moves in addition to its product: the vectors and y, and y
+/* Returns the bytes that an epilogue moves in addition to the product: the vectors, y, and y
  * again if there is a result. */
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
   const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
@@ -27,7 +27,7 @@ MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-/* Checks an epilogue. Call it after the checks of types, semirings and several vectors. */
+/* Checks an epilogue. Types, semiring and number of vectors must have been checked before. */
 MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
                                               const merbit_plan_desc *desc) {
   const merbit_epilogue *e = desc->epilogue;
@@ -78,7 +78,8 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
                               sum ? "double" : "MBK_COMPUTE", text);
 }
 
-/* Sets plan->epilogue to a checked copy of the user's. mbi_plan_free releases it. */
+/* Copies the user's epilogue to plan->epilogue and checks it. mbi_plan_free releases the
+ * copy. */
 MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
@@ -160,8 +161,8 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
 
 /* ---- Scratch ----------------------------------------------------------------------------- */
 
-/* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
- * thread loads 16 bytes of each vector at once. */
+/* Returns the number of blocks of the epilogue's kernel, which is the same for every product of
+ * a plan. A thread loads 16 bytes of each vector at a time. */
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
   const uint64_t packs =
       (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
@@ -184,7 +185,7 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
                    (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
 
-/* Allocates a workspace's memory for an epilogue on the CPU. mbi_workspace_free releases it. */
+/* Allocates the sums of an epilogue on the CPU. mbi_workspace_free releases them. */
 MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;

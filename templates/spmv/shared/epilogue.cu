@@ -1,10 +1,10 @@
 // The epilogue of a product: a function of each row of op(A) x, and two sums over all rows.
 //
-// Each thread takes packs of neighbouring rows, loads all its operands at once, and adds up in
-// registers. A block adds up in a tree of fixed shape, and the last block to finish adds up the
-// sums of the blocks in their order. So sums have the same bits in every run, wherever the
-// vectors lie. The ticket that finds the last block is that of CUDA's sample
-// threadFenceReduction.
+// Each thread takes packs of neighbouring rows, loads all operands of a pack at once, and adds
+// up in registers. A block adds up its threads in a tree of fixed shape, and the last block to
+// finish adds up the sums of all blocks in their order, so the sums have the same bits in every
+// run, whatever the alignment of the vectors. The ticket that finds the last block is taken
+// from CUDA's sample threadFenceReduction.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of y and of the vectors in memory"
 #endif
@@ -17,10 +17,10 @@
 #ifndef MBK_EPILOGUE_SCALARS
 #error "define MBK_EPILOGUE_SCALARS: how many scalars, up to 8"
 #endif
-// Optional macros. MBK_EPILOGUE_RESULT: y[row], an expression in in_ax, in_row, in_v0, ...,
-// in_s0, ... MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1: sums in double, which may also use in_y.
-// MBK_EPILOGUE_AFTER: a file that defines mbk_epilogue_after; one thread calls it with the
-// complete sums after all blocks have read scalars and skip.
+// Optional macros. MBK_EPILOGUE_RESULT: the new y[row], an expression in in_ax, in_row, in_v0,
+// ..., in_s0, ... MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1: terms of the sums in double, which
+// may also use in_y. MBK_EPILOGUE_AFTER: a file that defines mbk_epilogue_after. One thread
+// calls it with the complete sums, after all blocks have read scalars and skip.
 #include "jit/device.cuh"
 
 #include "jit/functions.cuh"
@@ -28,7 +28,7 @@
 #include MBK_EPILOGUE_AFTER
 #endif
 
-#ifndef MBK_EPILOGUE_IDLE // that file may say when vector i is not read
+#ifndef MBK_EPILOGUE_IDLE // MBK_EPILOGUE_AFTER may say that vector i is not read
 #define MBK_EPILOGUE_IDLE(i, scalars) false
 #endif
 
@@ -78,7 +78,7 @@ MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {
 
 typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;
 
-// Loads `count` rows from `address` on, with one load if they are an aligned pack.
+// Loads `count` rows starting at `address`; an aligned pack takes a single load.
 MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,
                                                bool aligned) {
   if (aligned) {
@@ -94,7 +94,7 @@ MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u3
 
 // ---- Sums -----------------------------------------------------------------------------------
 
-// Adds up the sums over the warp; complete in its first lane.
+// Adds up the sums over the warp. Lane 0 has the result.
 MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {
 #pragma unroll
   for (int k = 0; k < 2; k++) {
@@ -105,7 +105,7 @@ MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {
   }
 }
 
-// Adds up the sums over the block; complete in thread 0.
+// Adds up the sums over the block. Thread 0 has the result.
 MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {
   const mbk_u32 thread = mbk_thread();
   mbk_epilogue_lanes(sums);
@@ -136,7 +136,7 @@ MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {
 }
 
 // Returns true in the last block to finish, and resets the ticket. Thread 0 must have stored
-// its sums before. No other thread may still read `shared`.
+// its sums before. No thread may still be reading `shared`.
 MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {
   mbk_u32 *const flag = (mbk_u32 *)shared;
   if (mbk_thread() == 0) {
@@ -152,7 +152,7 @@ MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {
   return *flag != 0;
 }
 
-// Completes the sums. All threads of all blocks call it once.
+// Completes the sums. All threads of all blocks must call it once.
 MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2]) {
   MBK_SHARED_MEMORY(memory);
   double *const shared = (double *)memory;
@@ -179,10 +179,10 @@ MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2])
 
 // ---- Launch ---------------------------------------------------------------------------------
 
-// Computes y[row] from product[row], which may be y itself. Without a result y is not written.
-// `aligned`: product, y and the vectors are at multiples of 16 bytes. Launch: as a dependent
-// launch, with the same grid of MBK_EPILOGUE_THREADS for each product of a plan; if there are
-// no rows, one block that writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].
+// Computes y[row] from product[row]; `product` may be y itself. Without a result y is not
+// written. `aligned` says that product, y and the vectors start at multiples of 16 bytes.
+// Launch: as a dependent launch, with the same grid of MBK_EPILOGUE_THREADS for each product of
+// a plan; with no rows, one block writes zero sums. Shared: double[MBK_EPILOGUE_THREADS / 16].
 MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
     mbk_epilogue_rows(MBK_GRID_CONSTANT mbk_epilogue_rows_arguments a) {
   mbk_release();

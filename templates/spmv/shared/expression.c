@@ -2,8 +2,8 @@
 #include "market/market.h"
 #include "spmv/shared/shared.h"
 
-/* Translates users' expressions into text for a kernel. Accepts only this grammar, and writes
- * the text anew from its tokens, so that nothing else reaches the compiler.
+/* Translates users' expressions into text for a kernel. It accepts only this grammar and writes
+ * the text anew from the tokens, so that nothing else reaches the compiler.
  *
  *   choice   = either ["?" choice ":" choice]
  *   either   = both {"||" both}
@@ -15,24 +15,23 @@
  *   factor   = ("-" | "+" | "!") factor | number | "inf" | name | "(" choice ")"
  *            | call "(" choice {"," choice} ")"
  *
- * Numbers are decimal. Names come from the caller; calls are those of mbi_calls. A comparison
- * counts as 1 or 0 if a number is needed; a number counts as true unless it is zero. Each
- * operation is rounded separately. */
+ * Numbers are decimal. The caller supplies the names; mbi_calls lists the functions. A
+ * comparison counts as 1 or 0 where a number is needed; a number counts as true unless it is
+ * zero. Each operation is rounded separately. */
 
 /* ---- Grammar ----------------------------------------------------------------------------- */
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Enters one more level of nesting. Fails if that is too deep. */
+/* Enters one more level of nesting. Fails if there are too many. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
                                             : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* Writes a number as the bits of a double: the number rounded to the plan's type. */
+/* Writes a number, rounded to the plan's type, as the bits of a double. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable beyond the number's end, for
-                                          * mbi_decimal_scan */
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past the number, for mbi_decimal_scan */
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
@@ -76,7 +75,7 @@ static merbit_status mbi_expression_call(mbi_expression *e, const char *name, in
   MBI_TRY(mbi_expression_append(e, text));
   for (i = 0; i < arguments; i++) {
     const size_t from = e->written;
-    mbi_expression_next(e); /* the parenthesis or the comma */
+    mbi_expression_next(e); /* skips the parenthesis or the comma */
     MBI_TRY(mbi_expression_choice(e));
     MBI_TRY(mbi_expression_want(e, from, MBI_OPERAND_NUMBER));
     if (!mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
@@ -147,8 +146,8 @@ static merbit_status mbi_expression_factor(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-/* The infix operators: the level of precedence, the kinds of operands and of the result, and
- * the text before and between the operands. */
+/* The infix operators: their level of precedence, the kinds of their operands and of the
+ * result, and the text before and between the operands. */
 typedef struct mbi_infix {
   int level, wanted, gives;
   const char *token, *head, *middle;
@@ -167,7 +166,7 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* A call, so that the compiler does not fuse the product with a sum. */
+    /* a call, so that the compiler does not fuse the product with a sum */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
 };
@@ -182,8 +181,8 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* Reads one level of the grammar, from `either` (0) to `term` (the last). A level of
- * comparisons accepts one of them at most. */
+/* Reads one level of the grammar, from `either` (0) to `term` (the last). The levels of
+ * comparisons accept at most one operator. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
@@ -233,7 +232,7 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-/* Translates the whole source, which must be a number. */
+/* Translates the whole source, which must yield a number. */
 static merbit_status mbi_expression_whole(mbi_expression *e) {
   mbi_expression_next(e);
   MBI_TRY(mbi_expression_choice(e));
@@ -243,10 +242,10 @@ static merbit_status mbi_expression_whole(mbi_expression *e) {
   return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
 }
 
-/* Checks `source`, which messages call `what`, and writes its translation to
- * text[MBI_EXPRESSION_SIZE]. `type` is the type of the numbers, `number` that type's name in
- * kernels. `names`, ended by NULL, lists the names that `source` may use; in kernels they have
- * the prefix MBI_EXPRESSION_MARK. On failure the text is empty. */
+/* Checks `source` and writes its translation to text[MBI_EXPRESSION_SIZE]. Messages call it
+ * `what`. `type` is the type of the numbers, and `number` the name of that type in kernels.
+ * `names`, ended by NULL, lists the names that `source` may use; in kernels they have the
+ * prefix MBI_EXPRESSION_MARK. On failure the text is empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, const char *number,
@@ -273,7 +272,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-/* Calls mbi_expression_write with MBK_COMPUTE as the type's name. */
+/* Calls mbi_expression_write with MBK_COMPUTE as the name of the type. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, char *text) {

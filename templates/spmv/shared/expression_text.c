@@ -1,7 +1,7 @@
 #include "market/market.h"
 #include "spmv/shared/shared.h"
 
-/* Reads tokens of a user's expression, and builds the text that a kernel gets instead.
+/* Splits a user's expression into tokens, and builds the text that a kernel gets instead.
  * spmv/shared/expression.c has the grammar. */
 
 MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
@@ -16,7 +16,8 @@ MBI_INTERNAL int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Fails, naming the current token. Characters outside ASCII are shown by their numbers. */
+/* Fails with a message that names the current token. Characters outside ASCII appear as
+ * numbers. */
 MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
@@ -35,7 +36,7 @@ MBI_NOINLINE MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const c
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
-/* Returns the end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
+/* Returns a pointer past a decimal number: [digits] [. [digits]] [e [+-] digits]. */
 static const char *mbi_expression_decimal(const char *p) {
   const char *exponent;
   while (mbi_is_digit(*p)) {
@@ -58,7 +59,7 @@ static const char *mbi_expression_decimal(const char *p) {
   return exponent;
 }
 
-/* Reads the next token. Anything unknown becomes a token of one character, which no rule
+/* Reads the next token. An unknown character becomes a token of its own, which no rule
  * accepts. */
 MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
@@ -107,15 +108,14 @@ MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *
   return mbi_expression_insert(e, e->written, text);
 }
 
-/* Puts `head` before and `tail` after what has been written from `from` on. */
+/* Puts `head` before and `tail` after the text that starts at `from`. */
 MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
                                                const char *tail) {
   MBI_TRY(mbi_expression_insert(e, from, head));
   return mbi_expression_append(e, tail);
 }
 
-/* Converts the operand that begins at `from` to a number or a truth value, whichever is
- * `wanted`. */
+/* Converts the operand that starts at `from` to a number or a truth value, as `wanted` says. */
 MBI_NOINLINE MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from,
                                                             int wanted) {
   const int have = e->operand;

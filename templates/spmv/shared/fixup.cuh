@@ -1,6 +1,7 @@
-// The fix-up: completes rows that cross tiles, and writes empty rows. It runs after a kernel
-// that left each tile's part of its first row in `firsts` and its carry-out in `tails`. A row
-// stands for MBK_PARTS consecutive elements of y, and so does each entry of firsts and tails.
+// The fix-up: completes the rows that cross tiles, and writes empty rows. It runs after a
+// kernel that has stored, for each tile, the part of its first row in `firsts` and its
+// carry-out in `tails`. A row stands for MBK_PARTS consecutive elements of y, and so does each
+// entry of firsts and tails.
 #ifndef MBK_PARTS
 #error "define MBK_PARTS: entries of y per row: 1, or a block's rows"
 #endif
@@ -13,8 +14,8 @@
 
 #ifndef MBK_TILE_BACK
 #define MBK_BACK mbk_u32 // the type of tile_back
-// Returns how many tiles before `tile` its first row began, or MBK_OPEN if the row does not end
-// in this tile.
+// Returns how many tiles before `tile` its first row begins, or MBK_OPEN if the row does not
+// end in `tile`.
 #define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))
 #endif
 
@@ -22,20 +23,20 @@
 #define MBK_LEADING 0 // 1: the parts of a row are `rows` elements of y apart, not adjacent
 #endif
 
-// A warp adds up a row over many tiles, the thread block a row over very many. Blocks are
-// small, so that they can start where a block of the product, perhaps as small, has finished,
-// and so that each multiprocessor holds several at once.
+// A thread adds up a row over a few tiles, a warp over many, the thread block over very many.
+// Blocks have few threads, so that one can start as soon as a block of the product, which may
+// be no larger, has finished, and so that several fit on a multiprocessor.
 #define MBK_FIXUP_THREADS 256
 // Resident blocks per multiprocessor; 0: NVRTC decides. For semirings and complex sums NVRTC
-// would aim at so many that registers spill.
+// would aim at so many blocks that registers spill.
 #define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)
-#define MBK_FIXUP_LONG 8        // more tiles than this: the warp adds up
-#define MBK_FIXUP_VERY_LONG 128 // more tiles than this: the thread block adds up
+#define MBK_FIXUP_LONG 8        // with more tiles, the warp adds up
+#define MBK_FIXUP_VERY_LONG 128 // with more tiles, the thread block adds up
 #define MBK_FIXUP_AHEAD 8       // tails that a thread loads at once
 #define MBK_NOWHERE 0xffffffffffffffffull
 
-// Returns the share of thread `thread` of `threads` in the sum of tails[from..to) for one part
-// of a row. Loads outside the range yield zero, so that no remainder loop is needed, which
+// Returns the contribution of thread `thread` of `threads` to the sum of tails[from..to) for
+// one part of a row. Loads outside the range yield zero. This avoids a remainder loop, which
 // would load one element after the other.
 MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,
                                        mbk_u32 thread, mbk_u32 threads) {
@@ -55,14 +56,14 @@ MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, m
   return sum;
 }
 
-// Returns the place in y of one part of a row, or MBK_NOWHERE: the last block row may extend
-// beyond the matrix.
+// Returns the index in y of one part of a row, or MBK_NOWHERE if it is outside: the last block
+// row may extend beyond the matrix.
 MBK_DEVICE mbk_u64 mbk_fixup_place(mbk_u64 row, mbk_u32 part, mbk_u64 rows) {
   const mbk_u64 place = MBK_LEADING ? row * rows + part : row * MBK_PARTS + part;
   return MBK_LEADING || MBK_PARTS == 1 || place < rows ? place : MBK_NOWHERE;
 }
 
-// Returns the old y at a place, or zero if the product does not read it.
+// Returns the old y at an index, or zero if the product does not read it.
 MBK_DEVICE MBK_VECTOR mbk_fixup_old(const MBK_VECTOR *y, mbk_u64 place, MBK_SCALAR beta) {
   return MBK_FORGETS(beta) || place == MBK_NOWHERE ? (MBK_VECTOR)0 : y[place];
 }
@@ -75,12 +76,12 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 place, MBK_COMPUTE sum, 
   }
 }
 
-// Completes the first row of each tile if it ends there: adds up the carry-outs of the tiles
-// before, in their order, then the tile's own part. Also writes the empty ones of the first
-// `filled` rows, whose bits are row_bits (mbk_nonempty_compact). `rows` is used if MBK_PARTS is
-// not 1, or with MBK_LEADING. The loads of row numbers do not wait for the product, and the
-// loads of carries do not depend on them, so a launch takes little more than two dependent
-// loads. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
+// Completes the first row of each tile in which that row ends: adds up the carry-outs of the
+// tiles before, in their order, then the tile's own part. Also writes the empty rows among the
+// first `filled` rows, by their bits in row_bits (mbk_nonempty_compact). `rows` is used only if
+// MBK_PARTS is not 1, or with MBK_LEADING. The loads of row numbers do not wait for the
+// product, and the loads of carries do not depend on them, so a launch takes little longer than
+// two dependent loads. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
 MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,
                           const mbk_u32 *row_id, const mbk_u32 *row_bits,
@@ -105,8 +106,8 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;
   const mbk_u64 place = mbk_fixup_place(row, part, rows);
-  // If a row begins with its tile, no earlier tile has a part of it; `before` is then zero.
-  if (back != MBK_OPEN) { // loaded before the wait of a dependent launch
+  // If a row begins with its tile, no earlier tile has a part of it, and `before` is zero.
+  if (back != MBK_OPEN) { // `back` was loaded before the wait
     own = firsts[item];
     before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;
     old = mbk_fixup_old(y, place, beta);
@@ -115,7 +116,7 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
   if (mbk_lane() == 0) {
     very_long[warp] = ballot;
   }
-  mbk_block_sync(); // all warps wait for their loads here anyway
+  mbk_block_sync(); // costs nothing: all warps wait for their loads here
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = item; i < filled * MBK_PARTS; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
     if (!mbk_nonempty_has(row_bits, i / MBK_PARTS)) {

@@ -4,18 +4,18 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Counts the non-empty rows on the GPU, measures how equal their lengths are, and lists them if
- * some rows are empty and the method asks for it. */
+/* Counts the non-empty rows on the GPU and measures how equal their lengths are. Lists them if
+ * some rows are empty and the method asks for it. Also samples the columns for AUTO. */
 
 #define MBI_NONEMPTY_SAMPLES 128 /* the most windows of nonzeros in a sample */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Arrays that only making a plan needs are kept if they have at most this many bytes, because
- * allocating and releasing one takes as long as a product. */
+/* Arrays that are needed only while a plan is made are kept if they have at most this many
+ * bytes, because allocating and releasing an array takes as long as a product. */
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* Releases what products do not need, unless it is small. Call it after the choice, when the
+/* Releases the large arrays that products do not need. Call it after the choice, once the
  * method has been created. */
 MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
@@ -36,14 +36,13 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *non
   mbi_plan_release(plan, nonempty->column_counts);
   mbi_plan_release(plan, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_plan_release(plan, nonempty->row_id); /* also releases the arrays allocated with
-                                               * it */
+    mbi_plan_release(plan, nonempty->row_id); /* with the other parts of its allocation */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
- * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
+/* Computes the number of non-empty rows, the widths of slices and the length of the longest
+ * row, and keeps the number of each block's first non-empty row. The CUDA context must be
  * current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
@@ -70,7 +69,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
     MBI_TRY(
         mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
   }
-  widths = nonempty->counts; /* three sums first, because they have 64 bits */
+  widths = nonempty->counts; /* the three 64-bit sums come first */
   total = widths + 6 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
@@ -93,7 +92,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   nonempty->row_start = csr->row_ptr;
   nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
   nonempty->sorted_slots = 32 * ((uint64_t)answer[3] << 32 | answer[2]);
-  if (nonempty->sorted_slots > nonempty->slots) { /* lengths that share a bin are rounded up */
+  if (nonempty->sorted_slots > nonempty->slots) { /* the bins round lengths up */
     nonempty->sorted_slots = nonempty->slots;
   }
   nonempty->typical =
@@ -103,8 +102,8 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Replaces `count` numbers of 32 bits by their exclusive prefix sums. The total follows the
- * array, and is returned in *sum. */
+/* Replaces `count` 32-bit numbers by their exclusive prefix sums. The total is stored after the
+ * array and returned in *sum. */
 MBI_INTERNAL merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
                                              uint64_t count, uint64_t *sum) {
   void *offsets = NULL;
@@ -122,22 +121,22 @@ MBI_INTERNAL merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array
   return MERBIT_OK;
 }
 
-/* Returns 1 if rows have nearly equal lengths: slices of 32 rows have at most an eighth of
- * padding. */
+/* Returns 1 if rows have nearly equal lengths: at most an eighth of padding in slices of 32
+ * rows. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-/* Returns 1 if slices of 32 neighbouring rows have more padding than a row number for each row
- * costs, so that SLICED sorts its rows. */
+/* Returns 1 if the padding of slices of 32 neighbouring rows costs more than a row number per
+ * row, so that SLICED sorts its rows. */
 MBI_INTERNAL int mbi_nonempty_uneven(const merbit_plan *plan) {
   return plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
 }
 
-/* Sorted rows that make a slice were so many rows apart, as a rule. */
+/* The distance that sorted rows of the same slice typically had before sorting. */
 #define MBI_NONEMPTY_APART 16
 
-/* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
+/* Samples the columns. The matrix must have nonzeros, and mbi_nonempty_create must have run. */
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const mbi_device_csr *csr = &plan->device;
@@ -151,7 +150,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   void *sample = NULL;
   mbk_sample_columns_arguments arguments;
   MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
-  /* Overwrites the sums, which have been read. */
+  /* overwrites the sums, which have been read */
   MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
   arguments.row_ptr = csr->row_ptr;
   arguments.col_ind = csr->col_ind;
@@ -177,7 +176,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 }
 
 /* Returns 1 if the plan multiplies the transpose of a CSR in GPU memory. The row lengths of
- * that CSR are the column counts of the plan's matrix. */
+ * that CSR are then the column counts of the plan's matrix. */
 static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
@@ -205,8 +204,8 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-/* Writes to bins[n] how many columns occur n times in a sample of the nonzeros. `bins` has
- * MBI_NONEMPTY_BINS words; the last also counts the columns that occur more often. */
+/* Sets bins[n] to the number of columns that occur n times in a sample of the nonzeros. `bins`
+ * has MBI_NONEMPTY_BINS words; the last one also counts the columns that occur more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -232,9 +231,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
 
-/* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
- * least `worth` nonzeros of the sample, 1 to MBI_NONEMPTY_BINS - 2. Sets hub_least, hub_above,
- * and hub_share, the hubs' share of the `sampled` nonzeros. */
+/* Chooses the hubs: the columns with the highest counts, at most `capacity` columns, with at
+ * least `worth` nonzeros of the sample each (1 to MBI_NONEMPTY_BINS - 2). Sets hub_least,
+ * hub_above, and hub_share, the hubs' share of the `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
                                          uint64_t sampled, uint32_t worth, uint64_t capacity) {
   uint64_t above = 0, hubs = bins[MBI_NONEMPTY_BINS - 1], cold;
@@ -243,7 +242,7 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_above = 0;
   nonempty->hub_share = 0;
   if (hubs > capacity) {
-    return; /* the last bin has different counts, and does not say which are the highest */
+    return; /* the last bin does not say which of its columns have the highest counts */
   }
   while (n > worth && hubs <= capacity) {
     n--;
@@ -261,9 +260,10 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   }
 }
 
-/* Returns the least count of a hub if every `stride`th nonzero is counted. Each multiprocessor
- * loads all hubs, in a fourth of the time of as many gathers: one with fewer nonzeros costs
- * more than it saves. A single one of a sample says little. */
+/* Returns the least count that makes a column a hub if every `stride`th nonzero is counted.
+ * Each multiprocessor loads every hub, in a quarter of the time of a gather, so a hub must save
+ * at least that many gathers. The result is at least 2, because a single nonzero of a sample
+ * says little. */
 MBI_INTERNAL uint32_t mbi_nonempty_worth(const merbit_plan *plan, uint64_t stride) {
   const uint64_t least = (uint64_t)plan->context->device.multiprocessors / 4 / stride;
   return least < 2                       ? 2
@@ -271,8 +271,8 @@ MBI_INTERNAL uint32_t mbi_nonempty_worth(const merbit_plan *plan, uint64_t strid
                                          : (uint32_t)least;
 }
 
-/* Computes plan->nonempty.hub_least, hub_above and hub_share, unless the counts from which they
- * were computed are still there. */
+/* Computes plan->nonempty.hub_least, hub_above and hub_share, unless the counts of an earlier
+ * call still exist. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
@@ -292,8 +292,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
   return MERBIT_OK;
 }
 
-/* Tests `count` rows, evenly spread, for block sizes that they rule out: adds bits of heights
- * to against[0], of widths to against[1]. */
+/* Tests `count` evenly spread rows for the block sizes that they rule out. Sets the bits of
+ * these heights in against[0], and of these widths in against[1]. */
 static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
                                           uint32_t *against) {
   merbit_context *context = plan->context;
@@ -342,7 +342,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Computes a hash of the structure. Call it after mbi_nonempty_create. */
+/* Computes a hash of the structure. mbi_nonempty_create must have run. */
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
@@ -362,25 +362,25 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return mbi_device_download(context, hash, sum, sizeof *hash);
 }
 
-/* Returns 1 if 32 bits suffice to number the plan's rows and leave one number that means
- * none. */
+/* Returns 1 if 32-bit numbers suffice for the plan's rows, with one number to spare for
+ * "none". */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* Counts the rows for a method unless the choice has counted them. */
+/* Counts the rows unless that has been done. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
 }
 
-/* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
- * changes. */
+/* Lists the non-empty rows. Call it after mbi_nonempty_create if some rows are empty. On
+ * failure nothing changes. */
 MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
-  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
+  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* room for at least one */
   const uint64_t words = (csr->rows + 31) / 32 * sizeof(uint32_t);
   const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
   mbi_devptr row_id = 0, row_start = 0, row_bits = 0;
@@ -420,21 +420,22 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Adds an array that the plan keeps if it is small, and else only while it is made. */
+/* Adds an array that the plan keeps if it is small enough, and otherwise only while it is
+ * made. */
 static void mbi_nonempty_bound_one(uint64_t bytes, mbi_bound *bound) {
   const uint64_t kept = bytes < MBI_NONEMPTY_SMALL ? bytes : MBI_NONEMPTY_SMALL;
   bound->kept += kept;
   bound->making += bytes - kept;
 }
 
-/* Adds the lists of mbi_nonempty_compact. */
+/* Adds the lists of mbi_nonempty_compact to *bound. */
 MBI_INTERNAL void mbi_nonempty_bound(const merbit_plan *plan, mbi_bound *bound) {
   bound->kept += (plan->device.rows + plan->device.rows / 32 + 2) * sizeof(uint32_t);
   mbi_nonempty_bound_one(
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type), bound);
 }
 
-/* Adds the counts of columns. */
+/* Adds the counts of columns to *bound. */
 MBI_INTERNAL void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound) {
   mbi_nonempty_bound_one((plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t), bound);
 }

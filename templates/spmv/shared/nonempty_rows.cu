@@ -6,14 +6,14 @@
 
 #include "spmv/shared/nonempty_rows_arguments.cuh"
 
-// Rows per block of the two kernels below: four for each of 256 threads.
+// Rows per block of mbk_nonempty_count and mbk_nonempty_compact: four per thread.
 #define MBK_ROWS_PER_BLOCK 1024
 
-// Rows count as at most so long in the sum of squared lengths, so that it fits into 64 bits.
+// The limit on one factor of a squared length, so that the sum of squares fits into 64 bits.
 #define MBK_LENGTH_MOST (1u << 20)
 
-// Bins of row lengths: one for each length below 32, then 16 for each power of two; and zeros
-// up to two for each thread.
+// Bins of row lengths: one for each length below 32, then 16 for each power of two. The rest
+// are zeros that make up two bins per thread.
 #define MBK_LENGTH_BINS 512
 
 MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {
@@ -21,18 +21,18 @@ MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {
   return length < 32 ? length : 32 + (power - 5) * 16 + (length >> (power - 4) & 15);
 }
 
-// Returns the number of lengths in a bin.
+// Returns the number of different lengths that share a bin.
 MBK_DEVICE mbk_u64 mbk_length_bin_size(mbk_u32 bin) {
   return bin < 32 ? bin > 0 : (mbk_u64)2 << (bin - 32) / 16;
 }
 
-// Returns the thread's share of the sum of widths of the slices of 32 rows that the block's
-// rows would make if they were sorted by length: for each length, the number of slices with a
-// row of at least that length. Lengths that share a bin count as the longest of it. 256 threads
-// call it. `sums` has a word per warp.
+// Returns the thread's share of the total width of the slices of 32 rows that the block's rows
+// would form if they were sorted by length. The total is the sum, over all lengths, of the
+// number of slices with a row of at least that length. Lengths that share a bin count as the
+// longest of them. 256 threads call it. `sums` has a word per warp.
 MBK_DEVICE mbk_u64 mbk_length_widths(const mbk_u32 *bins, mbk_u32 *sums) {
   const mbk_u32 low = bins[2 * mbk_thread()], high = bins[2 * mbk_thread() + 1];
-  mbk_u32 longer = low + high; // rows in the bins of this lane and of those behind
+  mbk_u32 longer = low + high; // rows in the bins of this lane and of later lanes
   for (int d = 1; d < 32; d <<= 1) {
     const mbk_u32 behind = mbk_shuffle_down(0xffffffffu, longer, d, 32);
     longer += mbk_lane() + (mbk_u32)d < 32 ? behind : 0;
@@ -48,11 +48,11 @@ MBK_DEVICE mbk_u64 mbk_length_widths(const mbk_u32 *bins, mbk_u32 *sums) {
          mbk_length_bin_size(2 * mbk_thread() + 1) * ((longer - low + 31) / 32);
 }
 
-// Writes counts[block], the number of the block's rows with a nonzero. Updates *longest, the
-// length of the longest row (at most 2^32 - 1), *widths, the sum over slices of 32 rows of
-// their longest row, *sorted, at least the same of rows that are sorted within each block, and
-// *squares, the sum of the lengths, each times itself or MBK_LENGTH_MOST; all must be zero.
-// Shared: mbk_u64[3], mbk_u32[MBK_LENGTH_BINS + 10].
+// Writes counts[block], the number of non-empty rows of the block. Updates *longest, the length
+// of the longest row (at most 2^32 - 1); *widths, the sum over slices of 32 rows of their
+// longest row; *sorted, an upper bound of the same sum for rows sorted within each block; and
+// *squares, the sum of the lengths, each times itself or MBK_LENGTH_MOST. All must be zero
+// before. Shared: mbk_u64[3], mbk_u32[MBK_LENGTH_BINS + 10].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_nonempty_count(MBK_GRID_CONSTANT mbk_nonempty_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -80,7 +80,8 @@ MBK_KERNEL MBK_BOUNDS(256)
     const mbk_u32 bin = mbk_length_bin(slice);
     if (mbk_ballot(0xffffffffu, bin != mbk_shuffle(0xffffffffu, bin, 0, 32)) != 0) {
       mbk_atomic_add(bins + bin, 1u);
-    } else if (mbk_lane() == 0) { // rows of one length would wait for each other
+    } else if (mbk_lane() == 0) { // one add for rows of equal length, whose atomics would wait
+                                  // for each other
       mbk_atomic_add(bins + bin, 32u);
     }
     for (int d = 16; d > 0; d >>= 1) {
@@ -112,7 +113,7 @@ MBK_KERNEL MBK_BOUNDS(256)
 MBK_KERNEL MBK_BOUNDS(1024)
     mbk_nonempty_offsets(MBK_GRID_CONSTANT mbk_nonempty_offsets_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of all warps before each
+  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then their prefix sums
   mbk_u32 base = 0;
   for (mbk_u64 from = 0; from < a.blocks; from += 1024) {
     const mbk_u64 i = from + mbk_thread();
@@ -150,9 +151,9 @@ MBK_KERNEL MBK_BOUNDS(1024)
   }
 }
 
-// Lists the non-empty rows in row_id, in order, and their offsets in row_start; the last offset
-// is the end of the last row. Bit i of row_bits[w] is 0 if row 32 w + i is empty. `offsets`
-// comes from mbk_nonempty_offsets. Launch: as mbk_nonempty_count. Shared: mbk_u32[8].
+// Lists the non-empty rows in row_id, in order, and their offsets in row_start, which ends with
+// the end of the last row. Bit i of row_bits[w] is 0 if row 32 w + i is empty. `offsets` comes
+// from mbk_nonempty_offsets. Launch: as mbk_nonempty_count. Shared: mbk_u32[8].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_nonempty_compact(MBK_GRID_CONSTANT mbk_nonempty_compact_arguments a) {
   MBK_SHARED_MEMORY(shared);

@@ -1,12 +1,12 @@
-// Numbers of rows among the non-empty rows. The programs that cut a matrix into tiles of
-// nonzeros or of blocks include this file.
+// Numbering of the non-empty rows. The programs that split a matrix into tiles of nonzeros or
+// of blocks include this file.
 #ifndef MBK_EMPTY_ROWS
 #error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows"
 #endif
 #define MBK_ALL 0xffffffffu
 
-// An entry of tile_back that means: the tile's first row ends in a later tile, so the fix-up
-// does nothing for this tile.
+// An entry of tile_back: the tile's first row ends in a later tile, so the fix-up skips this
+// tile.
 #define MBK_OPEN 0xffffffffu
 
 #if MBK_EMPTY_ROWS
@@ -20,7 +20,7 @@ MBK_DEVICE bool mbk_nonempty_has(const mbk_u32 *row_bits, mbk_u64 row) {
   return (mbk_load(row_bits + row / 32) >> row % 32 & 1) != 0;
 }
 
-// Returns the number, among the non-empty rows, of the row that holds nonzero (or block)
+// Returns the number, among the non-empty rows, of the row that contains nonzero (or block)
 // `item`.
 MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,
                                        mbk_u64 item) {
@@ -36,7 +36,7 @@ MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 cou
   return low;
 }
 
-// Returns the sum over the warp, in every lane, added up in a fixed order.
+// Returns the sum over the warp in every lane, added up in a fixed order.
 MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {
 #pragma unroll
   for (int d = 16; d > 0; d >>= 1) {

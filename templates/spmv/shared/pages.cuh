@@ -1,17 +1,17 @@
 // Column indices in two bytes. The nonzeros that a warp takes together lie in at most MBK_PAGES
-// pages of MBK_PAGE columns. A code consists of the number of the page in the warp's sorted
-// list of pages, and the column's place in its page. Each lane holds one page of the list.
+// pages of MBK_PAGE columns. A code consists of the index of the page in the warp's sorted list
+// of pages, and of the column's position in the page. Each lane holds one page of the list.
 // Shorter indices for blocks of a matrix are from Willcock, Lumsdaine (ICS 2006) and, on GPUs,
 // Tang and others (SC13). The list of pages looked up by a shuffle is new here.
 #define MBK_PAGE 2048u
 #define MBK_PAGES 32
-#define MBK_NO_PAGE 0xffffu // first entry of the list if there are more than MBK_PAGES pages
+#define MBK_NO_PAGE 0xffffu // first entry of a list of more than MBK_PAGES pages
 #define MBK_PAGE_SLOTS 64
 // Words of shared memory per warp for building a list.
 #define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)
 #define MBK_PAGE_EMPTY 0xffffffffu
 
-// Empties the set. All lanes of the warp must call it first.
+// Empties the set. All lanes of the warp must call it, before the other functions.
 MBK_DEVICE void mbk_page_begin(mbk_u32 *set) {
   set[mbk_lane()] = set[32 + mbk_lane()] = MBK_PAGE_EMPTY;
   if (mbk_lane() == 0) {
@@ -20,12 +20,12 @@ MBK_DEVICE void mbk_page_begin(mbk_u32 *set) {
   mbk_warp_sync(0xffffffffu);
 }
 
-// Adds the page of `column` to the set, unless the set holds too many already. The set always
+// Adds the page of `column` to the set, unless the set already holds too many. The set always
 // has space for one more page per lane.
 MBK_DEVICE void mbk_page_add(mbk_u32 *set, mbk_u32 column) {
   const mbk_u32 page = column / MBK_PAGE;
   mbk_u32 at = page * 2654435761u >> 26;
-  if (page >= MBK_NO_PAGE) { // the number does not fit in two bytes
+  if (page >= MBK_NO_PAGE) { // the page number does not fit in two bytes
     mbk_atomic_max(set + MBK_PAGE_SLOTS, MBK_PAGES + 1u);
     return;
   }
@@ -44,9 +44,9 @@ MBK_DEVICE void mbk_page_add(mbk_u32 *set, mbk_u32 column) {
   }
 }
 
-// Returns the lane's page of the sorted list: MBK_PAGE_EMPTY after the last page, or
-// MBK_NO_PAGE in all lanes if there are too many pages. set[0..31] holds the list too. All
-// lanes of the warp must call it.
+// Returns the lane's page of the sorted list: MBK_PAGE_EMPTY past the last page, or MBK_NO_PAGE
+// in all lanes if there are too many pages. Leaves the list in set[0..31]. All lanes of the
+// warp must call it.
 MBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {
   const mbk_u32 lane = mbk_lane(), before = (1u << lane) - 1;
   mbk_warp_sync(0xffffffffu);
@@ -77,7 +77,7 @@ MBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {
   return set[lane];
 }
 
-// Returns the code of a column that lies in one of the pages of `list`.
+// Returns the code of a column that lies in one of the pages in `list`.
 MBK_DEVICE mbk_u16 mbk_page_code(const mbk_u32 *list, mbk_u32 column) {
   mbk_u32 place = 0;
 #pragma unroll
@@ -87,7 +87,7 @@ MBK_DEVICE mbk_u16 mbk_page_code(const mbk_u32 *list, mbk_u32 column) {
   return (mbk_u16)(place * MBK_PAGE + column % MBK_PAGE);
 }
 
-// Returns the `base` argument of mbk_page_column for a lane's page of the list.
+// Returns the `base` argument of mbk_page_column for the lane's page of the list.
 MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {
   return (page - mbk_lane()) * MBK_PAGE;
 }

@@ -4,8 +4,8 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Products over semirings other than plus-times: checks, and macros for kernels. The kernels'
- * algebra is in spmv/shared/semiring.cuh, the CPU's in spmv/cpu/semirings.c. */
+/* Products over semirings other than plus-times: checks, and macros for kernels. The algebra of
+ * the kernels is in spmv/shared/semiring.cuh, that of the CPU in spmv/cpu/semirings.c. */
 
 MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
@@ -18,16 +18,16 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
   return names[semiring];
 }
 
-/* Returns the flags for turning a view into a CSR. Duplicates are added up only in plus-times,
- * and only if products are summed in the type of the values: in a wider type their sum would be
- * rounded. */
+/* Returns the flags for converting a view to CSR. Duplicates are added up only in plus-times,
+ * and only if products are summed in the type of the values: in a wider type, adding them up
+ * first would round their sum. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
   return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
              ? MBI_BUILD_KEEP
              : 0;
 }
 
-/* Returns the semiring's name for merbit_plan_describe, where it follows the type. */
+/* Returns the name of the semiring for merbit_plan_describe, where it follows the type. */
 MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
   static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
   return labels[plan->desc.semiring];
@@ -35,7 +35,7 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-/* Checks the semiring of a plan by `method`. Type and method must have been checked. */
+/* Checks the semiring of a plan for `method`. Type and method must have been checked. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
                                               const mbi_method *method,
                                               const merbit_plan_desc *desc) {
@@ -79,7 +79,7 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-/* Returns 1 if the user gave the operators that a side needs. */
+/* Returns 1 if the user gave the operators that the side needs. */
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
@@ -88,7 +88,7 @@ MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
                                     : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
 }
 
-/* Checks that the zero is representable in the plan's type. */
+/* Checks that the user's zero is representable in the plan's type. */
 static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
   const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
   const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
@@ -101,7 +101,8 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
                   mbi_plan_type_text(plan));
 }
 
-/* Sets plan->operators to a checked copy of the user's. mbi_plan_free releases it. */
+/* Copies the user's operators to plan->operators and checks them. mbi_plan_free releases the
+ * copy. */
 MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;

@@ -1,8 +1,8 @@
-// The algebra of products over semirings other than plus-times. spmv/shared/algebra.cuh
-// includes this file. MBK_SEMIRING is
+// The algebra of products over semirings other than plus-times, included by
+// spmv/shared/algebra.cuh. MBK_SEMIRING is
 //   1  min-plus: the least a + x, starting at Inf;
 //   2  max-times: the greatest a * x, starting at 0;
-//   3  or-and: 1 if an entry and its x are both not zero, else 0;
+//   3  or-and: 1 if an entry and its x are both nonzero, else 0;
 //   4  the user's, checked and translated by spmv/shared/expression.c.
 // y = (alpha (x) sum) (+) (beta (x) y). A scalar that was not given is not applied. If beta is
 // not given, or is the semiring's zero, y is not read. If alpha is the zero, neither A nor x is
@@ -72,7 +72,7 @@ MBK_DEVICE mbk_given_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {
 MBK_DEVICE bool mbk_scalar_vanishes(const mbk_given_scalar scalar) {
   return scalar.given != 0 && scalar.value == MBK_ZERO;
 }
-// Returns true if the old y is not read.
+// Returns whether the old y is not read.
 MBK_DEVICE bool mbk_scalar_forgets(const mbk_given_scalar beta) {
   return beta.given == 0 || beta.value == MBK_ZERO;
 }
@@ -81,8 +81,7 @@ MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_given_scalar alpha, MBK_COMPUTE sum)
          : mbk_scalar_vanishes(alpha) ? MBK_ZERO
                                       : MBK_MUL(alpha.value, sum);
 }
-// Returns the result, with -0 turned into +0: which zero is the least would depend on the
-// order.
+// Returns the result with -0 turned into +0: which zero is the least would depend on the order.
 MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {
 #if MBK_SEMIRING < 3
   return (MBK_VECTOR)(result + (MBK_COMPUTE)0);
@@ -90,7 +89,7 @@ MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {
   return (MBK_VECTOR)result;
 #endif
 }
-// `old` is a place in memory, which is not read if MBK_FORGETS(beta).
+// Computes the new y of a row. `old`, a location in memory, is not read if MBK_FORGETS(beta).
 #define MBK_RESULT(sum, old)                                                                   \
   mbk_semiring_result(MBK_FORGETS(beta)                                                        \
                           ? mbk_scaled(alpha, sum)                                             \

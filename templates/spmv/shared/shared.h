@@ -27,23 +27,23 @@ typedef enum mbi_value_form {
 
 #define MBI_VALUES_MOST 256 /* the most entries of a table */
 
-/* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed
- * with it. */
+/* A CSR matrix in GPU memory: spmv/shared/device_csr.c. The plan frees the arrays that it
+ * owns. */
 typedef struct mbi_device_csr {
   mbi_devptr row_ptr, col_ind, values; /* values 0: a pattern of ones */
   mbi_value_form form;                 /* of `values` */
-  mbi_devptr table;                    /* MBI_VALUES_TABLE: the plan's own */
+  mbi_devptr table;                    /* the table of MBI_VALUES_TABLE, owned by the plan */
   int owns_row_ptr, owns_col_ind, owns_values;
   merbit_index_type offset_type; /* of row_ptr; columns have 32 bits */
   int base;
   uint64_t rows, cols, nnz;
   uint64_t bytes;     /* of owned arrays, without scratch */
-  mbi_devptr scratch; /* first the answer of the check, then the counts of rows; or 0 */
+  mbi_devptr scratch; /* holds the answer of the check, then the counts of rows; or 0 */
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
 /* The kernel files of spmv/shared/csr_programs.c. Those that take longest to compile come
- * first, so that threads that compile several end at about the same time. */
+ * first, so that parallel compilations end at about the same time. */
 typedef enum mbi_csr_file {
   MBI_CSR_VALUES,       /* a sample of the values: spmv/stages/value_forms.c */
   MBI_CSR_SAMPLE,       /* a sample of the columns */
@@ -60,53 +60,54 @@ typedef enum mbi_csr_file {
 typedef struct mbi_csr_types {
   merbit_index_type offset_type;
   merbit_index_type
-      index_type; /* of the columns that the check reads; all others have 32 bits */
+      index_type; /* of the columns that the check reads; other kernels read 32 bits */
   int base;
 } mbi_csr_types;
 
-typedef struct mbi_csr_programs { /* all zero: none is made yet */
+typedef struct mbi_csr_programs { /* all zero: none has been made */
   mbi_program of[MBI_CSR_FILES];
 } mbi_csr_programs;
 
 /* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
   uint64_t count;              /* rows with a nonzero */
-  uint64_t slots;              /* entries of slices of 32 consecutive rows, padding included */
-  uint64_t sorted_slots;       /* the same if rows are sorted within windows of 1,024 */
+  uint64_t slots;              /* entries of slices of 32 consecutive rows, with padding */
+  uint64_t sorted_slots;       /* the same for rows sorted within windows of 1,024 */
   uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
-  double typical;              /* mean length of the rows in which the nonzeros lie; lengths
-                                * count up to 2^20 */
+  double typical;              /* mean over the nonzeros of the length of their row, at most
+                                * 2^20 */
   mbi_devptr row_start;        /* count + 1 offsets, valid until mbi_nonempty_finish; the plan's
                                 * row_ptr if no row is empty */
-  mbi_devptr row_id, row_bits; /* rows with a nonzero, and a bit for each row, 0 if it has
-                                * none; both addresses are 0 if no row is empty */
-  int start_apart;             /* 1: row_start has an allocation of its own, released earlier */
-  uint64_t bytes;              /* of the owned arrays that are kept */
+  mbi_devptr row_id, row_bits; /* list of the non-empty rows, and a bit per row, 1 if it has a
+                                * nonzero; both 0 if no row is empty */
+  int start_apart;             /* 1: row_start is an allocation of its own, which is released
+                                * first */
+  uint64_t bytes;              /* of the arrays that are kept */
   mbi_devptr column_counts;    /* counts in a sample of the nonzeros: mbi_nonempty_columns */
   uint64_t column_bytes;
   int columns_coded;  /* 1: HUBS has overwritten the counts with codes */
-  uint32_t hub_least; /* least count of a hub; columns with this count fill the room */
-  uint32_t hub_above; /* number of columns with higher counts, all of which are hubs */
+  uint32_t hub_least; /* least count of a hub; columns with this count fill up the capacity */
+  uint32_t hub_above; /* number of columns with higher counts, which are all hubs */
   double hub_share;   /* share of the nonzeros in hubs */
-  double sectors;     /* sectors of x per nonzero in a sampled window: spmv/choose/choose.c */
-  double abreast;     /* the same for parts of 32 rows (mbk_sample_abreast); 0: not sampled, or
-                       * non-empty rows have fewer than 256 on average */
+  double sectors;     /* sectors of x per nonzero of a sampled window: mbi_nonempty_sample */
+  double abreast;     /* the same for 32 rows side by side (mbk_sample_abreast); 0: not sampled,
+                       * or non-empty rows have fewer than 256 nonzeros on average */
   double lines;       /* lines of x per nonzero that 32 consecutive nonzeros touch */
-  double lines_abreast;       /* the same for nonzeros of 32 rows at the same place */
+  double lines_abreast;       /* the same for nonzeros at one position of 32 rows */
   int block_rows, block_cols; /* the full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
-                                 spmv/shared/pages.cuh */
-  double diagonal_slots;      /* per nonzero in sampled slices of 64 rows by diagonals; 0: not
-                               * sampled */
-  mbi_devptr counts, offsets; /* scratch that is kept; offsets: the number of each block's first
-                               * non-empty row */
+                               * spmv/shared/pages.cuh */
+  double diagonal_slots;      /* entries per nonzero if sampled slices of 64 rows were stored by
+                               * diagonals; 0: not sampled */
+  mbi_devptr counts, offsets; /* scratch that is kept; offsets: the number of the first
+                               * non-empty row of each block */
   uint64_t counts_bytes, blocks;
   mbi_csr_programs programs; /* valid until mbi_nonempty_finish */
 } mbi_nonempty_rows;
 
 #define MBI_EXPRESSION_TEXT 512   /* the most characters of the user's text */
-#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with the terminating zero */
-#define MBI_EXPRESSION_DEPTH 64   /* the most nested operands; parentheses count twice */
+#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text with the final zero */
+#define MBI_EXPRESSION_DEPTH 64   /* the most levels of nesting; parentheses count twice */
 #define MBI_EXPRESSION_DIGITS 64  /* the most characters of a number */
 #define MBI_EXPRESSION_NUMBER 48  /* the most characters of a translated number */
 #define MBI_EXPRESSION_MARK "in_" /* prefix of names in the translated text */
@@ -117,7 +118,7 @@ typedef struct mbi_expression {   /* an expression being translated */
   merbit_type type;
   const char *number; /* the name of `type` in kernels */
   const char *source;
-  const char *at; /* the current token of `length` characters; at the end length is 0 */
+  const char *at; /* the current token, of `length` characters; at the end length is 0 */
   size_t length;
   char *text; /* the translated text */
   size_t written;
@@ -135,8 +136,7 @@ enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
 /* A copy of the user's operators. */
 struct mbi_operators {
   merbit_operators given;                                       /* its expressions are NULL */
-  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: not
-                                                                 * given */
+  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
 };
 /* alpha or beta as an argument of a semiring's kernels. */
 typedef union mbi_scalar {
@@ -156,18 +156,17 @@ typedef union mbi_scalar {
 #define MBI_EPILOGUE_BLOCKS 1024 /* the most; the last one adds up their sums in one step */
 struct mbi_epilogue {            /* a copy of the user's epilogue */
   merbit_epilogue given;         /* its expressions are NULL */
-  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: not
-                                                                   * given */
+  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
   /* For the library's own iterations, or NULL: the include name of a file that defines what the
-   * last block does with the sums. after_memory is its argument. */
+   * last block does with the sums. It is passed after_memory. */
   const char *after;
   mbi_devptr after_memory;
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* Offsets in a product's scratch. At 0 is the ticket, which is zero between products, also if
- * the plan is made again. Then come the blocks' sums. If there is a result, space follows for a
- * product that must not go to y. */
+/* Offsets in the scratch of a product. First comes the ticket, which is zero between products,
+ * even if the plan is made again; then the sums of the blocks. If there is a result, the rest
+ * is for a product that must not go to y. */
 #define MBI_EPILOGUE_PARTS 256
 #define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
@@ -180,77 +179,79 @@ struct mbi_epilogue {            /* a copy of the user's epilogue */
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* The most bytes that a method takes beside its CSR: what the plan keeps, what is needed only
- * while it is made, and the scratch of a product. */
+/* Upper bounds of the bytes that a method needs besides its CSR: what the plan keeps, what it
+ * needs only while it is made, and the scratch of a product. */
 typedef struct mbi_bound {
   uint64_t kept, making, scratch;
 } mbi_bound;
 
-/* The functions of a method on CUDA. Those whose comments say so may be NULL. */
+/* The functions of a method on CUDA. A function may be NULL only if its comment says so. The
+ * CUDA context is current in create, destroy, multiply and refresh. */
 typedef struct mbi_cuda_method {
-  size_t state_bytes; /* of plan->state, which is zero before `create` */
-  /* Builds the method's form of plan->device, and sets plan->program and plan->stream_bytes.
-   * The CUDA context is current, here and in all others. On failure the caller runs `destroy`.
-   */
+  size_t state_bytes; /* size of plan->state, which is zero before `create` */
+  /* Builds the method's form of plan->device, and sets plan->program and plan->stream_bytes. On
+   * failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
-  /* Returns the bytes of scratch that a product needs. */
+  /* Returns the bytes of scratch of a product. */
   uint64_t (*carry_bytes)(const merbit_plan *plan);
   /* Enqueues y = alpha A x + beta y. */
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                             mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
-  /* Sets what is particular to the method: block_threads, tiles and the like. */
+  /* Sets the fields that are particular to the method: block_threads, tiles and the like. */
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
   /* Writes the method's part of the plan's description. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
   /* Takes over new plan->device.values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
-  /* The forms of values that the method takes beside general values and patterns: MBI_FORMS_...
-   * AUTO costs the method for these alone. Plans for the method choose among those that pay. */
+  /* The forms of values that the method takes besides general values and patterns:
+   * MBI_FORMS_... AUTO considers the method for these forms alone. A plan that names the method
+   * chooses among those that pay. */
   uint32_t forms;
-  /* Returns the seconds of a product without its launches, or HUGE_VAL if the matrix does not
-   * suit the method. NULL: AUTO never takes it. */
+  /* Returns the forecast of a product in seconds without launches, or HUGE_VAL if the matrix
+   * does not suit the method. NULL: AUTO never chooses it. */
   double (*cost)(const merbit_plan *plan);
-  /* Adds to *bound. The plan has no arrays: plan->device holds sizes, of which nnz may be too
-   * many, and plan->state is zero. NULL: what the method takes depends on the arrays. */
+  /* Adds the method's memory to *bound. The plan has no arrays: plan->device holds sizes, of
+   * which nnz may be too large, and plan->state is zero. NULL: the memory depends on the
+   * arrays. */
   merbit_status (*bound)(merbit_plan *plan, mbi_bound *bound);
-  double making; /* products that take as long as `create`: MBI_MAKING_... */
-  /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
+  double making; /* number of products that take as long as `create`: MBI_MAKING_... */
+  /* Returns whether AUTO may choose the method by its forecast alone, without measuring. NULL:
+   * yes. */
   int (*trusted)(const merbit_plan *plan);
-  /* The names that plan_desc.tuning may set, separated by spaces, MBI_KNOBS at most, in the
-   * order of plan->tuning. A point behind a name allows fractions. NULL: none. */
+  /* The names that plan_desc.tuning may set, at most MBI_KNOBS, separated by spaces, in the
+   * order of plan->tuning. A point after a name allows fractions. NULL: none. */
   const char *knobs;
 } mbi_cuda_method;
 
 #ifdef MERBIT_STUDY_METHODS
 #define MBI_KNOBS 5
 #else
-#define MBI_KNOBS 4 /* of a method at most */
+#define MBI_KNOBS 4 /* the most knobs of a method */
 #endif
 
 /* The number of products that take as long as building a form of the matrix in addition to
- * SCAN's schedule: any other form, or SCAN's own with other columns. A ratio that does not
- * depend on the GPU: building reads and writes the arrays that products read, through the same
- * memory. */
+ * SCAN's schedule: any other form, or SCAN's own with new columns. The ratio does not depend on
+ * the GPU, because building moves the same arrays through the same memory as products do. */
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
 #define MBI_MAKING_SCHEDULE 2.0 /* SCAN's schedule itself, or the sizes of another method */
 
-/* AUTO's findings about a CSR on the CPU. */
+/* The properties of a CSR that AUTO finds on the CPU. */
 typedef struct mbi_cpu_sample {
-  int equal; /* all values are equal, or it is a pattern */
-  int block; /* rows and columns of the full blocks of which it consists; 1: none */
+  int equal; /* 1: all values are equal, or it is a pattern */
+  int block; /* rows and columns of the full blocks of which the matrix consists; 1: none */
 } mbi_cpu_sample;
 
 /* The functions of a method on the CPU. */
 typedef struct mbi_cpu_method {
-  /* Builds the method's form of plan->csr or plan->bsr. NULL: it multiplies plan->csr. On
-   * failure the caller runs `destroy`. */
+  /* Builds the method's form of plan->csr or plan->bsr. On failure the caller runs `destroy`.
+   * NULL: the method multiplies plan->csr itself. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan); /* NULL: there is nothing to release */
   /* Returns the bytes of scratch of a product. */
   size_t (*scratch_bytes)(const merbit_plan *plan);
-  /* Computes y = alpha A x + beta y. NULL: merbit_spmm computes it. */
+  /* Computes y = alpha A x + beta y. NULL: the plan is for merbit_spmm. */
   void (*multiply)(const merbit_plan *plan, void *scratch, const void *alpha, const void *x,
                    const void *beta, void *y);
   /* Returns the bytes of the matrix that a product reads. NULL: those of plan->csr. */
@@ -259,16 +260,16 @@ typedef struct mbi_cpu_method {
   int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
   /* Takes over new plan->values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
-  /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
-   * AUTO never takes it. */
+  /* Returns the forecast of a product in seconds, or HUGE_VAL if the matrix does not suit the
+   * method. NULL: AUTO never chooses it. */
   double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
-  /* Adds the most bytes that the plan keeps for the method, beside carries of its tasks. The
-   * plan has no arrays: plan->csr and plan->tasks hold sizes. NULL: none. */
+  /* Adds the memory that the plan keeps for the method, except carries. The plan has no arrays:
+   * plan->csr and plan->tasks hold sizes. NULL: none. */
   void (*bound)(const merbit_plan *plan, mbi_bound *bound);
 } mbi_cpu_method;
 
-/* Properties of a method: what it supports in addition to f64 or f32, plus-times and one
- * vector, and others. */
+/* Properties of a method: what it supports besides f64 or f32, plus-times and one vector, and
+ * others. */
 enum {
   MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
   MBI_TAKES_SEMIRINGS = 2,   /* semirings other than plus-times */
@@ -276,15 +277,14 @@ enum {
   MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
   MBI_TAKES_VECTORS_CUDA = 16,
   MBI_OF_BLOCKS = 32,        /* multiplies plan->bsr */
-  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing if products wait for all earlier work */
+  MBI_ALWAYS_DEPENDENT = 64, /* waiting for all earlier work would gain nothing */
   MBI_SEQUENTIAL = 128       /* runs in one thread of the CPU */
 };
 
 /* A row of the table of methods: spmv/choose/methods.c. */
 typedef struct mbi_method {
   merbit_method number;
-  const char *name, *identifier; /* the name in merbit_plan_describe; the name that users
-                                  * write */
+  const char *name, *identifier; /* the names in merbit_plan_describe and in users' code */
   int takes;                     /* MBI_TAKES_... */
   const mbi_cuda_method *cuda;   /* NULL: not on CUDA */
   const mbi_cpu_method *cpu;     /* NULL: not on the CPU */

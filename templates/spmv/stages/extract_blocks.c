@@ -8,8 +8,8 @@
 #include "spmv/plan/plan.h"
 
 /* Extracts blocks from a CSR in GPU memory. Blocks with holes get masks. The result has the
- * arrays that matrix/blocks.c makes on the CPU. Columns must ascend in each row; duplicates are
- * added up. */
+ * same arrays as matrix/blocks.c makes on the CPU. The columns of each row must ascend;
+ * duplicates are added up. */
 
 /* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
 #define MBI_EXTRACT_CHUNK 1024
@@ -52,7 +52,7 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
 
 /* ---- Count ------------------------------------------------------------------------------- */
 
-/* Returns the lanes per row of blocks. */
+/* Returns the number of lanes per row of blocks. */
 static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
@@ -61,8 +61,8 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* Counts the blocks of a shape into answer number `answer`: in windows of the matrix, or in all
- * of it if `windows` is 0. */
+/* Counts the blocks of a shape, in windows of the matrix or, if `windows` is 0, in all of it.
+ * The counts go to tally number `answer`. */
 static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
                                        int windows, int answer) {
   merbit_plan *plan = c->plan;
@@ -98,7 +98,7 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
                            &arguments);
 }
 
-/* Counts blocks of several shapes in the same windows. */
+/* Counts the blocks of several shapes in the same windows. */
 static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
                                            int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
@@ -111,9 +111,9 @@ static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc
   return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
-/* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
+/* ---- Shape, chosen as in matrix/block_shape.c -------------------------------------------- */
 
-/* Computes the bytes per entry of every candidate. */
+/* Computes the bytes per entry of every candidate shape from a sample. */
 static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
@@ -142,7 +142,7 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   return MERBIT_OK;
 }
 
-/* Finds the best shape for c->csr, whose rows ascend. */
+/* Finds the best shape for c->csr, whose rows must ascend. */
 static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
@@ -171,7 +171,7 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Writes the columns of blocks, and their masks unless `masks` is 0. */
+/* Writes the columns of the blocks, and their masks unless `masks` is 0. */
 static merbit_status mbi_extract_places(merbit_plan *plan, mbi_devptr masks) {
   const mbi_device_csr *csr = &plan->extracted.csr;
   const uint32_t group = mbi_extract_group(plan->bsr.view.block_rows);
@@ -193,8 +193,8 @@ static merbit_status mbi_extract_places(merbit_plan *plan, mbi_devptr masks) {
                            256, 0, NULL, &arguments);
 }
 
-/* Allocates plan->device.values and sets it to zero unless blocks are full or have masks. What
- * masks leave out is never read. */
+/* Allocates plan->device.values. Sets it to zero unless the blocks are full or have masks,
+ * which skip the values of holes. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -209,8 +209,7 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
              : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
-/* Sets plan->device.values to the values at `from`, which are stored block by block; if that is
- * 0 they are ones. */
+/* Stores the values at `from` block by block in plan->device.values; ones if `from` is 0. */
 static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   const mbi_device_csr *csr = &plan->extracted.csr;
   mbk_extract_values_arguments arguments;
@@ -258,7 +257,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
                            NULL, &offsets_arguments);
 }
 
-/* Makes plan->device and plan->bsr from the counted blocks. */
+/* Builds plan->device and plan->bsr from the counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
                                       const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -278,14 +277,15 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
     MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", masks));
   }
   MBI_TRY(mbi_extract_places(plan, *masks));
-  /* With holes or duplicates a pattern needs stored values. */
+  /* A pattern needs stored values if blocks have holes or entries are duplicates. */
   if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
     MBI_TRY(mbi_extract_values(plan, from));
   }
   return mbi_device_synchronize(context, NULL);
 }
 
-/* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
+/* Counts the blocks of each row of blocks. Then builds the blocks, unless the columns of a row
+ * descend. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
                                        mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -298,7 +298,8 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-/* Finds a shape if none is given, and builds the blocks. Stops early if a row descends. */
+/* Finds a shape if none is given, and builds the blocks. Stops early if the columns of a row
+ * descend. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -322,7 +323,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (tally->descends != 0) {
       return MERBIT_OK;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: a pattern needs values */
+    if (tally->entries < csr->nnz) { /* with duplicates a pattern needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -331,7 +332,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return mbi_extract_build(c, &shape, tally);
 }
 
-/* Makes the blocks on the host, where the rows are sorted. */
+/* Makes the blocks on the host, which sorts the rows. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;

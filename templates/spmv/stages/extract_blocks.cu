@@ -1,7 +1,7 @@
-// Extracts blocks from a CSR matrix whose rows ascend, with or without duplicates: counts them,
-// writes their offsets, columns and masks, and copies their values. To find blocks, a group of
-// lanes owns a row of blocks and walks its rows together; a lane has one row, or two if blocks
-// have more than 32 rows. The least column that no row has passed starts the next block.
+// Extracts blocks from a CSR matrix whose rows ascend, with or without duplicates: counts the
+// blocks, writes their offsets, columns and masks, and copies their values. To find blocks, a
+// group of lanes walks the rows of a row of blocks together; each lane has one row, or two if
+// blocks have more than 32 rows. The least column that no row has passed starts the next block.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -25,9 +25,9 @@ struct mbk_extract_csr {
   mbk_u64 rows, cols;
 };
 
-// The shape is a runtime argument: the conversion waits for memory, not for divisions, and one
-// program serves all shapes. group: lanes per row of blocks, a power of two. A lane owns the
-// row of its number, and in blocks of more than 32 rows also that number plus 32.
+// The shape is a runtime argument, so that one program serves all shapes: the conversion waits
+// for memory, not for divisions. `group` is the number of lanes per row of blocks, a power of
+// two. Lane i of a group owns row i, and in blocks of more than 32 rows also row i + 32.
 struct mbk_extract_shape {
   mbk_u32 high, wide, group;
 };
@@ -41,8 +41,8 @@ MBK_DEVICE mbk_u32 mbk_extract_next(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_
   return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;
 }
 
-// Finds a group's rows. Rows after the last, and those of a row of blocks past the end, are
-// empty.
+// Starts the walk of a group. Rows after the last one, and those of a row of blocks past the
+// end, are empty.
 template <int ROWS>
 MBK_DEVICE mbk_extract_walk<ROWS> mbk_extract_start(const mbk_extract_csr &csr,
                                                     const mbk_extract_shape &shape,
@@ -62,7 +62,7 @@ MBK_DEVICE mbk_extract_walk<ROWS> mbk_extract_start(const mbk_extract_csr &csr,
   return walk;
 }
 
-// Returns the least next column of a group, in all its lanes. All lanes of the warp must call
+// Returns the least next column of the group, in all its lanes. All lanes of the warp must call
 // it.
 template <int ROWS>
 MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {
@@ -79,15 +79,15 @@ MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32
 
 // ---- Counting -------------------------------------------------------------------------------
 
-// The counts of one thread; the first three and `descends` become four numbers in *answer.
+// The counts of one thread. They become the four numbers of *answer.
 struct mbk_extract_tally {
   mbk_u64 blocks;
-  mbk_u64 inside;  // values of the blocks inside the matrix
-  mbk_u64 entries; // each place counted once, duplicates or not
-  bool descends;   // a row descends
+  mbk_u64 inside;  // values in the part of the blocks that is inside the matrix
+  mbk_u64 entries; // entries; duplicates count once
+  bool descends;   // the columns of a row descend
 };
 
-// Moves past the columns below `limit` and counts the entries.
+// Moves past the columns below `limit` and counts their entries.
 MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,
                                  mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {
   while (next < limit) {
@@ -98,7 +98,7 @@ MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_RO
   }
 }
 
-// Counts the blocks of a group's row of blocks.
+// Counts the blocks in a group's row of blocks.
 template <int ROWS>
 MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
                                    mbk_u64 block_row, mbk_extract_tally &tally) {
@@ -132,21 +132,21 @@ MBK_DEVICE mbk_u64 mbk_extract_total(mbk_u64 own) {
   return own;
 }
 
-// Returns the row of blocks where window w begins: w * span / high, with span = spans * high +
-// rest rows.
+// Returns the row of blocks at which window w begins: w * span / high, where span = spans *
+// high + rest rows.
 MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {
   return spans * w + rest * w / high;
 }
 
 #include "spmv/stages/extract_blocks_arguments.cuh"
 
-// Adds to answer[0..2] the numbers of blocks, of their values inside the matrix, and of
-// entries. answer[3] becomes nonzero if a row descends; the others then mean nothing. Counts
-// `windows` windows of `count` rows of blocks each, at most 2^32 - 1 in all; they begin at
-// mbk_extract_window. If counts is not null, there must be one window of all rows; then
-// counts[row] and sums[row / MBK_CHUNK] are written too. All sums must be zero before. There is
-// no 64-bit division, because it is a call around which registers are spilled. Launch: any grid
-// of 256 threads.
+// Adds to answer[0..2] the number of blocks, of their values inside the matrix, and of entries.
+// answer[3] becomes nonzero if the columns of a row descend; the other counts are then
+// meaningless. Counts `windows` windows of `count` rows of blocks each, at most 2^32 - 1 in
+// all, which begin at mbk_extract_window. If `counts` is not null, there must be a single
+// window of all rows; counts[row] and sums[row / MBK_CHUNK] are then written too. All sums must
+// be zero before. 64-bit divisions are avoided, because they are calls that spill registers.
+// Launch: any grid of 256 threads.
 MBK_KERNEL MBK_RESIDENT(256, 4)
     mbk_extract_count(MBK_GRID_CONSTANT mbk_extract_count_arguments a) {
   const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};
@@ -154,7 +154,7 @@ MBK_KERNEL MBK_RESIDENT(256, 4)
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   const mbk_u64 items = (mbk_u64)a.windows * a.count;
   const mbk_u32 side_by_side = 32 / a.group;
-  const bool speaks = mbk_lane() % a.group == 0; // one lane writes for its group
+  const bool speaks = mbk_lane() % a.group == 0; // whether the lane writes for its group
   mbk_extract_tally tally = {0, 0, 0, false};
   for (mbk_u64 first = warp * side_by_side; first < items;
        first += (mbk_u64)mbk_grid() * 8 * side_by_side) {
@@ -193,8 +193,8 @@ MBK_KERNEL MBK_RESIDENT(256, 4)
 
 // ---- Offsets --------------------------------------------------------------------------------
 
-// Returns the sum of `own` over the threads of the block before this one. Sets *all to the sum
-// over all threads. `warps`: one word per warp.
+// Returns the sum of `own` over the earlier threads of the block. Sets *all to the sum over all
+// threads. `warps` has a word per warp.
 MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,
                                       mbk_u64 *all) {
   mbk_u64 sum = own, before = 0, total = 0;
@@ -202,7 +202,7 @@ MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_
     const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);
     sum += mbk_lane() >= (mbk_u32)d ? other : 0;
   }
-  mbk_block_sync(); // the sums of the previous call have been read
+  mbk_block_sync(); // until the sums of the previous call have been read
   if (mbk_lane() == 31) {
     warps[mbk_thread() / 32] = sum;
   }
@@ -232,8 +232,8 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(MBK_GRID_CONSTANT mbk_extract_sums_
   }
 }
 
-// Writes block_ptr[row] for every row and the one after the last; with 64 bits if `large`, else
-// with 32. Launch: a block of 256 threads per chunk, block_rows / MBK_CHUNK + 1 blocks. Shared:
+// Writes block_ptr[row] for every row and one more, with 64 bits if `large`, otherwise with 32.
+// Launch: a block of 256 threads per chunk, block_rows / MBK_CHUNK + 1 blocks. Shared:
 // mbk_u64[8].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_extract_offsets(MBK_GRID_CONSTANT mbk_extract_offsets_arguments a) {
@@ -258,17 +258,16 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// ---- Places ---------------------------------------------------------------------------------
+// ---- Columns and masks ----------------------------------------------------------------------
 
-// Returns word `word` of a mask, of 32 bits, of which bits `bits` from number `first` on are
-// set.
+// Returns 32-bit word `word` of a mask in which `bits` have been placed from bit `first` on.
 MBK_DEVICE mbk_u32 mbk_extract_word(mbk_u64 bits, mbk_u32 first, mbk_u32 word) {
   const mbk_u32 at = 32 * word;
   return first >= at ? (first - at < 32 ? (mbk_u32)(bits << (first - at)) : 0)
                      : (at - first < 64 ? (mbk_u32)(bits >> (at - first)) : 0);
 }
 
-// Moves past a row's columns below first + wide. Returns a bit for each of those columns.
+// Moves past a row's columns below first + wide. Returns a bit for each of these columns.
 MBK_DEVICE mbk_u64 mbk_extract_bits(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,
                                     mbk_u32 &next, mbk_u32 first, mbk_u32 wide) {
   mbk_u64 bits = 0;
@@ -279,8 +278,8 @@ MBK_DEVICE mbk_u64 mbk_extract_bits(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK
   return bits;
 }
 
-// Writes a block's mask from the bits of the rows of its group. All lanes of the warp must call
-// it; `there` says whether the group has a block.
+// Writes the mask of a block from the bits of its rows. `there` says whether the group has a
+// block. All lanes of the warp must call it.
 template <int ROWS>
 MBK_DEVICE void mbk_extract_mark(const mbk_extract_shape &shape, const mbk_u64 (&bits)[ROWS],
                                  mbk_u32 *mask, bool there) {
@@ -329,13 +328,13 @@ MBK_DEVICE void mbk_extract_row_places(const mbk_extract_csr &csr,
   }
 }
 
-// Returns where the blocks of a row of blocks begin, from the offsets of mbk_extract_offsets.
+// Returns the first block of a row of blocks, from the offsets of mbk_extract_offsets.
 MBK_DEVICE mbk_u64 mbk_extract_first(const void *block_ptr, mbk_u32 large, mbk_u64 block_row) {
   return large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]
                     : (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];
 }
 
-// Writes block_col, and masks unless they are null: 32-bit words, an even number to a block.
+// Writes block_col and, unless it is null, `masks`: 32-bit words, an even number per block.
 // Launch: `group` lanes per row of blocks, 256 threads per block.
 MBK_KERNEL MBK_RESIDENT(256, 4)
     mbk_extract_places(MBK_GRID_CONSTANT mbk_extract_places_arguments a) {
@@ -354,12 +353,12 @@ MBK_KERNEL MBK_RESIDENT(256, 4)
 
 // ---- Values ---------------------------------------------------------------------------------
 
-// Returns the column of nonzero k, from 0.
+// Returns the column of nonzero k, counted from 0.
 MBK_DEVICE mbk_u32 mbk_extract_column(const mbk_i32 *col_ind, mbk_u64 k) {
   return (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);
 }
 
-// Returns which of `count` ascending columns of blocks is `column`, which is one of them.
+// Returns the index of `column` among `count` ascending columns of blocks, which include it.
 MBK_DEVICE mbk_u32 mbk_extract_search(const mbk_i32 *block_col, mbk_u32 count, mbk_u32 column) {
   mbk_u32 low = 0;
   while (count > 1) {
@@ -370,9 +369,9 @@ MBK_DEVICE mbk_u32 mbk_extract_search(const mbk_i32 *block_col, mbk_u32 count, m
   return low;
 }
 
-// Writes the values of entries into the blocks whose columns are there; ones if `values` is
-// null. Duplicates are added up in their order. Launch: one warp per row, 256 threads per
-// block.
+// Writes the values of the entries into the blocks, whose columns must have been written; ones
+// if `values` is null. Duplicates are added up in their order. Launch: one warp per row, 256
+// threads per block.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_extract_values(MBK_GRID_CONSTANT mbk_extract_values_arguments a) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;

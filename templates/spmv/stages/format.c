@@ -5,10 +5,10 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Converts plan->view to what the method reads: a CSR with 32-bit columns in plan->csr, or
- * blocks in plan->bsr. A view that already has that form is not copied. */
+/* Converts plan->view to the form that the method reads: a CSR with 32-bit columns in
+ * plan->csr, or blocks in plan->bsr. A view that already has this form is not copied. */
 
-/* Downloads new values, if they are in device memory. */
+/* Downloads new values if they are in device memory. */
 MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
   const void *copy = NULL;
   merbit_status status;
@@ -26,7 +26,7 @@ MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_va
   return MERBIT_OK;
 }
 
-/* Returns whether a view is a CSR of 32-bit columns. */
+/* Returns whether a view is a CSR with 32-bit columns. */
 MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
@@ -39,15 +39,15 @@ static int mbi_format_blocks_fit(const merbit_plan *plan) {
                                     desc->block_cols == plan->view.block_cols));
 }
 
-/* Returns whether new values must be converted together with the view. */
+/* Returns whether new values must be converted in the same way as the view was. */
 MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
          (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
           !mbi_format_blocks_fit(plan));
 }
 
-/* Checks the arrays of the host view and sets plan->bsr: to the view itself, or an owned
- * conversion. */
+/* Checks the arrays of the host view. Sets plan->bsr to the view itself, or to a conversion
+ * that the plan owns. */
 static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
@@ -62,7 +62,7 @@ static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view
                                  &plan->bsr);
 }
 
-/* Sets plan->bsr on the host, whichever memory the view is in. */
+/* Sets plan->bsr in host memory, wherever the view is. */
 MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
@@ -76,7 +76,7 @@ MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
 }
 
 /* Sets plan->bsr. Two kinds of views stay in device memory, where spmv/shared/device_csr.c
- * checks them: blocks of the wanted shape, and a CSR, which spmv/stages/extract_blocks.c
+ * checks them: blocks of the requested shape, and a CSR, which spmv/stages/extract_blocks.c
  * converts. */
 static merbit_status mbi_format_blocks(merbit_plan *plan) {
   const merbit_view *view = &plan->view;
@@ -93,8 +93,8 @@ static merbit_status mbi_format_blocks(merbit_plan *plan) {
   return mbi_format_blocks_on_host(plan);
 }
 
-/* Checks the arrays of the host view and sets plan->csr: to the view itself, or an owned
- * conversion. */
+/* Checks the arrays of the host view. Sets plan->csr to the view itself, or to a conversion
+ * that the plan owns. */
 static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
   MBI_TRY(mbi_plan_check_arrays(plan, host));
   if (!mbi_view_is_plain(&plan->view)) {
@@ -106,7 +106,7 @@ static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *h
 }
 
 /* Sets plan->csr. A CSR in device memory stays there: spmv/shared/device_csr.c checks it and
- * narrows its columns, or mbi_reorder_make downloads it. */
+ * converts its columns, or mbi_reorder_make downloads it. */
 static merbit_status mbi_format_csr(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
@@ -128,7 +128,7 @@ MBI_INTERNAL merbit_status mbi_format_make(merbit_plan *plan) {
   return mbi_plan_takes_blocks(plan) ? mbi_format_blocks(plan) : mbi_format_csr(plan);
 }
 
-/* Converts new host values with the structure of a host view. */
+/* Converts new host values, whose structure is that of a host view. */
 static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
                                         mbi_new_values *fresh) {
   merbit_view host = *structure;

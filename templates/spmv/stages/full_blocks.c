@@ -8,28 +8,28 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* Turns a CSR in GPU memory that consists of full blocks into a matrix of blocks, and brings
- * new values to the blocks. */
+/* Converts a CSR in GPU memory that consists of full blocks to a matrix of blocks, and later
+ * its new values. */
 
-/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
+/* ---- Encode: blocks for the kernels of spmv/gpu/bsr/bsr.c -------------------------------- */
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* Returns whether the matrix was found to consist of full blocks and has a stored value for
- * each nonzero. */
+/* Returns whether the matrix is known to consist of full blocks and has a stored value for each
+ * nonzero. */
 MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
          plan->device.values != 0;
 }
 
-/* Returns the seconds of a product of full blocks. Tiles cut rows of blocks; a tile has at
- * least MBI_BSR_TILE_BYTES of each lane. The fix-up adds up the rows of a block one after the
- * other. (16 rows of 500,000 doubles in 16 x 16 blocks on an H100: 169 us, MERGE 41.) Bytes
- * that stay in L2 take a quarter longer than others: too few loads of blocks are in flight.
- * (H100, L2 of 50 MB: 3 x 3 blocks, 25 MB 11.1 us; 2 x 2, 50 MB 17.9 us; 100 MB and more as
- * fast as a copy.) */
+/* Returns the forecast of a product of full blocks in seconds. Tiles split rows of blocks; a
+ * lane has at least MBI_BSR_TILE_BYTES of a tile. The fix-up adds up the rows of a block one
+ * after the other. (16 rows of 500,000 doubles in 16 x 16 blocks on an H100: 169 us, MERGE 41.)
+ * Bytes that stay in L2 take a quarter longer than others, because too few loads of blocks are
+ * in flight. (H100, L2 of 50 MB: 3 x 3 blocks, 25 MB 11.1 us; 2 x 2, 50 MB 17.9 us; 100 MB and
+ * more as fast as a copy.) */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double high = plan->nonempty.block_rows;
@@ -52,8 +52,8 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Makes plan->bsr and plan->device describe `blocks` blocks, and allocates their columns and
- * offsets. */
+/* Sets up plan->bsr and plan->device for `blocks` blocks of high x wide, and allocates their
+ * offsets and columns. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                                   uint64_t blocks,
                                                   merbit_index_type offset_type) {
@@ -112,8 +112,8 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-/* Sets plan->device.values to the values at `from`. They come in the order of the CSR and are
- * stored block by block. */
+/* Stores the values at `from`, which are in the order of the CSR, block by block in
+ * plan->device.values. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
@@ -131,8 +131,8 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
                            (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
-/* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the
- * CSR. */
+/* Stores new values, which plan->device.values holds in the order of the CSR, in the blocks
+ * with the function `put`. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                                 merbit_status (*put)(merbit_plan *plan,
                                                                      mbi_devptr from)) {
@@ -144,7 +144,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  /* After a failure, lets the next values find an array of their own size. */
+  /* After a failure too, so that the next values get an array of their own size. */
   if (csr->owns_values) {
     mbi_plan_release(plan, csr->values);
     csr->values = 0;
@@ -159,8 +159,8 @@ MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Releases, once the choice is made, what new values do not need. Of an uploaded CSR only the
- * offsets stay, and the columns too if blocks have holes. */
+/* Releases what is not needed for new values, after the choice. Only the offsets of an uploaded
+ * CSR stay, and its columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->extracted.csr;
   if (csr->owns_col_ind && !plan->extracted.by_shape) {
@@ -191,11 +191,11 @@ MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-/* Gives the plan its CSR back, as far as it is still there. */
+/* Gives the plan back as much of its CSR as still exists. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* no blocks were made, or they have been destroyed */
+    return; /* no blocks have been made, or they have been destroyed */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);

@@ -1,6 +1,6 @@
-// Turns a CSR that consists of full blocks into blocks: their offsets and columns, and their
+// Converts a CSR that consists of full blocks to blocks: their offsets and columns, and their
 // values block by block. In such a CSR, MBK_HIGH consecutive rows have the same columns, in
-// runs of MBK_WIDE; mbk_csr_blocks has checked that.
+// runs of MBK_WIDE. mbk_csr_blocks has checked that.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -18,15 +18,15 @@
 #endif
 #include "jit/device.cuh"
 
-// Returns the first block of a row of blocks, also for the row after the last.
+// Returns the first block of a row of blocks; block_row may be one past the end.
 MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {
   return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);
 }
 
 #include "spmv/stages/full_blocks_arguments.cuh"
 
-// Writes the offsets of rows of blocks and the columns of blocks, with base 0. Launch: one warp
-// per row of blocks and one more, 256 threads per block.
+// Writes the offsets of the rows of blocks and the columns of the blocks, with base 0. Launch:
+// one warp per row of blocks and one more, 256 threads per block.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_full_blocks_places(MBK_GRID_CONSTANT mbk_full_blocks_places_arguments a) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
@@ -46,7 +46,7 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// Copies values in the order of the CSR into blocks, row by row in each. Launch: one warp per
+// Copies values in the order of the CSR into blocks, which are row-major. Launch: one warp per
 // row, 256 threads per block.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_full_blocks_values(MBK_GRID_CONSTANT mbk_full_blocks_values_arguments a) {

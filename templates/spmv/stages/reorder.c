@@ -6,11 +6,11 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Reorders a plan: it multiplies P A P' instead of A. The CPU computes the order. This file
- * also moves new values for every plan whose stored values are in another order than the
+/* Reorders a plan, which then multiplies P A P' instead of A. The CPU computes the order. This
+ * file also permutes new values for every plan that stores values in another order than the
  * user's. */
 
-/* Returns the name for merbit_plan_describe. */
+/* Returns the name of the order for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
@@ -42,7 +42,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
   return MERBIT_OK;
 }
 
-/* Composes two moves: places[k] = earlier[places[k]]. */
+/* Composes two permutations: places[k] = earlier[places[k]]. */
 static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
                                int64_t count) {
   int64_t k;
@@ -51,8 +51,8 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
   }
 }
 
-/* Puts the checked host CSR `from` into the plan's order: sets plan->csr and plan->matrix.
- * `from` may be in plan->matrix. */
+/* Reorders the checked host CSR `from`: sets plan->csr and plan->matrix. `from` may be the
+ * matrix in plan->matrix. */
 static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
@@ -63,7 +63,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   MBI_TRY(mbi_matrix_permute(context, from, r->order, &made, &places));
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* the places of a transpose */
+  if (r->places != NULL) { /* the permutation of a transpose */
     mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
     mbi_release(context, r->places);
   }
@@ -76,7 +76,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   return MERBIT_OK;
 }
 
-/* Reorders plan->csr if the plan asks for that. */
+/* Reorders plan->csr if the plan asks for it. */
 MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view host;
@@ -132,20 +132,20 @@ static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *sourc
   return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
-/* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
+/* Returns 1 if the CPU permutes new values, or entries of blocks. */
 MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
   return plan->transpose.matrix != NULL &&
          (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
 }
 
-/* Returns 1 if the GPU moves vectors or values. */
+/* Returns 1 if the GPU permutes vectors or values. */
 MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
   return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
          (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
 }
 
-/* Uploads the order and the places. The CUDA context must be current. On failure the caller
- * runs mbi_reorder_release_cuda. */
+/* Uploads the order and the original places of the values. The CUDA context must be current. On
+ * failure the caller runs mbi_reorder_release_cuda. */
 MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
@@ -163,7 +163,7 @@ MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Releases the places on the host, which a finished plan on CUDA does not need. */
+/* Releases the places in host memory, which a finished plan on CUDA does not need. */
 MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
   if (!mbi_reorder_on_cpu(plan)) {
     mbi_release(plan->context, plan->reorder.places);
@@ -186,9 +186,10 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->reorder.places);
 }
 
-/* ---- Order, vectors and values by a kernel ----------------------------------------------- */
+/* ---- Vectors and values by a kernel ------------------------------------------------------ */
 
-/* Launches kernels[kernel] on a stream. `index` is the order or the places. */
+/* Launches kernels[kernel] on a stream. `index` is the order of rows or the places of
+ * values. */
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
                                               mbi_devptr from, mbi_devptr to, int64_t count,
                                               void *stream) {
@@ -202,8 +203,8 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
                            MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
-/* Moves the user's values at `from` to the plan's nonzeros at `to`. The move is complete on
- * return. */
+/* Permutes the user's values at `from` into the order of the plan's nonzeros, at `to`, and
+ * waits. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to) {
   MBI_TRY(
@@ -224,7 +225,7 @@ MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-/* Moves new values to their places in plan->csr. On CUDA the GPU does it later
+/* Permutes new values into the order of plan->csr. On CUDA the GPU does it later
  * (mbi_reorder_values_cuda). */
 MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   mbi_reorder_call call;

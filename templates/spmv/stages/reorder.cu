@@ -1,5 +1,5 @@
-// Gathers and scatters vectors for a reordered plan, and moves new values into the order of the
-// plan's nonzeros.
+// Gathers and scatters vectors for a reordered plan, and permutes new values into the order of
+// the plan's nonzeros.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of vectors"
 #endif

@@ -2,7 +2,7 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* The stages of a plan: what is done to a matrix before its method sees it, and later to new
+/* The stages of a plan, which transform a matrix before its method sees it, and later its new
  * values. */
 
 static const mbi_stage mbi_stages[MBI_STAGES] = {
@@ -10,11 +10,11 @@ static const mbi_stage mbi_stages[MBI_STAGES] = {
     {mbi_transpose_make, mbi_transpose_map_values},
     {mbi_format_make, mbi_format_map_values},
     {mbi_reorder_make, mbi_reorder_map_values},
-    {NULL, mbi_stored_map_values} /* mbi_choose stores the first values, because their form
-                                   * depends on the method */
+    {NULL, mbi_stored_map_values} /* mbi_choose stores the first values, in a form that depends
+                                   * on the method */
 };
 
-/* Makes the matrix that the method reads, beginning with stage `first`. */
+/* Builds the matrix that the method reads, starting with stage `first`. */
 MBI_INTERNAL merbit_status mbi_stages_make(merbit_plan *plan, int first) {
   int i;
   for (i = first; i < MBI_STAGES; i++) {

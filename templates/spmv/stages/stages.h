@@ -9,38 +9,38 @@
 #include "spmv/stages/value_groups_arguments.cuh"
 #include "spmv/stages/value_sample_arguments.cuh"
 
-/* A plan of a matrix in symmetric storage (one triangle): spmv/stages/symmetric.c. */
+/* A matrix in symmetric storage (one triangle): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
-  merbit_view full; /* both triangles, or the lower one, if it is not the view itself */
-  void *places;     /* where the values were in the view */
+  merbit_view full; /* both triangles, or the lower one, unless that is the view itself */
+  void *places;     /* the original places of the values in the view */
   merbit_index_type place_type;
   mbi_symmetry_signs signs;
   int upper;
   double seconds;
   int direct;     /* 1: method SYMMETRIC multiplies the lower triangle (spmv/cpu/symmetric.c) */
-  int64_t *parts; /* the first row of each task; in the same allocation the first column and the
-                   * offset of each task's buffer; tasks + 1 each */
+  int64_t *parts; /* the first row of each task, then the first column and the buffer offset of
+                   * each task; tasks + 1 numbers each */
 } mbi_symmetric;
 
-/* The CSR from which blocks were made on the GPU. plan->device holds the blocks.
- * spmv/stages/full_blocks.c makes them if AUTO found full ones, spmv/stages/extract_blocks.c
- * otherwise. */
+/* The CSR from which blocks have been made on the GPU; plan->device holds the blocks. They are
+ * made by spmv/stages/full_blocks.c if AUTO has found full blocks, otherwise by
+ * spmv/stages/extract_blocks.c. */
 typedef struct mbi_extracted {
-  mbi_device_csr csr; /* csr.rows is 0 if no blocks were made */
+  mbi_device_csr csr; /* csr.rows is 0 if there are no blocks */
   mbi_nonempty_rows nonempty;
   mbi_program program;
-  void *kernels[5]; /* CUfunction: places, values; extraction: count, sums, offsets, places,
-                     * values */
-  int by_shape;     /* made by spmv/stages/extract_blocks.c */
+  void *kernels[5]; /* CUfunction of full_blocks.cu: places, values; of extract_blocks.cu:
+                     * count, sums, offsets, places, values */
+  int by_shape;     /* 1: made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
-/* The order of a reordered plan, and the original places of the values that the plan moved:
- * spmv/stages/reorder.c. */
+/* The order of a reordered plan, and the original places of values that are stored in another
+ * order than the user's: spmv/stages/reorder.c. */
 typedef struct mbi_reorder {
   int32_t *order; /* order[new] = old; NULL: the view's order */
   void *places;   /* the original place of each nonzero, or of each block of a transpose; on
-                   * CUDA kept until it is in GPU memory */
+                   * CUDA only until it has been uploaded */
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
@@ -52,7 +52,7 @@ typedef struct mbi_reorder {
 
 /* A plan that multiplies by a transpose: spmv/stages/transpose.c. */
 typedef struct mbi_transpose {
-  merbit_matrix *matrix; /* holds plan->view if CPU threads made it */
+  merbit_matrix *matrix; /* holds plan->view if CPU threads have made it */
   int on_gpu;            /* 1: plan->view is in plan->device instead */
   double seconds;
 } mbi_transpose;
@@ -64,8 +64,8 @@ typedef struct mbi_transpose {
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* The seconds of the launch that multiplies x by the values of columns, in launch_seconds of
- * the profile. The launch overlaps with what comes before. */
+/* The seconds of the launch that multiplies x by the values of the columns, as a multiple of
+ * the profile's launch_seconds. The launch overlaps with earlier work. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 0.156
 #endif
@@ -76,25 +76,24 @@ typedef struct mbi_transpose {
 #define MBI_FORMS_ALL                                                                          \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
-/* Forms that a method takes although they do not pay with it. */
+/* Forms that a method supports although they do not pay with it. */
 #define MBI_FORMS_UNPAID(forms) ((uint32_t)(forms) << 16)
 /* A search for shorter forms of values. */
 typedef struct mbi_values_search {
   mbi_devptr values;
-  mbi_devptr scratch; /* holds a mbi_values_scratch */
-  mbi_devptr columns; /* a value for each column, once column values were searched; else 0 */
-  uint32_t against;   /* forms ruled out so far */
+  mbi_devptr scratch; /* holds an mbi_values_scratch */
+  mbi_devptr columns; /* a value per column once column values have been searched; else 0 */
+  uint32_t against;   /* bits of the forms ruled out so far */
 } mbi_values_search;
 
-typedef struct mbi_extract_tally { /* the counts made on the GPU */
+typedef struct mbi_extract_tally { /* counts made on the GPU */
   uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row has descending columns, and the other fields mean
-                      * nothing */
+  uint64_t descends; /* not 0: the columns of a row descend, and the other fields are
+                      * meaningless */
 } mbi_extract_tally;
-typedef struct mbi_extract { /* the state while blocks are made */
+typedef struct mbi_extract { /* state while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without arrays; if there are duplicates, nnz counts each place only
-                    * once */
+  merbit_view csr; /* without arrays; nnz counts duplicates once */
   mbi_devptr answers, counts, sums;
 } mbi_extract;
 
@@ -119,37 +118,36 @@ enum {
 };
 #define MBI_TRANSPOSE_FILE "spmv/stages/transpose.cu"
 /* The state of the sort of entries by column, a radix sort from the least significant digit.
- * Keys are columns. The rows of entries move with them, and so do the places of entries if
- * there are values. */
+ * The keys are columns. The rows of the entries move with them, and their places too if there
+ * are values. */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
   void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* last: the index of the buffers that the last pass
+  int passes, last;                       /* last: index of the buffers that the last pass
                                            * writes */
   uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* blocks, and the number of entries of each */
+  uint64_t blocks, chunk;                 /* number of blocks, and of entries of each */
   mbi_devptr space;                       /* holds everything that the plan does not keep */
-  uint64_t bytes;                         /* of it */
+  uint64_t bytes;                         /* of `space` */
   mbi_devptr keys[2], rows[2], places[2]; /* each pass reads one buffer and writes the other */
-  mbi_devptr counts, totals;              /* counts of digits: of each block, and of all
-                                           * blocks */
+  mbi_devptr counts, totals;              /* counts of digits, per block and in all */
   merbit_index_type place_type;
 } mbi_transposing;
 
-/* New values of a plan on their way through the stages. */
+/* New values on their way through the stages of a plan. */
 typedef struct mbi_new_values {
   const void *values; /* `count` values, in the order that the next stage reads */
   merbit_memory memory;
   int64_t count;
-  void *downloaded;      /* holds the host copy of device values; or NULL */
-  merbit_matrix *matrix; /* holds converted values; or NULL */
+  void *downloaded;      /* the host copy of values in device memory; or NULL */
+  merbit_matrix *matrix; /* the converted values; or NULL */
 } mbi_new_values;
 
-/* The stages of a plan, in their order. `make` builds from plan->given the matrix that the next
- * stage reads, or leaves it unchanged. `map_values` does the same to new values; on failure the
- * caller releases what `fresh` holds. */
+/* A stage of a plan. `make` builds from the result of the previous stage the matrix that the
+ * next one reads, or leaves it unchanged. `map_values` does the same to new values; on failure
+ * the caller releases what `fresh` holds. */
 typedef struct mbi_stage {
   merbit_status (*make)(merbit_plan *plan);
   merbit_status (*map_values)(merbit_plan *plan, mbi_new_values *fresh);

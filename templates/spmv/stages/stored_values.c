@@ -11,7 +11,7 @@
 /* The last stage: stores new values where products read them. */
 
 /* Builds the method again for general values, at `values`, which the plan then owns. The size
- * of the carries does not depend on the values: products compute x'A x only if they did
+ * of the carries does not change with the values: products compute x'A x only if they did
  * before. */
 static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   merbit_context *context = plan->context;
@@ -49,8 +49,9 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   return MERBIT_OK;
 }
 
-/* Stores the values at `from` in the plan's form, or remakes the plan's form from them if they
- * do not have it. *own is 0, or `from` if the plan may take this array: then it becomes 0. */
+/* Stores the values at `from` in the plan's shorter form. If they do not have that form,
+ * rebuilds the plan with general values. *own is 0, or `from` if the plan may take over this
+ * array; if it does, *own becomes 0. */
 static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr from, mbi_devptr *own,
                                         mbi_values_search *search) {
   mbi_device_csr *csr = &plan->device;
@@ -72,7 +73,7 @@ static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr from, mbi_
   return MERBIT_OK;
 }
 
-/* Stores new values in the plan's shorter form, as mbi_stored_shorten does. */
+/* Stores new values in the plan's shorter form, like mbi_stored_shorten. */
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr from, mbi_devptr *own) {
   mbi_values_search search;
   const merbit_status status = mbi_stored_shorten(plan, from, own, &search);
@@ -81,7 +82,7 @@ static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr from, mbi_
   return status;
 }
 
-/* Copies new values to the array `target`, in the plan's order of nonzeros. */
+/* Copies new values to the array `target`, in the order of the plan's nonzeros. */
 static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
                                      merbit_memory memory, size_t bytes, mbi_devptr target) {
   merbit_context *context = plan->context;
@@ -104,10 +105,9 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* Takes new values to the method's form. They are at `from`, and nothing is copied there, if
- * the method takes them from any array or products read this one already; otherwise `from` is
- * 0, and they are moved to *fresh, or to the plan's own array if that is 0. If the plan takes
- * *fresh, it becomes 0. */
+/* Brings new values into the method's form. `from` is their address if they can be read where
+ * they are (mbi_stored_in_place). If `from` is 0, they are copied to *fresh, or to the plan's
+ * own array if *fresh is 0. If the plan takes over *fresh, it becomes 0. */
 static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *given,
                                     size_t bytes, mbi_devptr from, mbi_devptr *fresh) {
   mbi_device_csr *csr = &plan->device;
@@ -134,9 +134,10 @@ static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *giv
   return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
 }
 
-/* Returns the array of new values if they need not be copied; or 0. If the plan has a shorter
- * form, or no array of its own because the method copies all values, they are read where they
- * are. A borrowed array that products read may have been written again. */
+/* Returns the address of the new values if they need not be copied, otherwise 0. They are read
+ * in place if the plan has a shorter form, if it has no array of its own because the method
+ * copies all values, or if they are the borrowed array that products read and the user has
+ * overwritten. */
 static mbi_devptr mbi_stored_in_place(const merbit_plan *plan, const mbi_new_values *given) {
   const mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = mbi_device_address(given->values);
@@ -147,8 +148,9 @@ static mbi_devptr mbi_stored_in_place(const merbit_plan *plan, const mbi_new_val
              : 0;
 }
 
-/* Stores new values for a plan on CUDA: in an array that the plan owns, which replaces a
- * borrowed one unless this has them, or in a shorter form. The CUDA context must be current. */
+/* Stores new values for a plan on CUDA, in a shorter form or in an array that the plan owns.
+ * That array replaces a borrowed one, unless the new values are in the borrowed one. The CUDA
+ * context must be current. */
 static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
                                                 const mbi_new_values *given) {
   merbit_context *context = plan->context;
@@ -184,7 +186,7 @@ static merbit_status mbi_stored_on_cuda(merbit_plan *plan, const mbi_new_values 
   return status;
 }
 
-/* Stores new values, in host memory, for a plan on the CPU. */
+/* Stores new host values for a plan on the CPU. */
 static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *given) {
   const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
   if (mbi_plan_copies_values(plan)) {

@@ -7,9 +7,10 @@
 #include "spmv/plan/plan.h"
 
 /* Plans of matrices in symmetric storage (one triangle). On the CPU, method SYMMETRIC
- * multiplies the lower triangle: the user's arrays if they hold that triangle with sorted rows,
- * else a copy. For other methods plan->given becomes op(A) with both triangles, in host memory;
- * later steps see an ordinary matrix. A transpose costs nothing: it differs only in signs. */
+ * multiplies the lower triangle. It reads the user's arrays if they hold that triangle with
+ * sorted rows, otherwise a copy. For other methods plan->given becomes op(A) with both
+ * triangles, in host memory, and later stages see an ordinary matrix. A transpose costs
+ * nothing: it differs only in signs. */
 
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
@@ -74,15 +75,15 @@ static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *s) {
   return !unsorted;
 }
 
-/* Expanding to both triangles costs about as much as 50 products. It pays if the tasks' buffers
- * (spmv/cpu/symmetric.c) would be long compared to y, or if the columns of a row spread over
- * more than the cache of a thread. docs/cpu.md has the figures. */
+/* When to use SYMMETRIC. Expanding to both triangles costs about as much as 50 products. It
+ * pays if the tasks' buffers (spmv/cpu/symmetric.c) would be long compared to y, or if the
+ * columns of a row spread over more than the cache of a thread. docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
-#define MBI_SYMMETRIC_APART 8 /* the least number of rows per element of the tasks' buffers */
-/* The most bytes of x between a row and its first column, on average. */
+#define MBI_SYMMETRIC_APART 8 /* the least ratio of rows to elements of the tasks' buffers */
+/* The most bytes of x, on average, from the first column of a row to the diagonal. */
 #define MBI_SYMMETRIC_WINDOW 524288
 #define MBI_SYMMETRIC_SAMPLE 1024 /* number of sampled rows */
-/* The least mean number of entries per row. SORTED is faster with shorter rows, because it
+/* The least mean number of entries per row. With shorter rows SORTED is faster, because it
  * avoids mispredicted row ends. */
 #define MBI_SYMMETRIC_LONG 12
 
@@ -94,8 +95,8 @@ static int mbi_symmetric_equal(const merbit_view *lower) {
          memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-/* Returns the mean distance, in elements, between a row of the triangle and its first
- * column. */
+/* Returns the mean distance, in elements, from the first column of a row of the triangle to the
+ * diagonal. */
 static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
@@ -116,7 +117,7 @@ static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower)
           mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-/* Returns 1 if method SYMMETRIC is allowed to multiply the lower triangle. */
+/* Returns 1 if method SYMMETRIC may multiply the lower triangle. */
 static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
          !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
@@ -124,7 +125,7 @@ static int mbi_symmetric_may_do(const merbit_plan *plan) {
           plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
-/* ---- What is multiplied ------------------------------------------------------------------ */
+/* ---- The matrix that is multiplied ------------------------------------------------------- */
 
 static void mbi_symmetric_release(merbit_plan *plan) {
   mbi_symmetric *s = &plan->symmetric;
@@ -134,7 +135,8 @@ static void mbi_symmetric_release(merbit_plan *plan) {
   s->places = NULL;
 }
 
-/* Takes the lower triangle if that pays. */
+/* Decides whether SYMMETRIC multiplies the lower triangle, and makes that triangle if
+ * necessary. */
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *s = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, s);
@@ -167,8 +169,8 @@ static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *ho
                                           &s->full, &s->places);
 }
 
-/* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
- * check. */
+/* Sets plan->symmetric, and plan->given to the matrix that the plan multiplies. That matrix
+ * needs no further check. */
 MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
   mbi_symmetric *s = &plan->symmetric;
   const double start = mbi_seconds();
@@ -204,7 +206,7 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Expands new values of the triangle to the values of plan->symmetric.full. */
+/* Expands new values of the triangle to those of plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *s = &plan->symmetric;
   if (s->places == NULL) {

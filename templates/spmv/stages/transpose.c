@@ -6,9 +6,9 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Plans that multiply by the transpose. plan->view becomes the transpose of the user's matrix;
- * later steps see an ordinary matrix. A COO is read with rows and columns swapped. A CSR is
- * sorted by columns on the GPU, stably, so that equal plans give equal bits. CPU threads
+/* Plans that multiply by the transpose. plan->view becomes the transpose of the user's matrix,
+ * and later stages see an ordinary matrix. A COO is read with rows and columns swapped. On the
+ * GPU a CSR is sorted by columns, stably, so that equal plans give equal bits. CPU threads
  * transpose everything else, and everything for plans on the CPU. */
 
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
@@ -42,7 +42,7 @@ static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *ho
   return MERBIT_OK;
 }
 
-/* Makes plan->view in host memory, and the original places of the values in plan->reorder. */
+/* Builds plan->view in host memory, and the original places of its values in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
@@ -59,7 +59,7 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
 
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
-/* Makes plan->view in GPU memory. On failure nothing stays allocated. */
+/* Builds plan->view in GPU memory. On failure nothing stays allocated. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_csr_programs programs;
@@ -102,7 +102,7 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
 /* ---- The choice -------------------------------------------------------------------------- */
 
 /* Returns 1 if the GPU can transpose. Reordered plans and plans of blocks are prepared on the
- * CPU, and uploaded matrices have 32-bit columns. */
+ * CPU, and only CSRs with 32-bit columns are uploaded. */
 static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
          plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
@@ -110,8 +110,8 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
           plan->given.index_type == MERBIT_INDEX_32);
 }
 
-/* Returns 1 if AUTO may take the CPU after a failure of the GPU, because everything is in host
- * memory. */
+/* Returns 1 if AUTO may fall back to the CPU after a failure on the GPU. Everything must be in
+ * host memory. */
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
@@ -122,8 +122,8 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-/* Sets plan->view to the matrix that the plan multiplies. That matrix needs no further
- * check. */
+/* Sets plan->view to the matrix that the plan multiplies. A transpose that is built here needs
+ * no further check. */
 MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
@@ -156,8 +156,8 @@ MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   return status;
 }
 
-/* Moves new values to their places in plan->view if CPU threads transposed blocks. Values of
- * other transposes are moved together with a reordering. */
+/* Permutes new values into the order of plan->view if CPU threads have transposed blocks. The
+ * values of other transposes are permuted by spmv/stages/reorder.c. */
 MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   if (!mbi_reorder_on_cpu(plan)) {
     return MERBIT_OK;

@@ -1,7 +1,7 @@
-// Transposes a CSR: sorts its entries by column, stably, so that each row of the transpose
-// keeps them in the order of the matrix's rows. This is a radix sort of the columns from the
-// least significant digit. Each pass counts the digits of each block's run, scans the counts
-// and moves the entries. The rows of entries move with them and become the columns of the
+// Transposes a CSR by sorting its entries by column, stably, so that each row of the transpose
+// keeps them in the order of the matrix's rows. It is a radix sort of the columns from the
+// least significant digit. Each pass counts the digits in each block's run, scans the counts
+// and moves the entries. The rows of the entries move with them and become the columns of the
 // transpose.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
@@ -13,7 +13,7 @@
 
 #define MBK_DIGITS 256 // the most digits; a digit is key >> shift & mask
 #define MBK_TRANSPOSE_THREADS 512
-#define MBK_TRANSPOSE_ITEMS 12 // items of a lane, 32 apart
+#define MBK_TRANSPOSE_ITEMS 12 // items per lane, 32 apart
 #define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)
 #define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)
 #define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks per multiprocessor
@@ -21,8 +21,8 @@
 
 #include "spmv/stages/transpose_arguments.cuh"
 
-// Writes counts[digit * blocks + block], the number of times a digit occurs in a block's run of
-// `chunk` keys. Other arguments and launch as for mbk_transpose_move. Shared:
+// Writes counts[digit * blocks + block], the number of times that a digit occurs in a block's
+// run of `chunk` keys. Other arguments and launch as for mbk_transpose_move. Shared:
 // mbk_u32[MBK_DIGITS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_count(MBK_GRID_CONSTANT mbk_transpose_count_arguments a) {
@@ -35,7 +35,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   }
   mbk_block_sync();
   for (mbk_u64 tile = first + mbk_thread(); tile < end; tile += MBK_TRANSPOSE_TILE) {
-    mbk_u32 key[MBK_TRANSPOSE_ITEMS]; // load all before counting one
+    mbk_u32 key[MBK_TRANSPOSE_ITEMS]; // all are loaded before the first one is counted
 #pragma unroll
     for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
       const mbk_u64 k = tile + i * MBK_TRANSPOSE_THREADS;
@@ -54,8 +54,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   }
 }
 
-// Returns the sum of `value` over the threads of the block before this one. Writes the sum of
-// each warp to sums[warp]: T[MBK_TRANSPOSE_WARPS].
+// Returns the sum of `value` over the earlier threads of the block. Writes the sum of each warp
+// to sums[warp]: T[MBK_TRANSPOSE_WARPS].
 template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {
   T sum = value;
   for (int d = 1; d < 32; d <<= 1) {
@@ -72,8 +72,8 @@ template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {
   return sum - value;
 }
 
-// Replaces the counts of a digit, one for each of `blocks`, by their exclusive prefix sums, and
-// writes their sum to totals[digit]. Launch: one block per digit. Shared:
+// Replaces the counts of a digit, one for each of `blocks` blocks, by their exclusive prefix
+// sums, and writes their sum to totals[digit]. Launch: one block per digit. Shared:
 // MBK_PLACE[MBK_TRANSPOSE_WARPS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_scan(MBK_GRID_CONSTANT mbk_transpose_scan_arguments a) {
@@ -114,13 +114,13 @@ MBK_DEVICE mbk_u64 mbk_transpose_search(mbk_u64 low, mbk_u64 high, const BEFORE 
   return low;
 }
 
-// Tells for a row whether it ends at entry k or earlier.
+// Returns whether a row ends at entry k or earlier.
 struct mbk_transpose_row {
   const MBK_ROW_PTR *row_ptr;
   mbk_u64 rows, k;
   mbk_u32 base;
 
-  MBK_MEMBER mbk_u64 end(mbk_u64 row) const { // nnz if there is no such row
+  MBK_MEMBER mbk_u64 end(mbk_u64 row) const { // nnz if row >= rows
     return (mbk_u64)mbk_load(row_ptr + (row < rows ? row + 1 : rows)) - base;
   }
   MBK_MEMBER bool operator()(mbk_u64 row) const {
@@ -128,12 +128,13 @@ struct mbk_transpose_row {
   }
 };
 
-// Writes row_of[k], the row of entry k. A warp compares 32 rows with 32 entries. If entries lie
-// after these rows, it takes the next 32 rows; if no entry lay in them, it searches, because
-// many rows may be empty. Launch: any grid.
+// Writes row_of[k], the row of entry k. A warp compares 32 rows with 32 entries. If some
+// entries lie after these rows, it takes the next 32 rows; if all do, it searches, because many
+// rows may be empty. Launch: any grid.
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_rows(MBK_GRID_CONSTANT mbk_transpose_rows_arguments a) {
-  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // entries of a warp at a time, in order
+  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // consecutive entries that a warp takes at a
+                                                  // time
   const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;
   const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;
   mbk_transpose_row at = {a.row_ptr, a.rows, 0, a.base};
@@ -143,7 +144,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     for (at.k = first; at.k < stop; at.k += 32) {
       const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;
       const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;
-      mbk_u32 left = MBK_ALL_LANES; // lanes whose row is still unknown
+      mbk_u32 left = MBK_ALL_LANES; // lanes whose entry's row is still unknown
       while (left != 0) {
         const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);
         mbk_u32 ended = 0; // how many of the 32 rows end at or before the entry
@@ -157,7 +158,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
           a.row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);
         }
         const mbk_u32 behind =
-            // The entries that come after all 32 rows.
+            // entries that come after all 32 rows
             left & mbk_ballot(MBK_ALL_LANES, ended == 32);
         if (behind != 0) {
           mbk_transpose_row next = at;
@@ -171,9 +172,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   }
 }
 
-// Stores each item of `own` at delta[digit] plus its place in the sorted tile. Items longer
-// than a key pass through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in parts. Digits are not kept
-// in registers, and stores are not grouped further, because registers would spill.
+// Stores each item of `own` at delta[digit] plus its rank in the sorted tile. Items pass
+// through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in parts if they are longer than a key. Digits
+// are not kept in registers, and stores are not grouped further, because registers would spill.
 template <class T>
 MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,
                                      const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],
@@ -201,7 +202,7 @@ MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 c
 
 // Ranks the keys of a warp by digit. Writes rank[i] = (digit << 16) + the number of the warp's
 // earlier keys with the same digit, and found[digit], the number of keys with that digit. A
-// thread has items i with 32 * i < in.
+// thread has the items i with 32 * i < in.
 MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,
                                    mbk_u32 mask, int in, mbk_u32 *found,
                                    mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {
@@ -240,27 +241,27 @@ MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE
   }
 }
 
-// Moves keys into the order of the digit, stably. The rows of entries move with them, and their
-// places too unless places_to is NULL. If places is NULL, each entry is at its own place.
-// `base` is subtracted from keys. A tile is sorted in shared memory first, so that stores to
-// one run are coalesced. Launch: as mbk_transpose_count, after mbk_transpose_scan. Shared:
-// MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],
-// mbk_u8[MBK_TRANSPOSE_TILE].
+// Sorts keys by a digit, stably. The rows of the entries move with them, and their places too
+// unless places_to is NULL. If `places` is NULL, each entry is still at its original place.
+// `base` is subtracted from the keys. A tile is sorted in shared memory first, so that stores
+// to a run of equal digits are coalesced. Launch: as mbk_transpose_count, after
+// mbk_transpose_scan. Shared: MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS],
+// mbk_u32[MBK_TRANSPOSE_TILE], mbk_u8[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     mbk_transpose_move(MBK_GRID_CONSTANT mbk_transpose_move_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  // The destination of a digit's first key, minus that key's place in the sorted tile.
+  // The destination of a digit's first key, minus the rank of that key in the sorted tile.
   MBK_PLACE *const delta = (MBK_PLACE *)shared;
   MBK_PLACE *const sums = delta + MBK_DIGITS;
   mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);
   // The digits of the keys in `stage`.
   mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);
-  mbk_u32 *const found = stage; // until then: the counts of each warp's digits in a tile
+  mbk_u32 *const found = stage; // before that, the digit counts of each warp
   mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;
   const mbk_u64 first = mbk_block() * a.chunk;
   const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;
   const bool counts_digit = mbk_thread() <= a.mask;
-  MBK_PLACE start = // the place where the thread's digit continues
+  MBK_PLACE start = // where the thread's digit continues
       mbk_transpose_before<MBK_PLACE>(counts_digit ? a.totals[mbk_thread()] : 0, sums);
   if (counts_digit) {
     start += a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];
@@ -278,7 +279,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     }
     mbk_transpose_rank(key, a.shift, a.mask, in, own, rank);
     mbk_block_sync();
-    mbk_u32 total = 0; // count of the thread's digit
+    mbk_u32 total = 0; // count of the thread's digit in the tile
 #pragma unroll 4       // full unrolling would take too many registers
     for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {
       total += found[w * MBK_DIGITS + mbk_thread()];
@@ -288,7 +289,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
       delta[mbk_thread()] = start - (MBK_PLACE)next;
       start += (MBK_PLACE)total;
 #pragma unroll 4
-      for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) { // counts become first places
+      for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) { // counts become first ranks
         const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];
         found[w * MBK_DIGITS + mbk_thread()] = next;
         next += own_count;
@@ -331,8 +332,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
   }
 }
 
-// Tells for a column whether it comes before the diagonal in the merge of columns and sorted
-// keys. A column comes before the keys equal to it.
+// Returns whether a column comes before the diagonal in the merge of columns and sorted keys. A
+// column comes before the keys equal to it.
 struct mbk_transpose_column {
   const mbk_i32 *keys;
   mbk_u64 diagonal;
@@ -342,9 +343,9 @@ struct mbk_transpose_column {
   }
 };
 
-// Writes starts[c], the index of the first sorted key that is c or more, for c from 0 to
+// Writes starts[c], the index of the first sorted key that is at least c, for c from 0 to
 // `cols`. Each block takes an equal share of the merge of cols + 1 columns and nnz keys.
-// Launch: a block per MBK_TRANSPOSE_TILE of them. Shared: mbk_u64[2],
+// Launch: a block per MBK_TRANSPOSE_TILE columns and keys. Shared: mbk_u64[2],
 // mbk_u32[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_starts(MBK_GRID_CONSTANT mbk_transpose_starts_arguments a) {

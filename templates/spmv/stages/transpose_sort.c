@@ -5,13 +5,13 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Transposes a CSR in GPU memory: sorts its entries by column, stably. The kernels are in
+/* Transposes a CSR in GPU memory by sorting its entries by column, stably, with the kernels of
  * spmv/stages/transpose.cu. */
 
 /* ---- Encode ------------------------------------------------------------------------------ */
 
 #define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
-#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time; MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_TILE 6144   /* MBK_TRANSPOSE_TILE: entries that a block moves at a time */
 #define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each sorts a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
@@ -19,13 +19,13 @@ static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
     "mbk_transpose_rows", "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move",
     "mbk_transpose_starts"};
 
-/* Chooses digits and blocks for t->from. */
+/* Chooses the digits, and the blocks and their runs, for t->from. */
 MBI_INTERNAL void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
   const uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
   const uint64_t most = tiles < resident ? tiles : resident;
-  uint32_t bits = 1; /* of a column index */
+  uint32_t bits = 1; /* bits of a column index */
   t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
   t->blocks = (nnz + t->chunk - 1) / t->chunk;
   t->place_type = nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -37,9 +37,9 @@ MBI_INTERNAL void mbi_transpose_size(const merbit_context *context, mbi_transpos
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Lays out in t->space all arrays that the plan does not keep. Returns their size, so that the
- * caller can allocate that much and call again. Keys are stored where the values will be, as
- * far as they fit; values are written after the sort. */
+/* Lays out in t->space the arrays that the plan does not keep, and returns their size. The
+ * caller calls it a second time after allocating that much. Keys are stored in the array of
+ * values as far as they fit, because the values are written after the sort. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
@@ -69,7 +69,7 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   to->owns_row_ptr = 1;
   if (value > 0) {
     mbi_reorder *r = &plan->reorder;
-    /* An allocation of its own: extraction of blocks releases it. */
+    /* An allocation of its own, because the extraction of blocks releases it. */
     MBI_TRY(mbi_plan_allocate(plan, columns, "col_ind", &to->col_ind));
     to->owns_col_ind = 1;
     MBI_TRY(mbi_plan_allocate(plan, nnz * value, "values", &to->values));
@@ -128,7 +128,7 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
                            arguments);
 }
 
-/* Writes the row of each entry into the buffer that the first pass reads. */
+/* Writes the row of each entry to the buffer that the first pass reads. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
@@ -186,7 +186,7 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
                               &move_arguments);
 }
 
-/* Turns the sorted keys into row offsets. */
+/* Computes the row offsets from the sorted keys. */
 static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
@@ -200,8 +200,9 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
-/* Sorts the entries: t->rows[t->last] and t->places[t->last] become those of the transpose, and
- * t->to->row_ptr its offsets. Does not wait. */
+/* Enqueues the sort of the entries. It leaves the columns of the transpose in
+ * t->rows[t->last], the original places of its entries in t->places[t->last], and its offsets
+ * in t->to->row_ptr. */
 MBI_INTERNAL merbit_status mbi_transpose_enqueue(merbit_context *context, mbi_transposing *t) {
   int pass;
   MBI_TRY(mbi_transpose_rows(context, t));
@@ -211,7 +212,7 @@ MBI_INTERNAL merbit_status mbi_transpose_enqueue(merbit_context *context, mbi_tr
   return mbi_transpose_starts(context, t);
 }
 
-/* Makes the arrays of t->to, and waits. */
+/* Fills the arrays of t->to, and waits. */
 static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   merbit_context *context = plan->context;
   MBI_TRY(mbi_transpose_specialise(plan, t));

@@ -1,12 +1,12 @@
-// Tests all values for forms that one value alone can rule out, and shortens them to floats or
-// halves.
+// Tests all values for the forms that a single value can rule out, and converts values to
+// floats or halves.
 #include "spmv/stages/value_forms.cuh"
 
 #include "spmv/stages/value_check_arguments.cuh"
 
-// Sets in *against the forms, of EQUAL, SINGLE and HALF, that some value rules out. The answer
-// is complete for the forms in `asked`: a thread stops when it has ruled out all of these.
-// Launch: any grid of 256 threads.
+// Sets in *against those of the forms EQUAL, SINGLE and HALF that some value rules out. The
+// answer is complete only for the forms in `asked`: a thread stops when it has ruled out all of
+// them. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(MBK_GRID_CONSTANT mbk_forms_check_arguments a) {
   mbk_u32 found = 0;
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();
@@ -21,7 +21,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(MBK_GRID_CONSTANT mbk_forms_check_arg
   }
 }
 
-// Stores values as floats, or with `half` as halves. Launch: any grid of 256 threads.
+// Stores values as halves if `half`, otherwise as floats. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(MBK_GRID_CONSTANT mbk_forms_shorten_arguments a) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_u64)mbk_grid() * 256) {

@@ -6,9 +6,9 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* Stores values shorter without loss: one for all, one per row or column, bytes that index a
- * table, halves, or doubles as floats. spmv/stages/value_sample.cu, value_check.cu and
- * value_groups.cu test for the forms and convert on the GPU. */
+/* Stores values in a shorter form without loss: one for all, one per row or column, bytes that
+ * index a table, halves, or doubles as floats. spmv/stages/value_sample.cu, value_check.cu and
+ * value_groups.cu test for the forms and convert values on the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128 /* the most windows of 2,048 nonzeros in a sample */
@@ -50,8 +50,8 @@ MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form f
   }
 }
 
-/* Returns the form among `forms` that moves the fewest bytes in a product; general values if
- * none saves an eighth. */
+/* Returns the form among `forms` with which a product moves the fewest bytes, or general values
+ * if none saves an eighth. */
 static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
                                          MBI_VALUES_ROW,   MBI_VALUES_TABLE,
@@ -63,7 +63,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* The form MBI_VALUES_COLUMN reads the column values and x, and writes their products. */
+    /* A product reads the values of the columns and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + launch
                            : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
                                                           : once;
@@ -128,7 +128,7 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *se
   mbi_plan_release(plan, search->columns);
 }
 
-/* Checks for all values the forms that one value alone can rule out. */
+/* Checks all values for a form that a single value can rule out. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
                                       mbi_value_form form) {
   mbi_devptr against = MBI_VALUES_AT(search, against);
@@ -157,7 +157,7 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
                            MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
 }
 
-/* Checks whether values are constant in every row, and completes search->against. */
+/* Checks whether the values of every row are equal, and updates search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint64_t found[2] = {0, 0};
@@ -176,8 +176,8 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   return MERBIT_OK;
 }
 
-/* Computes search->columns, and completes search->against by whether each nonzero has the value
- * of its column. */
+/* Computes search->columns, and checks on the GPU whether each nonzero has the value of its
+ * column. */
 static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
@@ -203,8 +203,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
                            mbi_values_blocks(plan->device.nnz), 0, &differ_arguments);
 }
 
-/* Sets *have to 1 if all values have a form. Forms that the sample has ruled out are not
- * tried. */
+/* Sets *have to 1 if the values have a form. Does not test a form that has been ruled out. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
                                            mbi_value_form form, int *have) {
   *have = 0;
@@ -222,10 +221,10 @@ MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search 
   return MERBIT_OK;
 }
 
-/* ---- Storing them ------------------------------------------------------------------------ */
+/* ---- Conversion -------------------------------------------------------------------------- */
 
-/* Stores the table in the order of the values' bits, so that equal plans are equal, and the
- * number of each value in the order of the search's keys. */
+/* Stores the table, sorted by the bits of the values, so that equal plans are equal. Also
+ * stores, in the order of the search's keys, the index of each value in the table. */
 static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
@@ -262,8 +261,8 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
                            sizeof scratch.number);
 }
 
-/* Stores the values at `stored`, and the `table` that goes with them, in a form that they
- * have. */
+/* Stores the values in a form that they have, at `stored`, and the `table` that belongs to
+ * it. */
 MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table) {
@@ -310,7 +309,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
   return mbi_device_synchronize(context, NULL);
 }
 
-/* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
+/* Replaces plan->device.values by the same values in `form`, in memory that the plan owns. */
 static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
                                      mbi_value_form form) {
   mbi_device_csr *csr = &plan->device;

@@ -1,5 +1,6 @@
-// Shared by the kernels on forms of values. Values have 8 bytes if `wide`, else 4. Two values
-// are equal if their bits are. Forms are bits of a mask, numbered as in spmv/shared/values.cuh.
+// Shared by the kernels that test and convert values. Values have 8 bytes if `wide`, otherwise
+// 4. Two values are equal if their bits are. Forms are bits of a mask, numbered as in
+// spmv/shared/values.cuh.
 #ifndef MBK_FORM_EQUAL
 #include "jit/device.cuh"
 
@@ -9,9 +10,9 @@
 #define MBK_FORM_TABLE (1u << 4)
 #define MBK_FORM_ROW (1u << 5)
 #define MBK_FORM_COLUMN (1u << 6)
-#define MBK_KEYS 512       // slots for different values; at most half are taken
-#define MBK_KEYS_MOST 256  // different values
-#define MBK_KEYS_TRIES 128 // slots tried for one value
+#define MBK_KEYS 512       // slots for different values, at most half of which are used
+#define MBK_KEYS_MOST 256  // the most different values
+#define MBK_KEYS_TRIES 128 // slots tried for a value
 #define MBK_FORMS_WINDOW 2048
 #define MBK_FORMS_COLUMNS 4096 // slots for the different columns of a window
 
@@ -20,8 +21,8 @@ MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {
                    : mbk_load((const mbk_u32 *)values + k);
 }
 
-// Returns the forms, of EQUAL, SINGLE and HALF, that nonzero k rules out. A NaN counts as no
-// float, because a conversion may change its bits.
+// Returns those of the forms EQUAL, SINGLE and HALF that nonzero k rules out. A NaN does not
+// count as a float, because a conversion may change its bits.
 MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide) {
   const double value =
       wide != 0 ? mbk_load((const double *)values + k) : mbk_load((const float *)values + k);
@@ -39,13 +40,13 @@ MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide
 
 // ---- Distinct values ------------------------------------------------------------------------
 
-// Returns a key's first slot in the hash table of distinct values, which has open addressing. A
-// key is the complement of a value's bits, or 0 in a free slot.
+// Returns the first slot of a key in the hash table of distinct values, which has open
+// addressing. A key is the complement of a value's bits; a free slot holds 0.
 MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {
   return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);
 }
 
-// Inserts `key`. Returns true if it was not there, also if no slot is free.
+// Inserts `key`. Returns true if it was not there yet, or if no free slot was found.
 MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {
   mbk_u32 at = mbk_forms_slot(key);
   for (int i = 0; i < MBK_KEYS_TRIES; i++) {
@@ -58,8 +59,8 @@ MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {
   return true;
 }
 
-// Inserts a key and counts it in *distinct, which all blocks share. Returns true if there are
-// too many distinct keys.
+// Inserts a key and counts it in *distinct, which is shared with other threads. Returns true if
+// there are too many distinct keys.
 MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
   return key == 0 ||
          (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);

@@ -1,4 +1,5 @@
-// Tests whether all values are among few, or equal in each row or column, and stores them so.
+// Tests whether there are only a few distinct values, or one in each row or column, and stores
+// values in these forms.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -13,8 +14,7 @@
 // if there are too many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(MBK_GRID_CONSTANT mbk_forms_collect_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u64 *const copies = (mbk_u64 *)shared; // a copy, in which a key is looked up without an
-                                             // atomic
+  mbk_u64 *const copies = (mbk_u64 *)shared; // a copy, which is searched without atomics
   for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
     copies[i] = a.keys[i];
   }
@@ -38,9 +38,9 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(MBK_GRID_CONSTANT mbk_forms_collect
   }
 }
 
-// Counts in changes[0] the neighbouring nonzeros with different values, and in changes[1] those
-// of them that lie in different rows. Both must be zero before. If both counts are equal, each
-// row has one value. Launch: any grid of 256 threads.
+// Counts in changes[0] the pairs of consecutive nonzeros with different values, and in
+// changes[1] those of these pairs that lie in different rows. Both must be zero before. If the
+// two counts are equal, each row has a single value. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(MBK_GRID_CONSTANT mbk_forms_changes_arguments a) {
   const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
   const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
@@ -65,7 +65,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(MBK_GRID_CONSTANT mbk_forms_changes
   }
 }
 
-// Stores `bits` as element i of an array of the values' width.
+// Stores `bits` as element i of an array of values.
 MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {
   if (wide != 0) {
     ((mbk_u64 *)array)[i] = bits;
@@ -74,8 +74,8 @@ MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits
   }
 }
 
-// Stores each value as its number in the table; number[i] is that of the value of keys[i].
-// Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].
+// Stores the table index of each value; number[i] is the index of the value of keys[i]. Launch:
+// any grid of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(MBK_GRID_CONSTANT mbk_forms_number_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const copies = (mbk_u64 *)shared;
@@ -96,7 +96,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(MBK_GRID_CONSTANT mbk_forms_number_a
   }
 }
 
-// Stores the value of each row's first nonzero, 0 for an empty row. Launch: any grid of 256
+// Stores the value of each row's first nonzero, or 0 for an empty row. Launch: any grid of 256
 // threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(MBK_GRID_CONSTANT mbk_forms_rows_arguments a) {
   for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < a.rows;
@@ -117,8 +117,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(MBK_GRID_CONSTANT mbk_forms_columns
   }
 }
 
-// Sets a bit of *against if some nonzero differs from its column's value. A thread stops at the
-// first that does. Launch: any grid of 256 threads.
+// Sets a bit of *against if some nonzero differs from the value of its column. A thread stops
+// at the first difference. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(MBK_GRID_CONSTANT mbk_forms_differ_arguments a) {
   bool differs = false;
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;

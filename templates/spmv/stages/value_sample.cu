@@ -1,4 +1,4 @@
-// Samples the values of a CSR for the forms in which they might be stored shorter.
+// Samples the values of a CSR to rule out shorter forms.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -9,13 +9,13 @@
 
 #include "spmv/stages/value_sample_arguments.cuh"
 
-// Samples the matrix: sets in *against the forms that the samples rule out, and collects the
-// samples' values in keys and *distinct. All three must be zero before. Each block samples a
-// window of nonzeros, and each of its warps the beginning of a row. Launch: 256 threads per
-// block. Shared: mbk_u64[MBK_FORMS_COLUMNS + MBK_KEYS], mbk_u32[2].
+// Sets in *against the forms that a sample rules out, and collects the sampled values in keys
+// and *distinct. All three must be zero before. Each block samples a window of nonzeros, and
+// each of its warps the beginning of a row. Launch: 256 threads per block. Shared:
+// mbk_u64[MBK_FORMS_COLUMNS + MBK_KEYS], mbk_u32[2].
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(MBK_GRID_CONSTANT mbk_forms_sample_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u64 *const columns = (mbk_u64 *)shared; // each: a column, a mark, the place in the window
+  mbk_u64 *const columns = (mbk_u64 *)shared; // a column, a mark, and its place in the window
   mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;
   mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;
   for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {

@@ -8,21 +8,21 @@
 #include "spmv/plan/plan.h"
 
 /* Runs the kernels of spmv/study/bsr_study.cu on blocks in the user's order. All of them add to
- * y by atomics, so their products do not repeat bit for bit. All except thread-private
+ * y with atomics, so their products do not repeat bit for bit. All except thread-private
  * accumulation also use atomics in shared memory. */
 #ifdef MERBIT_STUDY_METHODS
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan with one of these methods. */
 MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan) {
   return (mbi_bsr_study *)plan->state;
 }
 
-#define MBI_BSR_STUDY_THREADS 256 /* threads per block of the kernels that cut and scale */
+#define MBI_BSR_STUDY_THREADS 256 /* threads per block of the kernels cut and scale */
 
 /* ---- Encode: chunks of blocks ------------------------------------------------------------ */
 
-/* Returns the threads per block: the fastest of the report's tables 7, 9, 10 and 12. A team
- * needs a thread per entry of a block. */
+/* Returns the threads per block: the fastest number in the report's tables 7, 9, 10 and 12. A
+ * team needs a thread per entry of a block. */
 static int mbi_bsr_study_threads(const merbit_plan *plan) {
   const merbit_view *view = &plan->bsr.view;
   const int entries = view->block_rows * view->block_cols;
@@ -35,7 +35,8 @@ static int mbi_bsr_study_threads(const merbit_plan *plan) {
   return plan->method == MERBIT_METHOD_BSR_VECTOR ? 128 : 32;
 }
 
-/* Sets the number of chunks, one per thread block: `waves` for each block that is resident. */
+/* Sets the number of chunks, one per thread block: `waves` times as many as the GPU holds at
+ * once. */
 MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_bsr_study *s = mbi_bsr_study_of(plan);

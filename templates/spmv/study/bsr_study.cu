@@ -1,9 +1,9 @@
 // Products of blocks in the user's order: the four kernels of Chirila (Architectural-Aware
-// Optimization of SpMV on GPUs, Bucharest 2025, chapter 8), for comparison. All thread blocks
-// take chunks of the same number of blocks and walk through the rows of blocks in them.
-// chunk_row is computed once. A thread block adds its sum of each row to y by atomics.
-// Therefore y is scaled before (Listing 13), and products do not repeat bit for bit. MBK_STUDY
-// selects how a thread block adds up a row:
+// Optimization of SpMV on GPUs, Bucharest 2025, chapter 8), for comparison. Each thread block
+// takes a chunk of the same number of blocks and walks through the rows of blocks in it.
+// chunk_row is computed once. A thread block adds its sum of each row to y with atomics, so y
+// is scaled beforehand (Listing 13), and products do not repeat bit for bit. MBK_STUDY selects
+// how a thread block adds up a row:
 //   0  row-major access: an atomic addition in shared memory per entry (Listing 14)
 //   1  thread-private accumulation: R sums in local memory, reduced without atomics in
 //      shared memory (Listings 15 and 16)
@@ -38,7 +38,7 @@
 #define MBK_ROWS_AT_ONCE (MBK_BLOCK_ROWS < 8 ? MBK_BLOCK_ROWS : 8)
 #define MBK_ROWS_LEFT (MBK_BLOCK_ROWS % MBK_ROWS_AT_ONCE)
 
-// Convert the number of an entry in its block to its row and column, and back.
+// Convert the index of an entry in its block to its row and column, and back.
 #define MBK_ROW_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) % MBK_BLOCK_ROWS : (e) / MBK_BLOCK_COLS)
 #define MBK_COL_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) / MBK_BLOCK_ROWS : (e) % MBK_BLOCK_COLS)
 #define MBK_IN_BLOCK(r, c)                                                                     \
@@ -51,8 +51,8 @@ struct mbk_study_blocks {
   mbk_u64 cols;
 };
 
-// Returns the product of entry `at`, which is in column `c` of block number `block`, and its
-// element of x.
+// Returns the product of entry `at`, which lies in column `c` of block `block`, and its element
+// of x.
 MBK_DEVICE MBK_COMPUTE mbk_study_term(const mbk_study_blocks &a, mbk_u64 block, mbk_u64 at,
                                       mbk_u32 c) {
   const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + block) - MBK_BASE);
@@ -68,7 +68,7 @@ MBK_DEVICE MBK_COMPUTE mbk_study_term(const mbk_study_blocks &a, mbk_u64 block, 
 #endif
 }
 
-MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum) { // complete in lane 0
+MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum) { // lane 0 has the result
 #pragma unroll
   for (int d = 16; d > 0; d >>= 1) {
     sum = MBK_ADD(sum, mbk_shuffle_down(MBK_ALL, sum, d, 32));
@@ -92,7 +92,8 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #elif MBK_STUDY == 1
 
-// Adds up blocks [from, to) by threads. In `shared` the warps' partial sums follow the sums.
+// Adds up blocks [from, to) by threads. In `shared`, the partial sums of the warps follow the
+// sums.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   MBK_COMPUTE *const partial = shared + MBK_BLOCK_ROWS;
@@ -124,7 +125,7 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #elif MBK_STUDY == 2
 
-// Adds up blocks [from, to) by teams of one thread per entry. Threads that are too few for a
+// Adds up blocks [from, to) by teams of one thread per entry. Threads left over after the last
 // whole team do nothing.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
@@ -142,7 +143,7 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #else
 
-// Adds up rows [first, first + rows) of the blocks. Each thread takes columns of them.
+// Adds up rows [first, first + rows) of the blocks. Each thread takes whole columns of them.
 template <int rows>
 MBK_DEVICE void mbk_study_strip(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to, int first,
                                 MBK_COMPUTE *shared) {
@@ -172,8 +173,8 @@ MBK_DEVICE void mbk_study_strip(const mbk_study_blocks &a, mbk_u64 from, mbk_u64
   }
 }
 
-// Adds up blocks [from, to) in strips of rows. The listing takes 8, then fewer rows at once.
-// Here the rows left over form one strip.
+// Adds up blocks [from, to) in strips of rows. The listing takes 8 rows at a time, then fewer.
+// Here the remaining rows form a single strip.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   for (int r = 0; r + MBK_ROWS_AT_ONCE <= MBK_BLOCK_ROWS; r += MBK_ROWS_AT_ONCE) {
@@ -195,7 +196,7 @@ MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
 #include "spmv/study/bsr_study_arguments.cuh"
 
 // Writes chunk_row[i], the row of the first block of chunk i; chunk_row[chunks] is the row of
-// the last block. Launch: one thread for each of chunks + 1.
+// the last block. Launch: chunks + 1 threads.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_study_cut(MBK_GRID_CONSTANT mbk_study_cut_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
@@ -250,7 +251,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     if (from >= to) {
       continue;
     }
-    // The thread that clears a sum has read it for the previous row.
+    // No barrier is needed: the thread that clears a sum is the one that read it before.
     for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {
       shared[r] = MBK_ZERO;
     }

@@ -1,16 +1,17 @@
 #include "matrix/matrix.h"
 #include "spmv/gpu/cb/cb.h"
 
-/* CB-SpMV's way to balance thread blocks (section 3.4, Algorithm 2), for comparison: tasks
- * sorted by nonzeros, the longest first, each to the thread block with the fewest so far that
- * has a warp left. A task is a warp's; in the paper that is one block of 16 x 16, here it is
- * some strips or a part of one. Blocks change places, their data does not. */
+/* How CB-SpMV balances thread blocks (section 3.4, Algorithm 2), for comparison. Tasks are
+ * sorted by nonzeros, the longest first. Each goes to the thread block with the fewest
+ * nonzeros so far among those with a free warp. A task is the work of a warp: in the paper one
+ * block of 16 x 16, here several strips or a part of one. Blocks are reordered, but their data
+ * is not. */
 #ifdef MERBIT_STUDY_METHODS
 
 typedef struct mbi_cb_load {
   uint64_t nonzeros;
-  uint32_t number; /* of a task; in the heap, of a thread block */
-  int warps;       /* of a thread block, that have a task */
+  uint32_t number; /* of a task, or, in the heap, of a thread block */
+  int warps;       /* of a thread block: warps with a task */
 } mbi_cb_load;
 
 static int mbi_cb_by_load(const void *a, const void *b) {
@@ -25,7 +26,7 @@ static int mbi_cb_lighter(const mbi_cb_load *a, const mbi_cb_load *b) {
   return a->nonzeros < b->nonzeros || (a->nonzeros == b->nonzeros && a->number < b->number);
 }
 
-/* Moves the first element of a heap, whose lightest comes first, down to its place. */
+/* Restores a heap, with the lightest element first, after its first element has changed. */
 static void mbi_cb_sink(mbi_cb_load *heap, uint64_t count) {
   const mbi_cb_load first = heap[0];
   uint64_t at = 0, child;
@@ -40,8 +41,8 @@ static void mbi_cb_sink(mbi_cb_load *heap, uint64_t count) {
   heap[at] = first;
 }
 
-/* Writes the tasks of each thread block to `order`, `warps` places for each; UINT32_MAX: none.
- */
+/* Writes the tasks of each thread block to `order`, `warps` entries each. UINT32_MAX means
+ * none. */
 static void mbi_cb_assign(mbi_cb_load *tasks, uint64_t count, mbi_cb_load *heap, int warps,
                           uint32_t *order) {
   uint64_t blocks = (count + (uint64_t)warps - 1) / (uint64_t)warps, i;
@@ -64,8 +65,8 @@ static void mbi_cb_assign(mbi_cb_load *tasks, uint64_t count, mbi_cb_load *heap,
   }
 }
 
-/* Puts tasks and their blocks in the new order; a warp without a task gets one without blocks.
- */
+/* Puts the tasks and their blocks in the new order. A warp without a task gets one without
+ * blocks. */
 static void mbi_cb_reorder(mbi_cb_format *f, const uint32_t *order, uint64_t places,
                            uint64_t *words, uint32_t *first, uint64_t *task_block,
                            uint32_t *task_target) {
@@ -85,8 +86,8 @@ static void mbi_cb_reorder(mbi_cb_format *f, const uint32_t *order, uint64_t pla
   memcpy(f->first, first, (size_t)f->blocks * sizeof *first);
 }
 
-/* Deals out tasks, given scratch for `places` loads twice, for words and columns of blocks and
- * for `places` numbers. */
+/* Assigns tasks to thread blocks. `scratch` has room for 2 * places loads, the words and
+ * columns of the blocks, and `places` numbers. */
 static void mbi_cb_deal_out(mbi_cb_format *f, int warps, uint64_t places, void *scratch,
                             uint64_t *task_block, uint32_t *task_target) {
   mbi_cb_load *tasks = (mbi_cb_load *)scratch, *heap = tasks + places;
@@ -103,7 +104,7 @@ static void mbi_cb_deal_out(mbi_cb_format *f, int warps, uint64_t places, void *
   mbi_cb_reorder(f, order, places, words, first, task_block, task_target);
 }
 
-/* Deals out the tasks of a format to thread blocks of `warps` warps. */
+/* Assigns the tasks of a format to thread blocks of `warps` warps. */
 MBI_INTERNAL merbit_status mbi_cb_queue(merbit_context *context, mbi_cb_format *f, int warps) {
   const uint64_t places = (f->tasks + (uint64_t)warps - 1) / (uint64_t)warps * (uint64_t)warps;
   const uint64_t bytes = f->blocks * (sizeof *f->words + sizeof *f->first) +

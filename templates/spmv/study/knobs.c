@@ -1,11 +1,12 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* Adds names to those of mbi_cuda_method that plan_desc.tuning may set, for comparison. */
+/* Adds names, for comparison, to those of mbi_cuda_method that plan_desc.tuning may set. */
 #ifdef MERBIT_STUDY_METHODS
 
-/* Returns the names of all knobs of the plan's method if comparisons add one, else NULL: chunks
- * per thread of the schedules of blocks on the CPU; CB's balance of tasks by a queue. */
+/* Returns the names of all knobs of the plan's method if comparisons add one, otherwise NULL.
+ * They add the chunks per thread of the block schedules on the CPU, and CB's balance of tasks
+ * by a queue. */
 MBI_INTERNAL const char *mbi_study_knobs(const merbit_plan *plan) {
   if (plan->side == MERBIT_SIDE_CPU) {
     return (plan->row->takes & MBI_OF_BLOCKS) != 0 ? "chunks" : NULL;

@@ -5,19 +5,19 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* Runs the kernels of spmv/study/row_study.cu. By default the warp loop has 32 lanes per row,
- * which take one row at once, as in the report; the tiled kernel has tiles of 2,024 columns and
- * one row per warp. */
+/* Runs the kernels of spmv/study/row_study.cu. By default, as in the report, the warp loop has
+ * 32 lanes per row, which take one row at a time, and the tiled kernel has tiles of 2,024
+ * columns and one row per warp. */
 #ifdef MERBIT_STUDY_METHODS
 
-/* Returns the state of a plan by this method. */
+/* Returns the state of a plan with a study method for CSR. */
 MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan) {
   return (mbi_csr_study *)plan->state;
 }
 
-#define MBI_TILED_COLUMNS 4096 /* the most; so no larger shared memory must be requested */
+#define MBI_TILED_COLUMNS 4096 /* the most; x of a tile fits in the default shared memory */
 
-/* ---- Encode: sizes; tiles of columns for each block of rows ------------------------------ */
+/* ---- Encode: sizes, and tiles of columns for each block of rows -------------------------- */
 
 static int mbi_row_study_tiled(const merbit_plan *plan) {
   return plan->method == MERBIT_METHOD_WARP_TILED;
@@ -82,7 +82,7 @@ static merbit_status mbi_tiled_cut(merbit_plan *plan) {
                            NULL, &arguments);
 }
 
-/* Turns the numbers of tiles at s->tile_first into the number of each block's first tile. */
+/* Replaces the numbers of tiles at s->tile_first by the index of each block's first tile. */
 static merbit_status mbi_tiled_sum(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
@@ -168,7 +168,8 @@ MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of the loop's row counter; each product in flight has its own. */
+/* Returns the bytes of the loop's row counter, of which each product in flight needs its
+ * own. */
 static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
   return mbi_row_study_tiled(plan) || mbi_csr_study_of(plan)->blocks == 0 ? 0
                                                                           : sizeof(uint64_t);

@@ -5,10 +5,10 @@
 //      a counter until none are left
 //   1  warp tiled (Algorithm 2): a thread block takes MBK_ROWS rows for each of its warps
 //      and walks through tiles of columns; shared memory holds the tile's part of x
-// Unlike in the report, a single warp takes each row, so nothing is added to y by atomics, and
-// the order of each row's sum is fixed: the bits do not depend on which warp takes a row. The
-// kernels ask for one resident block, because otherwise the compiler limits registers for as
-// many blocks as possible, and spills.
+// Unlike in the report, a single warp takes each row. Nothing is added to y with atomics, and
+// the order of each row's sum is fixed, so the bits do not depend on which warp takes a row.
+// The kernels ask for one resident block. Otherwise the compiler limits registers for as many
+// blocks as possible, and spills.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 #ifndef MBK_STUDY
@@ -30,12 +30,12 @@
 #define MBK_ALL 0xffffffffu
 #define MBK_WARPS (MBK_THREADS / 32)
 
-// Returns where the nonzeros of a row begin, which is where those of the previous row end.
+// Returns the index of a row's first nonzero, which is also the end of the previous row.
 MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
   return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
 }
 
-// Returns the product of nonzero `at` and `factor`, its element of x.
+// Returns the product of nonzero `at` and its element of x, `factor`.
 MBK_DEVICE MBK_COMPUTE mbk_study_term(const MBK_VALUE *values, mbk_u64 at, MBK_VECTOR factor) {
 #if MBK_PATTERN
   (void)at;
@@ -45,7 +45,7 @@ MBK_DEVICE MBK_COMPUTE mbk_study_term(const MBK_VALUE *values, mbk_u64 at, MBK_V
 #endif
 }
 
-// Returns the sum over `lanes` neighbouring lanes; complete in the first of them.
+// Returns the sum over `lanes` neighbouring lanes. The first of them has the result.
 MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {
 #pragma unroll
   for (int d = lanes / 2; d > 0; d >>= 1) {
@@ -58,13 +58,13 @@ MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {
 
 #if MBK_STUDY == 0
 
-// The number of rows that a warp takes at once.
+// The number of rows that a warp takes at a time.
 #define MBK_TAKEN (MBK_ROWS * (32 / MBK_LANES))
 
 // Sets the row counter to zero. Launch: one thread, before each product.
 MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(MBK_BY_FIELD(mbk_loop_reset_arguments, a)) {
   mbk_release();
-  mbk_await(); // a previous product may still count
+  mbk_await(); // a previous product may still use the counter
   *a.counter = 0;
 }
 
@@ -82,7 +82,7 @@ MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *c
   return sum;
 }
 
-// Computes y = alpha A x + beta y by the warp loop. Launch: any number of blocks, after
+// Computes y = alpha A x + beta y with the warp loop. Launch: any number of blocks, after
 // mbk_loop_reset.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     mbk_loop_product(MBK_BY_FIELD(mbk_loop_product_arguments, a)) {
@@ -118,12 +118,12 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
 
 #define MBK_NOTHING 0xffffffffu // no column
 
-// A lane's nonzeros of the warp's rows: in row i every 32nd from at[i] on.
+// A lane's nonzeros of the warp's rows: in row i every 32nd, starting at at[i].
 struct mbk_tiled_rows {
   mbk_u64 at[MBK_ROWS], end[MBK_ROWS];
 };
 
-// Finds the rows of a warp. Rows after the last are empty.
+// Finds the rows of a warp. Rows after the last one are empty.
 MBK_DEVICE mbk_tiled_rows mbk_tiled_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 first,
                                           mbk_u64 rows) {
   mbk_tiled_rows own;
@@ -154,7 +154,7 @@ MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {
     const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, own, d, 32);
     own = other < own ? other : own;
   }
-  mbk_block_sync(); // the previous values have been read
+  mbk_block_sync(); // until the previous values have been read
   if (mbk_lane() == 0) {
     least[mbk_thread() / 32] = own;
   }
@@ -165,11 +165,11 @@ MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {
   return own;
 }
 
-// Cuts the columns of a block's rows into tiles. Each tile begins with the least column that
+// Splits the columns of a block's rows into tiles. Each tile begins with the least column that
 // earlier tiles do not cover, so every tile holds a nonzero. If tile_col is null, counts the
 // tiles in tile_first[block] and tests whether the columns of each row ascend. Otherwise writes
-// their first columns, from number tile_first[block] on. Launch: a block per MBK_WARPS *
-// MBK_ROWS rows. Shared: mbk_u32[MBK_WARPS].
+// the first column of each tile, from index tile_first[block] on. Launch: a block per MBK_WARPS
+// * MBK_ROWS rows. Shared: mbk_u32[MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     mbk_tiled_cut(MBK_GRID_CONSTANT mbk_tiled_cut_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -237,7 +237,7 @@ MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,
   }
 }
 
-// Computes y = alpha A x + beta y by tiles of columns. No thread leaves before the last
+// Computes y = alpha A x + beta y by tiles of columns. No thread returns before the last
 // barrier. Launch: as mbk_tiled_cut. Shared: MBK_VECTOR[MBK_WIDTH].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     mbk_tiled_product(MBK_BY_FIELD(mbk_tiled_product_arguments, a)) {
@@ -260,7 +260,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
   const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(a.tile_first + mbk_block() + 1) : tile;
   for (; tile < last; tile++) {
     const mbk_u32 start = mbk_load(a.tile_col + tile);
-    mbk_block_sync(); // the previous tile has been multiplied
+    mbk_block_sync(); // until the previous tile has been multiplied
     for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < a.cols; c += MBK_THREADS) {
       part[c] = mbk_load_after_wait(a.x + start + c);
     }

@@ -7,14 +7,14 @@
 #include "spmv/plan/plan.h"
 
 /* Runs the kernels of spmv/study/split_study.cu. The default number of items per thread is 7,
- * an odd number, so that a warp's threads access different banks. */
+ * an odd number, so that the threads of a warp access different banks. */
 #ifdef MERBIT_STUDY_METHODS
 
 #define MBI_SPLIT_CUT_THREADS 128
 
 /* ---- Encode: sizes ----------------------------------------------------------------------- */
 
-/* Sets the chunks: equal numbers of nonzeros, or of steps of the merge path. */
+/* Sets the chunks, which have equal numbers of nonzeros, or of steps of the merge path. */
 MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   const int block_threads = plan->desc.block_threads;
@@ -80,15 +80,15 @@ static merbit_status mbi_split_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the bytes of a product's scratch: where chunks begin, then each chunk's part of its
- * first row and of the row that is open at its end. */
+/* Returns the bytes of a product's scratch: the rows at which chunks begin, then each chunk's
+ * part of its first row and of the row that is open at its end. */
 static uint64_t mbi_split_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_csr_study_of(plan)->blocks;
   return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
                     : 0;
 }
 
-/* ---- Launch: cut, multiply, put together ------------------------------------------------- */
+/* ---- Launch: cut, multiply, fix up ------------------------------------------------------- */
 
 static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
                                        mbi_devptr firsts, mbi_devptr tails, const void *alpha,

@@ -4,12 +4,12 @@
 //   0  nonzero split ("merge based"): nonzeros; rows are found by search
 //   1  three-kernel merge path (Algorithm 3): steps of the path of row ends and nonzeros,
 //      as in spmv/gpu/merge/merge.cu, where threads do not walk
-// A first kernel cuts the matrix into chunks. In the second, a thread block multiplies each
+// A first kernel splits the matrix into chunks. In the second, a thread block multiplies each
 // chunk, and its threads walk through the products in shared memory. A third kernel completes
-// rows that cross chunks. Unlike in the report, nothing is added to y by atomics: the threads'
-// parts of a row are added up in order, so that products repeat bit for bit. The kernels ask
-// for one resident block, because otherwise the compiler limits registers for as many blocks as
-// possible, and spills.
+// rows that cross chunks. Unlike in the report, nothing is added to y with atomics: the
+// threads' parts of a row are added up in order, so that products repeat bit for bit. The
+// kernels ask for one resident block. Otherwise the compiler limits registers for as many
+// blocks as possible, and spills.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 #ifndef MBK_STUDY
@@ -32,8 +32,8 @@
 
 #if MBK_STUDY == 0
 
-// Returns the row in [low, high) that holds nonzero `at`: low plus the number of rows that end
-// at `at` or before it.
+// Returns the row in [low, high) that contains nonzero `at`: low plus the number of rows that
+// end at or before `at`.
 MBK_DEVICE mbk_u64 mbk_split_search(const MBK_ROW_PTR *row_ptr, mbk_u64 low, mbk_u64 high,
                                     mbk_u64 at) {
   while (low < high) {
@@ -48,7 +48,7 @@ MBK_DEVICE mbk_u64 mbk_split_search(const MBK_ROW_PTR *row_ptr, mbk_u64 low, mbk
 }
 
 // Returns twice the row of a chunk's first nonzero, in the format of mbk_merge_begin. Rows that
-// end where a chunk ends belong to it, and so do the empty rows after them.
+// end where a chunk ends belong to the chunk, and so do the empty rows after them.
 MBK_DEVICE mbk_u64 mbk_split_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,
                                    mbk_u64 chunk) {
   const mbk_u64 at = chunk * MBK_CHUNK;
@@ -68,7 +68,7 @@ MBK_DEVICE mbk_u64 mbk_split_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk
 
 #endif
 
-// A chunk: rows [row, last_row) end in it; nonzeros [first, first + nonzeros) lie in it.
+// A chunk. Rows [row, last_row) end in it; nonzeros [first, first + nonzeros) lie in it.
 struct mbk_split_chunk {
   mbk_u64 row, last_row, first;
   mbk_u32 nonzeros;
@@ -89,7 +89,8 @@ MBK_DEVICE mbk_split_chunk mbk_split_take(mbk_u64 chunk, mbk_u64 rows, mbk_u64 n
 
 #include "spmv/study/split_study_arguments.cuh"
 
-// Writes chunk_row, where each chunk begins. Launch: a thread per chunk and one more.
+// Writes chunk_row, the row at which each chunk begins. Launch: a thread per chunk and one
+// more.
 MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
     mbk_split_cut(MBK_BY_FIELD(mbk_split_cut_arguments, a)) {
   const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
@@ -97,7 +98,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
   const mbk_u64 begin = chunk > a.chunks    ? 0
                         : chunk == a.chunks ? 2 * a.rows
                                             : mbk_split_begin(a.row_ptr, a.rows, a.nnz, chunk);
-  mbk_await(); // the fix-up of a previous product reads chunk_row
+  mbk_await(); // the fix-up of a previous product may still read chunk_row
   if (chunk <= a.chunks) {
     a.chunk_row[chunk] = begin;
   }
@@ -105,9 +106,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
 
 // ---- Threads --------------------------------------------------------------------------------
 
-// The result of a thread's walk. `row` is the first row that ended, with the thread's part of
-// it in `head`; earlier threads may hold other parts. `tail` is the thread's part of the row
-// that is open at its end. Rows between have been written.
+// The result of a thread's walk. `row` is the first row that ended, and `head` the thread's
+// part of it; earlier threads may hold other parts. `tail` is the thread's part of the row that
+// is open at its end. The rows between have been written.
 struct mbk_split_walk {
   bool ended;
   mbk_u64 row;
@@ -128,8 +129,8 @@ MBK_DEVICE void mbk_split_end(mbk_split_walk &w, mbk_u64 row, MBK_VECTOR *y, MBK
 
 #if MBK_STUDY == 0
 
-// Walks over MBK_STEPS nonzeros. Empty rows are skipped by another search; all threads write
-// them.
+// Walks over MBK_STEPS nonzeros. Empty rows are skipped by another search, and written by all
+// threads of the block together.
 MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *row_ptr,
                                            const MBK_COMPUTE *product, mbk_u32 *, MBK_VECTOR *y,
                                            MBK_SCALAR alpha, MBK_SCALAR beta) {
@@ -143,7 +144,7 @@ MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_R
   }
   if (begin < end) {
     mbk_u64 row = mbk_split_search(row_ptr, c.row, c.last_row, c.first + begin);
-    // The chunk's last row may stay open; it is then not in [c.row, c.last_row).
+    // The row may stay open at the end of the chunk; it is then not in [c.row, c.last_row).
     mbk_u64 stop = row < c.last_row ? mbk_merge_end(row_ptr, row) - c.first : c.nonzeros + 1;
     for (mbk_u32 k = begin; k < end; k++) {
       w.tail = MBK_ADD(w.tail, product[k]);
@@ -163,9 +164,9 @@ MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_R
 
 #else
 
-// Walks over MBK_STEPS steps of the chunk's path. If a row ends at `k`, its end comes first.
-// The last thread also takes the one more step that a chunk may have. stop[i]: where row c.row
-// + i ends.
+// Walks over MBK_STEPS steps of the chunk's path. If a row ends at nonzero k, its end comes
+// before the nonzero. The last thread also takes the extra step that a chunk may have. stop[i]
+// is where row c.row + i ends.
 MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *,
                                            const MBK_COMPUTE *product, const mbk_u32 *stop,
                                            MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {
@@ -201,7 +202,7 @@ MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_R
 
 #endif
 
-// Writes the products of a chunk to shared memory. If not `multiply`, writes zeros and reads
+// Writes the products of a chunk to shared memory. Without `multiply`, writes zeros and reads
 // nothing.
 MBK_DEVICE void mbk_split_multiply(const mbk_split_chunk &c, const mbk_i32 *col_ind,
                                    const MBK_VALUE *values, const MBK_VECTOR *x, bool multiply,
@@ -227,8 +228,8 @@ MBK_DEVICE void mbk_split_multiply(const mbk_split_chunk &c, const mbk_i32 *col_
 
 // ---- Thread blocks --------------------------------------------------------------------------
 
-// Returns the part of the row open at the start of warp `warp`: the sum, in order, of the tails
-// of the warps before it, back to one in which a row ended.
+// Returns the part of the open row at the start of warp `warp`: the sum, in order, of the tails
+// of the warps before it, starting with the last one in which a row ended.
 MBK_DEVICE MBK_COMPUTE mbk_split_before(const MBK_COMPUTE *tails, const mbk_u32 *ended,
                                         mbk_u32 warp) {
   MBK_COMPUTE sum = MBK_ZERO;
@@ -243,8 +244,8 @@ MBK_DEVICE MBK_COMPUTE mbk_split_before(const MBK_COMPUTE *tails, const mbk_u32 
 }
 
 // Completes the threads' first rows with the parts of earlier threads, and computes the part
-// that follows the chunk's last row end. The part of a first row that an earlier chunk began
-// goes to *first.
+// after the chunk's last row end. If an earlier chunk began the chunk's first row, the part of
+// that row goes to *first.
 MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w, bool crossing,
                                MBK_COMPUTE *tails, mbk_u32 *ended, MBK_VECTOR *y,
                                MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,
@@ -284,7 +285,7 @@ MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w
   }
 }
 
-// Computes a chunk's rows. Launch: a block per chunk, after mbk_split_cut and before
+// Computes the rows of a chunk. Launch: a block per chunk, after mbk_split_cut and before
 // mbk_split_fixup. Shared: MBK_COMPUTE[MBK_SLOTS + 1 + MBK_WARPS], then mbk_u32[MBK_WARPS]. Row
 // ends are stored after the products: a chunk has at most MBK_SLOTS + 1 of both together, and
 // an end is no longer than a product.
@@ -296,7 +297,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
   MBK_COMPUTE *const warp_tails = product + MBK_SLOTS + 1;
   mbk_u32 *const warp_ended = (mbk_u32 *)(warp_tails + MBK_WARPS);
   mbk_release();
-  mbk_await(); // chunk_row comes from mbk_split_cut
+  mbk_await(); // mbk_split_cut has written chunk_row
   MBK_SCALARS_LOAD;
   const mbk_split_chunk c = mbk_split_take(mbk_block(), a.rows, a.nnz, a.chunk_row);
   mbk_u32 *const stop = (mbk_u32 *)(product + c.nonzeros);
@@ -314,7 +315,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
                  a.tails + mbk_block(), alpha, beta);
 }
 
-// ---- Rows over several chunks ---------------------------------------------------------------
+// ---- Rows that cross chunks -----------------------------------------------------------------
 
 #define MBK_PARTS 1
 #define MBK_ROW_NUMBER mbk_u64
@@ -323,14 +324,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
 #define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, MBK_STUDY)
 #include "spmv/shared/fixup.cuh"
 
-// Completes rows that cross chunks. Launch: MBK_FIXUP_THREADS chunks per block. Shared: as
+// Completes the rows that cross chunks. Launch: MBK_FIXUP_THREADS chunks per block. Shared: as
 // mbk_fixup.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)
     mbk_split_fixup(MBK_GRID_CONSTANT mbk_split_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  mbk_await(); // chunk_row comes from mbk_split_cut
+  mbk_await(); // mbk_split_cut has written chunk_row
   mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,
             a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

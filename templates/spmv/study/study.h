@@ -16,7 +16,7 @@
 
 #ifdef MERBIT_STUDY_METHODS
 
-/* The state of methods that multiply chunks of blocks in the user's order:
+/* The state of the methods that multiply chunks of blocks in the user's order:
  * spmv/study/bsr_study.c. */
 typedef struct mbi_bsr_study {
   int threads;
@@ -25,20 +25,20 @@ typedef struct mbi_bsr_study {
   void *kernels[3]; /* CUfunction: cut, scale, product */
 } mbi_bsr_study;
 
-/* The state of methods on rows or chunks of a CSR: spmv/study/row_study.c,
- * spmv/study/split_study.c. */
+/* The state of the methods that split a CSR: spmv/study/row_study.c, split_study.c,
+ * walk_study.c. */
 typedef struct mbi_csr_study {
   int threads;
   int lanes, rows, width; /* for spmv/study/row_study.cu */
-  int steps;              /* for spmv/study/split_study.cu */
-  uint64_t blocks, tiles; /* blocks of the product, or chunks; tiles of columns */
+  int steps;              /* for spmv/study/split_study.cu and walk_study.cu */
+  uint64_t blocks, tiles; /* blocks of the product, or chunks; tiles of columns, or walks */
   mbi_devptr tile_first, mixed, tile_col;
   void *kernels[3]; /* CUfunction: before the product, the product, after it */
 } mbi_csr_study;
 
-/* Knobs: of blocks as they come, how often the thread blocks fill the GPU, and on the CPU how
- * many chunks a thread has; of the warp loop, rows that lanes take at once and lanes per row;
- * of the tiled one, columns of a tile and rows of a warp; of the splits, steps of a thread. */
+/* Knobs. WAVES: how often the thread blocks of bsr_study.cu fill the GPU. CHUNKS: chunks per
+ * thread on the CPU. WARP_LOOP: rows that lanes take at a time, and lanes per row. WARP_TILED:
+ * columns of a tile, and rows per warp. SPLIT: steps per thread. */
 enum { MBI_KNOB_BSR_STUDY_WAVES };
 enum { MBI_KNOB_CHUNKS };
 enum { MBI_KNOB_WARP_LOOP_ROWS, MBI_KNOB_WARP_LOOP_LANES };

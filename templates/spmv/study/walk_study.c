@@ -8,7 +8,7 @@
 /* Runs the kernels of spmv/study/walk_study.cu. */
 #ifdef MERBIT_STUDY_METHODS
 
-/* Sets the walks, one per thread. */
+/* Sets the number of walks, one per thread. */
 MBI_INTERNAL merbit_status mbi_walk_size(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   const int steps = mbi_knob(plan, MBI_KNOB_SPLIT_STEPS);
@@ -53,7 +53,8 @@ static merbit_status mbi_walk_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the bytes of a product's scratch: where walks begin, and their parts. */
+/* Returns the bytes of a product's scratch: the rows at which walks begin, and the walks'
+ * parts. */
 static uint64_t mbi_walk_carry_bytes(const merbit_plan *plan) {
   const uint64_t walks = mbi_csr_study_of(plan)->tiles;
   return walks > 0 ? (walks + 1) * sizeof(uint64_t) + walks * mbi_type_size(plan->type) : 0;

@@ -1,7 +1,8 @@
 // The three-kernel merge path as Marconi writes it (Optimization for SpMV, report, Trento 2025,
-// section IV and Algorithm 3), for comparison: threads walk the CSR in global memory, and add
-// to y by atomics. spmv/study/split_study.cu has the same path with products in shared memory
-// and sums in a fixed order. y is scaled before; products do not repeat bit for bit.
+// section IV and Algorithm 3), for comparison. Threads walk the CSR in global memory, and add
+// to y with atomics, so y is scaled beforehand and products do not repeat bit for bit.
+// spmv/study/split_study.cu has the same path with products in shared memory and sums in a
+// fixed order.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 #ifndef MBK_STEPS
@@ -15,7 +16,7 @@ MBK_DEVICE mbk_u64 mbk_walk_offset(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
   return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
 }
 
-// Returns the step at which a walk begins. The last one ends with the path.
+// Returns the step at which a walk begins. The last walk ends with the path.
 MBK_DEVICE mbk_u64 mbk_walk_diagonal(mbk_u64 walk, mbk_u64 rows, mbk_u64 nnz) {
   return walk * MBK_STEPS < rows + nnz ? walk * MBK_STEPS : rows + nnz;
 }
@@ -23,7 +24,7 @@ MBK_DEVICE mbk_u64 mbk_walk_diagonal(mbk_u64 walk, mbk_u64 rows, mbk_u64 nnz) {
 #include "spmv/study/walk_study_arguments.cuh"
 
 // Writes start_row, the row in which each walk begins, and y = beta y. Launch: a thread for
-// each walk and one more, and for each row.
+// each row, and for each walk and one more.
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_walk_cut(MBK_GRID_CONSTANT mbk_walk_cut_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SCALARS_LOAD;
@@ -62,9 +63,9 @@ MBK_DEVICE MBK_COMPUTE mbk_walk_sum(const mbk_walk_product_arguments &a, mbk_u64
   return sum;
 }
 
-// Computes y += alpha A x, but for the row in which each walk begins: its part goes to parts.
-// Rows that a walk has from end to end are its own; the one in which it ends is added to by an
-// atomic. Launch: a thread per walk.
+// Computes y += alpha A x, except for the row in which each walk begins, whose part goes to
+// parts. No other walk writes the rows that lie entirely in a walk. The row in which a walk
+// ends is updated with an atomic. Launch: a thread per walk.
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_walk_product(MBK_GRID_CONSTANT mbk_walk_product_arguments a) {
   MBK_VECTOR *const y = a.y;
@@ -102,7 +103,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_walk_join(MBK_GRID_CONSTANT mbk_walk_join
   const mbk_u64 walk = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
   (void)beta;
   if (walk < a.walks && !MBK_VANISHES(alpha)) {
-    // A walk has a step, and no step is behind the last row's end.
+    // The row exists: every walk has a step, and no step comes after the last row's end.
     mbk_atomic_add(a.y + mbk_load(a.start_row + walk),
                    (MBK_VECTOR)MBK_MUL(alpha, mbk_load(a.parts + walk)));
   }
