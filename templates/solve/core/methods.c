@@ -1,6 +1,6 @@
 #include "solve/core/solver.h"
 
-/* Returns the method with that name, or NULL. */
+/* Returns the record of a method, or NULL. */
 MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {
   case MERBIT_SOLVER_CG:
