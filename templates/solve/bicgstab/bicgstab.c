@@ -29,8 +29,8 @@ static const mbi_step mbi_bicgstab_steps[] = {
     MBI_STEP(bicgstab_s),     MBI_STEP(bicgstab_update_x_r), MBI_STEP(bicgstab_update_p),
 };
 
-/* Asks for r, p, v and the shadow residual. Without a preconditioner p^ and s^ share the memory
- * of p and s. */
+/* Requests memory for r, p, v and the shadow residual. Without a preconditioner p^ and s^ share
+ * the memory of p and s. */
 static void mbi_bicgstab_layout(merbit_solver *solver) {
   const int plain = solver->v.pre == MBI_PRE_NONE;
   int slot;
