@@ -420,7 +420,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
   return status;
 }
 
-/* ---- What it is -------------------------------------------------------------------------- */
+/* ---- Description ------------------------------------------------------------------------- */
 
 static double mbi_amg_complexity(const mbi_amg *amg) {
   double sum = 0;

@@ -45,7 +45,7 @@ MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double)
 MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
 #undef MBI_CYCLE_ROWS
 
-/* ---- Making ------------------------------------------------------------------------------ */
+/* ---- Plans, vectors and weights ---------------------------------------------------------- */
 
 /* Makes a plan of a matrix of the cycle; `swept`: with the epilogue; `unchecked`: the arrays
  * are known to be valid; `general`: no shorter form is expected to have its values. */

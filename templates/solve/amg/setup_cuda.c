@@ -420,7 +420,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
   return mbi_amg_finish(gpu);
 }
 
-/* ---- What the cycle takes ---------------------------------------------------------------- */
+/* ---- Views for the cycle ----------------------------------------------------------------- */
 
 /* Enqueues a copy of the inverse diagonal of level `l`, in the type of the cycle. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,

@@ -1,5 +1,7 @@
 #include "solve/core/solver.h"
 
+/* The table of the methods of solvers. */
+
 /* Returns the record of a method, or NULL. */
 MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {

@@ -19,7 +19,7 @@ static double mbi_weights_at(const merbit_view *graph, int64_t k) {
                                             : ((const double *)graph->values)[k];
 }
 
-/* ---- Weights must be finite and not negative --------------------------------------------- */
+/* ---- Validation -------------------------------------------------------------------------- */
 
 static void mbi_weights_check_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -63,7 +63,7 @@ MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* ---- Sums in double, in the order of the entries ----------------------------------------- */
+/* ---- Sums, in double and in the order of the entries ------------------------------------- */
 
 static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -163,7 +163,7 @@ static merbit_status mbi_weights_scale(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-/* ---- All steps --------------------------------------------------------------------------- */
+/* ---- The whole computation --------------------------------------------------------------- */
 
 static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
