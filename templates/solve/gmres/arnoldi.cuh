@@ -47,7 +47,7 @@
 
 // A cycle that leaves more than this fraction of ||r||^2 has made no progress.
 #define MBI_GMRES_STALLED 0.9999
-#define MBI_GMRES_PATIENCE 3 // after so many such cycles in a row the solve ends
+#define MBI_GMRES_PATIENCE 3 // number of such cycles in a row that end the solve
 
 #define MBI_WHY_SINGULAR                                                                       \
   16                       // GMRES: A maps the whole basis into its own span, and R is singular
