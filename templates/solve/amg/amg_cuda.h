@@ -90,7 +90,7 @@ typedef struct mbi_amg_gpu_level {
   mbi_amg_there blocks; /* structure of P between nodes and aggregates */
   mbi_amg_there turned; /* structure of its transpose R */
   mbi_amg_there ap;     /* structure of A P */
-  mbi_devptr links;     /* per entry of `graph`: its column, complemented if not used */
+  mbi_devptr links;     /* per entry of `graph`: its column, complemented if dropped */
   mbi_devptr aggregate; /* per node */
   mbi_devptr modes, t;  /* rows x vectors, row by row, but the modes of the first level column
                          * by column. modes 0: a constant vector for each unknown of a node */

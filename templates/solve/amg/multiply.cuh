@@ -366,7 +366,7 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,
   const auto start_of = [&](mbk_u32 j) {
     return a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;
   };
-  mbk_u32 now = row_of(first), next = row_of(first + step); // both are loaded one turn ahead
+  mbk_u32 now = row_of(first), next = row_of(first + step); // two turns ahead, offsets one
   mbk_u32 from = start_of(now), stop = start_of(now + 1);
   if (a.scale != nullptr && first == 0) { // (I - omega S A) B: adds the row of B itself
     double *const own =
