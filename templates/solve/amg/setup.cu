@@ -349,9 +349,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
   }
 }
 
-// Writes scale[row], the inverse of A_F's diagonal or, if that is less, of `least` times A's
-// diagonal. A_F's diagonal is the sum of the diagonal entry and those of the blocks that
-// `links` drops.
+// Writes scale[row], the inverse of the larger of A_F's diagonal and `least` times A's. A_F's
+// diagonal is the sum of the diagonal entry and those of the blocks that `links` drops.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)
     mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
