@@ -29,7 +29,7 @@ MBI_INTERNAL merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_po
   return MERBIT_OK;
 }
 
-/* Takes back all parts of the pool. */
+/* Marks all memory of the pool as free. */
 MBI_INTERNAL void mbi_amg_pool_reset(mbi_amg_pool *pool) {
   memset(pool->used, 0, sizeof pool->used);
 }

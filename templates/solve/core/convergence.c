@@ -2,7 +2,7 @@
 #include "solve/core/solver.h"
 
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
- * check: the host reads the state, calls the progress callback and decides how to go on. */
+ * check: the host reads the state, calls the progress callback and decides how to continue. */
 
 /* Launch overhead of an iteration in units of the profile's launch_seconds: one for the product
  * and one for the vector kernels. */

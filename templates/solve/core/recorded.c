@@ -215,8 +215,8 @@ MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
          (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
 
-/* Records the method's iterations. Fails only if memory or the device is lost: without a
- * recorded graph, iterations are launched one by one. */
+/* Records the method's iterations. Fails only for lack of memory or if the device is lost:
+ * without a recorded graph, iterations are launched one by one. */
 static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;

@@ -44,7 +44,7 @@
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
   long long n;        // rows
-  int pre;            // a MBI_PRE
+  int pre;            // an MBI_PRE value
   int block;          // rows per block of the preconditioner; 0: none
   int from, to;       // slots r and z of solve_blocks; mbk_cg_fused reuses them
   int basis;          // GMRES and Lanczos: vectors per cycle

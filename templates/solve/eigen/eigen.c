@@ -121,7 +121,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   return mbi_solver_build(solver);
 }
 
-/* Allocates the small matrices of the host. */
+/* Allocates the small matrices in host memory. */
 static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   const int64_t m = e->solver->desc.restart;
   void *memory = NULL;

@@ -29,7 +29,7 @@ typedef struct mbi_eigen {
   /* Lanczos. Matrices are m x m for a basis of m vectors. */
   double *memory;
   double *t;        /* v_i'A v_j */
-  double *work;     /* a copy of t; at the end its diagonal holds the eigenvalues */
+  double *work;     /* a copy of t, whose diagonal becomes the eigenvalues */
   double *s;        /* rows: eigenvectors of t */
   double *columns;  /* columns of t as the solver computes them: m + 1 numbers each */
   double *couple;   /* after a rotation: t between the kept vectors and the next one */

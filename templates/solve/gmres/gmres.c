@@ -104,7 +104,7 @@ MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-/* Writes why GMRES ended, as a sentence. */
+/* Writes a sentence that says why GMRES ended the solve. */
 MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
                                           size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {

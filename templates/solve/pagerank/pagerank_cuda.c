@@ -210,8 +210,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* Releases everything made for the GPU and clears `gpu`, so that the CPU may be tried. The
- * memory of a lost device does not exist any more. */
+/* Releases everything made for the GPU and clears `gpu`, so that the CPU may be tried. On a
+ * lost device there is no memory left to release. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
