@@ -73,8 +73,7 @@ static void mbi_aggregate_near(void *argument, int task) {
 }
 
 /* Makes an undecided node a root if its key is the largest within distance 2, and rules it out
- * if there already is a root within that distance. The others get their keys for the next
- * round. */
+ * if there already is a root within that distance. The others get keys for the next round. */
 static void mbi_aggregate_decide(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   int32_t *list = g->open + mbi_amg_share(g->strong, g->tasks, task);
@@ -185,8 +184,7 @@ static void mbi_aggregate_rest(void *argument, int task) {
   }
 }
 
-/* Puts the listed nodes into the aggregates that were found for them. The others stay in the
- * list. */
+/* Puts the listed nodes into the aggregates found for them. The others stay in the list. */
 static void mbi_aggregate_take(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   const int64_t first = mbi_amg_share(g->strong, g->tasks, task);

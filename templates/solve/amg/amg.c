@@ -37,8 +37,7 @@ static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p,
   return MERBIT_OK;
 }
 
-/* Sets level->block and level->vectors. Fails if a near-null-space vector of the caller is
- * zero. */
+/* Sets level->block and level->vectors. Fails if a vector of the caller is zero. */
 static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level *level) {
   const merbit_preconditioner_desc *desc = &p->desc;
   int64_t i;
@@ -57,8 +56,7 @@ static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level 
   return MERBIT_OK;
 }
 
-/* Sets level->modes: the caller's vectors, or one constant vector for each unknown of a
- * node. */
+/* Sets level->modes: the caller's vectors, or a constant vector for each unknown of a node. */
 static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
   const double *given = p->desc.near_nullspace;
   int64_t i;
@@ -287,8 +285,7 @@ static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void
 
 /* ---- New values -------------------------------------------------------------------------- */
 
-/* Passes new values to a plan. If the plan reads an array of the set-up, they are written
- * there. */
+/* Passes new values to a plan, in the array that the plan reads if there is one. */
 static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *fresh,
                                         mbi_amg_csr *csr, float **single, merbit_plan *plan) {
   const void *values = fresh->values;

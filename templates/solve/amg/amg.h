@@ -150,8 +150,7 @@ MBI_INTERNAL void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t len
 MBI_INTERNAL merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
                                         int flags, mbi_amg_csr *csr);
 /* solve/amg/strength.c */
-/* Returns the bits of a row in level->kept; bit 0 of the first byte belongs to the first
- * entry. */
+/* Returns a row's bits in level->kept, beginning with the lowest bit of the first byte. */
 MBI_INTERNAL unsigned char *mbi_amg_kept(const mbi_amg_level *level, int64_t row);
 /* Sets level->strong, level->kept and level->strongest. The magnitude of a block is its
  * Frobenius norm. */

@@ -5,8 +5,8 @@
 #include "solve/amg/multiply_arguments.cuh"
 #include "solve/amg/setup_arguments.cuh"
 
-/* The set-up of algebraic multigrid on the GPU: the steps of solve/amg/amg.h. The matrix is not
- * copied to the host, only counts are. If nodes have several rows or vectors, structure is
+/* The set-up of algebraic multigrid on the GPU: the steps of solve/amg/amg.h. Only counts are
+ * copied to the host, not the matrix. If nodes have several rows or vectors, structure is
  * computed for nodes and expanded to rows at the end: all rows of a node have the same
  * columns. */
 

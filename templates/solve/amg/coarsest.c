@@ -5,7 +5,7 @@
 /* The dense inverse of the coarsest matrix of multigrid, by Gauss-Jordan elimination with
  * pivots on the diagonal. The changes by four pivots are collected, so that the matrix is read
  * and written once for all four. If it is symmetric, only entries on and right of the diagonal
- * are changed: (i, j) and (j, i) stay equal, or opposite if only one of the two rows has been a
+ * are changed: (i, j) and (j, i) stay equal, or opposite if only one of the rows has been a
  * pivot. */
 
 #ifdef __GNUC__
@@ -106,7 +106,7 @@ static int mbi_coarsest_symmetric(const double *m, int n, double least) {
 }
 
 /* Replaces the n x n matrix m by its inverse. Rows and columns that depend on others, one for
- * each null vector, become zero: the result is then a generalised inverse. `scratch` has 11 n
+ * each null vector, become zero; the result is then a generalised inverse. `scratch`: 11 n
  * elements. */
 MBI_INTERNAL void mbi_coarsest_invert(double *m, double *scratch, int n, double least) {
   mbi_coarsest e;

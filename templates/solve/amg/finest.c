@@ -2,8 +2,7 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* The finest matrix of multigrid, in f64 with sorted rows, and the rounding of values to
- * f32. */
+/* The finest matrix of multigrid, in f64 with sorted rows; and rounding of values to f32. */
 
 typedef struct mbi_amg_conversion { /* of values from f64 to f32, or back */
   const void *from;

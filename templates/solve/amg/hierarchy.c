@@ -82,8 +82,7 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
 }
 
 /* Recomputes the values of all levels for new values of levels[0].a. On entry the levels have
- * only what an update keeps: `kept`, `aggregate`, `plain`, `t` and the structure of all
- * matrices. */
+ * only what an update keeps: `kept`, `aggregate`, `plain`, `t` and all structure. */
 MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
                                              int count) {
   int l;

@@ -115,8 +115,7 @@ MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e
   return sum;
 }
 
-/* Returns the largest eigenvalue of the tridiagonal matrix of `steps` Lanczos steps, but at
- * most `most`. */
+/* Returns the largest eigenvalue, but at most `most`, of the Lanczos tridiagonal matrix. */
 MBI_INTERNAL double mbi_amg_largest(const double *alpha, const double *beta, int steps,
                                     double most) {
   double t[3 * MBI_LAMBDA_STEPS];

@@ -58,8 +58,7 @@ static void mbi_product_row(const mbi_product *m, int64_t row, double *sums) {
   }
 }
 
-/* Sets the values of a task's rows, whose columns are known. `sums` has an element per
- * column. */
+/* Sets the values of a task's rows, whose columns are known. `sums`: an element per column. */
 static void mbi_product_values(const mbi_product *m, int task, int group, double *sums) {
   const mbi_amg_csr *a = m->a, *b = m->b, *c = m->build.to;
   const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
@@ -186,8 +185,7 @@ static int mbi_product_alike(const mbi_amg_csr *ap, int block, int group) {
   return block;
 }
 
-/* Sets *c = A B, or only its values if the structure is there. `hint` is the expected number of
- * entries. */
+/* Sets *c = A B, or only its values if it has the structure. `hint`: expected entries. */
 static merbit_status mbi_amg_product(merbit_context *context, const mbi_amg_csr *a,
                                      const mbi_amg_csr *b, int group, int run, int last,
                                      int64_t hint, mbi_amg_csr *c) {

@@ -155,9 +155,8 @@ MBK_DEVICE void mbk_multiply_visit(const mbk_multiply_columns_arguments &a, mbk_
   }
 }
 
-// A set of columns in shared memory: a hash table, and a list of its columns. It stops
-// accepting columns when it holds more than `most`; the table has twice as many slots, at least
-// 64.
+// A set of columns in shared memory: a hash table, and a list of its columns. It accepts no
+// more columns once it holds more than `most`. The table has twice as many slots, at least 64.
 struct mbk_multiply_set {
   mbk_u32 *table, *list, *count;
   mbk_u32 slots, most;
@@ -183,8 +182,7 @@ struct mbk_multiply_set {
   }
 };
 
-// Sorts list[0] to list[count - 1] with a group of lanes. The list has room for the next power
-// of two.
+// Sorts list[0] to list[count - 1] with a group of lanes. There is room for a power of two.
 MBK_DEVICE void mbk_multiply_sort(mbk_u32 *list, mbk_u32 count, const mbk_multiply_lane &me) {
   mbk_u32 width = 1;
   while (width < count) {
@@ -320,8 +318,7 @@ MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_
 
 #define MBK_MULTIPLY_STRIP 3 // rows of a block of C, and of a block of B, at a time
 
-// A strip: a row of C or, if entries are blocks, up to MBK_MULTIPLY_STRIP rows of a row of
-// blocks.
+// A strip: a row of C or, with blocks, up to MBK_MULTIPLY_STRIP rows of a row of blocks.
 struct mbk_multiply_strip {
   mbk_u32 node, top, rows; // the row of blocks; the strip's first row in it; number of rows
   mbk_u32 at, count;       // index of the first block of C; number of blocks

@@ -10,8 +10,8 @@
 // In a product of values, entries may be blocks: those of A have high_c rows and high_b
 // columns, those of B high_b rows and `wide` columns. a_ptr, a_col, b_ptr, b_col, c_ptr and
 // c_col then index blocks. The values of a row of blocks are stored row by row, those of a row
-// block by block. `rows` counts strips: each row of blocks consists of `strips` strips of up to
-// `high` rows.
+// block by block. `rows` counts strips: each row of blocks is `strips` strips of up to `high`
+// rows.
 typedef struct mbk_multiply_columns_arguments {
   mbk_u64 rows;
   MBK_POINTER(const mbk_i32) a_ptr, a_col, b_ptr, b_col;

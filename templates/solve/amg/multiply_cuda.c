@@ -118,8 +118,7 @@ MBI_INTERNAL merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts) 
   return mbi_device_download(gpu->context, facts, gpu->facts, sizeof *facts);
 }
 
-/* Enqueues the scan that replaces `count` counts by their exclusive prefix sums, followed by
- * the total. */
+/* Enqueues the scan that turns `count` counts into exclusive prefix sums, then the total. */
 MBI_INTERNAL merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int64_t count) {
   const size_t shared = MBI_AMG_THREADS / 32 * sizeof(uint64_t);
   mbk_scan_arguments arguments;
@@ -192,8 +191,7 @@ static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes, int threads
   return threads;
 }
 
-/* Returns the number of thread blocks for the long rows, each of which needs `bytes` of
- * memory. */
+/* Returns the number of thread blocks for the long rows; each needs `bytes` of memory. */
 static int64_t mbi_amg_long_grid(const mbi_amg_gpu *gpu, uint64_t bytes) {
   const uint64_t most = 4 * (uint64_t)gpu->context->device.multiprocessors;
   const uint64_t fit = MBI_AMG_LONG / (bytes + 1) + 1;

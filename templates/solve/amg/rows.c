@@ -3,8 +3,7 @@
 #include "solve/amg/amg.h"
 
 /* A CSR that tasks build row by row, for multigrid. Each task appends its rows to memory of its
- * own, which grows; in the end these parts are joined. So the rows need not be counted
- * first. */
+ * own, which grows; in the end these parts are joined. So rows need not be counted. */
 
 /* Releases the arrays of a CSR and clears it. */
 MBI_NOINLINE MBI_INTERNAL void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
@@ -94,8 +93,7 @@ static void mbi_amg_join_task(void *argument, int task) {
   }
 }
 
-/* Fails if a task has failed. Otherwise sets *nnz to the entries of all parts, and where each
- * begins. */
+/* Fails if a task has failed. Otherwise sets where each part begins, and *nnz to the total. */
 static merbit_status mbi_amg_check_parts(mbi_amg_build *build, int64_t *nnz) {
   int task;
   *nnz = 0;

@@ -117,8 +117,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Writes to[k] = from[k], or from[places[k]] if there are places; to `rounded` in f32 if that
-// is given.
+// Writes to[k] = from[k], or from[places[k]] if there are places; in f32 to `rounded` if given.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {
   MBK_AMG_EACH(k, a.count) {
@@ -271,8 +270,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 
 // ---- Nodes of several rows ----------------------------------------------------------------
 
-// Writes node_col[i], the node of row i, and node_ptr, the row offsets at the first row of each
-// node.
+// Writes node_col[i], the node of row i, and node_ptr, the row offsets of the nodes' first
+// rows.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_EACH(i, a.rows + 1) {
@@ -429,8 +428,7 @@ MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {
   return sum;
 }
 
-// Returns the sum of the partial sums that the blocks of the previous kernel have written, in
-// every thread.
+// Returns the sum of the previous kernel's partial sums, one per block, in every thread.
 MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {
   double sum = 0;
   for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {
@@ -464,8 +462,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Adds to sums[r] this lane's share of the product of x with row `top` + r of a row of full
-// blocks.
+// Adds to sums[r] this lane's share of x times row `top` + r of a row of full blocks.
 MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,
                                     mbk_u32 top, double *sums) {
   const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);

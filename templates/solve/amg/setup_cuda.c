@@ -28,8 +28,7 @@ MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view) {
          view->rows < INT32_MAX;
 }
 
-/* Uploads an array of the view unless it is in GPU memory; keeps its address in *there for
- * updates. */
+/* Uploads an array of the view unless it is in GPU memory; *there keeps its address. */
 static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
                                    mbi_devptr *there, const void **array) {
   if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) {
@@ -44,8 +43,8 @@ static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, si
 }
 
 /* Sets `to` to the view's matrix: to its own arrays where their types fit, to copies of the
- * others. Enqueues the check of the first level's modes. With `values_only`, sets only the
- * values. */
+ * others; with `values_only`, sets only the values. Enqueues the check of the first level's
+ * modes. */
 static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
                                      int values_only, mbi_amg_there *to) {
   const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
@@ -138,8 +137,8 @@ static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
 }
 
 /* Enqueues the expansion of `nodes`, a structure of blocks of `height` x `width`, to the
- * structure `to` of entries. If `places` is not NULL, `to` is the transpose of the matrix whose
- * blocks are `p`, and the indices in `p` of its blocks, *places, are replaced by those of its
+ * structure `to` of entries. If `places` is not NULL, `to` is the transpose of the matrix of
+ * the blocks `p`; *places, the indices of its blocks in `p`, is replaced by those of its
  * entries. */
 static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes, int height,
                                     int width, const mbi_amg_there *p, mbi_devptr *places,
@@ -260,8 +259,7 @@ static merbit_status mbi_amg_fills(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *le
   return MERBIT_OK;
 }
 
-/* Sets the structure of P's blocks: that of T if A P would fill up or the first level's A is
- * nonsymmetric. */
+/* Sets the structure of P's blocks: T's if A P would fill up or A is nonsymmetric. */
 static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                      mbi_amg_there *p) {
   const mbi_amg_there t = mbi_amg_tentative_of(level);
@@ -372,8 +370,7 @@ static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
  * Diagonal entries of magnitude up to `no_diagonal` count as 0. `modes` is the near-null-space
  * in host memory, `vectors` columns one after the other; if NULL, it is a constant vector for
  * each of the `vectors` = `block` unknowns of a node. The hierarchy may use the view's arrays.
- * At the end, on failure too, the caller runs mbi_amg_gpu_destroy. The CUDA context must be
- * current. */
+ * The caller runs mbi_amg_gpu_destroy, on failure too. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
                                               const merbit_view *view, int block, int vectors,
                                               double no_diagonal, const double *modes) {

@@ -83,7 +83,7 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_
 }
 
 /* Writes the columns of a node's rows of P at the end of a part. marks[aggregate] is at least
- * that position if the aggregate is there. Returns the number of columns, or -1 if there is no
+ * that position if the aggregate is there. Returns their number, or -1 if there is no
  * memory. */
 static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node,
                                   int32_t *marks) {

@@ -75,8 +75,7 @@ static void mbi_tentative_rows(void *argument, int task) {
   }
 }
 
-/* Lists the nodes of each aggregate. `starts` has two elements more than there are
- * aggregates. */
+/* Lists the nodes of each aggregate. `starts` has two elements more than aggregates. */
 static void mbi_tentative_list(mbi_tentative *e, int64_t nodes) {
   const int32_t *aggregate = e->level->aggregate;
   const int32_t count = e->level->aggregates;

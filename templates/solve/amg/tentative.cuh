@@ -43,8 +43,8 @@ MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_am
 // Writes T and `coarse`, the near-null-space of the next level, as mbi_tentative_rows does.
 // Element v of row i of this level's is modes[i * next_row + v * next_vector]; without modes,
 // it is 1 if row i is unknown v of its node, else 0. Launch: any grid of MBK_AMG_HOLDERS
-// threads. Shared: double[room] for each group of lanes, which holds the rows of an aggregate
-// if they fit.
+// threads. Shared: double[room] for each group of lanes, for the rows of an aggregate if they
+// fit.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_HOLDERS, 4)
     mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
   MBK_SHARED_MEMORY(shared);

@@ -162,8 +162,7 @@ static merbit_status mbi_cg_many_iterate(merbit_solver *many, int index, int cou
 }
 
 /* The method of solver->many, which only iterates: each right-hand side is started and checked
- * by the steps of mbi_cg_method. So this one lacks the two steps with which the others
- * begin. */
+ * by the steps of mbi_cg_method. So its table lacks the two steps of all other methods. */
 MBI_INTERNAL const mbi_solve_method mbi_cg_many_method = {
     "CG of several right-hand sides",
     "solve/cg/many.cu",

@@ -40,7 +40,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 }
 
 // Returns x plus the alpha p of the last `from` iterations, which x still lacks. They are added
-// in order, with a rounding after each, so that the bits are the same as with one addition per
+// in order, with a rounding after each, so that the bits are those of one addition per
 // iteration.
 MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,
                                    const mbi_solve_state *c) {

@@ -1,7 +1,6 @@
 // Kernels of the conjugate gradient method for several right-hand sides: the steps of
 // solve/cg/steps.cuh. Each right-hand side has its own thread blocks, scalars and vectors.
-// Launch: MBK_STEP_COLUMNS times the grid of a step, with the threads and shared memory of a
-// step.
+// Launch: as a step, with MBK_STEP_COLUMNS times the grid.
 #ifndef MBK_STEP_COLUMNS
 #error "define MBK_STEP_COLUMNS: the number of right-hand sides"
 #endif

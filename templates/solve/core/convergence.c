@@ -49,8 +49,7 @@ static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-/* Returns the number of iterations of the next round, given that `done` iterations took
- * `seconds`. */
+/* Returns the number of iterations of the next round, after `done` iterations in `seconds`. */
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* a recorded graph may run that many
                                                          * iterations more than asked */

@@ -6,14 +6,12 @@
  * does not launch each kernel again. With conditional nodes (CUDA 12.4) the loop itself runs on
  * the GPU until the solver stops or the next convergence check is due. Otherwise the host
  * launches the graph as often as the round needs. Without graphs, kernels are launched one by
- * one. Recording takes as long as a few iterations, so the GPU runs the first ones
- * meanwhile. */
+ * one. Recording takes as long as a few iterations; the GPU runs the first ones meanwhile. */
 #define MBI_CUDA_DRIVER_LOOPS 12040
 #define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
-/* CU_GRAPH_COND_ASSIGN_DEFAULT: each launch of the graph resets the condition to its
- * default. */
+/* CU_GRAPH_COND_ASSIGN_DEFAULT: each launch resets the condition to its default. */
 #define MBI_GRAPH_ASSIGN_DEFAULT 1
 
 /* Creates the solver's stream, which is ordered with the default stream, unless the caller has
@@ -43,8 +41,7 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
          driver->stream_begin_capture_to_graph != NULL;
 }
 
-/* Converts the driver's result to a status. Sets no error message, because the caller has a
- * fallback. */
+/* Converts the driver's result to a status, without a message, because callers fall back. */
 MBI_NOINLINE static merbit_status mbi_recorded_answer(merbit_solver *solver,
                                                       mbi_curesult result) {
   return result == 0                                     ? MERBIT_OK

@@ -4,8 +4,8 @@
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
 
-/* Steps, products and preconditioners of a solver. GPU work is only enqueued; the CPU computes
- * at once. */
+/* Steps, products and preconditioners of a solver. The GPU's are enqueued, the CPU's run at
+ * once. */
 
 /* Runs the step at `index` of the method's table, for all right-hand sides of solver->many. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
@@ -115,8 +115,8 @@ MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
-/* Loads the fused kernels and sets gpu.fused_blocks. They are used only if all their blocks can
- * be resident at once, the driver can confirm it, and the preconditioner needs no step of its
+/* Loads the fused kernels and sets gpu.fused_blocks. They are used only if the driver confirms
+ * that all their blocks can be resident at once, and if the preconditioner needs no step of its
  * own. */
 static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   merbit_context *context = solver->context;
@@ -183,8 +183,7 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-/* Returns whether the preconditioner is a step of its own: any but NONE and a JACOBI that other
- * steps apply. */
+/* Returns whether the preconditioner is a step of its own: neither NONE nor part of others. */
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_SEPARATE;
 }

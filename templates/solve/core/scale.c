@@ -82,8 +82,7 @@ static int mbi_scale_narrow(const merbit_solver *solver) {
 
 /* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
  * with unscaled values. An inner solver never scales, because the outer one scales for both. A
- * solver with a callback does not scale either, because the callback's M belongs to the
- * unscaled A. */
+ * solver with a callback does not scale either, because the callback's M belongs to A. */
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
   const int reach = mbi_scale_narrow(solver) ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
   if (solver->view.values == NULL || solver->corrects ||

@@ -8,8 +8,7 @@
 /* merbit_solver_solve copies vectors in, iterates, copies x out and reports;
  * merbit_solver_multiply multiplies by the solver's matrix. */
 
-/* Checks the vectors of a call. `names` has one letter each for the parameters `in` and
- * `out`. */
+/* Checks the vectors of a call. `names` has one letter for each of `in` and `out`. */
 MBI_INTERNAL merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
                                                     const void *in, const void *out,
                                                     const char *names) {
@@ -102,8 +101,7 @@ MBI_INTERNAL merbit_status mbi_solver_end(merbit_solver *solver, int stop, void 
   return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 
-/* Solves, and if b has to be scaled, solves again with a scaled b. The CUDA context must be
- * current. */
+/* Solves, a second time with a scaled b if needed. The CUDA context must be current. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
@@ -185,8 +183,7 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
   return status;
 }
 
-/* Multiplies by the solver's matrix and undoes its scaling. The CUDA context must be
- * current. */
+/* Multiplies by the solver's matrix, without its scaling. The CUDA context must be current. */
 static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
   MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
   if (solver->n == 0) {

@@ -287,8 +287,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-/* Returns the bytes of GPU memory of the solver and its plan, without those of its inner
- * solver. */
+/* Returns the bytes of GPU memory of the solver and its plan, without its inner solver. */
 MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                              const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;

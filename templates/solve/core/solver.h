@@ -133,8 +133,7 @@ struct merbit_solver {
   merbit_preconditioner *precondition; /* M as an object, or NULL: solve/precondition/ */
   mbi_solve_vectors v;
   int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector whose length is not n; else 0 */
-  int kept;                            /* Lanczos: the most vectors kept at a restart; engine:
-                                        * its own */
+  int kept;                            /* Lanczos: vectors kept at a restart; engine: its own */
   int alias[MBI_SOLVE_VECTORS];        /* set by mbi_solve_method.layout */
   void *space;                         /* one allocation: vectors, scalars, arena */
   mbi_solve_memory *memory;            /* scalars, in `space` */

@@ -135,8 +135,7 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
   solver->method->layout(solver);
 }
 
-/* Returns the bytes of the slots in which the blocks of a fused kernel post their partial
- * sums. */
+/* Returns the bytes of the slots where blocks of fused kernels post their partial sums. */
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
@@ -176,9 +175,8 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Returns the bytes of the arena after the vectors, where the plan allocates its small arrays:
- * row ends, carries, orders of rows. A separate allocation would take as long as an
- * iteration. */
+/* Returns the bytes of the arena after the vectors, where the plan allocates small arrays: row
+ * ends, carries, orders of rows. A separate allocation would take as long as an iteration. */
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) ? 0
          : solver->planless        ? MBI_DEVICE_PART
@@ -210,8 +208,7 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
                            (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
-  if (solver->count > 0) { /* products read p even of a right-hand side that stops before p is
-                            * set */
+  if (solver->count > 0) { /* products read p even where it is never set */
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_P],
                            (size_t)(solver->count * solver->v.stride) *
                                mbi_type_size(solver->type)));

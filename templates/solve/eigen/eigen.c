@@ -4,8 +4,7 @@
 #include "solve/core/solver.h"
 #include "solve/eigen/eigen.h"
 
-/* merbit_eigen checks eigen_desc, makes the solver that iterates, computes residuals and
- * reports. */
+/* merbit_eigen: checks eigen_desc, makes the solver that iterates, and reports residuals. */
 #define MBI_EIGEN_BASIS 16 /* default size of the basis, plus two vectors per pair */
 #define MBI_EIGEN_BASIS_MOST 256
 
@@ -139,8 +138,7 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Computes the residuals of the pairs found and copies values, residuals and vectors to the
- * caller. */
+/* Computes the residuals of the pairs found; returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
                                      merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;

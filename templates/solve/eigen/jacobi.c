@@ -22,8 +22,8 @@ static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c,
   }
 }
 
-/* Runs one sweep: rotates away each off-diagonal entry larger than `least`. Returns the number
- * of rotations. */
+/* Runs one sweep, which rotates away off-diagonal entries above `least`. Returns their
+ * number. */
 static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   int p, q, turned = 0;
   for (p = 0; p < n; p++) {

@@ -12,8 +12,7 @@
 /* How far t may deviate from a symmetric matrix, in units of epsilon ||A||. */
 #define MBI_LANCZOS_SYMMETRY 1e4
 
-/* Requests memory for the basis, the vectors kept at a restart and the matrix that rotates the
- * basis. */
+/* Requests memory for the basis, the vectors kept at a restart and the rotation matrix. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
   mbi_arnoldi_layout(solver, columns);
@@ -133,9 +132,8 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* Rotates the basis: its first `to` vectors become the Ritz vectors of the first `to`
- * eigenvectors of t. If `next`, the newest vector follows them, and the basis can grow
- * again. */
+/* Rotates the basis: its first `to` vectors become Ritz vectors, combined by the first `to`
+ * eigenvectors of t. If `next`, the newest vector follows them, and the basis can grow. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
@@ -187,8 +185,7 @@ static void mbi_lanczos_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, worst);
 }
 
-/* Returns the number of vectors kept at a restart: the wanted ones and a third of the
- * others. */
+/* Returns how many vectors a restart keeps: the wanted ones and a third of the others. */
 MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   const int kept = desc->count + (basis - desc->count) / 3;
   return kept < basis ? kept : basis;

@@ -36,8 +36,7 @@ static const mbi_step mbi_gmres_steps[] = {
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
 };
 
-/* Requests memory for a basis of `columns` + 1 vectors and the small matrices of Arnoldi's
- * process. */
+/* Requests memory for a basis of `columns` + 1 vectors and Arnoldi's small matrices. */
 MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
   const int separate = mbi_solve_separate_preconditioner(solver);
   const int64_t stride =

@@ -10,8 +10,7 @@
  * dangling vertices)) t. The code iterates on z = x / W: since P^T x = A^T z, the product can
  * use the graph's own values, and a pattern needs none. Iterations are relaxed if the changes
  * show that it pays (solve/pagerank/steps.cuh), except with method MERBIT, which follows the
- * paper. Sums over vertices are in double, in an order that depends only on the number of
- * vertices. */
+ * paper. Sums over vertices are in double, in an order that depends only on their number. */
 
 /* ---- The description --------------------------------------------------------------------- */
 

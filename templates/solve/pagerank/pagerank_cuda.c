@@ -127,8 +127,7 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
 
 /* ---- An iteration ------------------------------------------------------------------------ */
 
-/* Enqueues an iteration: a product from z[turn] into the other z, which holds the previous
- * z. */
+/* Enqueues an iteration: a product from z[turn] to the other z, which holds the older one. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;

@@ -40,12 +40,10 @@
 // Factors are multiples of 1 / 256, so that rounding changes none.
 #define MBI_PAGERANK_GRAIN 256.0
 #define MBI_PAGERANK_LEAP 1.3125 // one raise leads at most to this, or doubles the part above 1
-// The share of the iterations that may be lost (mbi_pagerank_budget) which one trial may use
-// up.
+// The share of the losses allowed by mbi_pagerank_budget that a single trial may use.
 #define MBI_PAGERANK_SHARE 0.15
 
-// Sets the base of the next iteration: the mass of dangling vertices is spread like the
-// teleports.
+// Sets the base of the next iteration. The mass of dangling vertices goes with the teleports.
 MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
   s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];

@@ -119,8 +119,7 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* Returns the exponent of the power of two that divides a row's values so that their sum is in
- * [1/2, 1). */
+/* Returns the exponent of the power of two that, dividing a row, brings its sum to [1/2, 1). */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);

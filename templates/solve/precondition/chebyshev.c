@@ -82,8 +82,7 @@ static merbit_status mbi_chebyshev_lanczos(merbit_preconditioner *p, int steps) 
   return mbi_solve_download(engine, &engine->seen, engine->memory, sizeof engine->seen);
 }
 
-/* Sets the interval from the coefficients of Lanczos. Fails if `a` cannot be symmetric positive
- * definite. */
+/* Sets the interval from Lanczos's coefficients. Fails if `a` cannot be positive definite. */
 static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merbit_view *a,
                                             int steps, mbi_chebyshev *own) {
   const double *t = p->engine->seen.ring;

@@ -130,8 +130,7 @@ static merbit_status mbi_precondition_make(merbit_preconditioner *p) {
   return status;
 }
 
-/* Waits for the set-up, which runs on the default stream, because M may be applied on any
- * stream. */
+/* Waits for the set-up on the default stream, because M may be applied on any stream. */
 static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
   merbit_status status;
   if (p->side != MERBIT_SIDE_CUDA) {

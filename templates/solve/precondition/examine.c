@@ -1,8 +1,7 @@
 #include "matrix/matrix.h"
 #include "solve/precondition/precondition.h"
 
-/* Finds the entry that shows that a matrix is not symmetric positive definite, for error
- * messages. */
+/* Finds an entry that shows that a matrix is not symmetric positive definite. */
 
 /* Returns the index of an entry of a row with sorted columns, or -1. */
 MBI_INTERNAL int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
@@ -115,8 +114,7 @@ MBI_INTERNAL merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p
   return status;
 }
 
-/* Does the same as mbi_precondition_examine_csr for a matrix in any format, in host or GPU
- * memory. */
+/* Does what mbi_precondition_examine_csr does for a matrix of any format, on either side. */
 MBI_INTERNAL merbit_status mbi_precondition_examine(merbit_preconditioner *p,
                                                     const merbit_view *a) {
   merbit_matrix *copy = NULL;

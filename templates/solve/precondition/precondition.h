@@ -30,8 +30,7 @@ typedef struct mbi_precondition_method {
   /* Corrects the fields that differ from those of a kind without memory of its own, and adds
    * the bytes of p->state; or NULL. */
   void (*info)(const struct merbit_preconditioner *p, merbit_preconditioner_info *info);
-  /* Releases p->state, complete or not; or NULL. Makes the CUDA context current itself if
-   * needed. */
+  /* Releases p->state, complete or not; or NULL. Makes the CUDA context current if needed. */
   void (*destroy)(struct merbit_preconditioner *p);
 } mbi_precondition_method;
 

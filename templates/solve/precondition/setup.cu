@@ -52,8 +52,7 @@ MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i6
   return sum;
 }
 
-// Returns the share of thread `thread`, of `threads`, in the sum of the row's values in one
-// column.
+// Returns thread `thread`'s share of the sum of the row's values in one column.
 MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,
                                   mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,
                                   mbk_u32 threads) {
@@ -67,8 +66,7 @@ MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *va
   return sum;
 }
 
-// Returns the sum over the block, added up in a tree, in every thread. `shared` may be reused
-// at once.
+// Returns the sum over the block by a tree, in every thread. `shared` may be reused at once.
 MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {
   shared[mbk_thread()] = sum;
   mbk_block_sync();

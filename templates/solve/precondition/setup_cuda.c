@@ -13,12 +13,10 @@
   (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +               \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024 /* the most thread blocks */
-/* Thread blocks per multiprocessor while the plan is being made, which leave space for its
- * kernels. */
+/* Thread blocks per multiprocessor while a plan is made, to leave space for its kernels. */
 #define MBI_SETUP_RESIDENT 2
 
-/* Returns whether the setup runs on the GPU: if A is a CSR in GPU memory that the solver's plan
- * checks. */
+/* Returns whether the setup runs on the GPU: for a CSR in GPU memory that the plan checks. */
 MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && !solver->planless &&
          view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
@@ -194,8 +192,7 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* Starts the setup while the plan is being made; the plan calls this once it has checked the
- * arrays. */
+/* Starts the setup while the plan is being made, called once the arrays have been checked. */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);

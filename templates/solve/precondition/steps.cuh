@@ -18,8 +18,7 @@ MBS_AFTER(pre_measure) {
 }
 MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS)
 
-// Computes r' = r - mean, divided by the largest magnitude if it is float so that f32 can
-// represent it.
+// Computes r' = r - mean. If r' is float, divides it by the largest magnitude of r.
 MBS_NOTHING_BEFORE(pre_in)
 MBS_ELEMENT(pre_in) {
   const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0);
@@ -63,8 +62,7 @@ MBS_STEP(pre_out, 0, 0, MBS_ALWAYS)
 
 // Lanczos for D^-1 A in the inner product of D, on unnormalised vectors: Saad, "Iterative
 // Methods for Sparse Linear Systems", 2nd ed. (2003), section 6.6. MBI_PRE_OWN holds v,
-// MBI_PRE_OWN + 1 the product A v, and MBI_PRE_OWN + 2 the previous vector u, then the next
-// one.
+// MBI_PRE_OWN + 1 the product A v, and MBI_PRE_OWN + 2 the previous vector u, then the next.
 
 // Starts with a random vector: hashes of the row numbers (Steele, Lea, Flood, "Fast splittable
 // pseudorandom number generators", 2014). Finds the largest -1 / a_ii.
