@@ -79,7 +79,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run);
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run);
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span);
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run);
-/* solve/pagerank/pagerank_cpu.c */
 #endif /* MBI_SEPARATE */
 
 #endif
