@@ -2,28 +2,29 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: aggregates. Their roots are a maximal independent set of distance 2, found in
- * rounds with hashed priorities: Bell, Dalton, Olson, SIAM J. Sci. Comput. 34, 2012, section 3;
- * new priorities in every round are from Kelley, Rajamanickam, Parallel, portable algorithms
- * for distance-2 maximal independent set and graph coarsening, 2022. */
+/* Aggregation for multigrid. The roots of the aggregates are a maximal independent set of
+ * distance 2, found in rounds with hashed priorities: Bell, Dalton, Olson, SIAM J. Sci. Comput.
+ * 34, 2012, section 3. New priorities in every round are from Kelley, Rajamanickam, "Parallel,
+ * portable algorithms for distance-2 maximal independent set and graph coarsening", 2022. */
 
-#define MBI_AMG_ROOT UINT64_MAX /* the key of a root; that of a node near one is 0 */
+#define MBI_AMG_ROOT UINT64_MAX /* the key of a root; a node ruled out as a root has key 0 */
 
 typedef struct mbi_aggregate {
   const mbi_amg_csr *strong;
-  uint64_t *keys, *around; /* of nodes; the largest key within distance 1 */
+  uint64_t *keys, *around; /* per node: its key, and the largest key within distance 1 */
   int32_t *aggregate, *found;
   const int32_t *strongest;
-  int32_t *open, *beside; /* lists of nodes: those that are undecided, or left over; those that
-                           * may be beside undecided ones. A task's begin at its first node */
+  int32_t *open, *beside; /* lists of nodes: the undecided ones, later those that are left over;
+                           * and those that may have undecided neighbours. A task's list begins
+                           * at its first node */
   int tasks, round;
   int32_t open_count[MBI_MAX_THREADS],
       beside_count[MBI_MAX_THREADS]; /* per task: lengths of lists */
   int32_t roots[MBI_MAX_THREADS + 1];
 } mbi_aggregate;
 
-/* Declares what the tasks of aggregation begin with: `g` is their argument; `node` is the first
- * of a task's nodes, `last` the one behind them. */
+/* Declares what the tasks of aggregation begin with: their argument `g`, the task's first node
+ * `node`, and the end `last` of its nodes. */
 #define MBI_AGGREGATE_NODES(g, node, last)                                                     \
   mbi_aggregate *g = (mbi_aggregate *)argument;                                                \
   const int64_t last = mbi_amg_share(g->strong, g->tasks, task + 1);                           \
@@ -37,8 +38,8 @@ MBI_INTERNAL uint64_t mbi_amg_hash(uint64_t number) {
   return h ^ h >> 33;
 }
 
-/* Returns the priority of an undecided node: a hash of round and node, and the node, so that no
- * two are equal. */
+/* Returns the priority of an undecided node: a hash of round and node, followed by the node, so
+ * that no two are equal. */
 static uint64_t mbi_aggregate_key(int round, int64_t node) {
   return UINT64_C(1) << 62 |
          (mbi_amg_hash((uint64_t)round << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
@@ -55,7 +56,8 @@ static uint64_t mbi_aggregate_most(const mbi_aggregate *g, const uint64_t *keys,
   return most;
 }
 
-/* Nodes around which all are decided, or of which a root is one, leave the list. */
+/* Computes the largest key within distance 1 of the listed nodes. Nodes that have a root there,
+ * or nothing undecided, leave the list. */
 static void mbi_aggregate_near(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   int32_t *list = g->beside + mbi_amg_share(g->strong, g->tasks, task);
@@ -70,8 +72,8 @@ static void mbi_aggregate_near(void *argument, int task) {
   g->beside_count[task] = left;
 }
 
-/* Makes undecided nodes roots that are the largest within distance 2, and decides those that
- * have a root there. The others get their priorities of the next round. */
+/* Makes an undecided node a root if its key is the largest within distance 2, and rules it out
+ * if there already is a root within that distance. The others get keys for the next round. */
 static void mbi_aggregate_decide(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   int32_t *list = g->open + mbi_amg_share(g->strong, g->tasks, task);
@@ -92,7 +94,7 @@ static void mbi_aggregate_decide(void *argument, int task) {
   g->open_count[task] = left;
 }
 
-/* Lists the nodes that can become roots: those that have strong neighbours. */
+/* Initialises the nodes and lists those that can become roots: nodes with strong neighbours. */
 static void mbi_aggregate_free(void *argument, int task) {
   MBI_AGGREGATE_NODES(g, node, last);
   const int64_t first = node;
@@ -111,7 +113,7 @@ static void mbi_aggregate_free(void *argument, int task) {
   g->open_count[task] = g->beside_count[task] = count;
 }
 
-/* Numbers the roots in the order of nodes. */
+/* Numbers the roots in the order of the nodes. */
 static void mbi_aggregate_number(void *argument, int task) {
   MBI_AGGREGATE_NODES(g, node, last);
   int32_t next = g->roots[task];
@@ -122,8 +124,8 @@ static void mbi_aggregate_number(void *argument, int task) {
   }
 }
 
-/* Gives nodes the aggregate of a root beside them, and lists those that have none. Reads only
- * the aggregates of roots, which do not change here. */
+/* Puts each node that has a root as a neighbour into the root's aggregate, and lists the
+ * others. Reads only the aggregates of roots, which do not change here. */
 static void mbi_aggregate_join(void *argument, int task) {
   MBI_AGGREGATE_NODES(g, node, last);
   const int32_t *col_ind = g->strong->col_ind;
@@ -145,8 +147,8 @@ static void mbi_aggregate_join(void *argument, int task) {
   g->open_count[task] = count;
 }
 
-/* Returns the aggregate of most of a node's strong neighbours; of several, the lowest; -1 if
- * none has one. */
+/* Returns the aggregate that most of a node's strong neighbours belong to; ties go to the
+ * lowest. -1 if none of them has one. */
 static int32_t mbi_aggregate_vote(const mbi_aggregate *g, int64_t node) {
   const int64_t from = g->strong->row_ptr[node], to = g->strong->row_ptr[node + 1];
   int32_t votes[MBI_AMG_NEIGHBOURS], best = -1;
@@ -171,7 +173,7 @@ static int32_t mbi_aggregate_vote(const mbi_aggregate *g, int64_t node) {
   return best;
 }
 
-/* Finds aggregates for the nodes that are left over, by their neighbours' votes. Reads
+/* Finds aggregates for the nodes that are left over by a vote of their neighbours. Reads
  * `aggregate` and writes `found`. */
 static void mbi_aggregate_rest(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
@@ -182,7 +184,7 @@ static void mbi_aggregate_rest(void *argument, int task) {
   }
 }
 
-/* Gives nodes the aggregates that were found for them. The others stay in the list. */
+/* Puts the listed nodes into the aggregates found for them. The others stay in the list. */
 static void mbi_aggregate_take(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
@@ -197,8 +199,8 @@ static void mbi_aggregate_take(void *argument, int task) {
   g->open_count[task] = (int32_t)(left - first);
 }
 
-/* Finds for each node that is still left over the aggregate of the first node that has one on
- * the way over strongest neighbours. Reads `aggregate` and writes `found`. */
+/* Finds an aggregate for each node that is still left over: follows strongest neighbours until
+ * one has an aggregate. Reads `aggregate` and writes `found`. */
 static void mbi_aggregate_follow(void *argument, int task) {
   mbi_aggregate *g = (mbi_aggregate *)argument;
   const int64_t first = mbi_amg_share(g->strong, g->tasks, task);
@@ -213,7 +215,7 @@ static void mbi_aggregate_follow(void *argument, int task) {
   }
 }
 
-/* Finds the roots, numbers them, and gives the nodes beside them their aggregates. */
+/* Finds and numbers the roots, and puts their neighbours into their aggregates. */
 static void mbi_aggregate_find(merbit_context *context, mbi_aggregate *g) {
   int64_t open = 1;
   int task;
@@ -250,7 +252,7 @@ MBI_INTERNAL merbit_status mbi_amg_aggregate(merbit_context *context, mbi_amg_le
   g.around = g.keys + nodes;
   g.open = (int32_t *)(void *)(g.around + nodes);
   g.beside = g.open + nodes;
-  g.found = g.beside; /* once the roots are known */
+  g.found = g.beside; /* free once the roots are known */
   mbi_aggregate_find(context, &g);
   mbi_parallel(context, g.tasks, mbi_aggregate_rest, &g);
   mbi_parallel(context, g.tasks, mbi_aggregate_take, &g);

@@ -1,6 +1,6 @@
-// Aggregates of nodes for multigrid: the rounds of solve/amg/aggregate.c. `links` are the strong
-// neighbours of a node, and the numbers of its weak ones complemented. solve/amg/setup.cu
-// includes this file, which uses its loops.
+// Aggregation for multigrid, in the rounds of solve/amg/aggregate.c. `links` holds the column
+// indices of each node's strong neighbours, and the complements of the others.
+// solve/amg/setup.cu includes this file and defines the loops that it uses.
 #ifndef MBK_AMG_EACH
 #error "include solve/amg/aggregate.cuh from solve/amg/setup.cu"
 #endif
@@ -9,8 +9,8 @@
 #define MBK_AMG_HOPS 64       // MBI_AMG_HOPS
 #define MBK_AMG_ROOT_KEY (~(mbk_u64)0)
 
-// Returns the key of a node in a round: mbi_aggregate_key of solve/amg/aggregate.c, the largest
-// number for a root, or 0 for a node that is decided.
+// Returns the key of a node in a round: the largest number for a root, mbi_aggregate_key of
+// solve/amg/aggregate.c for an undecided node, 0 for any other.
 MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {
   return state == MBK_AMG_ROOT ? MBK_AMG_ROOT_KEY
          : state == MBK_AMG_OPEN
@@ -20,8 +20,8 @@ MBK_DEVICE mbk_u64 mbk_amg_key(mbk_u32 round, mbk_i32 node, mbk_u8 state) {
              : 0;
 }
 
-// Writes to around[node] the largest key within distance 1. A node that has a root there, or
-// nothing undecided, keeps its number from the `first` round on.
+// Writes to around[node] the largest key within distance 1. After the `first` round, nodes that
+// had a root there, or nothing undecided, keep their number.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_near_keys(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
@@ -46,8 +46,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Makes undecided nodes roots whose key is the largest within distance 2, and decides those
-// that have a root there. Adds the number of others to *open.
+// Makes an undecided node a root if its key is the largest within distance 2, and rules it out
+// if there already is a root within that distance. Adds the number of others to *open.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_decide(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
   mbk_u32 open = 0;
@@ -81,8 +81,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Numbers the roots by the prefix sums of their counts, and gives nodes the aggregate of the
-// first root beside them; -1 where there is none.
+// Gives each root its number, the prefix sum of `counts`, and each other node the aggregate of
+// the first root among its strong neighbours, or -1.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_join(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
   MBK_AMG_EACH(i, a.rows) {
@@ -96,8 +96,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Gives each node that is left over the aggregate of most of its strong neighbours; of several,
-// the lowest. Writes `joined`, the aggregates of all nodes.
+// Puts each node that is left over into the aggregate that most of its strong neighbours belong
+// to; ties go to the lowest. Writes `joined`, the aggregates of all nodes.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
   MBK_AMG_EACH(i, a.rows) {
@@ -125,8 +125,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Gives each node that is still left over the aggregate of the first node that has one on the
-// way over strongest neighbours. Reads `joined` and writes `aggregate`.
+// Puts each node that is still left over into the aggregate of the first node that has one when
+// following strongest neighbours. Reads `joined` and writes `aggregate`.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_follow(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
   MBK_AMG_EACH(i, a.rows) {

@@ -2,17 +2,17 @@
 #include "jit/jit.h"
 #include "solve/amg/amg_cuda.h"
 
-/* Multigrid on the GPU: strength, inverse diagonal, largest eigenvalue and aggregates. The
- * kernels are in solve/amg/setup.cu and aggregate.cuh. */
+/* Multigrid on the GPU: strength of connection, inverse diagonal, largest eigenvalue and
+ * aggregates. The kernels are in solve/amg/setup.cu and aggregate.cuh. */
 
-#define MBI_AMG_RESIDENT 5 /* thread blocks of Lanczos's method that a multiprocessor holds */
+#define MBI_AMG_RESIDENT 5 /* thread blocks of the Lanczos kernels per multiprocessor */
 
 static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
 }
 
 /* Enqueues a pass over A or its blocks: MBI_AMG_ROWS, _SYMMETRY, _FILL, _NORMS, _LINKS or
- * _LUMP. MBI_AMG_LINKS finds the strong entries, or without `theta` those that A_F keeps. */
+ * _LUMP. MBI_AMG_LINKS marks the strong entries, or those that A_F keeps if `theta` is 0. */
 MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int kernel,
                                         double theta, const mbi_amg_found *found) {
   const mbi_amg_there *a = kernel == MBI_AMG_LINKS                             ? &level->graph
@@ -50,7 +50,7 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
                      &arguments);
 }
 
-/* Takes scratch memory for a level and enqueues the first pass over its matrix. */
+/* Allocates scratch memory for a level and enqueues the first pass over its matrix. */
 MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                               mbi_amg_found *found) {
   const int64_t rows = level->a.rows, nodes = rows / level->block;
@@ -62,7 +62,8 @@ MBI_INTERNAL merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_leve
   return mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found);
 }
 
-/* Sets level->full to A, or if its blocks have holes, to a copy in scratch memory. */
+/* Sets level->full to A as full blocks. If the blocks have holes, that is a copy in scratch
+ * memory with zeros in them. */
 MBI_INTERNAL merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                         const mbi_amg_found *found) {
   const int64_t entries = level->graph.nnz * level->block * level->block;
@@ -77,15 +78,16 @@ MBI_INTERNAL merbit_status mbi_amg_fill(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   return mbi_amg_look(gpu, level, MBI_AMG_FILL, 0, found);
 }
 
-/* Sets level->graph and level->full, and enqueues the pass over blocks. Waits if the level is
- * the first. */
+/* Sets level->graph and level->full, and enqueues the pass over the blocks. Waits if that is
+ * the first level and its nodes have several rows. */
 MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                                   const mbi_amg_found *found) {
   if (level->block == 1) {
     level->graph = level->a;
     return mbi_amg_fill(gpu, level, found);
   }
-  if (level == gpu->levels) { /* the product of the nodes' rows and the nodes of columns */
+  if (level == gpu->levels) { /* multiplies A, the rows of each node joined, by the matrix that
+                               * maps columns to nodes */
     mbi_amg_there rows = level->a, nodes;
     mbk_amg_strength_arguments arguments;
     memset(&nodes, 0, sizeof nodes);
@@ -106,7 +108,7 @@ MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_
   return mbi_amg_look(gpu, level, MBI_AMG_NORMS, 0, found);
 }
 
-/* Enqueues steps of Lanczos's method for D^-1/2 A D^-1/2. */
+/* Enqueues the Lanczos steps for D^-1/2 A D^-1/2. */
 static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
   const int whole = level->block > 1 && level->full.values == level->a.values;
   const mbi_amg_there *a = whole ? &level->full : &level->a;
@@ -176,7 +178,7 @@ MBI_INTERNAL merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_lev
   return MERBIT_OK;
 }
 
-/* Runs rounds until all nodes are decided. Waits. */
+/* Runs rounds of aggregation until all nodes are decided. Waits. */
 static merbit_status mbi_amg_rounds(mbi_amg_gpu *gpu, mbk_amg_aggregate_arguments *arguments) {
   const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
   mbi_amg_facts facts;

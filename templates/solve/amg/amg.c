@@ -5,15 +5,16 @@
 #include "solve/precondition/precondition.h"
 #include "solve/amg/amg_cuda.h"
 
-/* MERBIT_PRECONDITIONER_AMG: its row in the table of kinds. */
+/* MERBIT_PRECONDITIONER_AMG as a kind of preconditioner: creates the hierarchy and the cycle's
+ * plans, passes on new values, and describes them. */
 
-/* A pivot of which elimination leaves no more than this part is a rounding error: its row
- * depends on others. */
+/* A pivot that elimination has reduced to this fraction of the diagonal entry or less is a
+ * rounding error: its row depends on others. */
 #define MBI_AMG_PIVOT_F64 1e-12
 #define MBI_AMG_PIVOT_F32 1e-5
 
-/* Returns the matrix from which all levels are made, in the type in which it was given; `a` is
- * the one that the cycle multiplies by. */
+/* Returns the matrix from which all levels are made, in the type in which the caller gave it;
+ * `a` is the one that the cycle multiplies by. */
 static const merbit_view *mbi_amg_given(const merbit_preconditioner *p, const merbit_view *a) {
   return p->around != NULL ? p->around : a;
 }
@@ -23,7 +24,7 @@ static double mbi_amg_no_diagonal(const merbit_preconditioner *p) {
   return p->type == MERBIT_F32 ? 1.0 / FLT_MAX : 0;
 }
 
-/* Fails if D^-1 of the finest matrix does not exist. */
+/* Fails if the finest matrix has no D^-1 in the cycle's type. */
 static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p,
                                             const mbi_amg_level *level) {
   const double none = mbi_amg_no_diagonal(p);
@@ -36,7 +37,7 @@ static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p,
   return MERBIT_OK;
 }
 
-/* Sets level->block and level->vectors. Fails if a vector of the caller's is zero. */
+/* Sets level->block and level->vectors. Fails if a vector of the caller is zero. */
 static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level *level) {
   const merbit_preconditioner_desc *desc = &p->desc;
   int64_t i;
@@ -55,8 +56,7 @@ static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level 
   return MERBIT_OK;
 }
 
-/* Sets level->modes: the vectors of the caller, or one constant vector for each unknown of a
- * node. */
+/* Sets level->modes: the caller's vectors, or a constant vector for each unknown of a node. */
 static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
   const double *given = p->desc.near_nullspace;
   int64_t i;
@@ -86,7 +86,8 @@ static merbit_status mbi_amg_invert_last(merbit_preconditioner *p, const mbi_amg
                               inverse);
 }
 
-/* Sets the view that a plan takes of a CSR in host memory. */
+/* Sets *view to a CSR in host memory, for a plan. If the cycle is in f32, rounds the values to
+ * *single and releases those in f64. */
 static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, float **single,
                                   merbit_view *view) {
   *view = mbi_amg_view(csr);
@@ -100,7 +101,7 @@ static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, fl
   return MERBIT_OK;
 }
 
-/* Shows all matrices of the host's set-up to the cycle. */
+/* Sets the cycle's views of all matrices of the host's set-up. */
 static merbit_status mbi_amg_show_all(merbit_preconditioner *p, mbi_amg *amg) {
   int l;
   for (l = 0; l < amg->count; l++) {
@@ -121,7 +122,7 @@ static merbit_status mbi_amg_show_all(merbit_preconditioner *p, mbi_amg *amg) {
              : MERBIT_OK;
 }
 
-/* Sets up all levels in host memory. `host` is A, with both triangles. */
+/* Sets up all levels in host memory. `host` is A with both triangles. */
 static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
                                     const merbit_view *host) {
   int l;
@@ -141,8 +142,8 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 
 /* ---- The set-up on the GPU --------------------------------------------------------------- */
 
-/* Shows all matrices of the GPU's set-up to the cycle, and inverts the coarsest one, of which
- * the structure is kept for an update, into `coarsest`. The CUDA context must be current. */
+/* Sets the cycle's views of all matrices of the GPU's set-up, and inverts the coarsest one into
+ * `coarsest`; its structure is kept for updates. The CUDA context must be current. */
 static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
                                         mbi_amg_csr *coarsest) {
   mbi_amg_level *last = &amg->levels[amg->count - 1];
@@ -197,8 +198,8 @@ static void mbi_amg_leave_gpu(merbit_preconditioner *p, mbi_amg *amg) {
   amg->gpu = NULL;
 }
 
-/* Sets up all levels on the GPU, from a matrix that the plan of the first level checks. If the
- * GPU has no memory for it, leaves amg->gpu NULL. */
+/* Sets up all levels on the GPU; the plan of the first level checks the matrix. If it does not
+ * fit the GPU, leaves amg->gpu NULL. */
 static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
                                      const merbit_view *a) {
   char reason[384];
@@ -225,7 +226,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
   return status;
 }
 
-/* Releases the values of a matrix that its plan has copied. */
+/* Releases the values of a matrix if its plan has copied them. */
 static void mbi_amg_drop_values(merbit_context *context, mbi_amg_csr *csr, float **single,
                                 const merbit_plan *plan) {
   if (plan != NULL && mbi_plan_copies_values(plan)) {
@@ -236,7 +237,7 @@ static void mbi_amg_drop_values(merbit_context *context, mbi_amg_csr *csr, float
   }
 }
 
-/* Releases what neither the cycle nor an update reads. */
+/* Releases the values that neither the cycle nor an update reads. */
 static void mbi_amg_drop(merbit_preconditioner *p, mbi_amg *amg) {
   int l;
   for (l = 0; l < amg->count; l++) {
@@ -284,7 +285,7 @@ static merbit_status mbi_amg_apply(merbit_preconditioner *p, const void *r, void
 
 /* ---- New values -------------------------------------------------------------------------- */
 
-/* Gives new values to a plan: in the array that it reads, unless it copies them. */
+/* Passes new values to a plan, in the array that the plan reads if there is one. */
 static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_csr *fresh,
                                         mbi_amg_csr *csr, float **single, merbit_plan *plan) {
   const void *values = fresh->values;
@@ -301,14 +302,14 @@ static merbit_status mbi_amg_renew_plan(merbit_preconditioner *p, const mbi_amg_
   return status;
 }
 
-/* Gives the coarsest level's new inverse to its plan. */
+/* Passes the coarsest level's new inverse to its plan. */
 static merbit_status mbi_amg_renew_last(merbit_preconditioner *p, mbi_amg *amg,
                                         const mbi_amg_csr *fresh) {
   return mbi_amg_renew_plan(p, fresh, &amg->coarsest, &amg->coarsest_single,
                             amg->grids[amg->count - 1].plans[0]);
 }
 
-/* Gives the values of `fresh` and of the coarsest inverse to all plans. */
+/* Passes the values of `fresh`, and of the coarsest inverse, to all plans. */
 static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg, mbi_amg_level *fresh,
                                    const mbi_amg_csr *coarsest, const merbit_view *a) {
   int l;
@@ -326,7 +327,7 @@ static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg, mbi_a
       MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, &level->p, &single[1], plans[1]));
       MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, &level->r, &single[2], plans[2]));
     }
-    mbi_release(p->context, level->inverse); /* of an update that failed */
+    mbi_release(p->context, level->inverse); /* left by an update that failed */
     level->inverse = fresh[l].inverse;
     fresh[l].inverse = NULL;
     level->lambda = fresh[l].lambda;
@@ -343,7 +344,7 @@ static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *am
   return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
 }
 
-/* Gives the values of the GPU's set-up, and of `coarsest`, to all plans. */
+/* Passes the values of the GPU's set-up, and of `coarsest`, to all plans. */
 static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
                                          const mbi_amg_csr *coarsest, const merbit_view *a) {
   int l, k;
@@ -359,7 +360,7 @@ static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
   return mbi_cycle_refill(p, amg);
 }
 
-/* Computes the numbers of all levels again on the GPU. */
+/* Recomputes the values of all levels on the GPU. */
 static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg,
                                           const merbit_view *a) {
   mbi_amg_csr coarsest;
@@ -378,9 +379,8 @@ static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg
   return status;
 }
 
-/* Keeps aggregates and all structure, and computes the numbers again. If the host's computation
- * fails, the old values remain; the GPU's leaves them if the first level's D^-1 does not exist.
- */
+/* Recomputes all values; keeps aggregates and structure. If the host's computation fails, the
+ * old values remain. If the GPU's fails, they remain only if the first level has no D^-1. */
 static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view *a) {
   mbi_amg *amg = (mbi_amg *)p->state;
   mbi_amg_level *fresh;
@@ -420,7 +420,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
   return status;
 }
 
-/* ---- What it is -------------------------------------------------------------------------- */
+/* ---- Description ------------------------------------------------------------------------- */
 
 static double mbi_amg_complexity(const mbi_amg *amg) {
   double sum = 0;

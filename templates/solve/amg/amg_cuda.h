@@ -5,19 +5,20 @@
 #include "solve/amg/multiply_arguments.cuh"
 #include "solve/amg/setup_arguments.cuh"
 
-/* The set-up of algebraic multigrid on the GPU: the steps of solve/amg/amg.h. The matrix is not
- * copied to the host, only counts are. Where nodes have several rows or vectors, structure is
- * found for nodes, and spread to rows at the end: all rows of a node have the same columns. */
+/* The set-up of algebraic multigrid on the GPU: the steps of solve/amg/amg.h. Only counts are
+ * copied to the host, not the matrix. If nodes have several rows or vectors, structure is
+ * computed for nodes and expanded to rows at the end: all rows of a node have the same
+ * columns. */
 
 #define MBI_AMG_FILE "solve/amg/setup.cu"
 #define MBI_AMG_THREADS 256 /* MBK_MULTIPLY_THREADS */
 #define MBI_AMG_CHUNKS 32
 #define MBI_AMG_ROUNDS                                                                         \
-  4 /* rounds of aggregation before the host looks whether all is decided */
+  4 /* rounds of aggregation before the host checks whether all nodes are decided */
 
-/* GPU memory that is given in parts and taken back at once. */
+/* A pool of GPU memory: parts are taken one by one and given back all at once. */
 typedef struct mbi_amg_pool {
-  uint64_t grow; /* bytes of a chunk, if nothing asks for more */
+  uint64_t grow; /* bytes of a new chunk, unless a part needs more */
   mbi_devptr chunk[MBI_AMG_CHUNKS];
   uint64_t bytes[MBI_AMG_CHUNKS], used[MBI_AMG_CHUNKS];
   int count;
@@ -27,24 +28,24 @@ typedef struct mbi_amg_pool {
 typedef struct mbi_amg_there {
   int64_t rows, cols, nnz;
   mbi_devptr row_ptr, col_ind, values;
-  uint32_t longest;    /* entries of the longest row */
-  uint32_t high, wide; /* of the blocks that are its entries, for values; 0: 1 */
+  uint32_t longest;    /* number of entries of the longest row */
+  uint32_t high, wide; /* if its entries are blocks: their rows and columns; 0 means 1 */
 } mbi_amg_there;
 
 /* Numbers that the kernels report to the host. */
 typedef struct mbi_amg_facts {
-  uint64_t total;               /* of a scan */
+  uint64_t total;               /* the sum of a scan */
   uint32_t most;                /* the largest count of a scan */
-  uint32_t long_rows;           /* of a product */
-  uint64_t products;            /* in A P */
-  uint32_t missing;             /* the complement of the first row without a diagonal, or 0 */
-  uint32_t wild;                /* that of the first row whose sum is no number, or 0 */
+  uint32_t long_rows;           /* number of long rows of a product */
+  uint64_t products;            /* number of products in A P */
+  uint32_t missing;             /* complement of the first row without a diagonal, or 0 */
+  uint32_t wild;                /* complement of the first row whose sum is not finite, or 0 */
   uint32_t unsorted;            /* 1: the columns of a row do not ascend */
-  uint32_t one_sided;           /* rows of the sample that are */
+  uint32_t one_sided;           /* number of one-sided rows in the sample */
   uint32_t strange;             /* 1: an element of the near-null-space is not finite */
-  uint32_t open;                /* nodes that the last round has left undecided */
-  double bound[MBI_AMG_LEVELS]; /* of the eigenvalues of D^-1 A on each level */
-  double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS]; /* of Lanczos's method */
+  uint32_t open;                /* number of nodes that the last round left undecided */
+  double bound[MBI_AMG_LEVELS]; /* bounds of the eigenvalues of D^-1 A, per level */
+  double alpha[MBI_LAMBDA_STEPS], beta[MBI_LAMBDA_STEPS]; /* coefficients of Lanczos */
 } mbi_amg_facts;
 
 enum {
@@ -84,43 +85,41 @@ enum {
 typedef struct mbi_amg_gpu_level {
   int block, vectors; /* rows of a node, near-null-space vectors */
   mbi_amg_there a, p, r;
-  mbi_amg_there
-      graph;          /* the blocks of A, with their norms in scratch memory; A if block is 1 */
-  mbi_amg_there full; /* A, of full blocks: the values may be in scratch memory */
-  mbi_amg_there blocks; /* the structure of P, of nodes */
-  mbi_amg_there turned; /* that of R */
-  mbi_amg_there ap;     /* that of A P */
-  mbi_devptr
-      links; /* per entry of `graph`: its column, or the complement unless A_F keeps it */
+  mbi_amg_there graph;  /* the blocks of A, norms in scratch memory; A if block is 1 */
+  mbi_amg_there full;   /* A as full blocks; the values may be in scratch memory */
+  mbi_amg_there blocks; /* structure of P between nodes and aggregates */
+  mbi_amg_there turned; /* structure of its transpose R */
+  mbi_amg_there ap;     /* structure of A P */
+  mbi_devptr links;     /* per entry of `graph`: its column, complemented if dropped */
   mbi_devptr aggregate; /* per node */
-  mbi_devptr modes, t;  /* rows x vectors, row by row, but modes of the first level column by
-                         * column; modes: 0: an unknown of the nodes each */
+  mbi_devptr modes, t;  /* rows x vectors, row by row, but the modes of the first level column
+                         * by column. modes 0: a constant vector for each unknown of a node */
   mbi_devptr inverse;   /* per row */
-  mbi_devptr scale;     /* per row, in scratch memory: the factor that smoothes P */
-  mbi_devptr places;    /* per entry of R: its place in P */
+  mbi_devptr scale;     /* per row, in scratch memory: D_F^-1, which smooths P */
+  mbi_devptr places;    /* per entry of R: its index in P */
   mbi_devptr single[3]; /* values of A, P and R in f32, or 0 */
   int32_t aggregates;
-  mbi_devptr empty; /* if P = T: the offsets of a matrix without entries; else 0 */
+  mbi_devptr empty; /* if P = T: row offsets of a matrix without entries; else 0 */
   double lambda;
 } mbi_amg_gpu_level;
 
-/* A hierarchy in GPU memory, with what makes it and renews its values. */
+/* A hierarchy in GPU memory, with what is needed to make it and to renew its values. */
 typedef struct mbi_amg_gpu {
   merbit_context *context;
   mbi_program program;
   void *kernels[MBI_AMG_KERNELS]; /* CUfunction */
   mbi_transposing transpose;      /* its program and kernels */
-  double no_diagonal;             /* the largest one that has no inverse in the cycle's type */
-  mbi_amg_pool keep, scratch;     /* what the hierarchy keeps; what a step needs */
-  mbi_devptr facts;               /* a mbi_amg_facts */
-  mbi_devptr arrays[3]; /* of a matrix in host memory: row_ptr, col_ind, values; or 0 */
-  mbi_amg_there given;  /* the user's matrix if A is a sorted copy of it */
+  double no_diagonal;             /* up to this magnitude, a diagonal entry has no inverse */
+  mbi_amg_pool keep, scratch;     /* memory of the hierarchy; memory of one level's set-up */
+  mbi_devptr facts;               /* an mbi_amg_facts */
+  mbi_devptr arrays[3];           /* copies of a host matrix's row_ptr, col_ind, values; or 0 */
+  mbi_amg_there given;            /* the user's matrix if A is a sorted copy of it */
   mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
-  int count;        /* of levels */
-  int nonsymmetric; /* whether A is: mbi_amg_nonsymmetric */
+  int count;        /* number of levels */
+  int nonsymmetric; /* whether A is nonsymmetric: mbi_amg_nonsymmetric */
 } mbi_amg_gpu;
 
-/* Returns the address of a number that the kernels report. */
+/* The address of a number in mbi_amg_facts. */
 #define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
 
 typedef struct mbi_amg_found { /* per node, in scratch memory */

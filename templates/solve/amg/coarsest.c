@@ -2,24 +2,25 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the dense inverse of the coarsest matrix, by Gauss-Jordan elimination with pivots
- * on the diagonal. Four pivots at a time change the matrix, which is then read and written once
- * for all of them. Of a symmetric matrix only entries on and right of the diagonal are changed:
- * (i, j) and (j, i) stay equal, or opposite where only one of the rows was a pivot. */
+/* The dense inverse of the coarsest matrix of multigrid, by Gauss-Jordan elimination with
+ * pivots on the diagonal. The changes by four pivots are collected, so that the matrix is read
+ * and written once for all four. If it is symmetric, only entries on and right of the diagonal
+ * are changed: (i, j) and (j, i) stay equal, or opposite if only one of the rows has been a
+ * pivot. */
 
 #ifdef __GNUC__
 typedef double mbi_coarsest_lanes __attribute__((vector_size(16)));
 #endif
 
-typedef struct mbi_coarsest { /* the matrix m - u v */
+typedef struct mbi_coarsest { /* represents the matrix m - u v */
   double *m, *u, *v;          /* n x n, n x 4 and 4 x n, row by row */
-  double *first, *now;        /* n: the diagonal at the beginning, and that of m - u v */
-  char *done;                 /* n: 1: the row was a pivot */
+  double *first, *now;        /* n: the original diagonal, and the current one of m - u v */
+  char *done;                 /* n: 1 if the row has been a pivot */
   int n, symmetric;
 } mbi_coarsest;
 
-/* Returns the row whose pivot is the largest part of its first diagonal entry, or -1 if all
- * that are left are at most `least` of it. */
+/* Returns the row whose pivot is the largest relative to its original diagonal entry, or -1 if
+ * no pivot that is left exceeds `least` times that entry. */
 static int mbi_coarsest_pivot(const mbi_coarsest *e, double least) {
   int pivot = -1, i;
   for (i = 0; i < e->n; i++) {
@@ -32,8 +33,8 @@ static int mbi_coarsest_pivot(const mbi_coarsest *e, double least) {
   return pivot;
 }
 
-/* Eliminates with pivot p: row and column p leave m, and what replaces them and changes the
- * others becomes column `at` of u and row `at` of v. */
+/* Eliminates with pivot p: clears row and column p of m; the change of the matrix, which also
+ * replaces that row and column, becomes column `at` of u times row `at` of v. */
 static void mbi_coarsest_eliminate(const mbi_coarsest *e, int p, int at) {
   const double inverse = 1 / e->now[p];
   const int n = e->n;
@@ -90,7 +91,7 @@ static void mbi_coarsest_subtract(const mbi_coarsest *e) {
   }
 }
 
-/* Returns whether the matrix is symmetric but for parts of `least`. */
+/* Returns whether the matrix is symmetric up to the relative tolerance `least`. */
 static int mbi_coarsest_symmetric(const double *m, int n, double least) {
   int i, j;
   for (i = 0; i < n; i++) {
@@ -104,9 +105,9 @@ static int mbi_coarsest_symmetric(const double *m, int n, double least) {
   return 1;
 }
 
-/* Replaces the n x n matrix m by its inverse. Rows and columns that depend on others, as one
- * does for each null vector, become zero: the result is then a generalised inverse. `scratch`
- * has 11 n elements. */
+/* Replaces the n x n matrix m by its inverse. Rows and columns that depend on others, one for
+ * each null vector, become zero; the result is then a generalised inverse. `scratch`: 11 n
+ * elements. */
 MBI_INTERNAL void mbi_coarsest_invert(double *m, double *scratch, int n, double least) {
   mbi_coarsest e;
   int i, j, at;
@@ -138,8 +139,8 @@ MBI_INTERNAL void mbi_coarsest_invert(double *m, double *scratch, int n, double 
   }
 }
 
-/* Sets *inverse to the inverse of `a` as a CSR that has all entries. Pivots of which
- * elimination leaves no more than `least` count as zero. */
+/* Sets *inverse to the inverse of `a`, as a CSR with all entries. Pivots of at most `least`
+ * times the original diagonal entry count as zero. */
 MBI_INTERNAL merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *a,
                                           double least, mbi_amg_csr *inverse) {
   const int n = (int)a->rows;

@@ -5,15 +5,16 @@
 #include "solve/precondition/precondition.h"
 #include "solve/amg/amg_cuda.h"
 
-/* Multigrid: the V-cycle, or the W-cycle of a nonsymmetric A, on either side. Every product is
- * a plan's. The smoother is a Chebyshev polynomial in D^-1 A, written as sweeps x' = x + w D^-1
- * (b - A x) whose weights w are the inverse roots of the polynomial (Saad, Iterative Methods
- * for Sparse Linear Systems, 12.3; Adams, Brezina, Hu, Tuminaro, J. Comput. Phys. 188, 2003).
- * The sweeps before and after the coarse correction have the same weights, so that M is
- * symmetric. */
+/* The multigrid cycle on either side: a V-cycle, or a W-cycle if A is nonsymmetric. Every
+ * product is that of a plan. The smoother is a Chebyshev polynomial in D^-1 A, written as
+ * sweeps x' = x + w D^-1 (b - A x) whose weights w are the inverse roots of the polynomial
+ * (Saad, "Iterative Methods for Sparse Linear Systems", section 12.3; Adams, Brezina, Hu,
+ * Tuminaro, J. Comput. Phys. 188, 2003). The sweeps before and after the coarse-grid correction
+ * have the same weights, so that M is symmetric. */
 
-/* The epilogue of a product with A. Its vectors are x, D^-1 and b. Scalars of a sweep: 1, w, 1;
- * of the residual: 0, 0, 1; of the first sweep, from x = 0 and without a product: 0, w, 0. */
+/* The epilogue of a product with A. Its vectors are x, D^-1 and b; its scalars are 1, w, 1 for
+ * a sweep, 0, 0, 1 for the residual, and 0, w, 0 for the first sweep, which starts from x = 0
+ * and needs no product. */
 #define MBI_CYCLE_EPILOGUE "s0 * v0 + (s1 != 0 ? s1 * v1 : 1) * (v2 - s2 * ax)"
 enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
 
@@ -45,10 +46,10 @@ MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double)
 MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
 #undef MBI_CYCLE_ROWS
 
-/* ---- Making ------------------------------------------------------------------------------ */
+/* ---- Plans, vectors and weights ---------------------------------------------------------- */
 
-/* Makes a plan of a matrix of the cycle; `swept`: with the epilogue; `unchecked`: the arrays
- * are known to be valid; `general`: no shorter form is expected to have its values. */
+/* Makes a plan for a matrix of the cycle: with the epilogue if `swept`, without checks of the
+ * arrays if `unchecked`, and without a search for a shorter form of the values if `general`. */
 MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
                                           int swept, int unchecked, int general,
                                           merbit_plan **plan) {
@@ -69,7 +70,7 @@ MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit
   return mbi_plan_create(p->context, view, &desc, NULL, plan);
 }
 
-/* Copies the inverse diagonal of a level to the object's side, in its type. */
+/* Copies a level's inverse diagonal to the preconditioner's side, in its type. */
 static merbit_status mbi_cycle_store(merbit_preconditioner *p, const double *from, int64_t rows,
                                      void *to) {
   const int device = p->side == MERBIT_SIDE_CUDA;
@@ -95,8 +96,8 @@ static merbit_status mbi_cycle_store(merbit_preconditioner *p, const double *fro
   return status;
 }
 
-/* Sets the scalars of a level: MBI_CYCLE_RESIDUAL, ..._FIRST, then a sweep for each root of the
- * polynomial of `degree` on [1 / ratio, 1] lambda. */
+/* Sets the scalars of a level: those of MBI_CYCLE_RESIDUAL and MBI_CYCLE_FIRST, then those of a
+ * sweep for each root of the polynomial of `degree` on [1 / ratio, 1] lambda. */
 static void mbi_cycle_weights(double lambda, int degree, double ratio, double *scalars) {
   const double middle = lambda * (1 + 1 / ratio) / 2, half = lambda * (1 - 1 / ratio) / 2;
   int k;
@@ -130,8 +131,8 @@ static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, u
   return used;
 }
 
-/* Stores inverse diagonals and weights of all levels, and releases the inverse diagonals that
- * the host made. The CUDA context must be current. */
+/* Stores the inverse diagonals and weights of all levels, and releases the inverse diagonals
+ * made by the host. The CUDA context must be current. */
 static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
   double scalars[MBI_AMG_LEVELS * MBI_CYCLE_SCALARS], lambda = HUGE_VAL;
   const int nonsymmetric = amg->levels[0].nonsymmetric;
@@ -141,7 +142,7 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
     const double ratio = nonsymmetric ? MBI_CYCLE_RATIO_NONSYMMETRIC
                          : last       ? MBI_CYCLE_RATIO_LAST
                                       : MBI_CYCLE_RATIO;
-    /* P = T does not make it larger, but may make the bound so */
+    /* with P = T lambda does not grow, but its bound may */
     lambda = nonsymmetric ? fmin(lambda, amg->levels[l].lambda) : amg->levels[l].lambda;
     mbi_cycle_weights(lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE, ratio,
                       scalars + l * MBI_CYCLE_SCALARS);
@@ -160,7 +161,7 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
                            (size_t)amg->count * MBI_CYCLE_SCALARS * sizeof *scalars);
 }
 
-/* Stores inverse diagonals and weights again, after an update of values. */
+/* Stores the inverse diagonals and weights again after an update of values. */
 MBI_INTERNAL merbit_status mbi_cycle_refill(merbit_preconditioner *p, mbi_amg *amg) {
   merbit_status status;
   MBI_TRY(mbi_precondition_enter(p));
@@ -186,19 +187,19 @@ static merbit_status mbi_cycle_allocate(merbit_preconditioner *p, mbi_amg *amg) 
   return mbi_cycle_fill(p, amg);
 }
 
-/* Makes the plans and vectors of a cycle. amg->grids[l] has the views of A (but for l = 0:
- * p->view is taken), P and R, on the side of the plans or in host memory; amg->levels[l] has
- * lambda and inverse; amg->dense is the view of the coarsest inverse, without rows if there is
- * none. On failure the caller runs mbi_cycle_destroy. */
+/* Makes the plans and vectors of a cycle. On entry amg->grids[l] has the views of A, P and R,
+ * on the side of the plans or in host memory (for A of level 0, that of p->view);
+ * amg->levels[l] has lambda and inverse; amg->dense is the view of the coarsest inverse, or has
+ * no rows. On failure the caller runs mbi_cycle_destroy. */
 MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
   merbit_status status;
   int l;
   for (l = 0; l < amg->count; l++) {
     mbi_amg_grid *g = &amg->grids[l];
     const int general = amg->gpu != NULL ? amg->gpu->levels[l].empty == 0
-                                         : !amg->levels[l].plain; /* of P and R: P is not T */
+                                         : !amg->levels[l].plain; /* for P and R: P is not T */
     if (l + 1 == amg->count && amg->dense.rows > 0) {
-      merbit_plan_destroy(g->plans[0]); /* of A, from the set-up on the GPU */
+      merbit_plan_destroy(g->plans[0]); /* that of A, left by the set-up on the GPU */
       g->plans[0] = NULL;
       MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[0]));
     } else if (g->plans[0] == NULL) {
@@ -232,7 +233,7 @@ MBI_INTERNAL void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg) {
 
 /* ---- The cycle --------------------------------------------------------------------------- */
 
-/* Computes to = x + w D^-1 (b - A x), or the residual, or the first sweep, as `what` says. */
+/* Computes to = x + w D^-1 (b - A x), the residual, or the first sweep, depending on `what`. */
 static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const void *b,
                                      const void *x, void *to, void *stream) {
   const mbi_amg_grid *g = &amg->grids[l];
@@ -248,7 +249,7 @@ static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const 
 }
 
 /* Returns how often the cycle visits level l + 1 from level l: twice if A is nonsymmetric (a
- * W-cycle), but for the dense inverse and where levels shrink little. */
+ * W-cycle), except for the dense inverse and where levels shrink little. */
 static int mbi_cycle_visits(const mbi_amg *amg, int l) {
   return amg->levels[0].nonsymmetric && l + 2 < amg->count &&
                  MBI_CYCLE_SHRINK * (double)amg->entries[l + 1] <= (double)amg->entries[l]
@@ -256,8 +257,8 @@ static int mbi_cycle_visits(const mbi_amg *amg, int l) {
              : 1;
 }
 
-/* Computes y = M^-1 b on the levels from l on, or with `visit` > 0 improves y. On CUDA enqueues
- * the work on `stream`. */
+/* Computes y = M^-1 b on the levels from l on; a repeated visit (`visit` > 0) improves y. On
+ * CUDA enqueues the work on `stream`. */
 MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const void *b,
                                          void *y, void *stream) {
   const mbi_amg_grid *g = &amg->grids[l], *next = g + 1;

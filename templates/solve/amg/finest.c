@@ -2,9 +2,9 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the finest matrix in f64 with sorted rows, and values rounded to f32. */
+/* The finest matrix of multigrid, in f64 with sorted rows; and rounding of values to f32. */
 
-typedef struct mbi_amg_conversion { /* from f64 to f32, or back */
+typedef struct mbi_amg_conversion { /* of values from f64 to f32, or back */
   const void *from;
   void *to;
   int64_t count;
@@ -35,7 +35,7 @@ static void mbi_amg_convert_values(merbit_context *context, const void *from, vo
   mbi_parallel(context, w.tasks, mbi_amg_convert_task, &w);
 }
 
-/* Sets *to, allocated unless it is there, to a copy in f32 of a CSR's values. */
+/* Rounds the values of a CSR to f32, into *to, which is allocated if NULL. */
 MBI_INTERNAL merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg_csr *csr,
                                           float **to) {
   if (*to == NULL) {
@@ -45,7 +45,7 @@ MBI_INTERNAL merbit_status mbi_amg_narrow(merbit_context *context, const mbi_amg
   return MERBIT_OK;
 }
 
-/* Returns whether a host CSR has ascending columns without duplicates. */
+/* Returns whether the columns of a CSR in host memory ascend without duplicates. */
 static int mbi_amg_sorted(const merbit_view *view) {
   const int32_t *row_ptr = (const int32_t *)view->row_ptr;
   const int32_t *col_ind = (const int32_t *)view->col_ind;
@@ -60,7 +60,7 @@ static int mbi_amg_sorted(const merbit_view *view) {
   return 1;
 }
 
-/* Returns whether the arrays of a view that is in host memory can be used as they are. */
+/* Returns whether the set-up can use the arrays of a view without a copy. */
 static int mbi_amg_may_borrow(const merbit_view *view) {
   return view->format == MERBIT_CSR && mbi_view_type(view) == MERBIT_F64 && view->base == 0 &&
          view->offset_type != MERBIT_INDEX_64 && view->index_type != MERBIT_INDEX_64 &&
@@ -68,7 +68,7 @@ static int mbi_amg_may_borrow(const merbit_view *view) {
          !mbi_view_is_triangle(view) && mbi_amg_sorted(view);
 }
 
-/* Makes a CSR in f64 of a view with any values. */
+/* Copies a view with values of any type to a CSR in f64. */
 static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *view,
                                   mbi_amg_csr *csr) {
   double *values;
@@ -90,8 +90,8 @@ static merbit_status mbi_amg_copy(merbit_context *context, const merbit_view *vi
   return MERBIT_OK;
 }
 
-/* Sets level->a to the matrix of a view; level->borrowed says whose arrays these are. *host is
- * the view with both triangles in host memory; the caller runs mbi_view_from_full. */
+/* Sets level->a to the finest matrix: the arrays of `host` (level->borrowed is 1) or copies.
+ * `host` is in host memory with both triangles; the caller runs mbi_view_from_full for it. */
 MBI_INTERNAL merbit_status mbi_amg_finest(merbit_context *context, const merbit_view *host,
                                           mbi_amg_level *level) {
   level->borrowed = mbi_amg_may_borrow(host);
@@ -107,7 +107,7 @@ MBI_INTERNAL merbit_status mbi_amg_finest(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Forgets the finest matrix, which the plan of p->view multiplies by. */
+/* Releases the finest matrix of the set-up; the cycle's plan multiplies by p->view instead. */
 MBI_INTERNAL void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level) {
   if (!level->borrowed) {
     mbi_amg_csr_release(context, &level->a);

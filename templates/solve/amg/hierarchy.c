@@ -2,7 +2,7 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the levels, each made from the last. */
+/* The levels of multigrid, each made from the finer one. */
 
 MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
   if (!level->borrowed) {
@@ -40,7 +40,7 @@ MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a) {
   return 4 * one_sided > MBI_AMG_SAMPLE;
 }
 
-/* Makes the next level's matrix and near-null-space. */
+/* Makes the matrix and the near-null-space of the next level. */
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
                                   mbi_amg_level *next) {
   MBI_TRY(mbi_amg_tentative(context, level, &next->modes));
@@ -51,8 +51,8 @@ static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
   return MERBIT_OK;
 }
 
-/* Makes levels[1], levels[2], ... from levels[0], which has a, block, vectors and modes. *count
- * is their number. On failure the caller releases the levels. */
+/* Makes levels[1], levels[2], ... from levels[0], which has `a`, `block`, `vectors` and
+ * `modes`. *count is the number of levels. On failure the caller releases the levels. */
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
                                            int *count) {
   double theta = levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
@@ -81,9 +81,8 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
   }
 }
 
-/* Computes the numbers of all levels again for new values of levels[0].a. The levels have
- * `kept`, `aggregate`, `plain`, `t` and the structure of all matrices of an earlier set-up, and
- * nothing else. */
+/* Recomputes the values of all levels for new values of levels[0].a. On entry the levels have
+ * only what an update keeps: `kept`, `aggregate`, `plain`, `t` and all structure. */
 MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
                                              int count) {
   int l;

@@ -2,22 +2,22 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the inverse diagonal and the largest eigenvalue of D^-1 A. The largest row sum of
- * |D^-1 A| bounds it. Where rows are not diagonally dominant, that bound is far too large, and
- * some steps of Lanczos's method on D^-1/2 A D^-1/2 estimate it (Saad, Iterative Methods for
- * Sparse Linear Systems, 6.6). */
+/* The inverse diagonal and the largest eigenvalue of D^-1 A, for multigrid. The largest row sum
+ * of |D^-1 A| is an upper bound. If rows are not diagonally dominant, that bound is much too
+ * large, and a few Lanczos steps on D^-1/2 A D^-1/2 estimate the eigenvalue (Saad, "Iterative
+ * Methods for Sparse Linear Systems", section 6.6). */
 
 #define MBI_LAMBDA_CHUNK 8192 /* rows whose sums are added up together */
 
 typedef struct mbi_lambda {
   mbi_amg_level *level;
-  double *v, *u, *w, *x; /* this Lanczos vector, the last, the next; D^-1/2 v */
-  double *root, *parts;  /* the diagonal of D^-1/2; sums of chunks */
+  double *v, *u, *w, *x; /* current, previous and next Lanczos vector; D^-1/2 v */
+  double *root, *parts;  /* the diagonal of D^-1/2; partial sums of chunks */
   double alpha, beta;
 } mbi_lambda;
 
-/* Declares what the tasks begin with: `e` is their argument; `row` is the first row of a chunk,
- * `end` the one behind it. */
+/* Declares what the tasks begin with: their argument `e`, the chunk's first row `row`, and the
+ * end `end` of its rows. */
 #define MBI_LAMBDA_ROWS(e, row, end)                                                           \
   mbi_lambda *e = (mbi_lambda *)argument;                                                      \
   int64_t row = (int64_t)chunk * MBI_LAMBDA_CHUNK;                                             \
@@ -91,7 +91,7 @@ static void mbi_lambda_multiply(void *argument, int chunk) {
   e->parts[chunk] = dot;
 }
 
-/* Computes w -= alpha v, and its square. */
+/* Computes w -= alpha v, and w'w. */
 static void mbi_lambda_subtract(void *argument, int chunk) {
   MBI_LAMBDA_ROWS(e, row, end);
   double sum = 0;
@@ -102,7 +102,7 @@ static void mbi_lambda_subtract(void *argument, int chunk) {
   e->parts[chunk] = sum;
 }
 
-/* Runs `task` on all chunks and returns the sum of their parts. */
+/* Runs `task` on all chunks and returns the sum of their partial sums. */
 MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e,
                                           mbi_task task) {
   const int chunks = (int)mbi_block_count(e->level->a.rows, MBI_LAMBDA_CHUNK);
@@ -115,7 +115,7 @@ MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e
   return sum;
 }
 
-/* Returns the largest eigenvalue, at most `most`, of the tridiagonal matrix of some steps. */
+/* Returns the largest eigenvalue, but at most `most`, of the Lanczos tridiagonal matrix. */
 MBI_INTERNAL double mbi_amg_largest(const double *alpha, const double *beta, int steps,
                                     double most) {
   double t[3 * MBI_LAMBDA_STEPS];
@@ -145,7 +145,7 @@ static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
   return mbi_amg_largest(alpha, beta, step, e->level->lambda);
 }
 
-/* Fails because the sum of |D^-1 A| in a row of a level of `rows` rows is no number. */
+/* Fails because a row's sum of |D^-1 A|, on a level of `rows` rows, is not finite. */
 MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context, int64_t row,
                                               int64_t rows) {
   return mbi_fail(context, MERBIT_INVALID_MATRIX,
@@ -155,7 +155,7 @@ MBI_INTERNAL merbit_status mbi_amg_fail_bound(merbit_context *context, int64_t r
                   row, rows);
 }
 
-/* Fails because D^-1 does not exist. */
+/* Fails because the diagonal entry of `row` has no inverse. */
 MBI_INTERNAL merbit_status mbi_amg_fail_diagonal(merbit_context *context, int64_t row) {
   return mbi_fail(context, MERBIT_INVALID_MATRIX,
                   "row %" PRId64

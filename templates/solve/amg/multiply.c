@@ -2,22 +2,23 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the next level's matrix R A P, as R times A P. Products are computed row by row
- * (Gustavson, ACM Trans. Math. Softw. 4, 1978): a row of A B is the sum of a_ik times row k of
- * B. The columns of P, and so of all products, come in groups: the `vectors` of an aggregate. A
- * P, whose columns do not ascend, has the first column of each group alone. */
+/* The Galerkin product R A P, the matrix of the next multigrid level, computed as R (A P).
+ * Products are computed row by row (Gustavson, ACM Trans. Math. Softw. 4, 1978): row i of A B
+ * is the sum of a_ik times row k of B. The columns of P, and thus of all products, come in
+ * groups: the `vectors` columns of an aggregate. A P, whose columns need not ascend, stores
+ * only the first column of each group. */
 
 typedef struct mbi_product {
   mbi_amg_build build;
   const mbi_amg_csr *a, *b;
-  int group; /* columns */
-  int run;   /* so many rows of B from each multiple of it have the same columns */
-  int last;  /* 0: A P, whose B has all columns; 1: R (A P) */
+  int group; /* columns per group */
+  int run;   /* aligned runs of this many rows of B have the same columns */
+  int last;  /* 0: A P, where B has all columns; 1: R (A P), where B has those of groups */
 } mbi_product;
 
 /* Adds a row of A B to `sums`. Three rows of B with the same columns are added at a time, so
- * that a sum is loaded and stored once for all of them, and two sums at a time, of which
- * compilers make vectors. */
+ * that a sum is loaded and stored once for all three. Two sums are updated at a time, so that
+ * compilers vectorise. */
 static void mbi_product_row(const mbi_product *m, int64_t row, double *sums) {
   const mbi_amg_csr *a = m->a, *b = m->b;
   const int group = m->group, step = m->last ? 1 : group;
@@ -57,8 +58,7 @@ static void mbi_product_row(const mbi_product *m, int64_t row, double *sums) {
   }
 }
 
-/* Sets the values of a task's rows, whose columns are known. `sums` has an element for each
- * column. */
+/* Sets the values of a task's rows, whose columns are known. `sums`: an element per column. */
 static void mbi_product_values(const mbi_product *m, int task, int group, double *sums) {
   const mbi_amg_csr *a = m->a, *b = m->b, *c = m->build.to;
   const int64_t last = mbi_amg_share(a, m->build.tasks, task + 1);
@@ -88,8 +88,9 @@ static void mbi_product_values(const mbi_product *m, int task, int group, double
   }
 }
 
-/* Sorts the last `length` entries of a part with room for their values behind it. col_ind has
- * the first columns of their groups, and gets all. marks[column] is the place of a group. */
+/* Sorts the last `length` entries of a part, behind which there is room for as many values. On
+ * entry col_ind has only the first column of each group; on return it has all columns.
+ * marks[column] is the index of a group's values. */
 static void mbi_product_sort(mbi_amg_part *part, int64_t length, int group, int32_t *col_ind,
                              const int32_t *marks) {
   double *const values = part->values;
@@ -134,7 +135,7 @@ static void mbi_product_append(mbi_product *m, int task, int group, int32_t *mar
       const double value = a->values[k];
       for (j = begin; j < end; j += group, column += step) {
         const int32_t at = marks[*column];
-        if (at < start) { /* of an earlier row */
+        if (at < start) { /* the mark of an earlier row */
           marks[*column] = (int32_t)used;
           *next++ = *column;
           for (i = 0; i < group; i++) {
@@ -158,7 +159,7 @@ static void mbi_product_append(mbi_product *m, int task, int group, int32_t *mar
 static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
   mbi_product *m = (mbi_product *)build->self;
   double *sums = (double *)(void *)marks;
-  if (build->known && m->group == 1) { /* code without the innermost loops */
+  if (build->known && m->group == 1) { /* compiled without the innermost loops */
     mbi_product_values(m, task, 1, sums);
   } else if (build->known) {
     mbi_product_values(m, task, m->group, sums);
@@ -169,7 +170,7 @@ static void mbi_product_rows(mbi_amg_build *build, int task, int32_t *marks) {
   }
 }
 
-/* Returns `block` if all rows of each node have the same columns in A P, else 1. */
+/* Returns `block` if the rows of each node have the same columns in A P, else 1. */
 static int mbi_product_alike(const mbi_amg_csr *ap, int block, int group) {
   int64_t row;
   for (row = 1; row < ap->rows; row++) {
@@ -184,8 +185,7 @@ static int mbi_product_alike(const mbi_amg_csr *ap, int block, int group) {
   return block;
 }
 
-/* Sets *c = A B, or its values alone if it has the structure. `hint` is the expected number of
- * entries. */
+/* Sets *c = A B, or only its values if it has the structure. `hint`: expected entries. */
 static merbit_status mbi_amg_product(merbit_context *context, const mbi_amg_csr *a,
                                      const mbi_amg_csr *b, int group, int run, int last,
                                      int64_t hint, mbi_amg_csr *c) {

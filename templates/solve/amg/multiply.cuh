@@ -1,16 +1,16 @@
-// Products of sparse matrices, and the prefix sums that turn lengths of rows into offsets. A
+// Products of sparse matrices, and the prefix sums that turn row lengths into offsets. A
 // product takes three passes: it counts the columns of each row, writes them in ascending
-// order, and adds up the values in a fixed order; new values need the third pass alone. A group
-// of lanes_a * lanes_b lanes takes a row: lanes_a entries of A's row at a time, and of B's row
-// for each of them lanes_b entries. Rows that are too long for a group's shared memory go to
-// thread blocks that use GPU memory.
+// order, and adds up the values in a fixed order. New values need only the third pass. A group
+// of lanes_a * lanes_b lanes computes a row of C: it takes lanes_a entries of A's row at a
+// time, and lanes_b entries of the row of B for each of them. Rows that are too long for a
+// group's shared memory go to whole thread blocks, which use GPU memory.
 #include "solve/amg/multiply_arguments.cuh"
 
-#define MBK_MULTIPLY_THREADS 256 // the most
+#define MBK_MULTIPLY_THREADS 256 // the most threads per block
 #define MBK_MULTIPLY_EMPTY 0xffffffffu
 
-// A lane of a group: the group's lanes, its number in the block, the lane's number in it; the
-// masks of the group's lanes, and of those that take the same entry of A.
+// A lane of a group: the number of lanes, the group's index in the block, the lane's index in
+// the group; the masks of the group's lanes and of the lanes that take the same entry of A.
 struct mbk_multiply_lane {
   mbk_u32 lanes, group, lane, mask, pair;
 
@@ -18,15 +18,15 @@ struct mbk_multiply_lane {
       : lanes(lanes_a * lanes_b), group(mbk_thread() / lanes), lane(mbk_thread() % lanes),
         mask(of(lanes)), pair(of(lanes_b)) {
   }
-  // Returns the mask of the `count` lanes, a power of two, that this one is among.
+  // Returns the mask of the `count` lanes (a power of two) that include this one.
   static MBK_MEMBER mbk_u32 of(mbk_u32 count) {
     return count == 32 ? 0xffffffffu : ((1u << count) - 1) << mbk_lane() / count * count;
   }
 };
 
-// Returns the sum of `value` over the threads of the block before this one, and the sum over
-// all in *all. The block has MBK_MULTIPLY_THREADS threads. Shared: mbk_u64[MBK_MULTIPLY_THREADS
-// / 32].
+// Returns the exclusive prefix sum of `value` over the threads of the block, and sets *all to
+// the sum over all. The block has MBK_MULTIPLY_THREADS threads. Shared:
+// mbk_u64[MBK_MULTIPLY_THREADS / 32].
 MBK_DEVICE mbk_u64 mbk_multiply_before(mbk_u64 value, mbk_u64 *sums, mbk_u64 *all) {
   mbk_u64 sum = value;
   for (int d = 1; d < 32; d <<= 1) {
@@ -48,7 +48,7 @@ MBK_DEVICE mbk_u64 mbk_multiply_before(mbk_u64 value, mbk_u64 *sums, mbk_u64 *al
 
 // ---- Prefix sums --------------------------------------------------------------------------
 
-#define MBK_SCAN_ITEMS 8 // of a thread
+#define MBK_SCAN_ITEMS 8 // counts per thread
 #define MBK_SCAN_TILE (MBK_MULTIPLY_THREADS * MBK_SCAN_ITEMS)
 
 // Writes the sum of each tile of counts to sums[tile], and raises *most to the largest count.
@@ -99,7 +99,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
   }
 }
 
-// Replaces the counts by their exclusive prefix sums, and writes their sum behind them.
+// Replaces the counts by their exclusive prefix sums, and writes the total after them.
 MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
     mbk_scan_counts(MBK_GRID_CONSTANT mbk_scan_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -127,9 +127,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
 
 // ---- Columns ------------------------------------------------------------------------------
 
-// Calls take(column) for the columns of a row of C, some more than once: those of the entries
-// `first`, `first` + `step` and so on of A's row; of each row of B, those that are the share of
-// `lane` of `lanes`.
+// Calls take(column) for the columns of a row of C; a column may come more than once. Takes the
+// entries `first`, `first` + `step`, ... of A's row, and of each corresponding row of B the
+// entries that are the share of `lane` among `lanes`.
 template <class TAKE>
 MBK_DEVICE void mbk_multiply_visit(const mbk_multiply_columns_arguments &a, mbk_u64 row,
                                    mbk_u32 first, mbk_u32 step, mbk_u32 lane, mbk_u32 lanes,
@@ -155,8 +155,8 @@ MBK_DEVICE void mbk_multiply_visit(const mbk_multiply_columns_arguments &a, mbk_
   }
 }
 
-// A set of columns in shared memory: a hash table, and a list of what it holds. It takes no
-// more when it holds more than `most`; the table has twice as many slots, at least 64.
+// A set of columns in shared memory: a hash table, and a list of its columns. It accepts no
+// more columns once it holds more than `most`. The table has twice as many slots, at least 64.
 struct mbk_multiply_set {
   mbk_u32 *table, *list, *count;
   mbk_u32 slots, most;
@@ -182,8 +182,7 @@ struct mbk_multiply_set {
   }
 };
 
-// Sorts list[0] to list[count - 1] by a group of lanes. The list has space for the next power
-// of two.
+// Sorts list[0] to list[count - 1] with a group of lanes. There is room for a power of two.
 MBK_DEVICE void mbk_multiply_sort(mbk_u32 *list, mbk_u32 count, const mbk_multiply_lane &me) {
   mbk_u32 width = 1;
   while (width < count) {
@@ -208,10 +207,11 @@ MBK_DEVICE void mbk_multiply_sort(mbk_u32 *list, mbk_u32 count, const mbk_multip
   }
 }
 
-// Writes the number of columns of each row of C to c_ptr[row] if there is no c_col, and appends
-// rows of more than slots / 2 to long_rows. Otherwise writes the columns of the other rows from
-// c_ptr[row] on. Launch: any grid of up to MBK_MULTIPLY_THREADS threads, a multiple of 32.
-// Shared, for each group: mbk_u32[slots + slots / 2 + 1].
+// Counts or writes the columns of each row of C. Without c_col, writes their number to
+// c_ptr[row], or appends the row to long_rows if there are more than slots / 2. With c_col,
+// writes the columns of the rows that are not long from c_ptr[row] on. Launch: any grid of up
+// to MBK_MULTIPLY_THREADS threads, a multiple of 32. Shared, for each group: mbk_u32[slots +
+// slots / 2 + 1].
 MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
     mbk_multiply_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -251,7 +251,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
   }
 }
 
-// Marks columns in a bitmap.
+// A set of columns as a bitmap.
 struct mbk_multiply_mark {
   mbk_u32 *bits;
 
@@ -260,8 +260,8 @@ struct mbk_multiply_mark {
   }
 };
 
-// Does for the long rows what mbk_multiply_columns does for the others, or without long_rows
-// for all. Each block has a bitmap of the columns of C, `words` words in `bits`. Launch: any
+// Does for the long rows what mbk_multiply_columns does for the others; without long_rows, does
+// it for all rows. Each block has a bitmap of C's columns, `words` words of `bits`. Launch: any
 // grid of MBK_MULTIPLY_THREADS threads. Shared: mbk_u64[MBK_MULTIPLY_THREADS / 32].
 MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
     mbk_multiply_long_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {
@@ -302,7 +302,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
 
 // ---- Values -------------------------------------------------------------------------------
 
-// Returns the index of `column` among `count` ascending columns, one of which it is.
+// Returns the index of `column` among `count` ascending columns, which must include it.
 MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {
   mbk_u32 low = 0;
   for (mbk_u32 high = count - 1; low < high;) {
@@ -316,12 +316,12 @@ MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_
   return low;
 }
 
-#define MBK_MULTIPLY_STRIP 3 // rows of a block of C at a time, and of a block of B
+#define MBK_MULTIPLY_STRIP 3 // rows of a block of C, and of a block of B, at a time
 
-// A row of C, or up to MBK_MULTIPLY_STRIP rows of a row of blocks: a strip.
+// A strip: a row of C or, with blocks, up to MBK_MULTIPLY_STRIP rows of a row of blocks.
 struct mbk_multiply_strip {
-  mbk_u32 node, top, rows; // the row of blocks; the strip's first row there; its rows
-  mbk_u32 at, count;       // the first block of C, and their number
+  mbk_u32 node, top, rows; // the row of blocks; the strip's first row in it; number of rows
+  mbk_u32 at, count;       // index of the first block of C; number of blocks
 
   MBK_MEMBER mbk_multiply_strip(const mbk_multiply_values_arguments &a, mbk_u32 number)
       : node(a.strips > 1 ? number / a.strips : number),
@@ -330,16 +330,16 @@ struct mbk_multiply_strip {
         at((mbk_u32)mbk_load(a.c_ptr + node)),
         count((mbk_u32)mbk_load(a.c_ptr + node + 1) - at) {
   }
-  // Returns the place of its first value in C.
+  // Returns the index of the strip's first value in C.
   MBK_MEMBER mbk_u64 place(const mbk_multiply_values_arguments &a) const {
     return ((mbk_u64)at * a.high_c + top * count) * a.wide;
   }
 };
 
-// Adds to `sums`, those of a strip of C whose columns are `columns`, what A's row of blocks
-// gives: its blocks number `first`, `first` + `step` and so on, in this order. The lanes of
-// `mask` take a block together, and each of them PACK neighbouring columns of B's blocks at
-// once: no two add to the same sum. With a STRIP of 1 there are single entries.
+// Adds to `sums`, which belong to a strip of C with the columns `columns`, the products with
+// A's row of blocks: its blocks `first`, `first` + `step`, ..., in this order. The lanes of
+// `mask` work on a block together; each takes PACK adjacent columns of B's blocks at a time, so
+// that no two add to the same sum. STRIP is 1 for single entries.
 template <int STRIP, int PACK>
 MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,
                                  const mbk_multiply_strip &to, mbk_u32 first, mbk_u32 step,
@@ -352,10 +352,10 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,
   const mbk_u32 first_row = STRIP > 1 ? to.node * a.high_c + to.top : to.node;
   const double *const values =
       a.a_val + (STRIP > 1 ? ((mbk_u64)begin * a.high_c + to.top * length) * high : begin);
-  const mbk_u32 packs = wide / PACK;                            // of a block's row
-  const mbk_u32 l_first = lane / packs, c_first = lane % packs; // a block of B, its columns
+  const mbk_u32 packs = wide / PACK;                            // per row of a block
+  const mbk_u32 l_first = lane / packs, c_first = lane % packs; // block of B, its columns
   const mbk_u32 l_step = lanes / packs, c_step = lanes % packs;
-  // A row of B, and the first block of one.
+  // The row of B for entry e of A's row, and the first block of a row of B.
   const auto row_of = [&](mbk_u32 e) {
     const mbk_i32 column = e < length ? mbk_load(a.a_col + begin + e) : 0;
     return column >= 0 ? (mbk_u32)column : to.node;
@@ -363,9 +363,9 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,
   const auto start_of = [&](mbk_u32 j) {
     return a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;
   };
-  mbk_u32 now = row_of(first), next = row_of(first + step); // each is loaded one turn ahead
+  mbk_u32 now = row_of(first), next = row_of(first + step); // two turns ahead, offsets one
   mbk_u32 from = start_of(now), stop = start_of(now + 1);
-  if (a.scale != nullptr && first == 0) { // the row of B that is added as it is
+  if (a.scale != nullptr && first == 0) { // (I - omega S A) B: adds the row of B itself
     double *const own =
         sums + mbk_multiply_find(columns, to.count, mbk_load(a.b_col + to.node)) * wide;
     for (mbk_u32 c = lane; c < wide; c += lanes) {
@@ -377,7 +377,7 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,
     mbk_warp_sync(mask);
   }
   for (mbk_u32 k = 16 * lane; STRIP > 1 && k < rows * length * high; k += 16 * lanes) {
-    mbk_prefetch(values + k); // a line each
+    mbk_prefetch(values + k); // a cache line each
   }
   for (mbk_u32 e = first; e < length; e += step) {
     const mbk_u32 blocks = stop - from, from_next = start_of(next);
@@ -409,7 +409,7 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,
               entry[i] =
                   mbk_load_pack<double, PACK>(right + (i * blocks + l) * wide + PACK * c);
             } else {
-              entry[i].at[0] = 1; // of the unit matrix
+              entry[i].at[0] = 1; // B is the unit matrix
             }
           }
 #pragma unroll
@@ -441,9 +441,9 @@ MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,
   }
 }
 
-// Writes the values of the rows of C of up to `most` entries. Launch: as mbk_multiply_columns.
-// Shared, for each group: double[lanes_a * most * high * wide], mbk_i32[most]; `most` is a
-// multiple of 4.
+// Writes the values of the rows of C that have up to `most` entries. Launch: as
+// mbk_multiply_columns. Shared, for each group: double[lanes_a * most * high * wide],
+// mbk_i32[most]; `most` is a multiple of 4.
 template <int STRIP, int PACK>
 MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,
                                           unsigned char *shared) {
@@ -501,13 +501,13 @@ MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)
 
 #if __CUDA_ARCH__ >= 900
 #define MBK_MULTIPLY_LONG_BLOCKS 4
-#else // else it spills
+#else // with more, registers spill
 #define MBK_MULTIPLY_LONG_BLOCKS 3
 #endif
-// Writes the values of the rows of C of more than `most` entries. Each warp of a block has sums
-// of its own for a strip, `longest` times `high` times `wide` of them, in `sums` or, without
-// it, in shared memory. Launch: any grid of up to MBK_MULTIPLY_THREADS threads, a multiple
-// of 32. Shared: mbk_u32[2 + MBK_MULTIPLY_THREADS], and the sums.
+// Writes the values of the rows of C that have more than `most` entries. Each warp of a block
+// has its own sums for a strip, `longest` times `high` times `wide` of them: in `sums` or, if
+// that is null, in shared memory. Launch: any grid of up to MBK_MULTIPLY_THREADS threads, a
+// multiple of 32. Shared: mbk_u32[2 + MBK_MULTIPLY_THREADS], and the sums.
 MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, MBK_MULTIPLY_LONG_BLOCKS)
     mbk_multiply_long_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -516,7 +516,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS, MBK_MULTIPLY_LONG_BLOCKS)
   double *const sums = a.sums != nullptr
                            ? a.sums + (mbk_u64)mbk_block() * warps * a.longest * a.high * a.wide
                            : (double *)(found + 2 + MBK_MULTIPLY_THREADS);
-  const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid(); // rows for each block
+  const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid(); // rows per block
   const mbk_u64 chunk = even < threads ? even : threads;
   for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {
     const mbk_u64 mine = first + mbk_thread();

@@ -1,14 +1,17 @@
 // Arguments of the kernels in solve/amg/multiply.cuh, for host and device.
-// A product C = A B of CSR matrices with 32-bit offsets and columns from 0. Without b_ptr, row
-// j of B is one entry in column b_col[j], or empty if that is negative; without b_col either, B
-// is the unit matrix. With `smooths`, for a B without b_ptr, or `scale`, C = (I - omega S A) B,
-// where S is the diagonal matrix `scale`, and rows of C are empty if B's row has negative
-// columns. A negative column of A is left out of the structure, and stands for the row's own
-// column among the values. In a product of values A's entries are blocks of high_c rows and
-// high_b columns, those of B have high_b rows and `wide` columns. a_ptr, a_col, b_ptr, b_col,
-// c_ptr and c_col have the places of blocks. The values of a row of blocks come row by row,
-// those of a row block by block. `rows` counts strips: parts of rows of blocks, `strips` of
-// each, of up to `high` rows.
+//
+// A product C = A B of CSR matrices with 32-bit offsets and columns from 0. Special forms of B:
+// without b_ptr, row j of B is one entry in column b_col[j], or empty if that is negative;
+// without b_col either, B is the unit matrix. With `smooths` (columns; B has no b_ptr) or
+// `scale` (values), C = (I - omega S A) B, where S is the diagonal matrix `scale`, and rows of
+// C are empty where B's row has a negative column. A negative column of A adds nothing to the
+// structure; among the values it stands for the row's own column.
+//
+// In a product of values, entries may be blocks: those of A have high_c rows and high_b
+// columns, those of B high_b rows and `wide` columns. a_ptr, a_col, b_ptr, b_col, c_ptr and
+// c_col then index blocks. The values of a row of blocks are stored row by row, those of a row
+// block by block. `rows` counts strips: each row of blocks is `strips` strips of up to `high`
+// rows.
 typedef struct mbk_multiply_columns_arguments {
   mbk_u64 rows;
   MBK_POINTER(const mbk_i32) a_ptr, a_col, b_ptr, b_col;

@@ -6,12 +6,12 @@
 /* Products and transposes of sparse matrices in GPU memory. The kernels are in
  * solve/amg/multiply.cuh. All work is enqueued on the default stream. */
 
-#define MBI_AMG_SHARED 49152 /* bytes that a block may have on every GPU */
+#define MBI_AMG_SHARED 49152 /* bytes of shared memory that every GPU gives a block */
 #define MBI_AMG_TILE 2048    /* MBK_SCAN_TILE */
 #define MBI_AMG_BLOCKS 8192  /* the most thread blocks of a kernel that takes any grid */
-#define MBI_AMG_LONG ((uint64_t)1 << 28) /* bytes for rows that thread blocks take, about */
-#define MBI_AMG_FEW 4096 /* of so few rows a thread block takes each, if it is worth it */
-#define MBI_AMG_STRIP 3  /* MBK_MULTIPLY_STRIP */
+#define MBI_AMG_LONG ((uint64_t)1 << 28) /* rough bytes of scratch memory for long rows */
+#define MBI_AMG_FEW 4096                 /* up to this many rows may get a thread block each */
+#define MBI_AMG_STRIP 3                  /* MBK_MULTIPLY_STRIP */
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_scan_sums",
@@ -89,7 +89,7 @@ MBI_INTERNAL int64_t mbi_amg_blocks(int64_t count) {
   return blocks < MBI_AMG_BLOCKS ? blocks : MBI_AMG_BLOCKS;
 }
 
-/* Returns the lanes for a row of `nnz` / `rows` entries, 1 to 32. */
+/* Returns the number of lanes for rows of `nnz` / `rows` entries, 1 to 32. */
 MBI_INTERNAL uint32_t mbi_amg_row_lanes(int64_t rows, int64_t nnz) {
   uint32_t lanes = 1;
   while (lanes < 32 && nnz >= 2 * (int64_t)lanes * rows) {
@@ -113,13 +113,12 @@ MBI_INTERNAL merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_
   return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
 }
 
-/* Waits for the work, and copies what the kernels have reported. */
+/* Waits for the enqueued work and copies the numbers that the kernels have reported. */
 MBI_INTERNAL merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts) {
   return mbi_device_download(gpu->context, facts, gpu->facts, sizeof *facts);
 }
 
-/* Enqueues the scan that replaces `count` counts by their exclusive prefix sums, with the sum
- * of all behind them. */
+/* Enqueues the scan that turns `count` counts into exclusive prefix sums, then the total. */
 MBI_INTERNAL merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int64_t count) {
   const size_t shared = MBI_AMG_THREADS / 32 * sizeof(uint64_t);
   mbk_scan_arguments arguments;
@@ -139,7 +138,7 @@ MBI_INTERNAL merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int
 
 /* ---- Products ---------------------------------------------------------------------------- */
 
-/* Returns the least power of two, between `least` and `most`, that is at least `count`. */
+/* Returns the smallest power of two that is at least `count`, limited to `least` and `most`. */
 static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
   uint32_t power = least;
   while (power < most && power < count) {
@@ -148,13 +147,13 @@ static uint32_t mbi_amg_power(double count, uint32_t least, uint32_t most) {
   return power;
 }
 
-/* How groups of lanes take the rows of a product. */
+/* The groups of lanes that compute the rows of a product. */
 typedef struct mbi_amg_lanes {
   uint32_t a, b;   /* entries of A's row, and of each row of B, at a time */
-  double products; /* per row of C, about */
+  double products; /* average per row of C */
 } mbi_amg_lanes;
 
-/* Returns how many columns of blocks `wide` a lane takes at once. */
+/* Returns the number of columns of a block of width `wide` that a lane takes at a time. */
 static uint32_t mbi_amg_pack(uint32_t wide) {
   return wide % 2 == 0 ? 2 : 1;
 }
@@ -171,19 +170,19 @@ static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_ther
   return lanes;
 }
 
-/* Returns whether all of `rows` go to thread blocks: they are too few to fill a GPU with groups
- * of a warp. */
+/* Returns whether all rows go to whole thread blocks, because they are too few to fill the GPU
+ * with groups of a warp. */
 static int mbi_amg_few(int64_t rows, const mbi_amg_lanes *lanes) {
   return rows <= MBI_AMG_FEW && lanes->products >= MBI_AMG_THREADS;
 }
 
-/* Returns the most bytes of shared memory that each group of a warp can have. */
+/* Returns the most bytes of shared memory that each group can have if the block is one warp. */
 static size_t mbi_amg_shared(const mbi_amg_lanes *lanes) {
   return (size_t)MBI_AMG_SHARED * lanes->a * lanes->b / 32;
 }
 
-/* Returns the threads, up to `threads`, of a block whose groups need `bytes` of shared memory
- * each. */
+/* Returns the number of threads of a block, up to `threads`, whose groups need `bytes` of
+ * shared memory each. */
 static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes, int threads) {
   const size_t group = lanes->a * lanes->b;
   while (threads > 32 && (size_t)threads / group * bytes > MBI_AMG_SHARED) {
@@ -192,7 +191,7 @@ static int mbi_amg_threads(const mbi_amg_lanes *lanes, size_t bytes, int threads
   return threads;
 }
 
-/* Returns the number of thread blocks for the long rows, each of which takes `bytes`. */
+/* Returns the number of thread blocks for the long rows; each needs `bytes` of memory. */
 static int64_t mbi_amg_long_grid(const mbi_amg_gpu *gpu, uint64_t bytes) {
   const uint64_t most = 4 * (uint64_t)gpu->context->device.multiprocessors;
   const uint64_t fit = MBI_AMG_LONG / (bytes + 1) + 1;
@@ -204,7 +203,8 @@ static size_t mbi_amg_set_bytes(uint32_t slots) {
   return (slots + slots / 2 + 1) * sizeof(uint32_t);
 }
 
-/* Enqueues the pass that counts the columns of C, or writes them if there is c->col_ind. */
+/* Enqueues the pass that counts the columns of C, or writes them if there is
+ * arguments->c_col. */
 static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu,
                                      mbk_multiply_columns_arguments *arguments,
                                      const mbi_amg_lanes *lanes, int64_t grid_long) {
@@ -229,8 +229,8 @@ MBI_INTERNAL merbit_status mbi_amg_check_entries(merbit_context *context, uint64
                                          entries);
 }
 
-/* Sets the structure of C = A B: c->row_ptr and c->col_ind, taken from gpu->keep. Without
- * b->row_ptr, row j of B is an entry in column b->col_ind[j], or empty if that is negative;
+/* Sets the structure of C = A B: c->row_ptr and c->col_ind, allocated from gpu->keep. Without
+ * b->row_ptr, row j of B is one entry in column b->col_ind[j], or empty if that is negative;
  * without b->col_ind either, B is the unit matrix. With `smooths`, A has a diagonal that its
  * arrays do not hold. Waits once. */
 MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_there *a,
@@ -282,7 +282,7 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
                          arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0);
 }
 
-/* Sets how many rows of a row of blocks are taken together. */
+/* Sets the number of rows of a strip (up to `high`) and the number of strips. */
 static void mbi_amg_strips(mbk_multiply_values_arguments *arguments, int64_t nodes,
                            uint32_t high) {
   arguments->high = arguments->high_c < high ? arguments->high_c : high;
@@ -290,7 +290,7 @@ static void mbi_amg_strips(mbk_multiply_values_arguments *arguments, int64_t nod
   arguments->rows = (uint64_t)nodes * arguments->strips;
 }
 
-/* Enqueues the pass over rows of C of more than arguments->most entries. */
+/* Enqueues the pass over the rows of C that have more than arguments->most entries. */
 static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
                                          mbk_multiply_values_arguments *arguments) {
   size_t shared = (2 + MBI_AMG_THREADS) * sizeof(uint32_t);
@@ -314,15 +314,15 @@ static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
   return mbi_amg_launch(gpu, MBI_AMG_LONG_VALUES, grid, 32 * (int)warps, shared, arguments);
 }
 
-/* Enqueues the pass that writes c->values. The entries of all three may be blocks. With
- * `smooths`, the level of A, B is T, C is P, and A has the columns of A_F. */
+/* Enqueues the pass that writes c->values. The entries of all three matrices may be blocks.
+ * `smooths` is NULL, or the level whose P is C: then B is T, and A has the columns of A_F. */
 MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
                                                   const mbi_amg_there *b,
                                                   const mbi_amg_gpu_level *smooths,
                                                   const mbi_amg_there *c) {
   const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
   const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
-  const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024); /* longer rows are rare */
+  const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024); /* only few rows are longer */
   int kernel = MBI_AMG_VALUES_PASS, threads = MBI_AMG_THREADS, groups;
   mbk_multiply_values_arguments arguments;
   arguments.a_ptr = a->row_ptr;
@@ -371,8 +371,8 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
 
 /* ---- Transposes -------------------------------------------------------------------------- */
 
-/* Sets the structure of R, the transpose of P, and the place in P of each of its entries; taken
- * from gpu->keep. */
+/* Sets the structure of R, the transpose of P, and the index in P of each of its entries,
+ * allocated from gpu->keep. */
 MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
                                         mbi_amg_there *r, mbi_devptr *places) {
   merbit_context *context = gpu->context;

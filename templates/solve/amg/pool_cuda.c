@@ -2,9 +2,10 @@
 #include "jit/jit.h"
 #include "solve/amg/amg_cuda.h"
 
-/* GPU memory in few allocations, each of which takes the driver as long as ten launches. */
+/* A pool that takes GPU memory in few allocations, each of which costs the driver as much time
+ * as ten launches. */
 
-/* Takes `bytes` of the first chunk that has so many left, or else of another one. */
+/* Takes `bytes` from the first chunk that has room for them, or from a new chunk. */
 MBI_INTERNAL merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
                                              uint64_t bytes, mbi_devptr *address) {
   const uint64_t part = (bytes / MBI_DEVICE_PART + 1) * MBI_DEVICE_PART;
@@ -28,7 +29,7 @@ MBI_INTERNAL merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_po
   return MERBIT_OK;
 }
 
-/* Takes back all parts of the pool. */
+/* Marks all memory of the pool as free. */
 MBI_INTERNAL void mbi_amg_pool_reset(mbi_amg_pool *pool) {
   memset(pool->used, 0, sizeof pool->used);
 }

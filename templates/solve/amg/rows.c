@@ -2,9 +2,8 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: a CSR that tasks build row by row. Each task appends its rows to memory of its
- * own, which grows; in the end these parts are put together. So the rows need not be counted
- * first. */
+/* A CSR that tasks build row by row, for multigrid. Each task appends its rows to memory of its
+ * own, which grows; in the end these parts are joined. So rows need not be counted. */
 
 /* Releases the arrays of a CSR and clears it. */
 MBI_NOINLINE MBI_INTERNAL void mbi_amg_csr_release(merbit_context *context, mbi_amg_csr *csr) {
@@ -27,7 +26,7 @@ MBI_INTERNAL merbit_view mbi_amg_view(const mbi_amg_csr *csr) {
   return view;
 }
 
-/* Returns the first row of `task` if rows are divided among `tasks` by rows and entries. */
+/* Returns the first row of `task` if work is divided among `tasks` by rows plus entries. */
 MBI_INTERNAL int64_t mbi_amg_share(const mbi_amg_csr *csr, int tasks, int task) {
   const int64_t goal = mbi_share(csr->rows + csr->nnz, tasks, task);
   int64_t low = 0, high = csr->rows;
@@ -42,7 +41,8 @@ MBI_INTERNAL int64_t mbi_amg_share(const mbi_amg_csr *csr, int tasks, int task) 
   return low;
 }
 
-/* Makes room for `entries` more in a task's part. Returns 0 if there is no memory. */
+/* Makes room for `entries` more entries in a task's part. Returns 0 if there is no memory or
+ * the part would be too large. */
 MBI_INTERNAL int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries) {
   mbi_amg_part *part = &build->parts[task];
   const int64_t room = part->used + entries;
@@ -93,7 +93,7 @@ static void mbi_amg_join_task(void *argument, int task) {
   }
 }
 
-/* Fails if a part has. Counts the entries of all in *nnz. */
+/* Fails if a task has failed. Otherwise sets where each part begins, and *nnz to the total. */
 static merbit_status mbi_amg_check_parts(mbi_amg_build *build, int64_t *nnz) {
   int task;
   *nnz = 0;
@@ -116,8 +116,8 @@ static merbit_status mbi_amg_check_parts(mbi_amg_build *build, int64_t *nnz) {
   return MERBIT_OK;
 }
 
-/* Puts the parts together: sets the arrays of build->to, whose row_ptr[row + 1] are the rows'
- * lengths. */
+/* Joins the parts: sets the arrays of build->to, whose row_ptr[row + 1] are the lengths of the
+ * rows on entry. */
 static merbit_status mbi_amg_join(mbi_amg_build *build) {
   mbi_amg_csr *to = build->to;
   int64_t nnz, row;
@@ -159,9 +159,8 @@ static void mbi_amg_build_task(void *argument, int task) {
   }
 }
 
-/* Builds build->to, rows x cols, by build->rows, which appends the rows of a task. If build->to
- * has its structure already, allocates values, which build->rows sets. On failure the structure
- * remains. */
+/* Builds build->to, rows x cols, with build->rows. If build->to already has its structure,
+ * allocates and sets only the values. On failure the structure remains. */
 MBI_INTERNAL merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_build *build,
                                              int64_t rows, int64_t cols) {
   merbit_status status;
@@ -193,7 +192,7 @@ MBI_INTERNAL merbit_status mbi_amg_build_run(merbit_context *context, mbi_amg_bu
   return status;
 }
 
-/* Sorts columns: Shell's method, with the gaps of Ciura. */
+/* Sorts columns by Shellsort with Ciura's gaps. */
 MBI_INTERNAL void mbi_amg_sort(int32_t *columns, int64_t length) {
   static const int64_t gaps[] = {1750, 701, 301, 132, 57, 23, 10, 4, 1};
   int64_t i, j;
@@ -209,8 +208,8 @@ MBI_INTERNAL void mbi_amg_sort(int32_t *columns, int64_t length) {
   }
 }
 
-/* Sorts a row's entries by their columns; marks[column] - start is an entry's place. Rows of
- * more than MBI_AMG_SHORT entries need room for their values behind them. */
+/* Sorts a row's entries by their columns; marks[column] - start is an entry's index. Rows of
+ * more than MBI_AMG_SHORT entries need room for as many values behind theirs. */
 MBI_INTERNAL void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t length,
                                    const int32_t *marks, int32_t start) {
   int64_t i, j;
@@ -233,8 +232,8 @@ MBI_INTERNAL void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t len
   }
 }
 
-/* Makes a CSR of a host view, sorted and without duplicates. Its values have the view's type,
- * whatever csr->values says. `flags`: MBI_BUILD_... */
+/* Copies a view in host memory to a CSR, sorted and without duplicates. Its values keep the
+ * view's type, although csr->values is a pointer to double. `flags`: MBI_BUILD_... */
 MBI_INTERNAL merbit_status mbi_amg_take(merbit_context *context, const merbit_view *view,
                                         int flags, mbi_amg_csr *csr) {
   merbit_matrix *matrix;

@@ -8,24 +8,24 @@
 
 #define MBK_AMG_THREADS 256 // of every block
 
-// Takes i from 0 to `count` - 1, each in one thread of the grid.
+// Loops over i from 0 to `count` - 1, each in one thread of the grid.
 #define MBK_AMG_EACH(i, count)                                                                 \
   for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count);         \
        i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)
-// Takes the rows from 0 to `count` - 1, each in a group of lanes. The last turn has rows from
-// `count` on, so that all lanes of a warp can shuffle.
+// Loops over the rows from 0 to `count` - 1, each in a group of lanes. In the last turn some
+// groups get rows from `count` on, so that all lanes of a warp can shuffle.
 #define MBK_AMG_ROWS(at, lanes, count)                                                         \
   for (mbk_amg_row at(lanes); at.first < (count); at.next())
-// Takes the entries of a row, each in one lane of its group.
+// Loops over the entries of a row, each in one lane of the row's group.
 #define MBK_AMG_ENTRIES(k, row_ptr, at)                                                        \
   for (mbk_u32 k = (mbk_u32)mbk_load(row_ptr + at.row) + at.lane,                              \
                end = (mbk_u32)mbk_load(row_ptr + at.row + 1);                                  \
        k < end; k += at.lanes)
 
-// A row that a group of lanes takes.
+// The row of a group of lanes, in a loop over rows.
 struct mbk_amg_row {
   mbk_u32 lanes, lane;
-  mbk_u64 row, step, first; // first: of the block
+  mbk_u64 row, step, first; // first: the first row of the block
 
   MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes, mbk_u32 threads = MBK_AMG_THREADS)
       : lanes(lanes), lane(mbk_thread() % lanes), row(0),
@@ -39,8 +39,8 @@ struct mbk_amg_row {
   }
 };
 
-// Calls take(k, column, value) for the entries k of a row that are a lane's, in their order.
-// AHEAD of them are loaded at a time: one after the other, they would wait for GPU memory each.
+// Calls take(k, column, value) for this lane's share of the entries k of a row, in their order.
+// Loads AHEAD entries at a time, because single loads would each wait for GPU memory.
 template <int AHEAD, class MATRIX, class TAKE>
 MBK_DEVICE void mbk_amg_take_ahead(const MATRIX &a, const mbk_amg_row &at, const TAKE &take) {
   const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);
@@ -49,7 +49,7 @@ MBK_DEVICE void mbk_amg_take_ahead(const MATRIX &a, const mbk_amg_row &at, const
     mbk_i32 columns[AHEAD];
     double values[AHEAD];
 #pragma unroll
-    for (mbk_u32 i = 0; i < AHEAD; i++) { // the last entry in place of one beyond
+    for (mbk_u32 i = 0; i < AHEAD; i++) { // beyond the end, the last entry again
       const mbk_u32 e = k + i * at.lanes < end ? k + i * at.lanes : end - 1;
       values[i] = mbk_load_streaming(a.values + e);
       columns[i] = mbk_load_streaming(a.col_ind + e);
@@ -67,7 +67,7 @@ MBK_DEVICE void mbk_amg_take(const MATRIX &a, const mbk_amg_row &at, const TAKE 
   if (at.row + at.step < a.rows) {
     mbk_prefetch(a.row_ptr + at.row + at.step);
   }
-  if (at.lanes < 32) { // about two entries a lane
+  if (at.lanes < 32) { // about two entries per lane
     mbk_amg_take_ahead<2>(a, at, take);
   } else {
     mbk_amg_take_ahead<4>(a, at, take);
@@ -84,10 +84,10 @@ template <class T> MBK_DEVICE T mbk_amg_sum(T sum, mbk_u32 lanes) {
 
 // ---- Copies -------------------------------------------------------------------------------
 
-// Copies arrays of any types: columns and offsets from 0, and values. Arrays without a target
-// are left out; value_bytes 0: all values are 1. Sets *strange if an element of `modes` is not
-// finite. Launch, for all kernels: any grid of MBK_AMG_THREADS threads. Shared: none where
-// nothing else is said.
+// Copies the arrays of a matrix and converts their types: to 32-bit columns and offsets from 0,
+// and f64 values. Arrays without a target are left out; value_bytes 0 means that all values are
+// 1. Sets *strange if an element of `modes` is not finite. Launch, for all kernels: any grid of
+// MBK_AMG_THREADS threads. Shared: none unless stated.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();
@@ -117,7 +117,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Writes to[k] = from[k], or from[places[k]] if there are places; or the same to `rounded`.
+// Writes to[k] = from[k], or from[places[k]] if there are places; in f32 to `rounded` if given.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_move(MBK_GRID_CONSTANT mbk_amg_move_arguments a) {
   MBK_AMG_EACH(k, a.count) {
@@ -130,12 +130,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// States of a node: near a root or without strong neighbours, undecided, a root.
+// States of a node: no root (or without strong neighbours), undecided, a root.
 enum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT };
 
 // ---- Strength of connection ---------------------------------------------------------------
 
-// Returns the larger of two numbers of at least 0, over the lanes of a row, in every lane.
+// Returns the maximum over the lanes of a row, in every lane. The numbers are not negative.
 template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
   for (int d = (int)lanes / 2; d > 0; d /= 2) {
     const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);
@@ -144,12 +144,12 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
   return most;
 }
 
-// Writes to most[row], if there is one, the row's largest off-diagonal magnitude, to
-// strongest[row] the first column of it or -1, and the inverse diagonal, 0 where the diagonal
-// is at most `least`. Raises *bound to the largest sum of magnitudes of a row times that of its
-// inverse diagonal, the bits of a double. Sets *unsorted if the columns of a row do not ascend.
-// Raises *missing to the complement of the first row with such a diagonal, and *wild to that of
-// the first row whose sum is not finite.
+// Examines the rows of A. Writes the inverse diagonal, 0 where the diagonal's magnitude is at
+// most `least`. If there is `most`, writes to most[row] the largest off-diagonal magnitude, and
+// to strongest[row] the first column that has it, or -1. Raises *bound, the bits of a double,
+// to the largest sum of magnitudes of a row of D^-1 A. Sets *unsorted if the columns of a row
+// do not ascend. Raises *missing to the complement of the first row without an inverse
+// diagonal, and *wild to that of the first row whose sum is not finite.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   double bound = 0;
@@ -212,9 +212,10 @@ MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {
   return h ^ h >> 33;
 }
 
-// Adds to *one_sided the number of rows, of `sample` hashed ones, that mbi_amg_nonsymmetric
-// counts: those whose sum of |a_ij - a_ji| is more than `theta` times that of |a_ij| + |a_ji|,
-// over the first `entries` of each. One thread adds them up, so that the sums are the host's.
+// Adds to *one_sided the number of one-sided rows among `sample` hashed rows, as
+// mbi_amg_nonsymmetric does: those whose sum of |a_ij - a_ji| exceeds `theta` times that of
+// |a_ij| + |a_ji|, over the first `entries` entries of each. One thread adds up a row, so that
+// the sums equal the host's.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_symmetry(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_EACH(i, a.sample) {
@@ -240,9 +241,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Writes links[k], the column of entry k of A, or its complement if the entry is on the
-// diagonal or no larger than `theta` times the largest magnitude of its row, or with `both` of
-// the larger one of its row and column, and `state`, whether the row has others.
+// Writes links[k], the column of entry k of A if the entry counts, else its complement. It
+// counts if it is off the diagonal and its magnitude exceeds `theta` times the largest one of
+// its row or, with `both`, the larger of those of its row and its column. Sets `state` to
+// MBK_AMG_OPEN if the row has entries that count, else to MBK_AMG_DECIDED.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
@@ -268,7 +270,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 
 // ---- Nodes of several rows ----------------------------------------------------------------
 
-// Writes node_col[i], the node of row i, and node_ptr, the offsets of the nodes' first rows.
+// Writes node_col[i], the node of row i, and node_ptr, the row offsets of the nodes' first
+// rows.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_EACH(i, a.rows + 1) {
@@ -281,14 +284,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Returns the place of the first value of block e in row r of its row of blocks, the `count`
-// blocks from `begin` on.
+// Returns the index of the first value of block e in row r of its row of blocks, which is the
+// `count` blocks from `begin` on.
 MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,
                                  mbk_u32 r) {
   return ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;
 }
 
-// Copies A's entries to `full`, the values of full blocks.
+// Copies A's entries to `full`, the values of A as full blocks.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
@@ -307,9 +310,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 }
 
 // Writes norms[e], the Frobenius norm of each block of A, added up in the order of rows; to
-// most[node] the largest that is not on the diagonal, and to strongest[node] the first column
-// of it or -1. `values` are those of full blocks; row_ptr and col_ind have the `rows` nodes'
-// blocks, for this kernel and the next.
+// most[node] the largest norm off the diagonal, and to strongest[node] the first column that
+// has it, or -1. `values` are those of full blocks; in this kernel and the next, row_ptr and
+// col_ind are the blocks of the `rows` nodes.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
     mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
@@ -345,8 +348,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
   }
 }
 
-// Writes scale[row], the inverse of A_F's diagonal, but of no less than `least` times A's. A_F
-// has there the sum of the own block's and those that `links` leave out.
+// Writes scale[row], the inverse of the larger of A_F's diagonal and `least` times A's. A_F's
+// diagonal is the sum of the diagonal entry and those of the blocks that `links` drops.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)
     mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
@@ -373,10 +376,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)
   }
 }
 
-// Writes the structure of a matrix whose entries are blocks of `height` rows and `width`
-// columns: row_ptr and col_ind have the places of the blocks. With `places`, those of the
-// blocks of a transpose in P, writes places_to, those of the entries; p_ptr are the offsets of
-// P's blocks.
+// Expands a structure of blocks of `height` rows and `width` columns, in row_ptr and col_ind,
+// to entries. If there are `places`, the indices in P of the blocks of its transpose, writes
+// places_to, those of the entries; p_ptr has the row offsets of P's blocks.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
@@ -426,7 +428,7 @@ MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {
   return sum;
 }
 
-// Returns the sum of what the blocks of the last kernel have written, in every thread.
+// Returns the sum of the previous kernel's partial sums, one per block, in every thread.
 MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {
   double sum = 0;
   for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {
@@ -435,14 +437,14 @@ MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {
   return mbk_amg_block_sum(sum, shared);
 }
 
-// Returns an element of D^-1/2.
+// Returns an element of D^-1/2, given that of D^-1.
 MBK_DEVICE double mbk_amg_root(double inverse) {
   return sqrt(inverse < 0 ? -inverse : inverse);
 }
 
-// Fills v with numbers between -1 and 1 that depend on the row alone and x with D^-1/2 v,
+// Fills v with numbers between -1 and 1 that depend on the row alone, and x with D^-1/2 v;
 // clears u, and writes squares[block], this block's part of v'v. Shared, for this kernel and
-// the next two: double[MBK_AMG_THREADS / 32]. All have the same grid.
+// the next two: double[MBK_AMG_THREADS / 32]. All three have the same grid.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_lanczos_start(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -460,7 +462,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Adds to sums[r] this lane's part of x times row `top` + r of a row of full blocks.
+// Adds to sums[r] this lane's share of x times row `top` + r of a row of full blocks.
 MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,
                                     mbk_u32 top, double *sums) {
   const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
@@ -477,13 +479,13 @@ MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mb
   }
 }
 
-#if __CUDA_ARCH__ >= 1000 // where it spills else
+#if __CUDA_ARCH__ >= 1000 // with 5, registers spill
 #define MBK_AMG_LANCZOS_BLOCKS 4
 #else
 #define MBK_AMG_LANCZOS_BLOCKS 5
 #endif
-// Computes w = D^-1/2 A x / beta - beta u and dots[block], this block's part of v'w /
-// beta. Writes beta[step], the norm of v. A's entries are full blocks of `block` rows: at least
+// Computes w = D^-1/2 A x / beta - beta u, and dots[block], this block's part of v'w / beta.
+// Writes beta[step], the norm of v. If A's entries are full blocks of `block` rows, at least
 // four lanes take a row of them.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)
     mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
@@ -501,7 +503,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)
           at.row < a.nodes && at.lane < MBK_MULTIPLY_STRIP && top + at.lane < a.block;
       double sums[MBK_MULTIPLY_STRIP] = {}, sum = 0, inverse = 0, u = 0, v = 0;
       if (owns) {
-        inverse = mbk_load(a.inverse + row); // early, as in mbk_amg_take
+        inverse = mbk_load(a.inverse + row); // loaded early, as in mbk_amg_take
         u = mbk_load(a.u + row);
         v = mbk_load(a.v + row);
       }
@@ -532,7 +534,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)
   }
 }
 
-// Computes u = v / beta, w -= alpha u, x = D^-1/2 w and squares[block], this block's part of
+// Computes u = v / beta, w -= alpha u, x = D^-1/2 w, and squares[block], this block's part of
 // w'w. Writes alpha[step].
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
@@ -556,8 +558,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Adds to *products the number of products in A P: row_ptr is that of P, or of P's blocks,
-// which `block` columns of A share.
+// Adds to *products the number of products in A P. row_ptr is that of P or of P's blocks, which
+// `block` columns of A share.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_products(MBK_GRID_CONSTANT mbk_amg_products_arguments a) {
   mbk_u64 sum = 0;

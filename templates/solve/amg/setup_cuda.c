@@ -3,11 +3,11 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg_cuda.h"
 
-/* The levels of algebraic multigrid on the GPU, each made from the last. The kernels are in
- * solve/amg/setup.cu. */
+/* The levels of algebraic multigrid on the GPU, each made from the finer one. The kernels are
+ * in solve/amg/setup.cu. */
 
-/* Enqueues a copy of `count` numbers to `to`, or rounded to `rounded`: those of `from`, in
- * their order or from `places`. */
+/* Enqueues a copy of `count` numbers of `from`, in order or indexed by `places` if not 0, to
+ * `to` in f64 or to `rounded` in f32. */
 static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
                                   int64_t count, mbi_devptr to, mbi_devptr rounded) {
   mbk_amg_move_arguments arguments;
@@ -21,14 +21,14 @@ static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr 
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
-/* Returns whether the set-up can run on the GPU: a whole CSR, not too large for 32-bit offsets.
- */
+/* Returns whether the set-up can run on the GPU: for a CSR with both triangles that 32-bit
+ * offsets can index. */
 MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view) {
   return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
          view->rows < INT32_MAX;
 }
 
-/* Uploads an array of the view, unless it is in GPU memory; `there` keeps its address. */
+/* Uploads an array of the view unless it is in GPU memory; *there keeps its address. */
 static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, size_t bytes,
                                    mbi_devptr *there, const void **array) {
   if (view->memory == MERBIT_MEMORY_DEVICE || *array == NULL) {
@@ -42,8 +42,9 @@ static merbit_status mbi_amg_array(mbi_amg_gpu *gpu, const merbit_view *view, si
   return MERBIT_OK;
 }
 
-/* Sets `to` to the view's matrix: its own arrays where their types fit, copies of the others.
- * Enqueues the check of the first level's modes. With `values_only`, takes values alone. */
+/* Sets `to` to the view's matrix: to its own arrays where their types fit, to copies of the
+ * others; with `values_only`, sets only the values. Enqueues the check of the first level's
+ * modes. */
 static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
                                      int values_only, mbi_amg_there *to) {
   const int same_type = given->values != NULL && mbi_view_type(given) == MERBIT_F64;
@@ -102,8 +103,8 @@ static merbit_status mbi_amg_convert(mbi_amg_gpu *gpu, const merbit_view *given,
              : mbi_amg_run(gpu, MBI_AMG_COPY, view->nnz + 1, &arguments);
 }
 
-/* Enqueues the values of A, the sorted copy of gpu->given without duplicates: its product with
- * the unit matrix. With `columns`, sets its structure first. */
+/* Enqueues the values of A, the copy of gpu->given with sorted columns and no duplicates: its
+ * product with the unit matrix. With `columns`, sets the structure first. */
 static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_there *a) {
   mbi_amg_there unit;
   memset(&unit, 0, sizeof unit);
@@ -117,7 +118,7 @@ static merbit_status mbi_amg_sort_rows(mbi_amg_gpu *gpu, int columns, mbi_amg_th
 
 /* ---- Levels ------------------------------------------------------------------------------ */
 
-/* Returns the blocks of T, one for each node. */
+/* Returns the structure of T: one block per node. */
 static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
   mbi_amg_there t;
   memset(&t, 0, sizeof t);
@@ -127,7 +128,7 @@ static mbi_amg_there mbi_amg_tentative_of(const mbi_amg_gpu_level *level) {
   return t;
 }
 
-/* Returns A with the columns of A_F without its diagonal; without any entries if P = T. */
+/* Returns A with the columns of A_F, without its diagonal; without any entries if P = T. */
 static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
   mbi_amg_there filtered = level->full;
   filtered.col_ind = level->links;
@@ -135,9 +136,10 @@ static mbi_amg_there mbi_amg_filtered(const mbi_amg_gpu_level *level) {
   return filtered;
 }
 
-/* Enqueues the structure of a matrix whose entries are blocks of `height` x `width` at the
- * entries of `nodes`. `places` NULL, or those of the blocks in `p`, to which `to` is the
- * transpose: replaces them by those of the entries. */
+/* Enqueues the expansion of `nodes`, a structure of blocks of `height` x `width`, to the
+ * structure `to` of entries. If `places` is not NULL, `to` is the transpose of the matrix of
+ * the blocks `p`; *places, the indices of its blocks in `p`, is replaced by those of its
+ * entries. */
 static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes, int height,
                                     int width, const mbi_amg_there *p, mbi_devptr *places,
                                     mbi_amg_there *to) {
@@ -171,12 +173,12 @@ static merbit_status mbi_amg_expand(mbi_amg_gpu *gpu, const mbi_amg_there *nodes
   return mbi_amg_run(gpu, MBI_AMG_EXPAND, nodes->rows * arguments.lanes, &arguments);
 }
 
-#define MBI_AMG_HOLDERS 128 /* threads of a block: half as many as other kernels have */
-#define MBI_AMG_HELD 48     /* the most elements in shared memory for each: 48 KB a block */
-#define MBI_AMG_SPARE 4     /* an aggregate may have so many times the mean of rows */
+#define MBI_AMG_HOLDERS 128 /* threads of a block: half as many as in other kernels */
+#define MBI_AMG_HELD 48     /* the most elements in shared memory per thread: 48 KB a block */
+#define MBI_AMG_SPARE 4     /* an aggregate may have this many times the mean number of rows */
 
-/* Enqueues the tentative prolongation and the near-null-space of the next level. `r` has the
- * blocks of R. */
+/* Enqueues the tentative prolongation and the near-null-space of the next level. `r` is the
+ * structure of R's blocks. */
 static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                              const mbi_amg_there *r, mbi_devptr coarse) {
   mbk_amg_tentative_arguments arguments;
@@ -188,7 +190,7 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   arguments.modes = level->modes;
   arguments.next_row = (uint32_t)level->vectors;
   arguments.next_vector = 1;
-  if (level == gpu->levels) { /* the caller's vectors */
+  if (level == gpu->levels) { /* the caller's vectors, column by column */
     arguments.next_row = 1;
     arguments.next_vector = (uint64_t)level->a.rows;
   }
@@ -205,8 +207,8 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
       MBI_AMG_HOLDERS / arguments.lanes * (size_t)room * sizeof(double), &arguments);
 }
 
-/* Returns the matrix with `values` whose blocks are the entries of `nodes`: `high` rows of a
- * level's vectors. */
+/* Returns the matrix that has `values`, whose blocks of `high` rows and level->vectors columns
+ * are the entries of `nodes`. */
 static mbi_amg_there mbi_amg_blocks_of(const mbi_amg_gpu_level *level,
                                        const mbi_amg_there *nodes, int high,
                                        mbi_devptr values) {
@@ -236,8 +238,8 @@ static merbit_status mbi_amg_galerkin_values(mbi_amg_gpu *gpu, const mbi_amg_gpu
   return mbi_amg_product_values(gpu, &r, &ap, NULL, &coarse);
 }
 
-/* Sets *dense to whether A P would fill up, as mbi_amg_smooth decides. `p` has the blocks of
- * the smoothed P. */
+/* Sets *dense to whether A P would fill up, as mbi_amg_smooth decides it. `p` is the structure
+ * of the smoothed P's blocks. */
 static merbit_status mbi_amg_fills(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
                                    const mbi_amg_there *p, int *dense) {
   mbk_amg_products_arguments arguments;
@@ -257,7 +259,7 @@ static merbit_status mbi_amg_fills(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *le
   return MERBIT_OK;
 }
 
-/* Sets the blocks of P: those of T if A P would fill up or the first A is nonsymmetric. */
+/* Sets the structure of P's blocks: T's if A P would fill up or A is nonsymmetric. */
 static merbit_status mbi_amg_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                      mbi_amg_there *p) {
   const mbi_amg_there t = mbi_amg_tentative_of(level);
@@ -299,8 +301,8 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
   return mbi_amg_galerkin_values(gpu, level, next);
 }
 
-/* Waits for the first pass over the user's matrix. Sorts its rows if they need it, and sets
- * gpu->nonsymmetric. `modes` is a copy in host memory of those of the level. */
+/* Waits for the first pass over the user's matrix. Sorts its rows if they are not sorted, and
+ * sets gpu->nonsymmetric. `modes` is a copy of the level's modes in host memory. */
 static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *modes,
                                             const mbi_amg_found *found) {
   mbi_amg_gpu_level *level = gpu->levels;
@@ -322,8 +324,8 @@ static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *mode
   return MERBIT_OK;
 }
 
-/* Makes levels[1], levels[2], ... from levels[0], which has `a` and `modes`, a copy of those in
- * host memory. */
+/* Makes levels[1], levels[2], ... from levels[0], which has `a` and `modes`. The parameter
+ * `modes` is a copy in host memory. */
 static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) {
   double theta = gpu->levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
   for (;; theta /= MBI_AMG_THETA_FALL) {
@@ -357,18 +359,18 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
   }
 }
 
-/* Waits for the set-up. */
+/* Waits for the set-up and releases its scratch memory. */
 static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
   MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
   mbi_amg_pool_release(gpu->context, &gpu->scratch);
   return MERBIT_OK;
 }
 
-/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes, with `block` rows to a node. Diagonal
- * entries up to `no_diagonal` count as 0. `modes` is the near-null-space in host memory,
- * `vectors` columns one after the other; or NULL for a constant vector for each of the
- * `vectors` = `block` unknowns of a node. The hierarchy may use the view's arrays. On failure,
- * and at the end, the caller runs mbi_amg_gpu_destroy. The CUDA context must be current. */
+/* Makes the hierarchy of a matrix that mbi_amg_gpu_takes accepts, with `block` rows per node.
+ * Diagonal entries of magnitude up to `no_diagonal` count as 0. `modes` is the near-null-space
+ * in host memory, `vectors` columns one after the other; if NULL, it is a constant vector for
+ * each of the `vectors` = `block` unknowns of a node. The hierarchy may use the view's arrays.
+ * The caller runs mbi_amg_gpu_destroy, on failure too. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
                                               const merbit_view *view, int block, int vectors,
                                               double no_diagonal, const double *modes) {
@@ -379,7 +381,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *
   gpu->levels[0].block = block;
   gpu->levels[0].vectors = vectors;
   gpu->scratch.grow = bytes > 65536 ? bytes : 65536; /* one chunk, in most cases */
-  gpu->keep.grow = gpu->scratch.grow / 4;            /* some; less is left over in the end */
+  gpu->keep.grow = gpu->scratch.grow / 4;            /* several: less stays unused */
   MBI_TRY(mbi_amg_gpu_open(gpu));
   MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
   if (modes != NULL) {
@@ -393,7 +395,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *
   return mbi_amg_finish(gpu);
 }
 
-/* Renews the values of the hierarchy for new values of the matrix, where `view` has them. */
+/* Recomputes the values of the hierarchy for the new values of the matrix in `view`. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
   mbi_amg_there *a = &gpu->levels[0].a;
   int l;
@@ -420,9 +422,9 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
   return mbi_amg_finish(gpu);
 }
 
-/* ---- What the cycle takes ---------------------------------------------------------------- */
+/* ---- Views for the cycle ----------------------------------------------------------------- */
 
-/* Enqueues a copy of the inverse diagonal of level `l`, in the type of the cycle. */
+/* Enqueues a copy of the inverse diagonal of level `l`, in the cycle's type. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
                                                mbi_devptr to) {
   const mbi_amg_gpu_level *level = &gpu->levels[l];
@@ -430,8 +432,8 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_t
                       type == MERBIT_F32 ? to : 0);
 }
 
-/* Sets the view of a matrix of level `l`: 0: A, 1: P, 2: R, with values in the type of the
- * cycle. Enqueues their conversion. */
+/* Sets the view of a matrix of level `l` (`which` is 0 for A, 1 for P, 2 for R), with values in
+ * the cycle's type. Enqueues their conversion. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
                                             merbit_type type, merbit_view *view) {
   mbi_amg_gpu_level *level = &gpu->levels[l];
@@ -451,15 +453,15 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
   return MERBIT_OK;
 }
 
-/* Sets *to to a copy in host memory of `count` elements. */
+/* Sets *to to a copy of `count` elements in host memory. */
 static merbit_status mbi_amg_fetch(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
                                    size_t size, void **to) {
   MBI_TRY(mbi_allocate_array(gpu->context, count, size, "the coarsest matrix", to));
   return mbi_device_download(gpu->context, *to, from, (size_t)count * size);
 }
 
-/* Sets `csr` to a copy of the last level's matrix; its structure may be there from an earlier
- * call. */
+/* Sets `csr` to a copy of the last level's matrix in host memory; copies only the values if an
+ * earlier call has set the structure. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
   const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
   csr->rows = csr->cols = a->rows;

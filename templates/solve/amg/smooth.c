@@ -2,8 +2,8 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the prolongation, which is T after one step of a damped
- * Jacobi iteration with the filtered matrix A_F (Vanek, Mandel, Brezina 1996, section 4). */
+/* The prolongation P of multigrid: T after one step of damped Jacobi with the filtered matrix
+ * A_F (Vanek, Mandel, Brezina 1996, section 4); and its transpose R. */
 
 typedef struct mbi_smooth {
   mbi_amg_build build;
@@ -11,8 +11,8 @@ typedef struct mbi_smooth {
   double factor;
 } mbi_smooth;
 
-/* Adds `value` times `from` to `to`; both have `count` elements. Two are taken at a time, of
- * which compilers make vectors. */
+/* Adds `value` times `from` to `to`, both of `count` elements. Two are taken at a time, so that
+ * compilers vectorise. */
 static void mbi_smooth_add(double value, const double *from, int count, double *to) {
   int c = 0;
   for (; c + 1 < count; c += 2) {
@@ -25,7 +25,8 @@ static void mbi_smooth_add(double value, const double *from, int count, double *
   }
 }
 
-/* Returns -omega / lambda / d of a row, where d is the diagonal of A_F, or the least one. */
+/* Returns -omega / lambda / d of a row, where d is the diagonal of A_F or its lower limit.
+ * `diagonal` is that of A_F. */
 static double mbi_smooth_factor(const mbi_smooth *s, int64_t row, double diagonal) {
   const double inverse = s->level->inverse[row];
   if (diagonal * inverse < MBI_AMG_LEAST_DIAGONAL) {
@@ -34,8 +35,8 @@ static double mbi_smooth_factor(const mbi_smooth *s, int64_t row, double diagona
   return diagonal != 0 ? -s->factor / diagonal : 0;
 }
 
-/* Sets the `count` values of P in A's row, whose columns are `col_ind`. sums[column] is
- * scratch: 0 before and after. */
+/* Sets the `count` values of a row of P with the columns `col_ind`. sums[column] is scratch
+ * memory: 0 on entry and return. */
 static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_ind,
                            double *values, int64_t count, double *sums) {
   const mbi_amg_level *level = s->level;
@@ -57,7 +58,7 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_
     }
     to = other;
     if (!(kept[(k - begin) / 8] >> (k - begin) % 8 & 1)) {
-      column += (int64_t)node * block - first; /* weak: it counts as one of the own block */
+      column += (int64_t)node * block - first; /* dropped: lumped into the node's own block */
       to = node;
     }
     diagonal += column == row ? a->values[k] : 0;
@@ -81,9 +82,9 @@ static void mbi_smooth_row(const mbi_smooth *s, int64_t row, const int32_t *col_
   }
 }
 
-/* Writes the columns of a node's rows of P from the end of a part on. marks[aggregate] is at
- * least this place if the aggregate is there. Returns how many columns there are, or -1 if
- * there is no memory. */
+/* Writes the columns of a node's rows of P at the end of a part. marks[aggregate] is at least
+ * that position if the aggregate is there. Returns their number, or -1 if there is no
+ * memory. */
 static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node,
                                   int32_t *marks) {
   const mbi_amg_level *level = ((const mbi_smooth *)build->self)->level;
@@ -123,7 +124,7 @@ static int32_t mbi_smooth_columns(mbi_amg_build *build, int task, int64_t node,
   return found * vectors;
 }
 
-/* Appends a row of P, columns with values, where nodes have one row and there is one vector.
+/* Appends a row of P, columns and values, if nodes have one row and there is one vector.
  * Returns 0 if there is no memory. */
 static int mbi_smooth_append(mbi_amg_build *build, int task, int64_t row, int32_t *marks) {
   const mbi_smooth *s = (const mbi_smooth *)build->self;
@@ -185,7 +186,7 @@ static void mbi_smooth_rows(mbi_amg_build *build, int task, int32_t *marks) {
   const int64_t last = mbi_amg_share(&level->a, build->tasks, task + 1) / block;
   const int single = block == 1 && vectors == 1 && !build->known && !level->plain;
   mbi_amg_part *part = &build->parts[task];
-  double *sums = (double *)(void *)marks; /* of each column of P; the marks are behind them */
+  double *sums = (double *)(void *)marks; /* one per column of P; the marks follow them */
   int64_t node = mbi_amg_share(&level->a, build->tasks, task) / block, row;
   memset(sums, 0, (size_t)to->cols * sizeof *sums);
   for (; node < last; node++) {
@@ -238,8 +239,8 @@ static void mbi_smooth_count(void *argument, int task) {
   s->build.parts[task].used = products;
 }
 
-/* Returns whether A P would have more than MBI_AMG_DENSE entries for each of A and vector:
- * those of graphs with hubs, whose neighbours all become neighbours of each other. */
+/* Returns whether A P takes more than MBI_AMG_DENSE products per entry of A and vector, as in
+ * graphs with hubs, whose neighbours all become neighbours of each other. */
 static int mbi_smooth_dense(merbit_context *context, mbi_smooth *s) {
   double products = 0;
   int task;
@@ -262,7 +263,7 @@ MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level
   s.build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
   s.build.valued = 1;
   s.build.columns = 2 * (int64_t)level->aggregates * level->vectors + level->aggregates;
-  s.build.columns += s.build.columns % 2; /* so that each task's sums are aligned */
+  s.build.columns += s.build.columns % 2; /* aligns each task's sums */
   s.build.hint = 3 * level->a.rows * level->vectors;
   MBI_TRY(mbi_amg_build_run(context, &s.build, level->a.rows,
                             (int64_t)level->aggregates * level->vectors));
@@ -275,8 +276,8 @@ MBI_INTERNAL merbit_status mbi_amg_smooth(merbit_context *context, mbi_amg_level
                            (int64_t)level->aggregates * level->vectors);
 }
 
-/* Copies the values of a task's rows of P to R. next[row] is the place of the next one in a row
- * of R, which has the rows of P in their order. */
+/* Copies the values of a task's rows of P to R. next[row] is the next index to fill in a row of
+ * R, which has P's rows in order. */
 static void mbi_smooth_turn(mbi_amg_build *build, int task, int32_t *next) {
   const mbi_amg_csr *p = (const mbi_amg_csr *)build->self, *r = build->to;
   const int64_t first = mbi_amg_share(p, build->tasks, task);

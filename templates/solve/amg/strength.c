@@ -2,20 +2,20 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: strength of connection. The measure is relative to the largest off-diagonal
- * entries, not to the diagonal: a 27-point operator has |a_ij| = a_ii / 26, and a threshold on
- * the diagonal would leave its rows without neighbours. */
+/* Strength of connection for multigrid. It is measured relative to the largest off-diagonal
+ * entries, not to the diagonal: a 27-point operator has |a_ij| = a_ii / 26, and a threshold
+ * relative to the diagonal would leave its rows without neighbours. */
 
 typedef struct mbi_strength {
   mbi_amg_build build;
   mbi_amg_level *level;
-  const mbi_amg_csr *a; /* level->a, or the norms of its blocks: a row for each node */
+  const mbi_amg_csr *a; /* level->a, or the norms of its blocks with a row per node */
   int tasks;
   double theta;
   double *most; /* per row: its largest off-diagonal magnitude */
 } mbi_strength;
 
-/* Appends the Frobenius norms of the blocks of a task's nodes, by rows of nodes. */
+/* Appends the Frobenius norms of the blocks of a task's nodes, a row per node. */
 static void mbi_strength_norms(mbi_amg_build *build, int task, int32_t *marks) {
   const mbi_strength *s = (const mbi_strength *)build->self;
   const mbi_amg_csr *a = s->a;
@@ -68,8 +68,8 @@ MBI_INTERNAL unsigned char *mbi_amg_kept(const mbi_amg_level *level, int64_t row
   return level->kept + level->a.row_ptr[row] / 8 + row;
 }
 
-/* Sets the bits of the rows of a node whose largest off-diagonal magnitude is `most`.
- * marks[column] is the place of a block in the row of nodes. */
+/* Sets the `kept` bits of a node's rows; `most` is the node's largest off-diagonal magnitude.
+ * marks[column] is the index of a block in the node's row. */
 static void mbi_strength_keep(const mbi_strength *s, int64_t node, double most,
                               const int32_t *marks) {
   const mbi_amg_csr *a = &s->level->a;
@@ -91,7 +91,7 @@ static void mbi_strength_keep(const mbi_strength *s, int64_t node, double most,
   }
 }
 
-/* Appends the strong neighbours of a task's nodes, and sets the bits of what is kept. */
+/* Appends the strong neighbours of a task's nodes, and sets the nodes' `kept` bits. */
 static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
   const mbi_strength *s = (const mbi_strength *)build->self;
   const mbi_amg_csr *a = s->a;
@@ -114,7 +114,7 @@ static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
         marks[column] = (int32_t)k;
       }
     }
-    if (build->columns > 0) { /* the blocks of a node come in any order */
+    if (build->columns > 0) { /* the blocks of a node are not sorted */
       mbi_amg_sort(part->col_ind + start, part->used - start);
     }
     mbi_strength_keep(s, row, most, marks);
@@ -122,7 +122,7 @@ static void mbi_strength_rows(mbi_amg_build *build, int task, int32_t *marks) {
   }
 }
 
-/* Sets the results of mbi_amg_strength for the rows of s->a, which are nodes. */
+/* Computes the results of mbi_amg_strength from s->a, which has a row per node. */
 static merbit_status mbi_strength_of_rows(merbit_context *context, mbi_strength *s,
                                           mbi_amg_level *level) {
   const mbi_amg_csr *a = s->a;

@@ -2,20 +2,20 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* Multigrid: the tentative prolongation T. The near-null-space vectors, cut into aggregates,
- * are orthonormalised: modes = T coarse (Vanek, Mandel, Brezina 1996, section 3). */
+/* The tentative prolongation T of multigrid. The near-null-space vectors, restricted to each
+ * aggregate, are orthonormalised: modes = T coarse (Vanek, Mandel, Brezina 1996, section 3). */
 
-/* A vector of which orthogonalisation leaves no more than this part depends on the others. */
+/* A vector of which orthogonalisation leaves at most this fraction depends on the others. */
 #define MBI_AMG_DEPENDENT 1e-8
 
 typedef struct mbi_tentative {
   const mbi_amg_level *level;
   double *t, *coarse;
-  int32_t *starts, *nodes; /* the nodes of each aggregate, in their order */
+  int32_t *starts, *nodes; /* the nodes of each aggregate, in order */
   int tasks;
 } mbi_tentative;
 
-/* Returns the sum of x_a x_b over the rows of `nodes`, of t. */
+/* Returns the dot product of columns a and b of t over the rows of an aggregate. */
 static double mbi_tentative_dot(const mbi_tentative *e, int32_t aggregate, int a, int b) {
   const int k = e->level->vectors, block = e->level->block;
   double sum = 0;
@@ -30,7 +30,8 @@ static double mbi_tentative_dot(const mbi_tentative *e, int32_t aggregate, int a
   return sum;
 }
 
-/* Adds `factor` times column b of t to column a, or multiplies column a by it if a is b. */
+/* Adds `factor` times column b of t to column a in the rows of an aggregate, or multiplies
+ * column a by it if a equals b. */
 static void mbi_tentative_add(const mbi_tentative *e, int32_t aggregate, int a, int b,
                               double factor) {
   const int k = e->level->vectors, block = e->level->block;
@@ -74,7 +75,7 @@ static void mbi_tentative_rows(void *argument, int task) {
   }
 }
 
-/* Lists the nodes of each aggregate. starts has two elements more than there are aggregates. */
+/* Lists the nodes of each aggregate. `starts` has two elements more than aggregates. */
 static void mbi_tentative_list(mbi_tentative *e, int64_t nodes) {
   const int32_t *aggregate = e->level->aggregate;
   const int32_t count = e->level->aggregates;

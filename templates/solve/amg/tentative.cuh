@@ -1,5 +1,5 @@
-// The tentative prolongation of multigrid: solve/amg/tentative.c, by lanes that share an
-// aggregate. solve/amg/setup.cu includes this file, which uses its loops.
+// The tentative prolongation of multigrid, as in solve/amg/tentative.c: a group of lanes shares
+// an aggregate. solve/amg/setup.cu includes this file and defines the loops that it uses.
 #ifndef MBK_AMG_EACH
 #error "include solve/amg/tentative.cuh from solve/amg/setup.cu"
 #endif
@@ -7,8 +7,8 @@
 #define MBK_AMG_DEPENDENT 1e-8 // MBI_AMG_DEPENDENT
 #define MBK_AMG_HOLDERS 128    // MBI_AMG_HOLDERS
 
-// Calls take(node) for the nodes of an aggregate that are the share of a lane, always the same.
-// They are among the columns of its row of R.
+// Calls take(node) for this lane's share of the nodes of an aggregate, which is the same in
+// every call. The nodes are among the columns of the aggregate's row of R.
 template <class TAKE>
 MBK_DEVICE void mbk_amg_own(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,
                             const TAKE &take) {
@@ -22,8 +22,8 @@ MBK_DEVICE void mbk_amg_own(const mbk_amg_tentative_arguments &a, const mbk_amg_
   }
 }
 
-// Calls take(t) for the rows t of T in an aggregate that are the share of a lane, always the
-// same: of the `rows` rows at `held`, or if these are none, where T lies.
+// Calls take(t) for this lane's share of the rows t of T in an aggregate, which is the same in
+// every call: of the `rows` rows at `held` in shared memory or, if `rows` is 0, in T itself.
 template <class TAKE>
 MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_amg_row &at,
                               double *held, mbk_u32 rows, const TAKE &take) {
@@ -40,10 +40,11 @@ MBK_DEVICE void mbk_amg_visit(const mbk_amg_tentative_arguments &a, const mbk_am
   }
 }
 
-// Writes T and `coarse`, the near-null-space of the next level: mbi_tentative_rows. Element v
-// of row i of this level's is modes[i * next_row + v * next_vector]; without modes, it is 1 if
-// row i is unknown v of its node, else 0. Launch: any grid of MBK_AMG_HOLDERS threads. Shared:
-// double[room] for each group of lanes, which holds the rows of an aggregate that fits.
+// Writes T and `coarse`, the near-null-space of the next level, as mbi_tentative_rows does.
+// Element v of row i of this level's is modes[i * next_row + v * next_vector]; without modes,
+// it is 1 if row i is unknown v of its node, else 0. Launch: any grid of MBK_AMG_HOLDERS
+// threads. Shared: double[room] for each group of lanes, for the rows of an aggregate if they
+// fit.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_HOLDERS, 4)
     mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -52,7 +53,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_HOLDERS, 4)
   for (mbk_amg_row at(a.lanes, MBK_AMG_HOLDERS); at.first < a.aggregates; at.next()) {
     double *const coarse = a.coarse + at.row * vectors * vectors;
     const bool writes = at.row < a.aggregates && at.lane == 0;
-    mbk_u32 own = 0, place = 0; // rows of this lane, and of those up to it
+    mbk_u32 own = 0, place = 0; // rows of this lane; rows of the lanes up to it
     mbk_amg_own(a, at, [&](mbk_u32) { own += a.block; });
     place = own;
     for (mbk_u32 d = 1; d < a.lanes; d *= 2) {
@@ -74,7 +75,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_HOLDERS, 4)
     });
     mbk_warp_sync(0xffffffffu);
     for (mbk_u32 x = 0; x < vectors; x++) {
-      double square = 0, next = 0; // next: of column x and the one that it meets next
+      double square = 0, next = 0; // next: product of column x and the column it meets next
       mbk_amg_visit(a, at, held, rows, [&](double *t) {
         square += t[x] * t[x];
         next += t[x] * t[0];

@@ -3,7 +3,7 @@
 
 /* BiCGSTAB with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
  * Systems", 2nd ed. (2003), algorithm 7.7. The comments below give its line numbers. p^ is M^-1
- * p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
+ * p and s^ is M^-1 s; s shares the memory of r: solve/bicgstab/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 #include "solve/bicgstab/steps.cuh"
@@ -29,8 +29,8 @@ static const mbi_step mbi_bicgstab_steps[] = {
     MBI_STEP(bicgstab_s),     MBI_STEP(bicgstab_update_x_r), MBI_STEP(bicgstab_update_p),
 };
 
-/* Asks for r, p, v and the shadow residual. Without a preconditioner p^ and s^ share the memory
- * of p and s. */
+/* Requests memory for r, p, v and the shadow residual. Without a preconditioner p^ and s^ share
+ * the memory of p and s. */
 static void mbi_bicgstab_layout(merbit_solver *solver) {
   const int plain = solver->v.pre == MBI_PRE_NONE;
   int slot;

@@ -63,11 +63,12 @@ MBS_AFTER(bicgstab_omega) {
 }
 MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)
 
-// Does bicgstab_update_x_r and bicgstab_update_p at once. rho = shadow'r of r = s - omega t
-// follows from shadow's and shadow't, before r is computed. Exactly, shadow's is zero; its
-// rounding errors matter when r is small. Source: Yang, Brent, "The Improved BiCGStab Method
-// for Large and Sparse Unsymmetric Linear Systems on Parallel Distributed Memory Architectures"
-// (2002). The scalar part computes rho again, because keeping it would take registers.
+// Does bicgstab_update_x_r and bicgstab_update_p in one pass. rho = shadow'r of r = s - omega t
+// follows from shadow's and shadow't, before r is computed. In exact arithmetic shadow's is
+// zero, but its rounding errors matter when r is small. Source: Yang, Brent, "The Improved
+// BiCGStab Method for Large and Sparse Unsymmetric Linear Systems on Parallel Distributed
+// Memory Architectures" (2002). The scalar part computes rho again, because keeping it would
+// take registers.
 MBK_DEVICE double bicgstab_next_rho(const mbi_solve_state *s, double omega) {
   return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];
 }

@@ -33,8 +33,8 @@ static const mbi_step mbi_cg_steps[] = {
     MBI_STEP(cg_update_x_p),
 };
 
-/* Asks for r and p, for z if the preconditioner is a step of its own, and for the older p that
- * the fused kernel adds to x several at a time. */
+/* Requests memory for r and p, for z if the preconditioner is a step of its own, and for the p
+ * of earlier iterations, which the fused kernel adds to x several at a time. */
 static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
@@ -73,8 +73,8 @@ static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   }
 }
 
-/* Runs lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
- * iterations, and after the last of the iterations that are enqueued together. */
+/* Runs lines 3 to 8 in one product and one fused vector kernel. x is up to date only after
+ * every MBI_CG_RING iterations, and after the last of the `count` iterations. */
 static merbit_status mbi_cg_iterate_fused(merbit_solver *solver, int index, int count) {
   const mbi_solve_vectors whole = solver->v;
   const int held = index % MBI_CG_RING;
@@ -132,7 +132,7 @@ static const mbi_step mbi_cg_many_steps[] = {MBI_CG_MANY_STEP(pq), MBI_CG_MANY_S
                                              MBI_CG_MANY_STEP(rz),
                                              MBI_CG_MANY_STEP(update_x_p)};
 
-/* Asks for r, p and z. D^-1 is that of the solver of one right-hand side. */
+/* Requests memory for r, p and z. D^-1 belongs to the solver for one right-hand side. */
 static void mbi_cg_many_layout(merbit_solver *many) {
   mbi_cg_layout(many);
   many->alias[MBI_AT_INVERSE] = MBI_SOLVE_NONE;
@@ -151,7 +151,7 @@ static merbit_status mbi_cg_many_iterate(merbit_solver *many, int index, int cou
   if (mbi_solve_separate_preconditioner(many)) {
     for (c = 0; c < many->count; c++) {
       merbit_solver *column = &many->columns[c];
-      column->gpu.stream = many->gpu.stream; /* which may be recorded */
+      column->gpu.stream = many->gpu.stream; /* it may be that of a recording */
       if (mbi_solve_on_gpu(many) || !column->memory->state.closed) {
         MBI_TRY(mbi_solve_apply(column, MBI_CG_R, MBI_CG_Z));
       }
@@ -161,8 +161,8 @@ static merbit_status mbi_cg_many_iterate(merbit_solver *many, int index, int cou
   return mbi_solve_step(many, MBI_CG_MANY_UPDATE_X_P);
 }
 
-/* The iterations of solver->many. It starts and checks each right-hand side by the steps of
- * mbi_cg_method, and has none of those that every method has. */
+/* The method of solver->many, which only iterates: each right-hand side is started and checked
+ * by the steps of mbi_cg_method. So its table lacks the two steps of all other methods. */
 MBI_INTERNAL const mbi_solve_method mbi_cg_many_method = {
     "CG of several right-hand sides",
     "solve/cg/many.cu",

@@ -1,8 +1,8 @@
 // Kernels of the conjugate gradient method. Bytes per row of f64 vectors without a
-// preconditioner: cg_update_r 24, cg_update_x_p 40; the fused kernel takes 34 in place of 40
-// (24 in three of four iterations, 64 in the fourth). A diagonal adds 8 to either. p'q adds 16,
-// unless the product leaves its parts (SCAN of short rows: spmv/gpu/scan/scan.cu). Launch and
-// shared memory: solve/core/step.cuh.
+// preconditioner: cg_update_r 24, cg_update_x_p 40. The fused kernel takes 34 instead of those
+// 40: 24 in three of four iterations, 64 in the fourth. A diagonal adds 8 to either. p'q adds
+// 16, unless the product leaves its partial sums (SCAN of short rows: spmv/gpu/scan/scan.cu).
+// Launch and shared memory: solve/core/step.cuh.
 #define MBK_STEP_ROWS 4
 #include "solve/core/step.cuh"
 #include "solve/core/check.cuh"
@@ -40,7 +40,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 }
 
 // Returns x plus the alpha p of the last `from` iterations, which x still lacks. They are added
-// in their order, with a rounding after each, so that the bits are those of one addition per
+// in order, with a rounding after each, so that the bits are those of one addition per
 // iteration.
 MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,
                                    const mbi_solve_state *c) {
@@ -85,7 +85,7 @@ MBS_NOTHING_AFTER(cg_complete_x)
 MBS_STEP(cg_complete_x, 0, 0, MBS_UNTIL_CLOSED)
 
 // Line 4 after a breakdown: adds all alpha p that x lacks. The broken iteration has no alpha,
-// so the alphas of earlier iterations lie one place nearer.
+// so the alphas of earlier iterations are found one place lower.
 MBS_NOTHING_BEFORE(cg_complete_x_at_breakdown)
 MBS_ELEMENT(cg_complete_x_at_breakdown) {
   mbi_solve_state before = *c;
@@ -99,9 +99,9 @@ MBS_ELEMENT(cg_complete_x_at_breakdown) {
 MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)
 MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)
 
-// Runs lines 3 to 8 except the product, for the preconditioners NONE and DIAGONAL. v.from: the
-// number of earlier iterations whose alpha p x lacks. v.to: 1 if x may lack this one's too,
-// unless the solver stops here. Launch: cooperative.
+// Runs lines 3 to 8 except the product, for the preconditioners NONE and DIAGONAL. v.from is
+// the number of earlier iterations whose alpha p x lacks. v.to is 1 if this iteration's alpha p
+// may be postponed too, unless the solver stops here. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_cg_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);

@@ -1,6 +1,6 @@
-// Kernels of the conjugate gradient method for several right-hand sides, each with thread
-// blocks, scalars and vectors of its own: steps of solve/cg/steps.cuh. Launch: MBK_STEP_COLUMNS
-// times the grid of a step; its threads and shared memory.
+// Kernels of the conjugate gradient method for several right-hand sides: the steps of
+// solve/cg/steps.cuh. Each right-hand side has its own thread blocks, scalars and vectors.
+// Launch: as a step, with MBK_STEP_COLUMNS times the grid.
 #ifndef MBK_STEP_COLUMNS
 #error "define MBK_STEP_COLUMNS: the number of right-hand sides"
 #endif
@@ -9,7 +9,7 @@
 #include "solve/cg/slots.cuh"
 #include "solve/cg/steps.cuh"
 
-// Returns the arguments of this block's right-hand side. D^-1 is the same for all of them.
+// Returns the arguments for this block's right-hand side. All share D^-1.
 MBK_DEVICE mbk_solve_step_arguments mbk_cg_many_own(const mbk_solve_step_arguments &a) {
   const mbk_u32 column = mbk_block() / mbk_step_grid();
   mbk_solve_step_arguments own = a;

@@ -1,7 +1,6 @@
 // The steps that every solver has: the residual, and a preconditioner of diagonal blocks.
 
-// Computes w = b - A x, the true residual, and the norms for a convergence check. w holds A x
-// before.
+// Computes w = b - A x, the true residual, and the norms for a convergence check, from w = A x.
 MBS_NOTHING_BEFORE(solve_residual)
 MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);

@@ -3,7 +3,7 @@
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
 
-/* Solvers: checks of a description. */
+/* Checks of solver_desc. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
                                               const merbit_solver_desc *desc) {
@@ -107,8 +107,7 @@ MBI_INTERNAL int mbi_solver_makes_object(const merbit_solver_desc *desc) {
          (own != NULL && (own->single || own->singular));
 }
 
-/* Returns the options of a preconditioner that is an object, with the solver's kind and side.
- */
+/* Returns the options of a preconditioner object, with the solver's kind and side. */
 MBI_INTERNAL merbit_preconditioner_desc mbi_solver_object(const merbit_solver_desc *desc,
                                                           merbit_side side) {
   merbit_preconditioner_desc own;

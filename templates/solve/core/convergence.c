@@ -2,10 +2,10 @@
 #include "solve/core/solver.h"
 
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
- * check: the host reads the state, calls the progress callback and decides how to go on. */
+ * check: the host reads the state, calls the progress callback and decides how to continue. */
 
-/* The launches of an iteration in launch_seconds of the profile: those of a product, and as
- * many of vector kernels. */
+/* Launch overhead of an iteration in units of the profile's launch_seconds: one for the product
+ * and one for the vector kernels. */
 #define MBI_SOLVE_LAUNCHES 2
 /* How often the goal may be lowered before the recurrence is restarted. */
 #define MBI_SOLVE_TIGHTENINGS 6
@@ -16,12 +16,12 @@ mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
-/* Returns ||r|| / ||b||, given ||r||^2. */
+/* Returns ||r|| / ||b||; `square` is ||r||^2. */
 MBI_NOINLINE MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 
-/* Copies the residuals of the last round to the history. */
+/* Appends the residuals of the last round to the history. */
 static void mbi_solve_note_history(merbit_solver *solver) {
   const mbi_solve_memory *seen = mbi_solve_checked(solver);
   const int last = seen->state.iterations;
@@ -49,7 +49,7 @@ static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-/* Returns the number of iterations of the next round, after `done` took `seconds`. */
+/* Returns the number of iterations of the next round, after `done` iterations in `seconds`. */
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* a recorded graph may run that many
                                                          * iterations more than asked */
@@ -59,8 +59,8 @@ MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
                                          : (int)span;
 }
 
-/* Returns the seconds of an iteration on the GPU: its launches, and the least bytes that a
- * product reads. */
+/* Estimates the seconds of an iteration on the GPU from its launches and the fewest bytes that
+ * the product must read. */
 static double mbi_solve_iteration(const merbit_plan *plan) {
   return MBI_SOLVE_LAUNCHES * plan->profile->launch_seconds +
          (double)plan->stream_bytes * mbi_choose_stream(plan);
@@ -76,10 +76,10 @@ MBI_INTERNAL int mbi_solve_first_round(const merbit_solver *solver) {
              : mbi_solve_next_round(1, 2 * mbi_solve_iteration(solver->plan));
 }
 
-/* Decides how to go on if the recurrence has reached its goal, but b - A x has not. If the two
- * residuals still agree, the recurrence continues to a lower goal. Otherwise rounding errors
- * have separated them, and the recurrence is restarted from b - A x as long as restarts help.
- * Returns as mbi_solve_decide. */
+/* Decides how to continue if the recurrence has reached its goal, but b - A x has not. If the
+ * two residuals still agree, the recurrence continues to a lower goal. Otherwise rounding
+ * errors have separated them, and the recurrence is restarted from b - A x as long as restarts
+ * help. Returns the same values as mbi_solve_decide. */
 static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
                                      int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
@@ -96,7 +96,7 @@ static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_stat
   return MBI_SOLVE_ON;
 }
 
-/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. In that case *how is the
+/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve continues. In that case *how is the
  * MBI_OPEN of the next round; MBI_OPEN_BEGIN means a restart. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
@@ -152,16 +152,16 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->started = mbi_seconds();
 }
 
-/* Begins a solve whose first round has `span` iterations. b and x are in place; `x_zero` says
- * that x is zero. */
+/* Begins a solve whose first round has `span` iterations. b and x must be in place; `x_zero`
+ * says that x is zero. */
 MBI_INTERNAL merbit_status mbi_solve_begin(merbit_solver *solver, int x_zero, int span) {
   MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
   MBI_TRY(mbi_solve_residual(solver, x_zero));
   return solver->method->start(solver);
 }
 
-/* Checks convergence after a round. Sets *stop as mbi_solve_decide returns it, or to
- * MBI_SOLVE_SCALE_RHS, and *how. */
+/* Checks convergence after a round. Sets *how, and *stop to the result of mbi_solve_decide or
+ * to MBI_SOLVE_SCALE_RHS. */
 MBI_INTERNAL merbit_status mbi_solve_check(merbit_solver *solver, int *stop, int *how) {
   MBI_TRY(mbi_solve_check_convergence(solver));
   *stop = mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)
@@ -170,8 +170,8 @@ MBI_INTERNAL merbit_status mbi_solve_check(merbit_solver *solver, int *stop, int
   return MERBIT_OK;
 }
 
-/* Iterates until the solve ends and sets *stop to the reason, a merbit_stop. b and x are in
- * place; `x_zero` says that x is zero. */
+/* Iterates until the solve ends and sets *stop to the reason, a merbit_stop or
+ * MBI_SOLVE_SCALE_RHS. b and x must be in place; `x_zero` says that x is zero. */
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
   int span = mbi_solve_first_round(solver), how;
@@ -248,7 +248,7 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
   }
 }
 
-/* Writes why the solve ended, as a sentence. */
+/* Writes a sentence that says why the solve ended. */
 MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
                                           const merbit_solver_result *result, char *text,
                                           size_t size) {

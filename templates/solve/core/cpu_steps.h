@@ -2,10 +2,11 @@
 #define MBI_CPU_STEPS_H
 #include "solve/core/solver.h"
 
-/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once per type.
- * Threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
- * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a
- * suffix. The scalar parts do not depend on the type: all use those of double. */
+/* Steps on the CPU. A *steps.cuh file, which the GPU compiles too, is compiled once per type.
+ * Threads take chunks of rows, whose sums are added in order, so results depend on the number
+ * of rows but not of threads. The including file defines MBS_VECTOR, the type, and
+ * MBS_NAME(name, part), which adds a suffix. The scalar parts do not depend on the type: all
+ * use those of double. */
 #include "solve/core/step_text.cuh"
 #include "solve/core/wide_steps.cuh"
 
@@ -55,7 +56,7 @@ typedef struct mbi_step_call {
 /* Steps with many sums: solve/core/wide_steps.cuh. */
 typedef struct mbi_wide_code {
   int (*count)(const mbi_solve_state *scalars);
-  mbi_task chunk; /* takes a mbi_step_call */
+  mbi_task chunk; /* takes an mbi_step_call */
   void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
 } mbi_wide_code;
 

@@ -1,16 +1,17 @@
 // A fused vector kernel: several steps of a solver in one cooperative launch, so that all its
 // blocks are resident. Its stages are the steps (name_stage). A thread has the same rows in
-// each stage; only sums pass between blocks. Every block adds up the parts of all blocks in the
-// same order and runs the scalar part on its own copy of the state, which is faster than
+// each stage; only sums pass between blocks. Every block adds up the partial sums of all blocks
+// in the same order and runs the scalar part on its own copy of the state, which is faster than
 // waiting for one block to do it. After the last sums block 0 writes its copy back; by then all
 // other blocks have read the state.
 //
-// Sums are exchanged without a barrier: each word carries a mark beside the number. Source:
-// protocol LL of NCCL (github.com/NVIDIA/nccl, src/device/prims_ll.h).
+// Sums are exchanged without a barrier: each posted word carries a mark that says which
+// exchange it belongs to. Source: protocol LL of NCCL (github.com/NVIDIA/nccl,
+// src/device/prims_ll.h).
 
-// The kinds of stages that follow a stage: one with sums; some without sums, which every block
-// runs with its own copy of the state; or none, in which case only block 0 waits for the sums
-// and runs the scalar part.
+// The stages that follow a stage: one with sums; some without sums, which every block runs with
+// its own copy of the state; or none, in which case only block 0 waits for the sums and runs
+// the scalar part.
 #define MBK_FUSED_SUMS_FOLLOW 0
 #define MBK_FUSED_ROWS_FOLLOW 1
 #define MBK_FUSED_END 2
@@ -39,8 +40,8 @@ MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from)
   }
 }
 
-// Begins a fused kernel; `shared` is that of the launch. All blocks are resident, so a
-// dependent launch may start: its blocks replace those that finish, and wait.
+// Begins a fused kernel; `shared` is the launch's shared memory. All blocks are resident, so a
+// dependent launch may start: its blocks take the place of those that finish, and wait.
 MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n,
                                           mbi_solve_memory *m, double *shared) {
   const mbk_fused_call s = {v, n, m, shared};
@@ -58,21 +59,21 @@ MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n,
 // Writes the block's copy of the state back.
 MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state *own) {
   mbk_fused_copy(&m->state, own);
-  mbk_block_sync(); // another thread copies the word that this one clears
+  mbk_block_sync(); // another thread writes the word that this one clears
   if (mbk_thread() == 0) {
     m->state.copied = 0;
     m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;
   }
 }
 
-// Returns the slots for a stage's parts. Two sets alternate, because a block that is ahead
-// writes one while others still read the other.
+// Returns the slots for a stage's partial sums. Two sets alternate, because a block that is
+// ahead writes one while others still read the other.
 MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused_call &s, const mbi_solve_state &c) {
   return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();
 }
 
 // Prefetches the first rows of the next stage to L2 while sums are being exchanged. `slots` has
-// a bit for each vector that no stage has read yet. One thread per sector.
+// a bit for each vector that no stage has read yet. One thread per 32-byte sector prefetches.
 MBK_DEVICE void mbk_fused_prefetch(const mbk_fused_call &s, mbk_u32 slots, bool backwards) {
   const mbk_step_share share = mbk_step_shared_out(s.n);
   if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {
@@ -92,8 +93,8 @@ MBK_DEVICE void mbk_fused_prefetch(const mbk_fused_call &s, mbk_u32 slots, bool 
   }
 }
 
-// Posts the block's parts. If the block `collects`, it then adds up the parts of all blocks;
-// the sums are complete in thread 0. `ahead` and `backwards` are those of mbk_fused_stage.
+// Posts the block's partial sums. If the block `collects`, it then adds up those of all blocks;
+// the sums are complete in thread 0. `ahead` and `backwards` are as in mbk_fused_stage.
 template <int ADDS, int MAXES>
 MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c,
                                    double *sums, bool collects, mbk_u32 ahead, bool backwards) {
@@ -146,8 +147,8 @@ MBK_DEVICE bool mbk_fused_stopped(const mbk_fused_call &s, const mbi_solve_state
   return c.stop != MBI_SOLVE_RUNNING;
 }
 
-// Adds up the parts of p'A p that the product has left, in place of the stage that computes it.
-// Returns whether the solver runs.
+// Adds up the partial sums of p'A p that the product has left, in place of the stage that
+// computes them. Returns whether the solver is still running.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
 MBK_DEVICE bool mbk_fused_dots(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {
   const mbi_solve_state c = *mbk_fused_state(s.shared);
@@ -164,10 +165,10 @@ MBK_DEVICE bool mbk_fused_dots(const mbk_fused_call &s, bool backwards, mbk_u32 
   return true;
 }
 
-// Runs one stage. Returns whether the step was taken, on which all blocks agree; if it was not,
-// no later stage may run. BEHIND says what follows (MBK_FUSED_*). `backwards` is the direction
-// of the rows; the next stage has the other one. `ahead` has a bit for each slot that the next
-// stage is the first to read.
+// Runs one stage. Returns whether the step was taken, on which all blocks agree; if not, no
+// later stage may run. BEHIND says what follows (MBK_FUSED_*). `backwards` is the direction of
+// the rows; the next stage runs in the other direction. `ahead` has a bit for each slot that
+// the next stage is the first to read.
 template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),

@@ -4,12 +4,12 @@
 #include "solve/core/solver.h"
 
 /* merbit_solver_solve_many: CG for several right-hand sides, with one product for all of them.
- * Each is a solve of its own, with its scalars, convergence checks and end; solver->many only
- * iterates. A right-hand side that has ended keeps its x until all have. */
+ * Each right-hand side has its own scalars, convergence checks and stop; solver->many runs the
+ * shared iterations. A right-hand side that has stopped keeps its x until all have. */
 
-#define MBI_MANY_SCALED (-1) /* a value of `how`: begin again with a b that is scaled */
+#define MBI_MANY_SCALED (-1) /* a value of `how`: start again with a scaled b */
 
-/* The vectors of a call, in elements of the solver's type. */
+/* b and x of a call. ldb and ldx count elements of the solver's type. */
 typedef struct mbi_many_call {
   const char *b;
   char *x;
@@ -55,8 +55,8 @@ static mbi_many_call mbi_many_from(const merbit_solver *solver, const mbi_many_c
   return rest;
 }
 
-/* Makes column c a solver that shares all but its vectors and scalars with `solver`. The copy
- * is made anew for each call: a failed one may leave it the stream of a recording. */
+/* Initialises column c: a copy of `solver` with its own vectors and scalars. Every call copies
+ * again, because a failed call may leave the column with the stream of a recording. */
 static merbit_solver *mbi_many_column(merbit_solver *solver, int c) {
   const merbit_solver *many = solver->many;
   const size_t apart = (size_t)many->v.stride * mbi_type_size(many->type);
@@ -92,8 +92,8 @@ static merbit_status mbi_many_begin(merbit_solver *column, const mbi_many_call *
   return mbi_solve_begin(column, call == NULL || !call->start_from_x, span);
 }
 
-/* Checks convergence of the columns that go on. Sets *iterations to the most that a column has
- * run, and *residual to the largest residual. */
+/* Checks convergence of the columns that still iterate. Sets *iterations to the most that any
+ * column has run, and *residual to the largest residual. */
 static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *how,
                                           int *iterations, double *residual) {
   int c;
@@ -119,8 +119,8 @@ static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *h
   return MERBIT_OK;
 }
 
-/* Begins the next round of the columns that go on, or ends them if `cancelled`. Sets *open to
- * the number that goes on. */
+/* Begins the next round of the columns that still iterate, or stops them if `cancelled`. Sets
+ * *open to the number of columns that continue. */
 static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_many_call *call,
                                          int *stop, const int *how, int span, int cancelled,
                                          int *open) {

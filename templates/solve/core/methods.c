@@ -1,6 +1,8 @@
 #include "solve/core/solver.h"
 
-/* Returns the method with that name, or NULL. */
+/* The table of the methods of solvers. */
+
+/* Returns the record of a method, or NULL. */
 MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {
   case MERBIT_SOLVER_CG:

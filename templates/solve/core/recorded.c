@@ -6,12 +6,12 @@
  * does not launch each kernel again. With conditional nodes (CUDA 12.4) the loop itself runs on
  * the GPU until the solver stops or the next convergence check is due. Otherwise the host
  * launches the graph as often as the round needs. Without graphs, kernels are launched one by
- * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
+ * one. Recording takes as long as a few iterations; the GPU runs the first ones meanwhile. */
 #define MBI_CUDA_DRIVER_LOOPS 12040
 #define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
-/* CU_GRAPH_COND_ASSIGN_DEFAULT: the condition gets its default at each launch of the graph. */
+/* CU_GRAPH_COND_ASSIGN_DEFAULT: each launch resets the condition to its default. */
 #define MBI_GRAPH_ASSIGN_DEFAULT 1
 
 /* Creates the solver's stream, which is ordered with the default stream, unless the caller has
@@ -41,7 +41,7 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
          driver->stream_begin_capture_to_graph != NULL;
 }
 
-/* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
+/* Converts the driver's result to a status, without a message, because callers fall back. */
 MBI_NOINLINE static merbit_status mbi_recorded_answer(merbit_solver *solver,
                                                       mbi_curesult result) {
   return result == 0                                     ? MERBIT_OK
@@ -54,7 +54,7 @@ static int mbi_recorded_loop_calls(const merbit_solver *solver) {
   return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
-/* Enqueues iterations that belong together. */
+/* Enqueues a group of iterations. */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
   int i;
   for (i = 0; i < iterations; i++) {
@@ -63,8 +63,8 @@ static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations)
   return MERBIT_OK;
 }
 
-/* Enqueues iterations to the stream, which is being captured. If `loop_handle` is not NULL, the
- * node that decides whether the loop continues comes last. */
+/* Enqueues iterations on the stream, which is being captured. If `loop_handle` is not NULL, the
+ * kernel that decides whether the loop continues comes last. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
                                          void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
@@ -82,7 +82,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* Makes the kernel that ends the loop of a recorded graph. */
+/* Loads the kernel that ends the loop of a recorded graph. */
 static merbit_status mbi_recorded_loop_program(merbit_solver *solver) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
@@ -144,9 +144,9 @@ static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph
   return status == MERBIT_OK ? end : status;
 }
 
-/* Records a graph, with a loop or without, and makes it executable. Records on a stream that is
- * not ordered with the default stream: while the solver's own is captured, work of any thread
- * on the default stream fails. */
+/* Records a graph, with a loop or without, and instantiates it. Records on a stream that is not
+ * ordered with the default stream: while the solver's own stream is being captured, any
+ * thread's work on the default stream would fail. */
 static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *const stream = solver->gpu.stream;
@@ -212,8 +212,8 @@ MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
          (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
 
-/* Records the method's iterations. Fails only if memory or the device is lost: without a
- * recorded graph, iterations are launched one by one. */
+/* Records the method's iterations. Fails only for lack of memory or if the device is lost:
+ * without a recorded graph, iterations are launched one by one. */
 static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
@@ -259,8 +259,8 @@ static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int ite
   return mbi_recorded_enqueue(solver, iterations);
 }
 
-/* Launches the first iterations one by one and records a graph while the GPU runs them. Takes
- * them from *span. */
+/* Launches the first iterations one by one and records a graph while the GPU runs them.
+ * Subtracts them from *span. */
 static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
   const int first = mbi_recorded_loop_calls(solver);
   merbit_status status = mbi_recorded_enqueue(solver, first);
@@ -270,7 +270,7 @@ static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
   }
   MBI_TRY(status);
   MBI_TRY(mbi_recorded_create(solver));
-  /* A loop would have taken them all. */
+  /* The length of this round assumed a loop on the GPU. */
   if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) {
     *span = MBI_SOLVE_ROUND_FIRST;
   }
@@ -293,7 +293,7 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return MERBIT_OK;
 }
 
-/* Returns whether an iteration on the CPU is still needed. */
+/* Returns whether a right-hand side still iterates on the CPU. */
 static int mbi_recorded_runs(const merbit_solver *solver) {
   int c = mbi_solve_columns(solver) - 1;
   while (c >= 0 && solver->memory[c].state.stop != MBI_SOLVE_RUNNING) {
@@ -302,8 +302,8 @@ static int mbi_recorded_runs(const merbit_solver *solver) {
   return c >= 0;
 }
 
-/* Enqueues a round of iterations on the GPU; it ends at state.check_at or when the solver
- * stops. On the CPU, runs them. */
+/* Runs a round of iterations. On the GPU it is only enqueued and ends at state.check_at or when
+ * the solver stops. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
   int i;

@@ -6,8 +6,8 @@
 #include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
-/* Iterative refinement: residuals are computed in f64. A solver of the same method in f32,
- * whose products and vectors move half the bytes, finds the corrections. */
+/* Iterative refinement: residuals are computed in f64. The inner solver, of the same method in
+ * f32, finds the corrections; its products and vectors move half the bytes. */
 
 /* The tolerance of a correction. f32 reaches it unless A is very ill-conditioned. */
 #define MBI_REFINE_TOLERANCE 1e-4
@@ -113,8 +113,8 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
   return status;
 }
 
-/* Fails if the GPU has rounded a value that f32 cannot represent. The norm is then not
- * finite. */
+/* Fails if the GPU has rounded a value that f32 cannot represent: the inner solver's norm is
+ * then not finite. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK
@@ -123,7 +123,7 @@ MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
                                      "is not finite; set solver_desc.refine to 0");
 }
 
-/* Sets the matrix and the description of the solver of corrections, on the side of `solver`. */
+/* Sets the matrix and the description of the inner solver, on the side of `solver`. */
 MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
                                                merbit_solver_desc *desc) {
   *desc = solver->desc;
@@ -137,7 +137,7 @@ MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_vie
   return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
-/* Gives the steps of refinement access to b and x of the solver of corrections. */
+/* Gives the steps of refinement access to b and x of the inner solver. */
 static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
@@ -171,7 +171,7 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
                                                                  : MBI_SOLVE_ON;
 }
 
-/* Finds and adds one correction of x. If none can be found, sets *stop. */
+/* Computes one correction and adds it to x. If there is none, sets *stop. */
 static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   merbit_solver *inner = solver->inner;
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
@@ -199,7 +199,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   return mbi_solve_step(solver, MBI_REFINE_UP);
 }
 
-/* Corrects x until the solve ends and sets *stop, as mbi_solve_loop does. */
+/* Corrects x until the solve ends, and sets *stop as mbi_solve_loop does. */
 MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
@@ -234,8 +234,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
   }
 }
 
-/* The method of refinement: the steps between two corrections. It has no iterations of its
- * own. */
+/* The steps between two corrections, as a method without iterations of its own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     "refinement",
     "solve/core/refine.cu",

@@ -1,4 +1,4 @@
-// Kernels of a solver in f64 whose corrections come from a solver in f32: refine_steps.cuh.
+// Kernels of iterative refinement: solve/core/refine_steps.cuh.
 #define MBK_STEP_ROWS 4
 #include "solve/core/step.cuh"
 #include "solve/core/check.cuh"

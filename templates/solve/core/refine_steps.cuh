@@ -1,5 +1,6 @@
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
+// are computed in f64; an inner solver in f32 finds the corrections. The slots below are its b
+// and x.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5

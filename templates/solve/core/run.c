@@ -4,8 +4,8 @@
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
 
-/* Steps, products and preconditioners of a solver. Work for the GPU is enqueued; the CPU
- * computes at once. */
+/* Steps, products and preconditioners of a solver. The GPU's are enqueued, the CPU's run at
+ * once. */
 
 /* Runs the step at `index` of the method's table, for all right-hand sides of solver->many. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
@@ -32,9 +32,8 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                            &arguments);
 }
 
-/* Launches the fused vector kernel at `index` of the method's list: all steps from one product
- * to the next, and the sums of the previous product. solver->gpu.fused_blocks must be
- * positive. */
+/* Launches the fused vector kernel at `index` of the method's list: the sums of the previous
+ * product and all steps up to the next one. solver->gpu.fused_blocks must be positive. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   mbk_solve_step_arguments arguments;
   arguments.v = solver->v;
@@ -78,8 +77,8 @@ MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int fro
   return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
-/* Prepares a round of `span` iterations: mbi_solve_open on the solver's side. `how` is a
- * MBI_OPEN. */
+/* Prepares a round of `span` iterations by running mbi_solve_open on the solver's side. `how`
+ * is an MBI_OPEN value. */
 MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
@@ -116,9 +115,9 @@ MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
-/* Loads the fused kernels and sets gpu.fused_blocks. They are used only if all their blocks can
- * be resident at once and the preconditioner needs no step of its own. If the driver cannot say
- * how many blocks are resident, they are not used. */
+/* Loads the fused kernels and sets gpu.fused_blocks. They are used only if the driver confirms
+ * that all their blocks can be resident at once, and if the preconditioner needs no step of its
+ * own. */
 static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_device *device = &context->device;
@@ -144,7 +143,7 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-/* Compiles the program of the method and loads its kernels. */
+/* Compiles the method's program and loads its kernels. */
 MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
@@ -184,8 +183,7 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-/* Returns whether the preconditioner is a step of its own: all but NONE and the JACOBI that is
- * part of other steps. */
+/* Returns whether the preconditioner is a step of its own: neither NONE nor part of others. */
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_SEPARATE;
 }

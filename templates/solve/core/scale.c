@@ -4,16 +4,16 @@
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
 
-/* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
- * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
- * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Numbers are
- * scaled in host memory, also for a solver on the GPU. */
+/* Scaling of systems whose numbers have squares that overflow or vanish. A matrix whose norm,
+ * or a right-hand side whose largest entry, is too far from 1 is multiplied by a power of two,
+ * which rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Numbers
+ * are scaled in host memory, even for a solver on the GPU. */
 #define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
-#define MBI_SCALE_RANGE_F32 50 /* the same where a part computes in f32 */
+#define MBI_SCALE_RANGE_F32 50 /* the same if any part computes in f32 */
 /* Numbers above this multiple of the least normal number have all their bits. */
 #define MBI_SCALE_FULL_PRECISION 1e6
 
-/* Returns whether `size` is outside of 2^-reach to 2^reach. */
+/* Returns whether `size` is nonzero and outside the range from 2^-reach to 2^reach. */
 MBI_NOINLINE static int mbi_scale_is_extreme(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
@@ -26,7 +26,7 @@ MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
                                                                        : MBI_SCALE_RANGE);
 }
 
-/* Computes `to` = 2^exponent `from`; both may be the same array. */
+/* Computes to = 2^exponent from; both may be the same array. */
 static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
                               void *to) {
   int64_t k;
@@ -63,7 +63,7 @@ MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
-/* Returns whether the largest entry of the caller's x overflows its type or loses bits. */
+/* Returns whether scaling back makes the largest entry of x overflow or lose bits. */
 MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
   const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
@@ -81,9 +81,8 @@ static int mbi_scale_narrow(const merbit_solver *solver) {
 }
 
 /* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
- * with unscaled values. A solver of corrections never scales: the solver that it belongs to
- * does it for both. A solver with a callback does not scale either, because the callback's M
- * belongs to A. */
+ * with unscaled values. An inner solver never scales, because the outer one scales for both. A
+ * solver with a callback does not scale either, because the callback's M belongs to A. */
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
   const int reach = mbi_scale_narrow(solver) ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
   if (solver->view.values == NULL || solver->corrects ||
@@ -94,8 +93,8 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
                            : made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
 }
 
-/* Returns the exponent that brings the largest of `count` values near 1. Returns 0 if it is
- * already near 1, if a value is not finite, or if the smallest value would be lost. */
+/* Returns the exponent that brings the largest of `count` values close to 1. Returns 0 if it is
+ * already close to 1, if a value is not finite, or if the smallest value would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = mbi_scale_narrow(solver);
@@ -112,14 +111,14 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     least = size > 0 && size < least ? size : least;
   }
   if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
-    return 0; /* half of the range, because a norm may be larger than the values */
+    return 0; /* half of the range, because the norm may be larger than the values */
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-/* Scales values into memory of the solver and sets *scaled to it, or to NULL if they need no
- * scaling. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
+/* Scales values into memory of the solver and sets *scaled to it, or to NULL if no scaling is
+ * needed. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
  * context must be current. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled) {

@@ -5,10 +5,10 @@
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
 
-/* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. Products with a
- * solver's matrix. */
+/* merbit_solver_solve copies vectors in, iterates, copies x out and reports;
+ * merbit_solver_multiply multiplies by the solver's matrix. */
 
-/* Checks the vectors of a call. `names` are those of its parameters `in` and `out`. */
+/* Checks the vectors of a call. `names` has one letter for each of `in` and `out`. */
 MBI_INTERNAL merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
                                                     const void *in, const void *out,
                                                     const char *names) {
@@ -39,7 +39,7 @@ MBI_INTERNAL merbit_status mbi_solver_join(merbit_solver *solver) {
              : MERBIT_OK;
 }
 
-/* Subtracts the mean of a vector if the constant one is in the null space of A. */
+/* Subtracts the mean of a vector if the constant vector is in the null space of A. */
 static merbit_status mbi_solver_project(merbit_solver *solver, int slot) {
   return solver->precondition != NULL && solver->precondition->desc.singular
              ? mbi_precondition_project(solver->precondition, solver->v.at[slot],
@@ -61,7 +61,7 @@ MBI_INTERNAL merbit_status mbi_solver_load(merbit_solver *solver, const void *b,
   return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
-/* Reports how the solve ended, in numbers. */
+/* Fills in the numbers of the report. */
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double scale = solver->norm * state->x_most + state->b_most;
@@ -101,8 +101,7 @@ MBI_INTERNAL merbit_status mbi_solver_end(merbit_solver *solver, int stop, void 
   return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 
-/* Solves. If b must be scaled, solves once more with a scaled b. The CUDA context must be
- * current. */
+/* Solves, a second time with a scaled b if needed. The CUDA context must be current. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
@@ -119,7 +118,7 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
 MBI_INTERNAL void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
   const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
   merbit_plan_info inner_plan;
-  const char *hint = NULL; /* why the preconditioner may be at fault */
+  const char *hint = NULL; /* how the preconditioner may be at fault */
   result->prepare_seconds = solver->prepare_seconds;
   result->iterate_seconds = mbi_seconds() - solver->started;
   result->synchronizations = solver->synchronizations;
@@ -184,8 +183,7 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
   return status;
 }
 
-/* Multiplies by the solver's values, then undoes their scaling. The CUDA context must be
- * current. */
+/* Multiplies by the solver's matrix, without its scaling. The CUDA context must be current. */
 static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
   MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
   if (solver->n == 0) {

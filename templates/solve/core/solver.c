@@ -6,10 +6,10 @@
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
 
-/* Solvers: the parts that many solves share. */
+/* Creation, update and destruction of solvers: the parts that all solves share. */
 
 /* Returns whether to multiply in reverse Cuthill-McKee order; vectors are then permuted once
- * per solve. Finding the order takes as long as some thousands of products. It pays only for
+ * per solve. Finding the order takes as long as some thousands of products, so it pays only for
  * many solves, and only if x is too large for the caches. Blocks and callbacks need the
  * caller's order. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
@@ -22,12 +22,12 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-/* Returns whether this solver itself runs CG, and neither refinement nor Lanczos. */
+/* Returns whether this solver itself runs CG, not refinement or Lanczos. */
 static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
-/* Returns the products that a plan is to be made for. */
+/* Returns the number of products that the plan should expect. */
 static int mbi_solver_products(const merbit_solver *solver) {
   const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   return solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS
@@ -67,7 +67,7 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_preconditioner_destroy(solver->precondition);
   solver->precondition = NULL;
-  if (solver->inner != NULL) { /* both share its stream, on which no work is pending any more */
+  if (solver->inner != NULL) { /* both share its stream, which is idle by now */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
@@ -80,7 +80,7 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   }
   if (solver->many != NULL) {
     mbi_release(context, solver->many->columns);
-    solver->many->gpu.stream = NULL; /* the solver's, on which no work is left */
+    solver->many->gpu.stream = NULL; /* the solver's stream, idle by now */
     merbit_solver_destroy(solver->many);
     solver->many = NULL;
   }
@@ -115,7 +115,7 @@ MBI_NOINLINE MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   }
 }
 
-/* Makes all parts of a solver except its plan: stream, program, vectors, arena. */
+/* Makes the parts of a solver that precede its plan: stream, program, vectors, arena. */
 static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_solver_enter(solver));
@@ -139,7 +139,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
                                        const merbit_solver_desc *desc, int corrects,
                                        merbit_solver **solver);
 
-/* Creates solver->inner, which finds the corrections of a solver that refines. */
+/* Creates solver->inner, which finds the corrections for iterative refinement. */
 static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   merbit_solver_desc desc;
   merbit_view view;
@@ -175,8 +175,8 @@ static merbit_status mbi_solver_fill_many(merbit_solver *many) {
 }
 
 /* Creates solver->many, which iterates for several right-hand sides. It shares the solver's
- * stream and D^-1. Its vectors are an odd number of 32 elements apart, so that those of a power
- * of two do not meet in the caches. */
+ * stream and D^-1. The distance between its vectors is an odd multiple of 32 elements, so that
+ * vectors of power-of-two length do not map to the same cache sets. */
 static merbit_status mbi_solver_make_many(merbit_solver *solver) {
   merbit_solver *many = (merbit_solver *)mbi_allocate(solver->context, sizeof *many);
   if (many == NULL) {
@@ -232,7 +232,7 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
              : status;
 }
 
-/* Makes the solver. If the values are too far from 1, makes it once more with scaled values. */
+/* Makes the solver. If the values are too far from 1, makes it again with scaled values. */
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
@@ -253,8 +253,8 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   return mbi_solver_make(solver);
 }
 
-/* Chooses the side and makes the solver. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for
- * host arrays. */
+/* Chooses the side and makes the solver. If the GPU fails, MERBIT_SIDE_AUTO falls back to the
+ * CPU for host arrays. */
 MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
@@ -287,8 +287,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-/* Returns the GPU memory of the solver and its plan, without that of its solver of corrections.
- */
+/* Returns the bytes of GPU memory of the solver and its plan, without its inner solver. */
 MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                              const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
@@ -317,7 +316,7 @@ MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
-/* Copies the description and fills in defaults, the method and the kind of preconditioner. */
+/* Copies the description, fills in defaults and sets the method and where M is applied. */
 static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
@@ -349,7 +348,7 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-/* Creates a solver. `corrects` is 1 if it finds the corrections of another solver. */
+/* Creates a solver. `corrects` is 1 if it is the inner solver of another one. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
                                        const merbit_solver_desc *desc, int corrects,
                                        merbit_solver **solver) {
@@ -389,7 +388,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
     return status;
   }
   made->prepare_seconds = mbi_seconds() - start;
-  made->desc.precondition = NULL; /* which was borrowed */
+  made->desc.precondition = NULL; /* it was borrowed */
   *solver = made;
   return MERBIT_OK;
 }
@@ -406,8 +405,8 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-/* Gives new values, which are not scaled here, to the plan and to the solver of corrections.
- * Then computes the norm and the preconditioner again. */
+/* Passes new values, which are not scaled here, to the plans and the inner solver, then
+ * computes the norm and the preconditioner again. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
                                            merbit_memory memory) {
   merbit_view view;
@@ -415,7 +414,7 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
   merbit_status status;
   MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
-    mbi_recorded_release(solver); /* the plan's arrays, which the graph reads, may move */
+    mbi_recorded_release(solver); /* the graph reads arrays of the plan, which may move */
     if (solver->many != NULL) {
       mbi_recorded_release(solver->many);
     }

@@ -2,8 +2,8 @@
 #define MBI_SOLVER_H
 #include "spmv/choose/choose.h"
 
-/* Declarations that all files of the solvers share. merbit_solver_create is in
- * solve/core/solver.c. */
+/* Declarations shared by all solver files. merbit_solver_create is in solve/core/solver.c,
+ * merbit_solver_solve in solve/core/solve.c. */
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
@@ -15,17 +15,18 @@
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-/* The values of mbi_step_code.when: solve/core/step_text.cuh, MBS_STEP. */
+/* Values of mbi_step_code.when. MBS_STEP in solve/core/step_text.cuh explains them. */
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED };
 
-/* The CPU's code of a step: solve/core/steps.c. `chunk` takes a mbi_step_call. */
+/* A step's code for the CPU, which solve/core/steps.c runs. The argument of `chunk` is an
+ * mbi_step_call; `adds` and `maxes` count the step's sums and maxima. */
 typedef struct mbi_step_code {
   int (*before)(mbi_solve_state *scalars);
   mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
   int adds, maxes, when;
   const struct mbi_wide_code
-      *wide; /* for a step with many sums (solve/core/wide.c); else NULL */
+      *wide; /* set for a step with many sums (solve/core/wide.c), else NULL */
 } mbi_step_code;
 
 /* A step: the name of its kernel in the method's program, and the CPU's code in f64 and f32. */
@@ -42,23 +43,23 @@ typedef struct mbi_step {
     }                                                                                          \
   }
 
-#define MBI_SOLVE_STEPS 16 /* the most steps of a method; the first two are: */
+#define MBI_SOLVE_STEPS 16 /* the most steps of a method, which begin with these two: */
 #define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
 #define MBI_SOLVE_FUSED_KERNELS 2 /* the most fused kernels of a method */
 #define MBI_STEP_THREADS 768      /* the most threads per thread block; MBK_STEP_THREADS */
 #define MBI_STEP_RESIDENT 1       /* thread blocks per multiprocessor; MBK_STEP_RESIDENT */
-/* Products per expected solve, for the choice of the plan's method. */
+/* Products assumed per expected solve when the plan chooses its method. */
 #define MBI_SOLVER_PRODUCTS 1000
-/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Each iteration after the
- * last one costs 6 us, although its product does nothing. */
+/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Each iteration that still
+ * runs after the solver has stopped costs 6 us, although its product does nothing. */
 #define MBI_CG_LOOP_ITERATIONS 16
 #define MBI_SOLVE_ROUND_SECONDS 0.1 /* the time that a round of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32     /* the most rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-/* Ends of a solve in addition to those of merbit_stop. */
-#define MBI_SOLVE_ON (-1)        /* it goes on */
+/* Results of a convergence check in addition to those of merbit_stop. */
+#define MBI_SOLVE_ON (-1)        /* the solve continues */
 #define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
 /* Values of solver->alias. */
 #define MBI_SOLVE_NONE (-1) /* the method has no such vector */
@@ -72,27 +73,27 @@ typedef struct mbi_solve_method {
   const char *file;      /* the file of the kernels */
   const mbi_step *steps; /* the first two are solve_residual and solve_blocks */
   int step_count;
-  int sums;     /* sums that a product computes: 0: none; 1: v'A u; 2: also ||A u||^2
+  int sums;     /* sums that a product's epilogue computes: 0: none; 1: v'A u; 2: also ||A u||^2
                  * (mbi_solve_product_sums) */
-  int restarts; /* the most restarts from b - A x after breakdowns */
+  int restarts; /* how often a breakdown may restart the recurrence from b - A x */
   /* Sets solver->alias for the vectors from MBI_AT_OWN on: MBI_SOLVE_NONE, MBI_SOLVE_OWN, or
-   * the lower slot of the vector whose memory it shares. */
+   * the lower-numbered slot whose memory the vector shares. */
   void (*layout)(struct merbit_solver *solver);
   merbit_status (*start)(
       struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
-  /* Runs or enqueues one iteration, number `index` of `count` that are enqueued together. Calls
-   * mbi_solve_count once. */
+  /* Runs or enqueues one iteration: number `index` of `count` that are enqueued together. One
+   * of its steps counts the iteration (mbi_solve_count). */
   merbit_status (*iterate)(struct merbit_solver *solver, int index, int count);
-  const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
+  const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* kernels for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
-/* The setup on the GPU while it runs: solve/precondition/setup_cuda.c. */
+/* A setup on the GPU while it is in progress: solve/precondition/setup_cuda.c. */
 typedef struct mbi_setup_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
-  int64_t grid; /* thread blocks, each of which writes a norm; 0: no setup has begun */
-  void *stream; /* CUstream that waits for no other stream; NULL: the default stream */
+  int64_t grid; /* thread blocks, each of which writes a norm; 0: no setup runs */
+  void *stream; /* CUstream, non-blocking; NULL: the default stream */
 } mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
@@ -104,7 +105,7 @@ typedef struct mbi_solve_gpu {
   int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
                        MBI_RECORDED_LOOP */
   void *stream;     /* CUstream; NULL: the default stream */
-  mbi_arena arena;  /* follows the vectors; holds small arrays of the plan */
+  mbi_arena arena;  /* memory after the vectors, for small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -123,37 +124,35 @@ struct merbit_solver {
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
-  double norm;             /* of A, in the infinity norm */
+  double norm;             /* the infinity norm of A */
   int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
   void *scaled;            /* those values in host memory, or NULL */
-  mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
-  int corrects;            /* 1: this is the `inner` of another solver, or an engine */
+  mbi_devptr scaled_there; /* the same in GPU memory, or 0 */
+  int corrects;            /* 1: the `inner` of another solver, or a preconditioner's engine */
   int planless;            /* 1: the engine of a preconditioner that needs no product with A */
   merbit_preconditioner *precondition; /* M as an object, or NULL: solve/precondition/ */
   mbi_solve_vectors v;
   int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector whose length is not n; else 0 */
-  int kept;                            /* Lanczos: the most vectors kept at a restart */
-  int alias[MBI_SOLVE_VECTORS];        /* as mbi_solve_method.layout sets it */
-  void *space;                         /* on the solver's side: vectors, scalars, arena */
+  int kept;                            /* Lanczos: vectors kept at a restart; engine: its own */
+  int alias[MBI_SOLVE_VECTORS];        /* set by mbi_solve_method.layout */
+  void *space;                         /* one allocation: vectors, scalars, arena */
   mbi_solve_memory *memory;            /* scalars, in `space` */
   double *partials;
   mbi_solve_gpu gpu;
-  struct merbit_solver
-      *inner; /* the solver of corrections in f32, or NULL: solve/core/refine.c */
-  struct merbit_solver
-      *many; /* the iterations of solver_desc.vectors right-hand sides, or NULL */
-  struct merbit_solver *columns; /* of `many`: a solver for each right-hand side, which has only
-                                    its vectors and scalars to itself */
-  int count;                     /* of `many`: right-hand sides; else 0 */
-  void *single_values;           /* values of its matrix in host memory, or NULL */
-  mbi_devptr single_there;       /* those values in GPU memory, or 0 */
+  struct merbit_solver *inner; /* finds corrections in f32 (solve/core/refine.c), or NULL */
+  struct merbit_solver *many;  /* iterates for solver_desc.vectors right-hand sides, or NULL */
+  struct merbit_solver *columns; /* of `many`: one solver per right-hand side, which owns only
+                                  * its vectors and scalars */
+  int count;                     /* of `many`: number of right-hand sides; else 0 */
+  void *single_values;           /* A's values rounded to f32, in host memory, or NULL */
+  mbi_devptr single_there;       /* the same in GPU memory, or 0 */
   uint64_t bytes;                /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was chosen */
   /* The current solve: */
   mbi_solve_memory seen; /* CUDA: the state at the last convergence check */
   double *history;
-  int history_size, history_count; /* entries; the last iteration that was recorded, or -1 */
+  int history_size, history_count; /* size of `history`; last iteration stored in it, or -1 */
   int restarts, synchronizations;
   int breakdowns,
       tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
@@ -161,7 +160,7 @@ struct merbit_solver {
   double shrink, worst; /* as in mbi_solve_state; ||b - A x||^2 at the last restart */
   double started;
   int inner_iterations;
-  int rhs_scale; /* b is 2^rhs_scale times the caller's */
+  int rhs_scale; /* b is 2^rhs_scale times the caller's b */
 };
 
 #define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */

@@ -3,16 +3,16 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* Memory of a solver on its side: vectors and scalars. On CUDA the context must be current in
- * every call, addresses are the GPU's, and work is enqueued to solver->gpu.stream. */
+/* The memory of a solver, on its side: vectors and scalars. On CUDA the context must be current
+ * in every call, addresses are GPU addresses, and work is enqueued on solver->gpu.stream. */
 
 /* Returns whether the solver computes on CUDA. */
 MBI_INTERNAL int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
-/* Allocates solver->space, all the memory of the solver but its plan's. `what` is the noun of
- * an error message. */
+/* Allocates solver->space: all memory of the solver except its plan's. `what` names it in an
+ * error message. */
 static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes,
                                         const char *what) {
   mbi_devptr address = 0;
@@ -83,8 +83,7 @@ MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* Copies a vector of the caller into the one at `slot`, in the plan's order. Uses MBI_AT_W as
- * scratch. */
+/* Copies a vector of the caller into `slot`, in the plan's order. Uses MBI_AT_W as scratch. */
 MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
                                              const void *source) {
   void *target = solver->v.at[slot];
@@ -124,7 +123,7 @@ MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   return blocks < most ? (int)blocks : most;
 }
 
-/* Decides which vectors the method and the preconditioner need. */
+/* Decides which vectors the method and the preconditioner need, and which share memory. */
 static void mbi_solve_lay_out(merbit_solver *solver) {
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
@@ -136,7 +135,7 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
   solver->method->layout(solver);
 }
 
-/* Returns the bytes of the slots in which the blocks of a fused kernel post their sums. */
+/* Returns the bytes of the slots where blocks of fused kernels post their partial sums. */
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
@@ -176,9 +175,8 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Returns the bytes of the arena after the vectors. The plan allocates its small arrays there:
- * row ends, carries, orders of rows. A separate allocation would take as long as an
- * iteration. */
+/* Returns the bytes of the arena after the vectors, where the plan allocates small arrays: row
+ * ends, carries, orders of rows. A separate allocation would take as long as an iteration. */
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) ? 0
          : solver->planless        ? MBI_DEVICE_PART
@@ -199,23 +197,23 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   if (arena > 0) {
     mbi_arena_open(&solver->gpu.arena, mbi_device_address(solver->space) + bytes, arena);
   }
-  if (solver->gpu.fused_blocks > 0) { /* zero marks no exchange: marks count from 1 */
+  if (solver->gpu.fused_blocks > 0) { /* marks count from 1, so zero belongs to no exchange */
     MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
   }
   if (solver->gpu.fused_blocks > 0 &&
-      /* Products after the last iteration read old p. */
+      /* Products enqueued after the last iteration read old p. */
       solver->desc.method == MERBIT_SOLVER_CG) {
     const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
     const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
                            (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
-  if (solver->count > 0) { /* products read p of vectors that end before p is set */
+  if (solver->count > 0) { /* products read p even where it is never set */
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_P],
                            (size_t)(solver->count * solver->v.stride) *
                                mbi_type_size(solver->type)));
   }
-  if (solver->v.basis > 0) { /* the host reads all of it, also unused parts */
+  if (solver->v.basis > 0) { /* the host reads all of it, even unused parts */
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
                            (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
   }

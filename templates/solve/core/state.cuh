@@ -1,17 +1,17 @@
-// The state that the steps of a solver share. CPU and GPU both compile this file. Scalars lie
-// in the memory of the side that computes, where steps read and write them, so that no number
-// passes through the host. The including file defines MBS_FUNCTION.
+// The state that the steps of a solver share; the CPU and the GPU both compile this file.
+// Scalars lie in the memory of the side that computes, where steps read and write them, so that
+// no number passes through the host. The including file defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 16
-#define MBI_STEP_SHARED 2048 // bytes of shared memory of a step on the GPU
+#define MBI_STEP_SHARED 2048 // bytes of shared memory for a step on the GPU
 #define MBI_SOLVE_SUMS 5     // the most sums and maxima of a step
 #define MBI_FUSED_SUMS 4     // the most sums of a stage of a fused kernel
 #define MBI_WIDE_GROUP 8     // sums that a thread holds at a time, in a step with many sums
 #define MBI_SOLVE_RING                                                                         \
   2048 // residuals kept; no more iterations pass between two convergence checks
 
-// state.stop: a merbit_stop that a step can find, or one of these. Products read it and do
+// state.stop: a merbit_stop that a step can detect, or one of these. Products read it and do
 // nothing unless it is 0.
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
@@ -26,13 +26,12 @@
 #define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
 #define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
 #define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
-// Reasons that belong to one method are from 16 on.
+// Reasons of single methods start at 16.
 
-// Slots of mbi_solve_vectors that every method has. Those of a single method begin at
-// MBI_AT_OWN.
+// Slots of mbi_solve_vectors that every method has. A method's own slots start at MBI_AT_OWN.
 #define MBI_AT_X 0
 #define MBI_AT_B 1
-#define MBI_AT_W 2       // scratch: products, and b - A x at a convergence check
+#define MBI_AT_W 2       // scratch for products; b - A x at a convergence check
 #define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
@@ -45,23 +44,23 @@
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
   long long n;        // rows
-  int pre;            // a MBI_PRE
+  int pre;            // an MBI_PRE value
   int block;          // rows per block of the preconditioner; 0: none
-  int from, to;       // slots r and z of solve_blocks; mbk_cg_fused uses them otherwise
+  int from, to;       // slots r and z of solve_blocks; mbk_cg_fused reuses them
   int basis;          // GMRES and Lanczos: vectors per cycle
   int lanczos;        // 1: the method is Lanczos
-  const double *dots; // parts of p'A p left by the last product, or null
+  const double *dots; // partial sums of p'A p left by the last product, or null
   long long dot_count;
   unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes per block
-  long long stride; // elements from one vector of the basis to the next; CG: from a vector of
-                    // one right-hand side to that of the next
+  long long stride;          // elements between vectors of the basis; CG: between those of two
+                             // right-hand sides
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
   double scalar[MBI_SOLVE_SCALARS]; // the method's own scalars
   double product_sums[2];           // set by the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
-  double goal;                      // the recurrence stops at or below it
+  double goal;                      // the recurrence stops once rr is at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
   double epsilon;                   // distance from 1 to the next number of the vectors' type
   double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check
@@ -74,7 +73,7 @@ typedef struct mbi_solve_state {
                 // there
   int why;
   unsigned ticket; // number of thread blocks of a step that have finished
-  unsigned turn;   // number of exchanges of sums between blocks of fused kernels
+  unsigned turn;   // number of exchanges of sums between the blocks of fused kernels
   int copied;      // 1: this is a thread block's copy, which has no ring
   int padding;
 } mbi_solve_state;
@@ -106,7 +105,7 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
   }
   s->shrink = shrink;
   s->goal = shrink * tolerance * shrink * tolerance *
-            s->bb; // after BEGIN the convergence check sets bb
+            s->bb; // after BEGIN, solve_residual sets bb and the goal
   if (how == MBI_OPEN_TIGHTER) {
     s->stop = MBI_SOLVE_RUNNING;
     s->closed = 0;
@@ -114,8 +113,8 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
   s->check_at = s->iterations + span;
 }
 
-// Records ||r||^2 after an iteration or a start. Sets `stop` if it is low enough or not finite,
-// or if no more iterations are allowed.
+// Records ||r||^2 after an iteration or a start. Sets `stop` if it has reached the goal or is
+// not finite, or if no more iterations are allowed.
 MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
@@ -131,7 +130,7 @@ MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   }
 }
 
-// Ends an iteration whose residual is `rr`.
+// Counts an iteration that ends with ||r||^2 = rr.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
   mbi_solve_note_residual(m, rr);
@@ -145,8 +144,8 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   mbi_solve_note_residual(m, m->state.ww);
 }
 
-// Returns the stop for MBS_BEFORE if `value` makes the recurrence break down. The solver then
-// stops before vectors change.
+// Records a breakdown caused by `value` and returns the stop for MBS_BEFORE to return, so that
+// the solver stops before any vector changes.
 MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   c->why = why;
   c->value = value;

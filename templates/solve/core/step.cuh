@@ -1,13 +1,13 @@
-// A step of a solver on the GPU: elementwise work over vectors, deterministic sums, and the
+// A step of a solver on the GPU: elementwise work on vectors, deterministic sums, and the
 // scalar part after them, in one launch. Steps are written in files named *steps.cuh, which the
 // CPU compiles too; solve/core/step_text.cuh says how.
 //
-// Each block adds up its rows by a tree of fixed shape. The last block to finish adds up the
-// parts of all blocks in their order and runs the scalar part. The grid depends only on n and
-// the GPU, so that runs agree bit for bit, and all its blocks are resident at once. A thread
-// takes MBK_STEP_ROWS rows at a time and stores their results only after it has issued the
-// loads of all of them. The compiler could not reorder loads and stores, because pointers may
-// alias.
+// Each block adds up its rows in a tree of fixed shape. The last block to finish adds up the
+// partial sums of all blocks in their order and runs the scalar part. The grid depends only on
+// n and the GPU, so that runs agree bit for bit, and all its blocks are resident at once. A
+// thread processes MBK_STEP_ROWS rows at a time and stores their results only after it has
+// issued the loads of all of them; the compiler could not reorder loads and stores itself,
+// because pointers may alias.
 //
 // A fused vector kernel is several steps in one launch: solve/core/fused.cuh.
 #ifndef MBK_VECTOR
@@ -57,26 +57,26 @@
                            BEHIND>(s, backwards, ahead);                                       \
   }
 
-// Launch of every kernel of a step: blocks of MBK_STEP_THREADS threads, or for smaller n of as
-// many whole warps as it needs; at most MBK_STEP_RESIDENT blocks per multiprocessor, all
-// resident; the grid depends only on n and the GPU. Shared: MBI_STEP_SHARED bytes. partials:
+// Launch of every step's kernel: blocks of MBK_STEP_THREADS threads, or as many whole warps as
+// n rows need if that is less; at most MBK_STEP_RESIDENT blocks per multiprocessor, all
+// resident. The grid depends only on n and the GPU. Shared: MBI_STEP_SHARED bytes. partials:
 // MBI_SOLVE_SUMS doubles per block.
 
-// Returns the number of thread blocks of a right-hand side.
+// Returns the number of thread blocks per right-hand side.
 MBK_DEVICE mbk_u32 mbk_step_grid() {
   return mbk_grid() / MBK_STEP_COLUMNS;
 }
-// Returns the number of this block among those of its right-hand side.
+// Returns the index of this block among those of its right-hand side.
 MBK_DEVICE mbk_u32 mbk_step_block() {
   return MBK_STEP_COLUMNS == 1 ? mbk_block() : mbk_block() % mbk_step_grid();
 }
 
-struct mbk_step_row { // the results of a row, before they are stored
+struct mbk_step_row { // the results of a row before they are stored
   MBK_VECTOR at[MBI_SOLVE_VECTORS];
   mbk_u32 slots; // a bit for each slot whose result is held
 };
 
-// Reduces sums and maxima over the warp; complete in lane 0. Maxima are not negative.
+// Reduces sums and maxima over the warp; the result is in lane 0. Maxima are not negative.
 template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {
 #pragma unroll
   for (int k = 0; k < ADDS + MAXES; k++) {
@@ -87,7 +87,7 @@ template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {
   }
 }
 
-// Reduces sums and maxima over the block; complete in thread 0.
+// Reduces sums and maxima over the block; the result is in thread 0.
 template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {
   const int COUNT = ADDS + MAXES;
   const mbk_u32 warp = mbk_thread() / 32;
@@ -109,8 +109,8 @@ template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, dou
   mbk_block_sync();
 }
 
-// Returns whether this block is the last to finish. If so, the parts of all other blocks are
-// visible.
+// Stores this block's partial sums and returns whether it is the last block to finish. If so,
+// the partial sums of all other blocks are visible.
 template <int COUNT>
 MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,
                               double *shared) {
@@ -129,7 +129,7 @@ MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *p
   return answer;
 }
 
-// Adds up this thread's share of the blocks' parts, which must be visible.
+// Adds up this thread's share of the blocks' partial sums, which must be visible.
 template <int ADDS, int MAXES>
 MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
   const int COUNT = ADDS + MAXES;
@@ -143,7 +143,7 @@ MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
   }
 }
 
-// The rows of a thread: MBK_STEP_ROWS of them, `stride` apart, in each of `rounds` rounds.
+// The rows of a thread: MBK_STEP_ROWS rows, `stride` apart, in each of `rounds` rounds.
 struct mbk_step_share {
   mbk_u32 count, stride, own, rounds;
 };
@@ -164,9 +164,9 @@ MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bo
 }
 
 // Runs a step on the rows of this thread, from the first to the last or `backwards`. Stages of
-// a fused kernel alternate between the two, so that each begins with rows that the previous
-// stage has left in the cache. If fewer than MBK_STEP_ROWS rows are left, the first one is
-// computed again in place of the missing ones, without effect. PRE is v.pre as a constant, so
+// a fused kernel alternate the direction, so that each begins with rows that the previous stage
+// has left in the cache. If fewer than MBK_STEP_ROWS rows are left, the first one is computed
+// again in place of the missing ones and its result is dropped. PRE is v.pre as a constant, so
 // that no branch separates the loads, or -1.
 template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
@@ -212,7 +212,7 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,
   }
 }
 
-// Runs a step: rows, sums, and the scalar part by the last block.
+// Runs a step: its rows, the sums, and in the last block the scalar part.
 template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
@@ -263,7 +263,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
 
 #include "solve/core/step_arguments.cuh"
 
-// Prepares a round of iterations: mbi_solve_open. Launch: one thread.
+// Prepares a round of iterations by mbi_solve_open. Launch: one thread.
 MBK_KERNEL mbk_solve_open(MBK_GRID_CONSTANT mbk_solve_open_arguments a) {
   mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);
 }

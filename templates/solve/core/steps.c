@@ -2,7 +2,7 @@
 #include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
-/* The steps that every solver has, for the CPU. */
+/* The steps that every solver has, and how the CPU runs a step. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 #include "solve/core/check_steps.cuh"
@@ -14,7 +14,7 @@
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-/* Returns the number of chunks of n rows. */
+/* Returns the number of chunks into which n rows are divided. */
 MBI_INTERNAL int64_t mbi_step_chunks(int64_t n) {
   return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
 }

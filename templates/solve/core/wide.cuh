@@ -1,5 +1,5 @@
-// Steps with many sums on the GPU; solve/core/wide_steps.cuh says how they are written. Sums
-// are deterministic as in solve/core/step.cuh. They are computed and reduced in groups.
+// Steps with many sums on the GPU; solve/core/wide_steps.cuh says how to write them. The sums
+// are deterministic, as in solve/core/step.cuh, and are computed and reduced in groups.
 // partials: (blocks + 1) doubles per sum.
 #include "solve/core/step.cuh"
 
@@ -17,8 +17,8 @@
     mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \
   }
 
-// Returns whether this block is the last to finish. If so, the parts of all other blocks are
-// visible. The answer is stored after the memory of a reduction, because the next reduction may
+// Returns whether this block is the last to finish. If so, the partial sums of all other blocks
+// are visible. The answer lies after the memory of a reduction, because the next reduction may
 // begin while a thread still reads it.
 MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {
   mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);
@@ -32,7 +32,7 @@ MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {
   return answer;
 }
 
-// Adds up the blocks' parts of a group of sums into `totals`, in the last block.
+// Adds up the blocks' partial sums of a group of sums into `totals`, in the last block.
 MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, double *totals,
                                double *shared) {
   double sums[MBI_WIDE_GROUP] = {};

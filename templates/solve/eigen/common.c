@@ -30,7 +30,7 @@ static double mbi_eigen_random(mbi_eigen *e) {
   return (double)(z >> 11) / 4503599627370496.0 - 1;
 }
 
-/* Fills the vector at `slot` with random numbers and makes its length 1. */
+/* Fills the vector at `slot` with random numbers and normalises it. */
 MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
@@ -47,7 +47,7 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   for (i = 0; i < n; i++) {
     const double number = numbers[i] / sqrt(square);
     if (solver->type == MERBIT_F32) {
-      ((float *)host)[i] = (float)number; /* the doubles still to be read lie further on */
+      ((float *)host)[i] = (float)number; /* the doubles still to be read lie behind it */
     } else {
       numbers[i] = number;
     }
@@ -63,7 +63,7 @@ MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-/* Writes e->state, which the host has changed, back to the solver, and lets it continue. */
+/* Writes e->state, which the host has changed, back to the solver and clears its stop. */
 MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
@@ -81,8 +81,8 @@ MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   }
 }
 
-/* Returns whether the estimate has not fallen by a tenth since `now - patience`, where `now`
- * counts iterations or restarts. */
+/* Returns whether the estimate has not fallen by a tenth for `patience` iterations or restarts,
+ * of which `now` is the current one. */
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
   if (!(estimate > 0.9 * e->best)) {
     e->best = estimate;

@@ -4,8 +4,8 @@
 #include "solve/core/solver.h"
 #include "solve/eigen/eigen.h"
 
-/* merbit_eigen: checks of a description, the solver that computes, residuals and the report. */
-#define MBI_EIGEN_BASIS 16 /* vectors of the default basis, to which two per pair are added */
+/* merbit_eigen: checks eigen_desc, makes the solver that iterates, and reports residuals. */
+#define MBI_EIGEN_BASIS 16 /* default size of the basis, plus two vectors per pair */
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -71,7 +71,7 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* Makes the solver that holds the vectors and computes products. */
+/* Makes the solver that holds the vectors, computes products and iterates. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
                                            const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
@@ -120,7 +120,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   return mbi_solver_build(solver);
 }
 
-/* Allocates the small matrices of the host. */
+/* Allocates the small matrices in host memory. */
 static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   const int64_t m = e->solver->desc.restart;
   void *memory = NULL;
@@ -138,7 +138,7 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Computes the residuals of the pairs found, and returns values, residuals and vectors. */
+/* Computes the residuals of the pairs found; returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
                                      merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -177,7 +177,7 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
   return MERBIT_OK;
 }
 
-/* Writes why the iteration ended, as a sentence. */
+/* Writes a sentence that says why the iteration ended. */
 static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
   char *text = result->description;
   const size_t size = sizeof result->description;
@@ -221,8 +221,7 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* Iterates and checks the pairs. All parts must have been made, and the CUDA context must be
- * current. */
+/* Iterates and checks the pairs. Everything must be allocated and the CUDA context current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
                                    merbit_eigen_result *result) {
   int lacking;
@@ -287,7 +286,7 @@ static merbit_status mbi_eigen_solve(mbi_eigen *e, merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Computes and releases everything that it needs. */
+/* Runs one call of merbit_eigen and releases its memory. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
                                        const merbit_eigen_desc *desc, double *values,
                                        void *vectors, merbit_eigen_result *result) {

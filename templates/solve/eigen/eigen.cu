@@ -1,5 +1,5 @@
-// Kernels of Lanczos and the power method. Bytes per row of f64 vectors: those of
-// solve/gmres/arnoldi.cu; eigen_rotate 8 (j + 3 k) for j vectors in the basis and k that are
+// Kernels of Lanczos and the power method. Bytes per row of f64 vectors: Arnoldi's process as
+// in solve/gmres/arnoldi.cu; eigen_rotate 8 (j + 3 k) for a basis of j vectors of which k are
 // kept, if caches hold the row; power_measure 16, power_normalise 24. Launch and shared memory:
 // solve/core/step.cuh.
 #define MBK_STEP_ROWS 1

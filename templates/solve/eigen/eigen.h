@@ -19,25 +19,25 @@ typedef struct mbi_eigen {
   merbit_solver *solver;
   merbit_eigen_desc desc; /* defaults filled in */
   mbi_solve_state
-      state; /* as of the last convergence check, then as changed for the next round */
+      state; /* as of the last convergence check, with the host's changes for the next round */
   uint64_t random;
   int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
-  int found;    /* pairs found, which are to be checked and returned */
+  int found;    /* pairs found, still to be checked and returned */
   double best;  /* the residual or estimate when it last fell by a tenth */
-  int since;    /* when that was: the restart; for the power method the iteration */
+  int since;    /* the restart (power method: the iteration) when that was */
   double scale; /* the largest magnitude of an eigenvalue so far */
   /* Lanczos. Matrices are m x m for a basis of m vectors. */
   double *memory;
   double *t;        /* v_i'A v_j */
-  double *work;     /* a copy of t; at the end its diagonal holds the eigenvalues */
+  double *work;     /* a copy of t, whose diagonal becomes the eigenvalues */
   double *s;        /* rows: eigenvectors of t */
-  double *columns;  /* columns as the solver computes them: m + 1 numbers each */
-  double *couple;   /* after a rotation: t between each kept vector and the next one */
-  double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
-  int *order;       /* rows of s, the wanted ones first */
-  int done, size;   /* numbers of columns of t: before this cycle, and complete ones */
+  double *columns;  /* columns of t as the solver computes them: m + 1 numbers each */
+  double *couple;   /* after a rotation: t between the kept vectors and the next one */
+  double *estimate; /* ||A v - lambda v|| as Lanczos estimates it, in the order of `order` */
+  int *order;       /* rows of s, the wanted eigenvectors first */
+  int done, size;   /* number of columns of t before this cycle, and of complete ones */
   int restarts;
-  int row, column; /* of the first entry of t that is not symmetric; row -1: none */
+  int row, column; /* the first entry of t that violates symmetry; row -1: none */
   double value;    /* by how much t(row, column) differs from what symmetry requires */
 } mbi_eigen;
 

@@ -1,8 +1,7 @@
 #include "solve/eigen/eigen.h"
 
-/* Eigenvalues and eigenvectors of a small dense symmetric matrix by Jacobi's rotations, which
- * find small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section
- * 8.5. */
+/* Eigenvalues and eigenvectors of a small dense symmetric matrix by the cyclic Jacobi method:
+ * Golub, Van Loan, "Matrix Computations", section 8.5. */
 #define MBI_JACOBI_SWEEPS 40
 
 /* Computes the rotation of rows and columns p and q that makes a(p, q) zero. */
@@ -23,7 +22,8 @@ static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c,
   }
 }
 
-/* Runs one sweep: rotates each pair that needs it. Returns the number of rotations. */
+/* Runs one sweep, which rotates away off-diagonal entries above `least`. Returns their
+ * number. */
 static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   int p, q, turned = 0;
   for (p = 0; p < n; p++) {

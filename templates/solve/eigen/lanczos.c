@@ -4,15 +4,15 @@
 
 /* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
  * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host checks
- * convergence once per cycle, when the basis is full: it computes the eigenvalues of the small
+ * convergence once per cycle, when the basis is full, by computing the eigenvalues of the small
  * matrix t. */
 
 /* The number of restarts within which the largest estimate must fall by a tenth. */
 #define MBI_LANCZOS_PATIENCE 50
-/* The number of roundings of ||A|| by which t may differ from a symmetric matrix. */
+/* How far t may deviate from a symmetric matrix, in units of epsilon ||A||. */
 #define MBI_LANCZOS_SYMMETRY 1e4
 
-/* Asks for the basis, the vectors kept at a restart and the matrix that rotates the basis. */
+/* Requests memory for the basis, the vectors kept at a restart and the rotation matrix. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
   mbi_arnoldi_layout(solver, columns);
@@ -132,9 +132,8 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* Rotates the basis: its first `to` vectors become the combinations by the first `to`
- * eigenvectors of t. With `next` the newest vector follows them, and the basis can grow
- * again. */
+/* Rotates the basis: its first `to` vectors become Ritz vectors, combined by the first `to`
+ * eigenvectors of t. If `next`, the newest vector follows them, and the basis can grow. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
@@ -186,7 +185,7 @@ static void mbi_lanczos_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, worst);
 }
 
-/* Returns the number of vectors kept at a restart: the wanted ones and the next best. */
+/* Returns how many vectors a restart keeps: the wanted ones and a third of the others. */
 MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   const int kept = desc->count + (basis - desc->count) / 3;
   return kept < basis ? kept : basis;
@@ -206,7 +205,7 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
     MBI_TRY(mbi_lanczos_read_columns(e));
     if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
         e->state.iterations < e->desc.max_iterations) {
-      e->done = e->size; /* t has no entry between these vectors and the next */
+      e->done = e->size; /* t has no entries between these vectors and the next */
       memset(e->couple, 0, sizeof(double) * (size_t)basis);
       MBI_TRY(mbi_lanczos_add_random(e, e->size));
       e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;

@@ -1,8 +1,8 @@
 #include "solve/core/solver.h"
 #include "solve/eigen/eigen.h"
 
-/* The power method: the eigenvalue of largest magnitude, if one eigenvalue is larger than all
- * others. Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
+/* The power method: finds the eigenvalue of largest magnitude if it is larger than all others.
+ * Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
 
 /* The number of iterations within which the residual must fall by a tenth. */
 #define MBI_POWER_PATIENCE 1000

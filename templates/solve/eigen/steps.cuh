@@ -3,8 +3,8 @@
 // The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
 // section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. If MBI_EIGEN_NEXT is set,
-// the newest vector follows.
+// Rotates the basis: vector q becomes the combination with the coefficients in row q of S. If
+// MBI_EIGEN_NEXT is set, the newest vector follows.
 MBS_NOTHING_BEFORE(eigen_rotate)
 MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];

@@ -1,7 +1,7 @@
 // The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
-// Linear Systems", 2nd ed. (2003), section 6.5.3. CPU and GPU both compile this file, as
-// solve/core/state.cuh.
+// Linear Systems", 2nd ed. (2003), section 6.5.3. The CPU and the GPU both compile this file,
+// like solve/core/state.cuh.
 
 // Slots of vectors. Z and ZS exist only if the preconditioner is a step of its own.
 #define MBI_ARNOLDI_V 4 // the basis: v->basis + 1 vectors, v->stride elements apart
@@ -16,36 +16,36 @@
 #define MBI_ARNOLDI_CLOSE                                                                      \
   2 // whether the cycle ends: update x and make the first vector of the next
 #define MBI_ARNOLDI_WW 3     // ||A u||^2
-#define MBI_ARNOLDI_Q 4      // coefficient of w in the new vector
+#define MBI_ARNOLDI_Q 4      // coefficient q of w in the new vector
 #define MBI_ARNOLDI_BETA 5   // length of the new vector before normalisation
 #define MBI_GMRES_BEGAN 6    // ||r|| at the start of the cycle
 #define MBI_GMRES_STALLS 7   // number of cycles in a row without progress
 #define MBI_GMRES_RESTARTS 8 // number of restarts in this solve
 
-// Parts of v->basis + 1 doubles each.
+// Parts of MBI_ARNOLDI_SMALL, of v->basis + 1 doubles each.
 #define MBI_SMALL_FIRST 0   // h of the first pass of Gram-Schmidt
 #define MBI_SMALL_SECOND 1  // h of the second pass
 #define MBI_SMALL_COMBINE 2 // coefficients of the basis in the new vector
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
-#define MBI_SMALL_G 6 // the right-hand side of the small system; its last entry is ||r||
-// The first of the columns of the Hessenberg matrix, or of its factor R.
+#define MBI_SMALL_G 6 // the right-hand side g of the small system; its last entry is +-||r||
+// First of the columns of the Hessenberg matrix, or of its factor R.
 #define MBI_SMALL_COLUMN 7
 
 // Eigenpairs. Slots of vectors: the rotated basis, and the matrix that rotates it.
 #define MBI_EIGEN_KEEP 9
-#define MBI_EIGEN_S 10       // doubles: row q makes vector q; during the check the eigenvalues
+#define MBI_EIGEN_S 10       // doubles: coefficients of vector q in row q; then the eigenvalues
 #define MBI_LANCZOS_FRESH 10 // scalars: 1 if w is a random vector from the host, not a product
 #define MBI_EIGEN_FROM 6     // number of vectors before a rotation
 #define MBI_EIGEN_TO 7       // number of vectors after it
-#define MBI_EIGEN_NEXT 8     // 1: vector MBI_EIGEN_FROM follows them
+#define MBI_EIGEN_NEXT 8     // 1: the newest vector follows the rotated ones
 #define MBI_EIGEN_CHECK 9    // the next vector to be checked
 #define MBI_POWER_VALUE 0    // u'A u
 #define MBI_POWER_LENGTH 1   // ||A u||
 #define MBI_WHY_ZERO 18      // power method: A u is zero
 
-// A cycle that leaves more than this part of ||r||^2 has made no progress.
+// A cycle that leaves more than this fraction of ||r||^2 has made no progress.
 #define MBI_GMRES_STALLED 0.9999
 #define MBI_GMRES_PATIENCE 3 // number of such cycles in a row that end the solve
 
@@ -103,9 +103,9 @@ MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors
   s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
 }
 
-// Applies the earlier rotations to a new column, then one that makes its last entry zero.
-// Returns the diagonal entry of R, or 0 if it consists of rounding errors, in which case the
-// column does not count.
+// Applies the earlier rotations to a new column, then a new one that makes its last entry zero.
+// Returns the diagonal entry of R, or 0 if it is only rounding errors, in which case the column
+// does not count.
 MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double *column, double below) {
   const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -146,7 +146,7 @@ MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   }
 }
 
-// Ends a cycle of `used` columns. Computes y, and the residual r = V Q'(g_used e_used) as a
+// Ends a cycle of `used` columns: computes y, and the residual r = V Q'(g_used e_used) as a
 // combination of the basis and w, so that r becomes the first vector of the next cycle without
 // a product. Call it after mbi_arnoldi_extend.
 MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
@@ -162,8 +162,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
     below *= -d[k];
   }
   r[0] = below;
-  q = used == width ? r[width] : 0; // the coefficient of w in the vector q w + sum of
-                                    // combine[k] v_k
+  q = used == width ? r[width] : 0; // coefficient of the newest vector
   for (k = 0; k < width; k++) {
     combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
   }
@@ -184,8 +183,7 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
 }
 
-// Computes the scalar part of a GMRES iteration after the second pass; `sums` are those of that
-// pass.
+// Computes the scalar part of a GMRES iteration from the sums of the second pass.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                 const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -220,9 +218,8 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// Computes the scalar part of a Lanczos iteration after the second pass; `sums` are those of
-// that pass. Keeps all of H, although it should be tridiagonal, so that orthogonality need not
-// be assumed.
+// Computes the scalar part of a Lanczos iteration from the sums of the second pass. Keeps all
+// of H, although it should be tridiagonal, so that orthogonality need not be assumed.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                   const double *sums) {
   mbi_solve_state *s = &m->state;

@@ -8,7 +8,7 @@
  * 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh. */
 #define MBI_GMRES_RESTART 30       /* iterations per cycle, by default */
 #define MBI_GMRES_RESTART_MOST 512 /* one thread computes the scalars of a cycle */
-/* Distances between vectors of a basis are multiples of so many elements. */
+/* Vectors of a basis are a multiple of this many elements apart. */
 #define MBI_BASIS_ALIGNED 32
 
 #define MBS_VECTOR double
@@ -36,7 +36,7 @@ static const mbi_step mbi_gmres_steps[] = {
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
 };
 
-/* Asks for a basis of `columns` + 1 vectors and for the small matrices of Arnoldi's process. */
+/* Requests memory for a basis of `columns` + 1 vectors and Arnoldi's small matrices. */
 MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
   const int separate = mbi_solve_separate_preconditioner(solver);
   const int64_t stride =
@@ -103,7 +103,7 @@ MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-/* Writes why GMRES ended, as a sentence. */
+/* Writes a sentence that says why GMRES ended the solve. */
 MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
                                           size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {

@@ -5,12 +5,12 @@
 #include "solve/pagerank/pagerank.h"
 
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
- * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' = d
- * P^T x + (1 - d + d * (mass of dangling vertices)) t. The iteration works on z = x / W. Since
- * P^T x = A^T z, the product can use the graph's own values, and a pattern needs none. If the
- * changes show that it pays, iterations are relaxed (solve/pagerank/steps.cuh), except with
- * method MERBIT, which follows the paper. Sums over vertices are in double, in an order that
- * depends only on the number of vertices. */
+ * Iterative Workloads", section 5.5.1. W(i) is the sum of the weights w(i, j) of the edges from
+ * vertex i, and P(i, j) = w(i, j) / W(i). An iteration is x' = d P^T x + (1 - d + d * (mass of
+ * dangling vertices)) t. The code iterates on z = x / W: since P^T x = A^T z, the product can
+ * use the graph's own values, and a pattern needs none. Iterations are relaxed if the changes
+ * show that it pays (solve/pagerank/steps.cuh), except with method MERBIT, which follows the
+ * paper. Sums over vertices are in double, in an order that depends only on their number. */
 
 /* ---- The description --------------------------------------------------------------------- */
 
@@ -98,7 +98,7 @@ static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
 }
 
 /* Computes target[i] = given[i] / (sum of given); both may be the same array. Divides by the
- * largest first, because a sum of extreme numbers would overflow or vanish. */
+ * largest element first, because a sum of extreme numbers would overflow or vanish. */
 static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
                                                const void *given, void *target) {
   double most = 0, sum = 0;
@@ -133,8 +133,8 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* Normalises the teleport distribution and the first ranks if the caller gives them. The first
- * ranks go to the caller's array. */
+/* Normalises the caller's teleport distribution and first ranks, if given. The first ranks go
+ * to the caller's array of ranks. */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
   if (desc->personalisation != NULL) {
@@ -149,8 +149,8 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
 
 /* ---- The graph, its weights and the plan of A^T ------------------------------------------ */
 
-/* Sets run->links to all entries of `host`, whose header has been checked, and computes the
- * weights. */
+/* Sets run->links to `host` with both triangles and single entries, and computes the weights.
+ * The header of `host` has been checked. */
 static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_arrays(context, host));
@@ -173,21 +173,21 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
   return MERBIT_OK;
 }
 
-/* Returns the side that is tried first. */
+/* Returns the side to try first. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
          : mbi_method_runs(run->desc.method, 1) ? run->context->side
                                                 : MERBIT_SIDE_CPU;
 }
 
-/* Returns whether the GPU computes the weights, from the row_ptr of a pattern. */
+/* Returns whether the GPU computes the weights, which for a pattern follow from row_ptr. */
 static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
          view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-/* Brings the graph to the side where the plan is made, computes weights and normalises
- * distributions. */
+/* Brings the graph to the side where the plan is made, computes weights and normalises the
+ * caller's distributions. */
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
@@ -210,8 +210,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
   return mbi_pagerank_distribute(run);
 }
 
-/* Returns the number of products for which the plan is chosen. The change, at most 2, falls
- * below the tolerance by the damping alone within `worst` products. Real graphs need a tenth to
+/* Returns the number of products that the plan should expect. The change, at most 2, falls
+ * below the tolerance by damping alone within `worst` products. Real graphs need a tenth to
  * four tenths of them; the GPU's plan is chosen for a sixth. */
 MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
@@ -220,8 +220,8 @@ MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_sid
   return calls < 1 ? 1 : (int)(calls < most ? calls : most);
 }
 
-/* The expressions of the epilogue. v0 is z, v1 is W with its sign, v2 the previous z, v3 the
- * teleport distribution. */
+/* The expressions of the epilogue. v0 is z, v1 is W (negative for dangling vertices), v2 the
+ * previous z, v3 the teleport distribution. */
 static const char *const mbi_pagerank_result[2] = {
     "s2 * (s0 * ax + s1) / abs(v1) + s3 * v2", "s2 * (s0 * ax + s1 * v3) / abs(v1) + s3 * v2"};
 static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(v1))",
@@ -237,7 +237,7 @@ static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epil
   epilogue->scalars = 4;
 }
 
-/* Returns the thread blocks of a kernel over all vertices. */
+/* Returns the number of thread blocks of a kernel over all vertices. */
 MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
@@ -291,7 +291,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-/* Sets the first state for either side, except the base. */
+/* Sets the initial state for either side, except MBI_PAGERANK_BASE. */
 MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;

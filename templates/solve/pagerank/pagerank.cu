@@ -1,13 +1,14 @@
 // Kernels of PageRank besides its products: weights of vertices, first ranks, the scalar part
-// of an iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang,
-// "MERBIT: A GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W. W
-// is the sum of the weights of all edges that leave a vertex, or -1 if there are none. The
-// epilogue of the product computes the new z, its L1 change and the mass of dangling vertices,
-// and then the scalars (solve/pagerank/after.cuh). If the product is MERBIT's with two buffers,
-// mbk_pagerank_update and mbk_pagerank_finish do that.
+// of an iteration, final ranks. Source: the power method of Zhang, Yao, Jiang, Zhang, "MERBIT:
+// A GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W. W is the
+// sum of the weights of all edges that leave a vertex, or -1 if there are none. The epilogue of
+// the product computes the new z, its L1 change and the mass of dangling vertices, and then the
+// scalars (solve/pagerank/after.cuh). After a product of method MERBIT with its two buffers,
+// mbk_pagerank_update and mbk_pagerank_finish do that instead.
 //
-// Iterations run ahead of the host. After state.closed is set, later ones change neither ranks
-// nor state, so that both are those of the iteration that stopped.
+// The host enqueues iterations ahead of their results. Once state.closed is set, later
+// iterations change neither ranks nor state, so that both are those of the iteration that
+// stopped.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of ranks in memory"
 #endif
@@ -34,7 +35,7 @@ MBK_DEVICE mbk_u64 mbk_pagerank_stride() {
   return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;
 }
 
-// Adds up two sums over the block by a tree of fixed shape; complete in thread 0.
+// Adds up two sums over the block in a tree of fixed shape; the result is in thread 0.
 MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {
   double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;
   const mbk_u32 thread = mbk_thread();
@@ -52,7 +53,7 @@ MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) 
   second = seconds[0];
 }
 
-// Writes the parts of block b to partials[2 b] and partials[2 b + 1].
+// Writes the partial sums of block b to partials[2 b] and partials[2 b + 1].
 MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,
                                    double *partials) {
   mbk_pagerank_sum(shared, first, second);
@@ -62,7 +63,7 @@ MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,
   }
 }
 
-// Adds up the parts of `blocks` blocks in a fixed order; complete in thread 0.
+// Adds up the partial sums of `blocks` blocks in a fixed order; the result is in thread 0.
 MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_u32 blocks,
                                     double &first, double &second) {
   first = second = 0;
@@ -75,7 +76,7 @@ MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_
 
 #include "solve/pagerank/pagerank_arguments.cuh"
 
-// Computes W of a pattern: the lengths of its rows, or -1 for an empty row. Launch: any grid of
+// Computes W of a pattern: the length of each row, or -1 for an empty row. Launch: any grid of
 // MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_weigh(MBK_GRID_CONSTANT mbk_pagerank_weigh_arguments a) {
@@ -85,9 +86,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   }
 }
 
-// Computes z = rank / W. If `given`, z holds the ranks; otherwise they are 1 / n. Sums: the
-// number of dangling vertices, and their mass. Launch: a grid that depends on n alone,
-// MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
+// Computes z = rank / W. If `given`, z holds the ranks on entry; otherwise they are 1 / n.
+// Sums: the number of dangling vertices, and their mass. Launch: a grid that depends on n
+// alone, MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_begin(MBK_GRID_CONSTANT mbk_pagerank_begin_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -116,7 +117,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   }
 }
 
-// Computes z = (damping * y + base * teleport) / W; a null teleport stands for ones. Sums: the
+// Computes z = (damping * y + base * teleport) / W; a null teleport means all ones. Sums: the
 // change, and the mass of dangling vertices. Launch and shared memory: as mbk_pagerank_begin.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_update(MBK_GRID_CONSTANT mbk_pagerank_update_arguments a) {
@@ -154,7 +155,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   }
 }
 
-// Turns z into ranks. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
+// Converts z to ranks. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_end(MBK_GRID_CONSTANT mbk_pagerank_end_arguments a) {
   for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {

@@ -4,12 +4,12 @@
 
 typedef struct mbi_weights {
   merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
-  double *sums;             /* W; 0 for a dangling vertex */
-  void *totals;             /* of the graph's type: W; -1 for a dangling vertex */
-  void *scaled;             /* values, row i divided by a power of two near W(i); or NULL */
+  const merbit_view *graph; /* a CSR or COO in host memory whose arrays have been checked */
+  double *sums;             /* W(i); 0 for a dangling vertex */
+  void *totals;             /* W(i) in the graph's type; -1 for a dangling vertex */
+  void *scaled;             /* values, row i divided by a power of two close to W(i); or NULL */
   int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* per task: the first entry that is no valid weight, or -1 */
+  int64_t bad[MBI_MAX_THREADS]; /* per task: its first entry that is no valid weight, or -1 */
 } mbi_weights;
 
 #define MBS_FUNCTION static
@@ -28,7 +28,7 @@ typedef struct mbi_weights {
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
-  void *z[3]; /* used in turn; with method MERBIT z[0] and two products */
+  void *z[3]; /* z[0] and z[1] alternate; with method MERBIT z[0] and two products */
   void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
@@ -39,9 +39,9 @@ typedef struct mbi_pagerank {
   merbit_pagerank_desc desc; /* defaults filled in */
   merbit_type type;
   int64_t n;
-  merbit_view links;          /* the graph of the plan: the caller's, or one of these: */
-  merbit_view copy, expanded; /* a copy of a device graph; both triangles */
-  merbit_matrix *entries;     /* entries of a BSR graph */
+  merbit_view links;          /* the plan's graph: the caller's, or one of these: */
+  merbit_view copy, expanded; /* host copy of a device graph; both triangles */
+  merbit_matrix *entries;     /* a BSR graph as single entries */
   merbit_operation operation; /* turns links into A^T */
   mbi_weights weights;        /* empty if the GPU computes them */
   void *teleport;             /* the caller's distribution, normalised; or NULL */
@@ -79,7 +79,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run);
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run);
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span);
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run);
-/* solve/pagerank/pagerank_cpu.c */
 #endif /* MBI_SEPARATE */
 
 #endif

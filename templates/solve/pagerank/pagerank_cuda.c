@@ -6,7 +6,7 @@
 #include "solve/core/solver.h"
 #include "solve/pagerank/pagerank.h"
 
-/* PageRank on the GPU, which keeps vectors and scalars. An iteration is one product: its
+/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
  * epilogue computes the new z, two sums and the scalar part. Iterations are recorded like those
  * of solvers (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
@@ -47,7 +47,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* Launches a kernel of `blocks` thread blocks; 0: as many as the number of vertices needs. */
+/* Launches a kernel with `blocks` thread blocks; 0 means as many as the vertices need. */
 MBI_NOINLINE static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel,
                                                       int64_t blocks, const void *arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -96,7 +96,7 @@ MBI_NOINLINE static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *tar
 static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
+  /* Method MERBIT adds to its first y, and each product clears the next product's y. Other
    * methods do not read the z before the first one: solve/pagerank/after.cuh. */
   if (run->plan->making.dual) {
     MBI_TRY(mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type)));
@@ -127,7 +127,7 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
 
 /* ---- An iteration ------------------------------------------------------------------------ */
 
-/* Enqueues an iteration: a product from z[turn] to the other z, which holds the previous z. */
+/* Enqueues an iteration: a product from z[turn] to the other z, which holds the older one. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -140,7 +140,7 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
                            m->state.scalar, m->state.product_sums, &m->state.closed, stream);
 }
 
-/* Enqueues an iteration of method MERBIT, whose dual-buffer commit alternates between two y. */
+/* Enqueues an iteration of method MERBIT, whose products alternate between two y buffers. */
 static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
@@ -162,8 +162,7 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   return mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish);
 }
 
-/* Enqueues two iterations, so that the next call always begins with z[0], also after a
- * failure. */
+/* Enqueues two iterations, so that each call begins with z[0], even after a failure. */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine, int index, int count) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* the solver is the first member */
   int turn;
@@ -178,7 +177,7 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine, int index, int 
 
 /* ---- Create and release ------------------------------------------------------------------ */
 
-/* Makes the kernels, uploads the vectors and enqueues the first ranks' z. */
+/* Loads the kernels, uploads the vectors and enqueues the computation of the first z. */
 static merbit_status mbi_pagerank_load(mbi_pagerank *run) {
   MBI_TRY(mbi_pagerank_specialise(run));
   MBI_TRY(mbi_pagerank_upload(run));
@@ -196,8 +195,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* A call enqueues two iterations. A pass of the loop costs 4 us; a call after the end costs
-   * more. */
+  /* A call enqueues two iterations. A pass of the loop costs 4 us; a call that runs after the
+   * end costs more. */
   engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
@@ -210,8 +209,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* Releases everything made for the GPU and clears `gpu`, so that the CPU may be tried. The
- * memory of a lost device does not exist any more. */
+/* Releases everything made for the GPU and clears `gpu`, so that the CPU may be tried. On a
+ * lost device there is no memory left to release. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;

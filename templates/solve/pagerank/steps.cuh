@@ -4,11 +4,11 @@
 
 // Indices in state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
-// The amount that the next iteration gives to each unit of the teleport distribution.
+// The mass that the next iteration gives to each unit of the teleport distribution.
 #define MBI_PAGERANK_BASE 1
-// Factor of the power method's ranks in the next ranks: the relaxation factor.
+// The relaxation factor: the weight of the power method's ranks in the next ranks.
 #define MBI_PAGERANK_RELAX 2
-#define MBI_PAGERANK_PAST 3     // factor of the previous ranks: 1 minus the relaxation factor
+#define MBI_PAGERANK_PAST 3     // weight of the previous ranks: 1 minus the relaxation factor
 #define MBI_PAGERANK_SUM 4      // sum of the distribution as it is stored: 1, or n if all are 1
 #define MBI_PAGERANK_LEAST 5    // the smallest change so far
 #define MBI_PAGERANK_STALE 6    // iterations since that change
@@ -18,7 +18,7 @@
 #define MBI_PAGERANK_PLAIN_RATE 9
 #define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor last changed
 #define MBI_PAGERANK_STARTED 11   // the iteration after which relaxation began
-#define MBI_PAGERANK_HOLD 12      // the first iteration that may begin or question relaxation
+#define MBI_PAGERANK_HOLD 12      // the first iteration that may start or question relaxation
 #define MBI_PAGERANK_KEPT 13      // the factor to which a probe may return; 0: no probe
 #define MBI_PAGERANK_KEPT_RATE 14 // the rate with that factor
 // Iterations that relaxation has lost, compared with the power method.
@@ -36,15 +36,14 @@
 #define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
 // The least number of iterations left for which relaxation begins.
 #define MBI_PAGERANK_AHEAD 14
-#define MBI_PAGERANK_WORTH 10 // the same for a larger factor
+#define MBI_PAGERANK_WORTH 10 // the same for raising the factor
 // Factors are multiples of 1 / 256, so that rounding changes none.
 #define MBI_PAGERANK_GRAIN 256.0
-#define MBI_PAGERANK_LEAP 1.3125 // the factor grows at most to this, or twice its part above 1
-// The share of the iterations that may be lost which one start may use.
+#define MBI_PAGERANK_LEAP 1.3125 // one raise leads at most to this, or doubles the part above 1
+// The share of the losses allowed by mbi_pagerank_budget that a single trial may use.
 #define MBI_PAGERANK_SHARE 0.15
 
-// Sets the base of the next iteration: the mass of dangling vertices goes where all teleports
-// go.
+// Sets the base of the next iteration. The mass of dangling vertices goes with the teleports.
 MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
   s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
@@ -81,7 +80,7 @@ MBS_FUNCTION double mbi_pagerank_factor(const mbi_solve_state *s, double lambda)
   return mbi_pagerank_round(2 / (1 + sqrt(1 - lambda * lambda)));
 }
 
-// Returns the factor that may follow `factor`: `wanted`, within limits.
+// Returns the next factor after `factor`: `wanted`, but not too large a raise.
 MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor, double wanted,
                                         double leap) {
   const double twice = 2 * factor - 1;
@@ -123,14 +122,14 @@ MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
 }
 
-// Returns how many iterations the next trial may lose: `share` of what all trials may lose (2
-// and a tenth of the power method's iterations), minus what has been lost.
+// Returns how many iterations the next trial may lose: `share` of what all trials together may
+// lose (two, plus a tenth of the power method's iterations), minus what has been lost.
 MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
   const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
 }
 
-// Returns to the power method for the next window, and for later ones until HOLD.
+// Returns to the power method for the next window, and for later ones until MBI_PAGERANK_HOLD.
 MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_solve_state *s = &m->state;
   mbi_pagerank_account(m);
@@ -140,8 +139,8 @@ MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_pagerank_switch(s, 1);
 }
 
-// Returns whether the rates of the last five iterations are steady. Before that they say
-// nothing about eigenvalues. After a failed trial they must not rise either.
+// Returns whether the rates of the last five iterations are steady; unsteady rates say nothing
+// about eigenvalues. After a failed trial they must not rise either.
 MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   const double last = m->state.rr / mbi_pagerank_before(m, 1);
   const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;
@@ -169,7 +168,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
   if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
-      !(rate < damping + 0.1 * (1 - damping)) || // otherwise these are rounding errors
+      !(rate < damping + 0.1 * (1 - damping)) || // a slower rate means rounding errors
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
     return;
@@ -216,7 +215,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  // Give up a factor that promises less than a tenth fewer iterations and did not grow.
+  // Give up a factor that did not grow and promises less than a tenth fewer iterations.
   if (mbi_pagerank_budget(s, 0.5) < 0 ||
       (since >= 4 * MBI_PAGERANK_WINDOW &&
        log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
@@ -225,7 +224,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
   mbi_pagerank_account(m);
   if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {
-    // Either a slower real eigenvalue appears, or relaxation hinders. A probe decides.
+    // Either a slower real eigenvalue has appeared, or relaxation hinders: a probe decides.
     s->scalar[MBI_PAGERANK_KEPT] = factor;
     s->scalar[MBI_PAGERANK_KEPT_RATE] = rate;
     mbi_pagerank_switch(s, 1);
@@ -260,8 +259,8 @@ MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));
 }
 
-// Chooses the factor of the next iteration. It is a function of its own so that the kernel
-// around it needs fewer registers.
+// Chooses the factor of the next iteration. A separate function, so that the kernel around it
+// needs fewer registers.
 MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   const mbi_solve_state *s = &m->state;
   if (s->scalar[MBI_PAGERANK_RELAX] != 1) {
@@ -276,7 +275,7 @@ MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
 }
 
 // Ends an iteration. `change` is the one that the power method would make. The last iteration
-// is always one of the power method, because its change bounds the distance to the exact ranks.
+// is always unrelaxed, because its change bounds the distance to the exact ranks.
 MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
   mbi_solve_state *s = &m->state;
   const int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;

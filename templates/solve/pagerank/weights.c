@@ -2,12 +2,12 @@
 #include "matrix/matrix.h"
 #include "solve/pagerank/pagerank.h"
 
-/* The weight of the edges that leave each vertex: W(i) = sum over j of w(i, j), for edges i ->
- * j. The iteration works on z = x / W, so that the product A^T z can use the given weights, and
- * a pattern needs none. A vertex without outgoing edges ("dangling") has -1: its column of A^T
- * is zero, so any divisor will do. */
+/* The weights of vertices: W(i) = sum over j of w(i, j), the weights of the edges i -> j.
+ * PageRank iterates on z = x / W, so that the product A^T z can use the given values, and a
+ * pattern needs none. A vertex without outgoing edges ("dangling") has -1: its column of A^T is
+ * zero, so any divisor will do. */
 
-/* If W lies within 2^-n and 2^n, z and its products stay far from the limits of the type. */
+/* If W lies between 2^-n and 2^n, z and its products stay well within the range of the type. */
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
 
@@ -19,7 +19,7 @@ static double mbi_weights_at(const merbit_view *graph, int64_t k) {
                                             : ((const double *)graph->values)[k];
 }
 
-/* ---- Weights must be finite and not negative --------------------------------------------- */
+/* ---- Validation -------------------------------------------------------------------------- */
 
 static void mbi_weights_check_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -35,8 +35,8 @@ static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-/* Fails on the first weight that is negative or not finite. `graph` is a host view whose arrays
- * have been checked. */
+/* Fails on the first weight that is negative or not finite. `graph` is in host memory and its
+ * arrays have been checked. */
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
                                              const merbit_view *graph) {
   mbi_weights w;
@@ -63,7 +63,7 @@ MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* ---- Sums in double, in the order of the entries ----------------------------------------- */
+/* ---- Sums, in double and in the order of the entries ------------------------------------- */
 
 static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -119,8 +119,7 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* Returns the power of two that divides the values of a row so that their sum is in [1/2,
- * 1). */
+/* Returns the exponent of the power of two that, dividing a row, brings its sum to [1/2, 1). */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
@@ -163,7 +162,7 @@ static merbit_status mbi_weights_scale(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-/* ---- All steps --------------------------------------------------------------------------- */
+/* ---- The whole computation --------------------------------------------------------------- */
 
 static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
@@ -198,9 +197,9 @@ static merbit_status mbi_weights_compute(mbi_weights *w) {
   return mbi_weights_store(w);
 }
 
-/* Computes the weights of a square host CSR or COO whose arrays have been checked and outlive
- * `w`. Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, on failure
- * too. */
+/* Computes the weights of a square CSR or COO in host memory whose arrays have been checked and
+ * outlive `w`. Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, on
+ * failure too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
                                               mbi_weights *w) {
   merbit_status status;

@@ -2,7 +2,7 @@
 #include "jit/jit.h"
 #include "solve/precondition/precondition.h"
 
-/* JACOBI and BLOCK_JACOBI as objects. In a solver they are parts of its steps. */
+/* JACOBI and BLOCK_JACOBI as objects. Inside a solver they are parts of its steps instead. */
 
 /* Multiplies by the inverses of the diagonal blocks. */
 static merbit_status mbi_pre_blocks_apply(merbit_preconditioner *p, const void *r, void *z,

@@ -3,23 +3,23 @@
 #include "spmv/plan/plan.h"
 #include "solve/precondition/precondition.h"
 
-/* CHEBYSHEV: M^-1 = p(D^-1 A) D^-1, where p is the polynomial of degree desc.degree for which
- * 1 - t p(t) is least on an interval: Golub, Varga, "Chebyshev Semi-Iterative Methods",
- * Numerische Mathematik 3 (1961); Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed.
- * (2003), section 12.3. The interval is that of the Ritz values of some steps of Lanczos, a
- * little longer. With an even degree M is positive definite however far the eigenvalues reach
- * beyond it. */
+/* CHEBYSHEV: M^-1 = p(D^-1 A) D^-1, where p is the polynomial of degree desc.degree that
+ * minimises the maximum of |1 - t p(t)| on an interval: Golub, Varga, "Chebyshev Semi-Iterative
+ * Methods", Numerische Mathematik 3 (1961); Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed. (2003), section 12.3. The interval is that of the Ritz values of a few
+ * Lanczos steps, made slightly longer. With an even degree M is positive definite no matter how
+ * far eigenvalues lie beyond the interval. */
 #define MBI_LANCZOS_STEPS 16
-#define MBI_CHEBYSHEV_MARGIN 1.05 /* the interval's end, in largest Ritz values */
-#define MBI_CHEBYSHEV_RATIO 1e-4  /* the least beginning of the interval, in its ends */
+#define MBI_CHEBYSHEV_MARGIN 1.05 /* upper end of the interval over the largest Ritz value */
+#define MBI_CHEBYSHEV_RATIO 1e-4  /* least lower end of the interval over its upper end */
 
 typedef struct mbi_chebyshev {
   double low, high; /* the interval */
 } mbi_chebyshev;
 
-/* Returns how many eigenvalues of the symmetric tridiagonal matrix are below `at`: Golub,
- * Van Loan, "Matrix Computations", 4th ed., section 8.4.1. Row k has t[3 k] on the diagonal and
- * t[3 k + 1] before it. */
+/* Returns the number of eigenvalues below `at` of a symmetric tridiagonal matrix: Golub, Van
+ * Loan, "Matrix Computations", 4th ed., section 8.4.1. Row k has t[3 k] on the diagonal and
+ * t[3 k + 1] to its left. */
 static int mbi_lanczos_below(const double *t, int size, double at) {
   double pivot = 1;
   int k, below = 0;
@@ -32,7 +32,7 @@ static int mbi_lanczos_below(const double *t, int size, double at) {
   return below;
 }
 
-/* Returns the smallest eigenvalue (index 0) or the largest (index size - 1) by bisection. */
+/* Returns the smallest (index 0) or the largest eigenvalue (index size - 1) by bisection. */
 MBI_INTERNAL double mbi_lanczos_value(const double *t, int size, int index) {
   double most = 0, low, high;
   int k;
@@ -54,21 +54,21 @@ MBI_INTERNAL double mbi_lanczos_value(const double *t, int size, int index) {
   return 0.5 * (low + high);
 }
 
-/* Computes A x of the vector in MBI_PRE_OWN. */
+/* Computes A x for the vector x in MBI_PRE_OWN, into MBI_PRE_OWN + 1. */
 static merbit_status mbi_chebyshev_product(merbit_solver *engine, void *stream) {
   void *const *at = engine->v.at;
   return merbit_spmv(engine->plan, NULL, NULL, at[MBI_PRE_OWN], NULL, at[MBI_PRE_OWN + 1],
                      stream);
 }
 
-/* Makes the newest vector the one before the next. */
+/* Moves the newest vector to MBI_PRE_OWN, and the one before it to MBI_PRE_OWN + 2. */
 static void mbi_chebyshev_swap(merbit_solver *engine) {
   void *newest = engine->v.at[MBI_PRE_OWN + 2];
   engine->v.at[MBI_PRE_OWN + 2] = engine->v.at[MBI_PRE_OWN];
   engine->v.at[MBI_PRE_OWN] = newest;
 }
 
-/* Runs Lanczos and reads its numbers into engine->seen. */
+/* Runs Lanczos and reads its coefficients into engine->seen. */
 static merbit_status mbi_chebyshev_lanczos(merbit_preconditioner *p, int steps) {
   merbit_solver *engine = p->engine;
   int k;
@@ -82,8 +82,7 @@ static merbit_status mbi_chebyshev_lanczos(merbit_preconditioner *p, int steps) 
   return mbi_solve_download(engine, &engine->seen, engine->memory, sizeof engine->seen);
 }
 
-/* Sets the interval from the numbers of Lanczos. Fails if `a` cannot be symmetric positive
- * definite. */
+/* Sets the interval from Lanczos's coefficients. Fails if `a` cannot be positive definite. */
 static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merbit_view *a,
                                             int steps, mbi_chebyshev *own) {
   const double *t = p->engine->seen.ring;
@@ -91,11 +90,11 @@ static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merb
   double low, high;
   int size = 0, skew = 0;
   while (size < steps && (size == 0 || t[3 * size + 1] > 1e3 * epsilon * fabs(t[0]))) {
-    size++; /* a vector of length 0 ends Lanczos; one that is not finite too */
+    size++; /* a vector of length 0 ends Lanczos, as does one that is not finite */
   }
   low = mbi_lanczos_value(t, size, 0);
   high = mbi_lanczos_value(t, size, size - 1);
-  while (--size > 0) { /* the shorter a vector was, the larger is its relative error */
+  while (--size > 0) { /* the shorter a vector, the larger its relative error */
     const double beta = t[3 * size + 1], error = 100 * epsilon * high * (high / beta);
     skew |= fabs(t[3 * size + 2] - beta) > sqrt(epsilon) * high + error;
   }
@@ -113,7 +112,7 @@ static merbit_status mbi_chebyshev_interval(merbit_preconditioner *p, const merb
   return MERBIT_OK;
 }
 
-/* Writes the factors of the steps: Saad, algorithm 12.1. */
+/* Writes the factors of the iteration's steps: Saad, algorithm 12.1. */
 static void mbi_chebyshev_factors(const mbi_chebyshev *own, int degree, double *factors) {
   const double theta = 0.5 * (own->high + own->low), delta = 0.5 * (own->high - own->low);
   double rho = delta / theta;
@@ -127,7 +126,7 @@ static void mbi_chebyshev_factors(const mbi_chebyshev *own, int degree, double *
   }
 }
 
-/* Finds the interval and the factors of the steps. */
+/* Computes the interval and the factors of the iteration's steps. */
 static merbit_status mbi_chebyshev_update(merbit_preconditioner *p, const merbit_view *a) {
   mbi_chebyshev *own = (mbi_chebyshev *)p->state;
   const int steps = p->n < MBI_LANCZOS_STEPS ? (int)p->n : MBI_LANCZOS_STEPS;
@@ -166,7 +165,7 @@ static merbit_status mbi_chebyshev_apply(merbit_preconditioner *p, const void *r
   const int odd = p->desc.degree % 2;
   merbit_status status;
   int k;
-  engine->v.at[MBI_PRE_OWN + 2] = odd ? own : z; /* so that z is the last */
+  engine->v.at[MBI_PRE_OWN + 2] = odd ? own : z; /* so that the last iterate is z */
   engine->v.at[MBI_PRE_OWN] = odd ? z : own;
   status = mbi_precondition_step(p, MBI_PRE_FIRST, r, z, stream);
   for (k = 1; k <= p->desc.degree && status == MERBIT_OK; k++) {

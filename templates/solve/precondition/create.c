@@ -4,7 +4,7 @@
 #include "spmv/plan/plan.h"
 #include "solve/precondition/precondition.h"
 
-/* merbit_preconditioner: checks, its life, its application. */
+/* merbit_preconditioner: checks, creation, update, destruction, application, description. */
 
 static const char *const mbi_precondition_kinds[] = {
     "MERBIT_PRECONDITIONER_NONE",         "MERBIT_PRECONDITIONER_JACOBI",
@@ -19,8 +19,8 @@ MBI_INTERNAL const char *mbi_precondition_name(merbit_preconditioner_kind kind) 
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-/* Fails unless `value`, an option of which 0 means the default, is 0 or the kind takes it and
- * it is at most `most`. */
+/* Checks an option for which 0 means the default: fails if the kind does not take it, or if it
+ * is not from 0 to `most`. */
 static merbit_status mbi_precondition_check_number(merbit_context *context,
                                                    const merbit_preconditioner_desc *desc,
                                                    const char *name, int value, int takes,
@@ -113,9 +113,9 @@ static merbit_status mbi_precondition_check_all(merbit_context *context,
 
 #define MBI_PRE_DEGREE 4 /* the degree of a polynomial, unless one is given */
 
-/* ---- Life -------------------------------------------------------------------------------- */
+/* ---- Creation, update, destruction ------------------------------------------------------- */
 
-/* Makes the engine and the state. On failure the caller destroys the preconditioner. */
+/* Makes the engine and the kind's state. On failure the caller destroys the preconditioner. */
 static merbit_status mbi_precondition_make(merbit_preconditioner *p) {
   const mbi_precondition_method *method = p->method;
   const int block = method->block < 0 ? p->desc.block_size : method->block;
@@ -130,7 +130,7 @@ static merbit_status mbi_precondition_make(merbit_preconditioner *p) {
   return status;
 }
 
-/* Waits for the set-up, which runs on the default stream: an application may be on any. */
+/* Waits for the set-up on the default stream, because M may be applied on any stream. */
 static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
   merbit_status status;
   if (p->side != MERBIT_SIDE_CUDA) {
@@ -142,9 +142,10 @@ static merbit_status mbi_precondition_wait(merbit_preconditioner *p) {
   return status;
 }
 
-/* Makes a preconditioner with options that have been checked; desc->side is not AUTO. `around`
- * is NULL unless it is inside of another one, which does what desc->singular asks for: then it
- * is that one's matrix, of which `view` may be a rounded copy. */
+/* Makes a preconditioner from options that have been checked; desc->side is not AUTO. `around`
+ * is NULL, unless the new one is wrapped by another, which handles desc->single and
+ * desc->singular. Then `around` is the wrapper's matrix, of which `view` may be a rounded
+ * copy. */
 MBI_INTERNAL merbit_status mbi_precondition_create(merbit_context *context,
                                                    const merbit_view *view,
                                                    const merbit_preconditioner_desc *desc,
@@ -220,7 +221,7 @@ MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditio
   }
   context = p->context;
   if (mbi_precondition_on_gpu(p) && mbi_device_enter_alive(context)) {
-    /* after a failure there may still be work that uses what is released here */
+    /* after a failure, pending work may still use what is released here */
     (void)mbi_device_mark_lost(context, context->device.driver.stream_synchronize(NULL));
     mbi_device_leave(context);
   }
@@ -342,7 +343,7 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
   return status;
 }
 
-/* ---- What it is -------------------------------------------------------------------------- */
+/* ---- Description ------------------------------------------------------------------------- */
 
 MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *preconditioner,
                                                  char *text, size_t size) {

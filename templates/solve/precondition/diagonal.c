@@ -3,25 +3,25 @@
 #include "solve/core/solver.h"
 #include "solve/precondition/precondition.h"
 
-/* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
- * diagonal blocks. For JACOBI a block is one row. */
+/* The setup of a solver on the CPU: the norm of A and, for a preconditioner, the inverses of
+ * the diagonal blocks. For JACOBI a block is one row. */
 
 typedef struct mbi_setup {
   const merbit_view *csr; /* in host memory */
-  double *blocks;         /* rows of the blocks, each as wide as a block; NULL: no
-                           * preconditioner */
+  double *blocks;         /* the blocks, row by row; NULL: no preconditioner */
   double *norms;          /* per task: the largest norm of its rows */
   int width, tasks;
 } mbi_setup;
 
-/* Returns entry k of a CSR in host memory. */
+/* Returns the value of entry k of a CSR in host memory. */
 MBI_INTERNAL double mbi_csr_value(const merbit_view *csr, int64_t k) {
   return csr->values == NULL                ? 1.0
          : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
                                             : ((const double *)csr->values)[k];
 }
 
-/* Adds up a task's rows and copies their entries on the diagonal. */
+/* Computes the largest row sum of |A| in a task's rows, and collects the entries of their
+ * diagonal blocks. */
 static void mbi_setup_rows(void *argument, int task) {
   const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
@@ -53,8 +53,8 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-/* Sets *csr to a CSR in host memory: the view itself, or that of *copy. The caller destroys
- * *copy. */
+/* Sets *csr to a CSR in host memory: the view itself, or the view of a new matrix *copy, which
+ * the caller destroys. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
                                          merbit_matrix **copy, merbit_view *csr) {
   *copy = NULL;
@@ -110,7 +110,7 @@ static void mbi_invert_swap(double *a, double *b, int count) {
 }
 
 /* Inverts `a`, size x size with rows `stride` apart, into `b` by Gauss-Jordan elimination with
- * partial pivoting. Overwrites `a`. Returns 0 if it is singular. */
+ * partial pivoting. Overwrites `a`. Returns 0 if `a` is singular. */
 static int mbi_invert_block(double *a, double *b, int size, int stride) {
   int i, j, k;
   for (i = 0; i < size; i++) {
@@ -184,7 +184,7 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-/* Fails with a sentence on the diagonal entry of `row`, which cannot be inverted. */
+/* Fails because the diagonal entry of `row` cannot be inverted. */
 MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
                                                    double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
@@ -194,7 +194,7 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
                   row, row, value, mbi_precondition_name(solver->desc.preconditioner));
 }
 
-/* Inverts the blocks into `inverse`, host memory that must be zero. */
+/* Inverts the blocks into `inverse`, host memory that is zero on entry. */
 MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
                                             void *inverse) {
   const int width = solver->v.block;

@@ -6,8 +6,8 @@
 #include "solve/core/cpu_steps.h"
 #include "solve/precondition/precondition.h"
 
-/* The engine of a preconditioner: a solver without iterations, which holds its vectors, D^-1
- * and the plan of A, and runs its steps on either side. */
+/* The engine of a preconditioner: a solver without iterations, which holds the preconditioner's
+ * vectors, D^-1 and the plan of A, and runs its steps on either side. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 #include "solve/precondition/steps.cuh"
@@ -26,7 +26,7 @@ static const mbi_step mbi_precondition_steps[] = {
     MBI_STEP(pre_first),      MBI_STEP(pre_iterate),
 };
 
-/* Asks for the vectors of the kind; the other slots get the addresses of a call. */
+/* Requests memory for the kind's vectors; the other slots get the addresses of each call. */
 static void mbi_precondition_layout(merbit_solver *solver) {
   int k;
   for (k = 0; k <= MBI_AT_W; k++) {
@@ -69,8 +69,8 @@ MBI_NOINLINE MBI_INTERNAL void mbi_precondition_leave(const merbit_preconditione
   }
 }
 
-/* Makes p->engine: for block > 0 with inverses of blocks of as many rows, for product 1 with a
- * plan of A, and with some vectors. */
+/* Makes p->engine with `vectors` vectors; with the inverses of diagonal blocks of `block` rows
+ * if block > 0; and with a plan of A if `product`. */
 MBI_INTERNAL merbit_status mbi_precondition_engine(merbit_preconditioner *p, int block,
                                                    int product, int vectors) {
   merbit_solver *solver = (merbit_solver *)mbi_allocate(p->context, sizeof *solver);
@@ -110,7 +110,7 @@ MBI_INTERNAL merbit_status mbi_precondition_step(merbit_preconditioner *p, int s
   engine->v.at[MBI_PRE_Z] = z;
   engine->gpu.stream = stream;
   status = mbi_solve_step(engine, step);
-  engine->gpu.stream = NULL; /* which belongs to the caller */
+  engine->gpu.stream = NULL; /* it belongs to the caller */
   return status;
 }
 

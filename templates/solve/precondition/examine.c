@@ -1,9 +1,9 @@
 #include "matrix/matrix.h"
 #include "solve/precondition/precondition.h"
 
-/* Which entry of a matrix shows that it is not symmetric positive definite. */
+/* Finds an entry that shows that a matrix is not symmetric positive definite. */
 
-/* Returns the place of an entry in a row with sorted columns, or -1. */
+/* Returns the index of an entry of a row with sorted columns, or -1. */
 MBI_INTERNAL int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
   int64_t low = mbi_row_start(csr, row), high = mbi_row_start(csr, row + 1);
   while (low < high) {
@@ -23,7 +23,7 @@ MBI_INTERNAL int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t c
 
 typedef struct mbi_examine {
   const merbit_view *csr;
-  int64_t *bad; /* for each task the first entry at fault, or -1 */
+  int64_t *bad; /* per task: row and column of the first entry at fault, or -1 */
   int tasks;
 } mbi_examine;
 
@@ -32,7 +32,7 @@ static double mbi_examine_at(const merbit_view *csr, int64_t row, int64_t column
   return k < 0 ? 0 : mbi_csr_value(csr, k);
 }
 
-/* Returns whether entry (row, column), of value `value`, cannot be one of a symmetric positive
+/* Returns whether entry (row, column), of value `value`, cannot belong to a symmetric positive
  * definite matrix. */
 static int mbi_examine_wrong(const merbit_view *csr, int64_t row, int64_t column,
                              double value) {
@@ -75,7 +75,7 @@ static void mbi_examine_rows(void *argument, int task) {
   }
 }
 
-/* Fails with a sentence on the entry (row, column). */
+/* Fails with a message on entry (row, column). */
 static merbit_status mbi_examine_fail(merbit_preconditioner *p, const merbit_view *csr,
                                       int64_t row, int64_t column) {
   const double value = mbi_examine_at(csr, row, column);
@@ -92,8 +92,8 @@ static merbit_status mbi_examine_fail(merbit_preconditioner *p, const merbit_vie
                   mbi_precondition_name(p->desc.kind));
 }
 
-/* Fails with a sentence on the first entry of a CSR in host memory, with sorted rows, that is
- * not finite, is not positive on the diagonal or differs from the one across it. */
+/* Fails on the first entry of a CSR in host memory, with sorted rows, that is not finite, is
+ * not positive on the diagonal, or differs from its mirror image across the diagonal. */
 MBI_INTERNAL merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p,
                                                         const merbit_view *csr) {
   mbi_examine e;
@@ -114,7 +114,7 @@ MBI_INTERNAL merbit_status mbi_precondition_examine_csr(merbit_preconditioner *p
   return status;
 }
 
-/* Does the same for any matrix. */
+/* Does what mbi_precondition_examine_csr does for a matrix of any format, on either side. */
 MBI_INTERNAL merbit_status mbi_precondition_examine(merbit_preconditioner *p,
                                                     const merbit_view *a) {
   merbit_matrix *copy = NULL;

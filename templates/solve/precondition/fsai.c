@@ -6,10 +6,10 @@
 
 /* FSAI: M^-1 = G'G with a sparse lower triangle G that approximates the inverse of the Cholesky
  * factor of A: Kolotilina, Yeremin, "Factorized Sparse Approximate Inverse Preconditionings I",
- * SIAM Journal on Matrix Analysis 14 (1993), section 2. Row i of G has the places J of row i of
- * the lower triangle of A. It is y / sqrt(y_i) with A(J, J) y = e_i, which CPU threads solve;
- * the products with G and G' run on either side. */
-#define MBI_FSAI_MOST 64 /* places of a row of G; of longer rows of A the largest are taken */
+ * SIAM Journal on Matrix Analysis 14 (1993), section 2. Row i of G has the pattern J of row i
+ * of the lower triangle of A. Its values are y / sqrt(y_i), where A(J, J) y = e_i; CPU threads
+ * solve these systems. The products with G and G' run on either side. */
+#define MBI_FSAI_MOST 64 /* entries of a row of G; of longer rows of A the largest are kept */
 
 typedef struct mbi_fsai {
   void *row_ptr, *columns, *values; /* of G, in host memory */
@@ -26,8 +26,9 @@ typedef struct mbi_fsai_rows {
   int tasks;
 } mbi_fsai_rows;
 
-/* Writes the columns of row `row` of G to `columns` and returns their number: those of the
- * lower triangle of A, or of the largest |a_ij| / sqrt(a_jj) and the diagonal. */
+/* Writes the columns of row `row` of G to `columns` and returns their number: those of A's
+ * lower triangle or, if there are too many, the diagonal and those of the largest |a_ij| /
+ * sqrt(a_jj). */
 static int mbi_fsai_places(const merbit_view *a, int64_t row, int32_t *columns) {
   double sizes[MBI_FSAI_MOST];
   const int64_t end = mbi_csr_find(a, row, row);
@@ -40,7 +41,7 @@ static int mbi_fsai_places(const merbit_view *a, int64_t row, int32_t *columns) 
     const double size =
         diagonal < 0 ? 0 : fabs(mbi_csr_value(a, k)) / sqrt(mbi_csr_value(a, diagonal));
     int place = count;
-    if (count == MBI_FSAI_MOST - 1) { /* in place of the least */
+    if (count == MBI_FSAI_MOST - 1) { /* replaces the smallest */
       place = 0;
       for (i = 1; i < count; i++) {
         place = sizes[i] < sizes[place] ? i : place;
@@ -63,10 +64,10 @@ static int mbi_fsai_places(const merbit_view *a, int64_t row, int32_t *columns) 
   return count + 1;
 }
 
-/* Factors A(J, J) = L L', of which l has the lower triangle row by row, and solves L' y =
- * e_last: y is the last column of the inverse of A(J, J), divided by the root of its last
- * entry. A pivot that is 0 but for rounding, as in a Laplacian, becomes the
- * diagonal. Returns the number of rows, or the place of the first pivot that is negative,
+/* Factors A(J, J) = L L' and solves L' y = e_last: y is the last column of the inverse of
+ * A(J, J), divided by the square root of its last entry. On entry l holds the lower triangle of
+ * A(J, J), row by row. A pivot that is 0 up to rounding, as in a Laplacian, is replaced by the
+ * diagonal entry. Returns `count`, or the index of the first negative pivot and that pivot in
  * *pivot. */
 static int mbi_fsai_solve(double *l, int count, double epsilon, double *y, double *pivot) {
   int i, j, k;
@@ -99,7 +100,7 @@ static int mbi_fsai_solve(double *l, int count, double epsilon, double *y, doubl
   return count;
 }
 
-/* Finds the values of a task's rows of G. */
+/* Computes the values of a task's rows of G. */
 static void mbi_fsai_fill(void *argument, int task) {
   mbi_fsai_rows *f = (mbi_fsai_rows *)argument;
   const int64_t last = mbi_share_rows(f->a, f->tasks, task + 1);
@@ -136,7 +137,7 @@ static void mbi_fsai_fill(void *argument, int task) {
   }
 }
 
-/* Allocates G with the columns that `a` gives it. */
+/* Allocates G and sets its structure, which follows from `a`. */
 static merbit_status mbi_fsai_shape(merbit_preconditioner *p, mbi_fsai *own,
                                     const merbit_view *a) {
   const size_t offset = a->offset_type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
@@ -164,7 +165,7 @@ static merbit_status mbi_fsai_shape(merbit_preconditioner *p, mbi_fsai *own,
   return MERBIT_OK;
 }
 
-/* Finds the values of G from a CSR in host memory. */
+/* Computes the values of G from a CSR in host memory. */
 static merbit_status mbi_fsai_values(merbit_preconditioner *p, mbi_fsai *own,
                                      const merbit_view *a) {
   mbi_fsai_rows f;
@@ -200,7 +201,7 @@ static merbit_status mbi_fsai_plan(merbit_preconditioner *p, mbi_fsai *own) {
   return MERBIT_OK;
 }
 
-/* Makes G from `a`, for the first time or with new values. */
+/* Makes G and its plans from `a`, for the first time or with new values. */
 static merbit_status mbi_fsai_update(merbit_preconditioner *p, const merbit_view *a) {
   mbi_fsai *own = (mbi_fsai *)p->state;
   merbit_matrix *copy = NULL;

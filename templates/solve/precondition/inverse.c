@@ -1,13 +1,15 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* Returns whether the solver's plan multiplies in another order than the view's. */
+/* The inverses of diagonal blocks: where they lie, and their order if the plan is reordered. */
+
+/* Returns whether the solver's plan multiplies in a different order of rows than the view's. */
 static int mbi_solver_reordered(const merbit_solver *solver) {
   return solver->plan != NULL && solver->plan->reorder.order != NULL;
 }
 
-/* Returns where the inverse is first written. If the plan is reordered, that is MBI_AT_W, in
- * the order of the view; mbi_solver_order_inverse then permutes it. */
+/* Returns where to write the inverse first. If the plan is reordered, that is MBI_AT_W, in the
+ * order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = mbi_solver_reordered(solver);
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];

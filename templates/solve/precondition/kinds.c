@@ -1,7 +1,9 @@
 #include "solve/precondition/precondition.h"
 #include "solve/amg/amg.h"
 
-/* Returns the row of a kind, or NULL: NONE and CALLBACK are no objects. */
+/* The table of the kinds of preconditioners. */
+
+/* Returns the functions of a kind, or NULL for NONE and CALLBACK, which are not objects. */
 MBI_INTERNAL const mbi_precondition_method *
 mbi_precondition_method_of(merbit_preconditioner_kind kind) {
   switch (kind) {

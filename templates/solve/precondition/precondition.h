@@ -3,34 +3,34 @@
 #include "solve/core/solver.h"
 #include "solve/precondition/slots.cuh"
 
-/* Preconditioners as objects. A kind is a row of the table in solve/precondition/kinds.c. */
+/* Preconditioners as objects. The kinds are listed in solve/precondition/kinds.c. */
 
 /* A kind of preconditioner. All functions compute in p->type, the type of the view's values, of
- * r and of z: `single` and `singular` are done around them (solve/precondition/wrapped.c). */
+ * r and of z; a wrapper handles `single` and `singular` (solve/precondition/wrapped.c). */
 typedef struct mbi_precondition_method {
   const char *name; /* as in descriptions, for example "Chebyshev" */
-  /* Parts that are made before `create` and released after `destroy`; p->engine is NULL unless
-   * one is asked for: */
+  /* Parts of p->engine, made before `create` and released after `destroy`. If all are 0,
+   * p->engine is NULL. */
   int block;   /* 1: D^-1 in engine->v.at[MBI_AT_INVERSE]; -1: inverses of blocks of
                   desc.block_size rows */
   int product; /* 1: a plan of A, engine->plan, without an epilogue */
   int vectors; /* number of vectors from engine->v.at[MBI_PRE_OWN] on, up to MBI_PRE_VECTORS */
   /* Makes p->state from `a`, which is p->view: any format, in host or GPU memory. Its arrays
-   * have not been checked unless `product` is 1: merbit_matrix_create and mbi_plan_create check
-   * them. On failure the caller runs `destroy`. NULL: nothing to make. */
+   * have been checked only if `product` is 1; otherwise merbit_matrix_create and
+   * mbi_plan_create check them. On failure the caller runs `destroy`. NULL: nothing to make. */
   merbit_status (*create)(struct merbit_preconditioner *p, const merbit_view *a);
   /* Computes z = M^-1 r, which do not overlap. On CUDA enqueues the work on `stream`; the CUDA
    * context is current, nothing is allocated, and the stream may be captured. */
   merbit_status (*apply)(struct merbit_preconditioner *p, const void *r, void *z, void *stream);
-  /* Makes p->state again from `a`: p->view with new values, which stay valid during the call.
-   * NULL: nothing to make. */
+  /* Recomputes p->state from `a`: p->view with new values, which stay valid during the call.
+   * NULL: nothing to do. */
   merbit_status (*update)(struct merbit_preconditioner *p, const merbit_view *a);
   /* Writes what follows the name in the description; NULL: nothing. */
   void (*describe)(const struct merbit_preconditioner *p, char *text, size_t size);
-  /* Changes what is not as for a kind without memory of its own, adds its bytes; or NULL. */
+  /* Corrects the fields that differ from those of a kind without memory of its own, and adds
+   * the bytes of p->state; or NULL. */
   void (*info)(const struct merbit_preconditioner *p, merbit_preconditioner_info *info);
-  /* Releases p->state, complete or not; or NULL. It enters the CUDA context itself where
-   * needed. */
+  /* Releases p->state, complete or not; or NULL. Makes the CUDA context current if needed. */
   void (*destroy)(struct merbit_preconditioner *p);
 } mbi_precondition_method;
 
@@ -42,23 +42,23 @@ struct merbit_preconditioner {
   merbit_type type; /* of the values, r and z */
   merbit_side side;
   int64_t n;
-  const merbit_view *around; /* while `create` and `update` of the one inside of `single` or
-                              * `singular` run: the matrix before it was rounded. Else NULL */
+  const merbit_view *around; /* of a wrapped one while `create` or `update` runs: the wrapper's
+                              * matrix, before it was rounded; else NULL */
   int copied;            /* 1: the values of `view`, if in host memory, are no longer read */
   merbit_solver *engine; /* a solver without iterations: vectors, steps, products; or NULL */
-  struct merbit_preconditioner *inner; /* `single` and `singular`: the one that is wrapped */
-  void *state;                         /* the kind's */
+  struct merbit_preconditioner *inner; /* the preconditioner that this one wraps, or NULL */
+  void *state;                         /* belongs to the kind */
   double setup_seconds;
 };
 
-/* The end of a sentence that begins with the name of a kind. */
+/* The end of an error message after the name of a kind. */
 #define MBI_PRE_NEEDS_SPD                                                                      \
   "needs a symmetric positive definite matrix; use MERBIT_PRECONDITIONER_JACOBI, or for "      \
   "other "                                                                                     \
   "matrices MERBIT_SOLVER_GMRES or MERBIT_SOLVER_BICGSTAB with "                               \
   "MERBIT_PRECONDITIONER_BLOCK_JACOBI"
 
-/* Indices of an engine's steps; the first is MBI_STEP_BLOCKS. */
+/* Indices of the steps of an engine, after MBI_STEP_RESIDUAL and MBI_STEP_BLOCKS. */
 enum {
   MBI_PRE_MEASURE = 2,
   MBI_PRE_IN,

@@ -3,8 +3,8 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* The setup of a solver: on the GPU if it can read A there (setup_cuda.c), else by CPU threads
- * (diagonal.c). */
+/* The setup of a solver: the norm of A and the inverses of its diagonal blocks, computed on the
+ * GPU if it can read A there (setup_cuda.c), else by CPU threads (diagonal.c). */
 
 /* Computes the norm and the inverses from a CSR in host memory. */
 static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *csr) {
@@ -44,8 +44,8 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-/* Copies new values to the memory where the structure of A lies, if `memory` names the other
- * one. *own is the copy or NULL; the caller runs mbi_setup_release_values, on failure too. */
+/* Copies new values to the memory where the structure of A lies, if `memory` names the other.
+ * Sets *own to the copy or NULL; the caller runs mbi_setup_release_values, on failure too. */
 MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_context *context, merbit_memory memory,
                                                  merbit_view *view, void **own) {
   const int64_t count = mbi_view_values(view);

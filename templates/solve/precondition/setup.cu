@@ -21,12 +21,12 @@
 #include "jit/device.cuh"
 
 #define MBK_SETUP_THREADS 256
-#define MBK_SETUP_BLOCKS 4     // blocks per multiprocessor; with more of them registers spill
-#define MBK_SETUP_ROWS 4       // rows that a group of lanes takes at once
-#define MBK_SETUP_LONG 1024    // the whole block adds up a row with more nonzeros
+#define MBK_SETUP_BLOCKS 4     // blocks per multiprocessor; with more, registers spill
+#define MBK_SETUP_ROWS 4       // rows that a group of lanes processes at once
+#define MBK_SETUP_LONG 1024    // rows with more nonzeros are added up by the whole block
 #define MBK_SETUP_LONG_KEPT 64 // long rows that a block remembers
 
-// Returns the sum over the lanes of a row, in every lane.
+// Returns the sum over the lanes that share a row, in every lane.
 MBK_DEVICE double mbk_setup_sum(double share) {
 #pragma unroll
   for (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {
@@ -41,8 +41,8 @@ MBK_DEVICE double mbk_setup_magnitude(const MBK_VALUE *values, mbk_i64 k) {
   return value < 0 ? -value : value;
 }
 
-// Returns this thread's share of the sum of absolute values from `begin` to `end`, which all
-// threads of a block divide among them.
+// Returns this thread's share of the sum of absolute values from `begin` to `end`, which the
+// threads of a block divide among themselves.
 MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {
   double sum = 0;
 #pragma unroll 4
@@ -52,8 +52,7 @@ MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i6
   return sum;
 }
 
-// Returns the share of thread `thread` of `threads` in the sum of the row's values in one
-// column.
+// Returns thread `thread`'s share of the sum of the row's values in one column.
 MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,
                                   mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,
                                   mbk_u32 threads) {
@@ -67,8 +66,7 @@ MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *va
   return sum;
 }
 
-// Returns the sum over the block, added up by a tree, in every thread. `shared` may be reused
-// at once.
+// Returns the sum over the block by a tree, in every thread. `shared` may be reused at once.
 MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {
   shared[mbk_thread()] = sum;
   mbk_block_sync();
@@ -83,7 +81,7 @@ MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {
   return all;
 }
 
-// Computes a long row with the whole block. Returns the sum of absolute values and writes the
+// Processes a long row with the whole block: returns the sum of absolute values and writes the
 // row's entries of its diagonal block.
 MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
                                  const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,
@@ -106,17 +104,15 @@ MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *c
 
 // Writes to norms[b] the largest sum of absolute values among the rows of thread block b.
 // Writes to `blocks` `width` entries per row: those of its diagonal block, with duplicates
-// added up; none if width is 0. A thread block takes its long rows last. Launch: any grid of
-// MBK_SETUP_THREADS threads. Shared: double[MBK_SETUP_THREADS], then
-// mbk_u64[MBK_SETUP_LONG_KEPT], then mbk_u32.
+// added up; none if width is 0. Long rows come last. Launch: any grid of MBK_SETUP_THREADS
+// threads. Shared: double[MBK_SETUP_THREADS], then mbk_u64[MBK_SETUP_LONG_KEPT], then mbk_u32.
 MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
     mbk_setup_rows(MBK_GRID_CONSTANT mbk_setup_rows_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double *const most_of = (double *)shared;
   mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);
   mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);
-  const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES; // rows that a thread block takes at
-                                                            // once
+  const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES; // rows of a thread block at a time
   const mbk_u32 turn = rows * MBK_SETUP_ROWS;
   const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;
   double most = 0;
@@ -128,7 +124,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
        first += (mbk_u64)mbk_grid() * turn) {
     mbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];
     double sum[MBK_SETUP_ROWS];
-    mbk_u32 waits = 0; // a bit for each long row, which is postponed
+    mbk_u32 waits = 0; // a bit for each row that is long and therefore postponed
 #pragma unroll
     for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {
       const mbk_u64 row = first + i * rows + own;
@@ -148,7 +144,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
       }
       at[i] += lane;
     }
-    for (bool more = true; more;) { // loads of all rows in flight
+    for (bool more = true; more;) { // the loads of all rows are in flight together
       more = false;
 #pragma unroll
       for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {
@@ -195,7 +191,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
       }
     }
   }
-  most_of[mbk_thread()] = most; // the memory of block sums is free again
+  most_of[mbk_thread()] = most; // the memory of the block sums is free again
   mbk_block_sync();
   for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {
     if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {
@@ -208,7 +204,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
   }
 }
 
-// Computes inverse[i] = 1 / diagonal[i]. Lowers *bad to the least i that has no inverse.
+// Computes inverse[i] = 1 / diagonal[i]. Lowers *bad to the smallest i that has no inverse.
 // Launch: any grid of MBK_SETUP_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)
     mbk_setup_invert(MBK_GRID_CONSTANT mbk_setup_invert_arguments a) {

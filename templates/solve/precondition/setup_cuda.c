@@ -7,24 +7,24 @@
 /* The setup of a solver from a CSR in GPU memory, which is not copied to the host. CPU threads
  * only invert blocks of more than one row. */
 #define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
-#define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
+#define MBI_SETUP_ROWS 4       /* rows that a group of lanes processes at once */
 #define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
 #define MBI_SETUP_SHARED       /* bytes */                                                     \
   (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +               \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024 /* the most thread blocks */
-/* Thread blocks per multiprocessor beside other work: they leave space for its kernels. */
+/* Thread blocks per multiprocessor while a plan is made, to leave space for its kernels. */
 #define MBI_SETUP_RESIDENT 2
 
-/* Returns whether the setup runs on the GPU: from a CSR in GPU memory, which the solver's plan
- * checks. */
+/* Returns whether the setup runs on the GPU: for a CSR in GPU memory that the plan checks. */
 MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && !solver->planless &&
          view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR &&
          !mbi_view_is_triangle(view);
 }
 
-/* Returns the lanes per row, 2 to 32: no more than the mean number of nonzeros. */
+/* Returns the number of lanes per row, a power of two from 2 to 32: above 2, no more than the
+ * mean number of nonzeros. */
 static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
@@ -56,7 +56,7 @@ static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_
   return mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
-/* Launches the kernel that computes gpu->norms, and gpu->blocks for a preconditioner. */
+/* Launches the kernel that computes gpu->norms and, for a preconditioner, gpu->blocks. */
 static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
                                            mbi_setup_gpu *gpu) {
   const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS
@@ -139,7 +139,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Releases the memory of the setup, in progress or done. */
+/* Releases the memory of a setup, finished or not. */
 MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -151,8 +151,8 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Starts the setup. The GPU reads the rows of `view`, which must have been checked; the call
- * does not wait. */
+/* Starts the setup: enqueues the kernel that reads the rows of `view`, which must have been
+ * checked. Does not wait. */
 MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -167,7 +167,7 @@ MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_v
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-/* Finishes the setup: sets the norm, and the preconditioner in the solver's vectors. */
+/* Finishes the setup: sets the norm, and the inverses in the solver's vectors. */
 MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -192,8 +192,7 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* Starts the setup while the plan is being made. The plan calls this after it has checked the
- * arrays. */
+/* Starts the setup while the plan is being made, called once the arrays have been checked. */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);

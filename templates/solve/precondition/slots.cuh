@@ -1,7 +1,7 @@
 // Slots and scalars of preconditioners, after those of solve/core/state.cuh.
-#define MBI_PRE_R 4 // the callers' r and z while they are applied
+#define MBI_PRE_R 4 // the caller's r and z during an application
 #define MBI_PRE_Z 5
-#define MBI_PRE_OWN 6 // vectors of the kind
+#define MBI_PRE_OWN 6 // the first of the kind's vectors
 #define MBI_PRE_VECTORS 5
 #define MBI_PRE_TABLE 11 // doubles that steps read: the factors of a polynomial
 #define MBI_PRE_MEAN 0   // scalars

@@ -1,7 +1,8 @@
-// Steps of preconditioners. Flags of wrapped ones: v->from is 1 if means are subtracted, v->to is 1
-// if the vectors of the preconditioner inside are float.
+// Steps of preconditioners. In the steps of wrappers (solve/precondition/wrapped.c), v->from is
+// 1 if means are subtracted, and v->to is 1 if the wrapped preconditioner's vectors r' and z'
+// are float.
 
-// Finds the mean of r and its largest magnitude.
+// Computes the mean of r and its largest magnitude.
 MBS_NOTHING_BEFORE(pre_measure)
 MBS_ELEMENT(pre_measure) {
   const double r = MBS_LOAD(MBI_PRE_R);
@@ -17,7 +18,7 @@ MBS_AFTER(pre_measure) {
 }
 MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS)
 
-// Computes r' = (r - mean) / size, which f32 can represent.
+// Computes r' = r - mean. If r' is float, divides it by the largest magnitude of r.
 MBS_NOTHING_BEFORE(pre_in)
 MBS_ELEMENT(pre_in) {
   const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0);
@@ -32,7 +33,7 @@ MBS_ELEMENT(pre_in) {
 MBS_NOTHING_AFTER(pre_in)
 MBS_STEP(pre_in, 0, 0, MBS_ALWAYS)
 
-// Finds the mean of z'.
+// Computes the mean of z'.
 MBS_NOTHING_BEFORE(pre_mean)
 MBS_ELEMENT(pre_mean) {
   (void)c;
@@ -46,7 +47,7 @@ MBS_AFTER(pre_mean) {
 }
 MBS_STEP(pre_mean, 2, 0, MBS_ALWAYS)
 
-// Computes z = size (z' - mean).
+// Computes z = z' - mean, multiplied by the largest magnitude if z' is float.
 MBS_NOTHING_BEFORE(pre_out)
 MBS_ELEMENT(pre_out) {
   const double mean = v->from ? c->scalar[MBI_PRE_MEAN] : 0;
@@ -59,11 +60,11 @@ MBS_ELEMENT(pre_out) {
 MBS_NOTHING_AFTER(pre_out)
 MBS_STEP(pre_out, 0, 0, MBS_ALWAYS)
 
-// Lanczos for D^-1 A in the inner product of D, on unnormalised vectors: Saad, "Iterative Methods
-// for Sparse Linear Systems", 2nd ed. (2003), section 6.6. MBI_PRE_OWN holds v, MBI_PRE_OWN + 1 its
-// product A v, and MBI_PRE_OWN + 2 the vector u before v, later the next one.
+// Lanczos for D^-1 A in the inner product of D, on unnormalised vectors: Saad, "Iterative
+// Methods for Sparse Linear Systems", 2nd ed. (2003), section 6.6. MBI_PRE_OWN holds v,
+// MBI_PRE_OWN + 1 the product A v, and MBI_PRE_OWN + 2 the previous vector u, then the next.
 
-// Starts with a random vector: a hash of the row (Steele, Lea, Flood, "Fast splittable
+// Starts with a random vector: hashes of the row numbers (Steele, Lea, Flood, "Fast splittable
 // pseudorandom number generators", 2014). Finds the largest -1 / a_ii.
 MBS_NOTHING_BEFORE(pre_start)
 MBS_ELEMENT(pre_start) {
@@ -88,7 +89,7 @@ MBS_AFTER(pre_start) {
 }
 MBS_STEP(pre_start, 1, 1, MBS_ALWAYS)
 
-// Finds alpha = v'A v, and u'A v, which is beta if A is symmetric.
+// Computes alpha = v'A v, and u'A v, which is beta if A is symmetric.
 MBS_NOTHING_BEFORE(pre_alpha)
 MBS_ELEMENT(pre_alpha) {
   const double product = MBS_LOAD(MBI_PRE_OWN + 1);
@@ -135,8 +136,8 @@ MBS_ELEMENT(pre_first) {
 MBS_NOTHING_AFTER(pre_first)
 MBS_STEP(pre_first, 0, 0, MBS_ALWAYS)
 
-// Computes iterate number v->from, in place of the last but one: from x in MBI_PRE_OWN, and A x
-// in MBI_PRE_OWN + 1, x' = x + a (x - last but one) + b D^-1 (r - A x).
+// Computes iterate number v->from, in place of the last but one. With x in MBI_PRE_OWN and A x
+// in MBI_PRE_OWN + 1: x' = x + a (x - last but one) + b D^-1 (r - A x).
 MBS_NOTHING_BEFORE(pre_iterate)
 MBS_ELEMENT(pre_iterate) {
   const double *factors = (const double *)v->at[MBI_PRE_TABLE] + 2 * v->from;

@@ -2,16 +2,17 @@
 #include "jit/jit.h"
 #include "solve/precondition/precondition.h"
 
-/* preconditioner_desc.single and singular: p->inner, of any kind, between two steps. z = P M^-1
- * P r, where P subtracts the mean (Bochev, Lehoucq, "On the Finite Element Solution of the Pure
- * Neumann Problem", SIAM Review 47, 2005, section 4) and M may compute in f32. */
+/* The wrapper for preconditioner_desc.single and singular: applies p->inner, of any kind,
+ * between two steps. z = P M^-1 P r, where P subtracts the mean (Bochev, Lehoucq, "On the
+ * Finite Element Solution of the Pure Neumann Problem", SIAM Review 47, 2005, section 4) and M
+ * may compute in f32. */
 
-/* Returns 1 if the preconditioner inside computes in f32, r and z being f64. */
+/* Returns 1 if the wrapped preconditioner computes in f32 while r and z are f64. */
 static int mbi_wrapped_single(const merbit_preconditioner *p) {
   return p->desc.single && p->type == MERBIT_F64;
 }
 
-/* Writes to *inside the matrix of the preconditioner inside. */
+/* Sets *inside to the matrix of the wrapped preconditioner. */
 MBI_NOINLINE static merbit_status mbi_wrapped_view(merbit_preconditioner *p,
                                                    const merbit_view *a, merbit_view *inside) {
   *inside = *a;
@@ -22,8 +23,8 @@ MBI_NOINLINE static merbit_status mbi_wrapped_view(merbit_preconditioner *p,
   return mbi_refine_round(p->engine, a->values, a->memory, &inside->values);
 }
 
-/* Returns the status of making the preconditioner inside. If its matrix is unfit, says in the
- * sentence that the values are those in f32. */
+/* Returns the status of making the wrapped preconditioner. If its matrix is unsuitable, the
+ * error message says that the values are those in f32. */
 static merbit_status mbi_wrapped_made(merbit_preconditioner *p, merbit_status status) {
   char sentence[MERBIT_MESSAGE_SIZE];
   if (status != MERBIT_INVALID_MATRIX || !mbi_wrapped_single(p)) {
@@ -33,7 +34,7 @@ static merbit_status mbi_wrapped_made(merbit_preconditioner *p, merbit_status st
   return mbi_fail(p->context, status, "in f32, for preconditioner_desc.single: %s", sentence);
 }
 
-/* Releases the rounded values if the preconditioner inside has copied them. */
+/* Releases the rounded values if the wrapped preconditioner no longer reads them. */
 static void mbi_wrapped_drop(merbit_preconditioner *p) {
   if (p->inner != NULL && p->inner->copied) {
     mbi_release(p->context, p->engine->single_values);
