@@ -1,5 +1,5 @@
-/* The products by a problem's transpose, for comparison: computed from the transpose, while the
- * GPU is given the matrix. */
+/* Products with the transpose of a problem's matrix. The GPU is given the matrix itself; the
+ * expected results are computed from an explicit transpose. */
 #ifndef BENCH_BACK_H
 #define BENCH_BACK_H
 #include "cases.h"
@@ -19,7 +19,7 @@ static void bench_matrix_transpose(const bench_matrix *m, bench_matrix *t) {
   for (row = 0; row < t->rows; row++) {
     t->row_ptr[row + 2] += t->row_ptr[row + 1];
   }
-  for (row = 0; row < m->rows; row++) { /* row_ptr[r + 1] is where row r goes on */
+  for (row = 0; row < m->rows; row++) { /* row_ptr[r + 1] is where row r continues */
     for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
       const int32_t at = t->row_ptr[m->col_ind[k] + 1]++;
       t->col_ind[at] = (int32_t)row;
@@ -60,7 +60,7 @@ static void bench_back_destroy(bench_bench *b) {
   }
 }
 
-/* Beside the forward product. */
+/* Prints how the product with the transpose compares with the forward product. */
 static void bench_describe_back(const bench_bench *b) {
   const int back = bench_named(b->cases, b->case_count, "transpose");
   const int forward = bench_named(b->cases, b->case_count, "auto");

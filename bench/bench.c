@@ -1,5 +1,6 @@
-/* The benchmark: every product of merbit and of cuSPARSE, in one process on the same arrays.
- * See bench --help. merbit.h is the one with the methods for comparison; no CUDA is needed:
+/* The benchmark: all products of merbit and of cuSPARSE, in one process on the same arrays. See
+ * bench --help. It is built with the merbit.h that includes the methods for comparison; no CUDA
+ * is needed:
  *   python3 gen/generate.py --study
  *   cc -O3 -fopenmp -Ibuild/study bench/bench.c -o bench -lm -ldl */
 #define MERBIT_IMPLEMENTATION
@@ -14,7 +15,7 @@
 #include "solve_tasks.h"
 #include "startup.h"
 
-/* Writes a run's head: what was measured, where, when, and by which command. */
+/* Writes the head of a run: what was measured, where, when, and with which command. */
 static void bench_describe_run(merbit_context *context, const char *command, bench_json *json) {
   merbit_context_info info;
   char date[64] = "";
@@ -158,7 +159,7 @@ static int bench_run_gpu(merbit_context *context, const bench_options *o,
   return sum.wrong + !good;
 }
 
-/* The command as it was given. */
+/* Returns the command line as one string. */
 static char *bench_command(int argc, char **argv) {
   size_t length = 1;
   char *text;
@@ -174,7 +175,7 @@ static char *bench_command(int argc, char **argv) {
   return text;
 }
 
-/* 0: all results of merbit verified; 1: one was wrong, or something failed. */
+/* Returns 0 if all of merbit's results were correct, 1 if one was wrong or something failed. */
 int main(int argc, char **argv) {
   merbit_context_desc desc;
   merbit_context *context = NULL;
@@ -186,7 +187,8 @@ int main(int argc, char **argv) {
   char *command = bench_command(argc, argv);
   int wrong, cuda;
   bench_parse(&options, argc, argv);
-  (void)setenv("CUDA_CACHE_DISABLE", "1", 1); /* NVRTC has a cache too: compilations are real */
+  (void)setenv("CUDA_CACHE_DISABLE", "1", 1); /* NVRTC has a cache of its own, which would hide
+                                               * the time of compilations */
   if (options.startup != NULL) {
     free(command);
     return bench_startup_child(options.startup);

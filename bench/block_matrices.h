@@ -1,21 +1,20 @@
-/* Generated matrices of dense blocks: gen:blocksRxC, gen:looseRxC, gen:bsr004 and gen:bsrband.
- */
+/* Generated matrices of dense blocks: gen:blocksRxC, gen:looseRxC, gen:bsr004, gen:bsrband. */
 #ifndef BENCH_BLOCK_MATRICES_H
 #define BENCH_BLOCK_MATRICES_H
 #include "builders.h"
 #include <math.h>
 
-#define BLOCKS_NEAR 12 /* of blocksRxC, in each row of blocks */
+#define BLOCKS_NEAR 12 /* blocksRxC: blocks of a block row close to the diagonal */
 #define BLOCKS_FAR 3
 #define BLOCKS_REACH 16
-#define BLOCKS_SIDE 64 /* at most */
+#define BLOCKS_SIDE 64 /* the most rows or columns of a block */
 #define BLOCKS_DENSITY 0.05
 
 typedef struct blocks {
   int rows, cols;         /* of a block */
-  int64_t places, across; /* rows and columns of blocks */
-  int64_t near, far;      /* blocks within BLOCKS_REACH of the diagonal, and anywhere */
-  int64_t band;           /* blocks on either side of the diagonal, all of them; 0: drawn */
+  int64_t places, across; /* numbers of block rows and block columns */
+  int64_t near, far;      /* per block row: blocks close to the diagonal, and others */
+  int64_t band;           /* blocks on each side of the diagonal, all present; 0: drawn */
   uint64_t near_key, far_key;
 } blocks;
 
@@ -23,7 +22,8 @@ static int64_t blocks_drawn(const blocks *b) {
   return 1 + (b->band > 0 ? 2 * b->band : b->near + b->far);
 }
 
-/* The columns of a row of blocks, ascending; `list` holds blocks_drawn. Returns how many. */
+/* Writes the block columns of a block row, ascending, to `list`, which has space for
+ * blocks_drawn. Returns their number. */
 static int64_t blocks_row(const blocks *b, int64_t place, int32_t *list) {
   const int64_t centre = place * b->across / b->places;
   int64_t count = 0, i;
@@ -48,7 +48,7 @@ static int64_t blocks_row(const blocks *b, int64_t place, int32_t *list) {
   return bench_drop_duplicates(list, count);
 }
 
-/* Blocks in a row, of up to 4096 evenly spaced. */
+/* Returns the mean number of blocks per block row, from up to 4,096 evenly spaced ones. */
 static double blocks_mean(const blocks *b) {
   const int64_t sample = b->places < 4096 ? b->places : 4096;
   int32_t *list = (int32_t *)bench_allocate(blocks_drawn(b), sizeof *list);
@@ -60,7 +60,7 @@ static double blocks_mean(const blocks *b) {
   return (double)sum / (double)sample;
 }
 
-/* b->places rows of blocks, as nearly square as the shape allows. */
+/* Sets the number of block rows, and a number of block columns that makes the matrix square. */
 static void blocks_size(blocks *b, double places) {
   b->places = places > 1 ? (int64_t)(places + 0.5) : 1;
   b->across = (b->places * b->rows + b->cols - 1) / b->cols;
@@ -101,10 +101,11 @@ static void blocks_build(bench_matrix *m, const blocks *b) {
   }
 }
 
-/* blocksRxC: about 14 in each row of blocks, the diagonal, 12 within 16 places of it, 3
- * anywhere. looseRxC: 16, anywhere. bsr004: 5 x 5, one place in twenty of a square; bsrband:
- * the same share in a band, as in Chirila's measurements (32,000 rows have 51.2 million
- * nonzeros). 0: another name. */
+/* Generates a matrix of blocks if `name` is one of these; returns 0 otherwise. blocksRxC: about
+ * 14 blocks per block row: one on the diagonal, 12 within 16 block columns of it, and 3 at
+ * random. looseRxC: one on the diagonal, 15 at random. bsr004: a square of 5 x 5 blocks at one
+ * in twenty positions. bsrband: as many blocks, but in a band, as in Chirila's measurements
+ * (32,000 rows have 51.2 million nonzeros). */
 static int bench_generate_blocks(const char *name, bench_matrix *m, int64_t nnz,
                                  uint64_t seed) {
   const double entries = (double)nnz;
@@ -117,15 +118,15 @@ static int bench_generate_blocks(const char *name, bench_matrix *m, int64_t nnz,
     b.rows = b.cols = 5;
     blocks_size(&b, sqrt(entries / BLOCKS_DENSITY) / 5.0);
     b.far = (int64_t)(-log(1.0 - BLOCKS_DENSITY) * (double)b.across + 0.5);
-    b.far = b.far > 0 ? b.far - 1 : 0; /* the diagonal is one */
+    b.far = b.far > 0 ? b.far - 1 : 0; /* the block on the diagonal is drawn in any case */
     blocks_build(m, &b);
     return 1;
   }
   if (strcmp(name, "bsrband") == 0) {
     b.rows = b.cols = 5;
     blocks_size(&b, sqrt(entries / BLOCKS_DENSITY) / 5.0);
-    /* The corners that a band of w blocks to each side lacks: w (w + 1) of n (2 w + 1) places.
-     */
+    /* A band of w blocks on each side of the diagonal loses w (w + 1) of its n (2 w + 1)
+     * positions at the corners. */
     b.band = (int64_t)(0.5 * BLOCKS_DENSITY * (double)b.across / (1 - 0.25 * BLOCKS_DENSITY));
     b.band = b.band > 0 ? b.band : 1;
     blocks_build(m, &b);

@@ -1,9 +1,10 @@
-/* merbit's methods for dense blocks, on blocks in the GPU's memory. */
+/* merbit's methods for dense blocks, on blocks in GPU memory. */
 #ifndef BENCH_BLOCK_PLANS_H
 #define BENCH_BLOCK_PLANS_H
 #include "plans.h"
 
-/* The matrix in its own blocks, or in square ones that are at least half full. 0: in none. */
+/* Copies the matrix to the GPU in blocks of its own shape, or in square blocks that are at
+ * least half full. Returns 0 if it has neither. */
 static int bench_arrays_block(bench_bench *b) {
   bench_arrays *a = &b->arrays;
   bench_gpu *gpu = &b->lab->gpu;
@@ -27,8 +28,8 @@ static int bench_arrays_block(bench_bench *b) {
   return 1;
 }
 
-/* Blocks, their columns and the offsets of their rows once, and the vectors: what any product
- * of blocks must move. */
+/* Returns the bytes that every product of blocks must move: the blocks, their columns and the
+ * offsets of block rows, each once, and the vectors. */
 static double bench_block_bytes(const bench_arrays *a, bench_kind kind) {
   const bench_problem *p = a->problem;
   return 4.0 * (double)(a->blocks.entries + a->blocks.rows + 1) +
@@ -54,17 +55,17 @@ static void bench_add_block_products(bench_bench *b, const bench_request *reques
   }
 }
 
-/* The method with its own choice of constants, on blocks and on the CSR, of which it makes them
- * in that shape or, where that is named, in the one that it finds; where they are named, with
- * others: how x is loaded, blocks in a tile, threads; and the study kernels, each by its full
- * name. */
+/* Adds the BSR method with its own choice of constants, on given blocks and on the CSR, from
+ * which it makes blocks of the same shape; and, if --methods names them: blocks of the shape
+ * that it finds itself, variants with other constants (how x is loaded, blocks per tile,
+ * threads), and the study kernels, each by its full name. */
 static void bench_add_block_plans(bench_bench *b) {
   static const struct {
-    const char *name, *asked; /* where --methods has this text */
+    const char *name, *asked; /* added only if --methods contains this text */
     int method;
     const char *tuning;
-    int tile, threads; /* tile: in quarters of the method's own */
-    int csr;           /* blocks are made of it: 1 of the shape that is there, 2 of any */
+    int tile, threads; /* tile: in quarters of the method's own size */
+    int csr;           /* 0: takes blocks; 1: makes them of this shape; 2: of any */
   } list[] = {{"bsr", "", MERBIT_METHOD_BSR, NULL, 0, 0, 0},
               {"bsr-csr", "", MERBIT_METHOD_BSR, NULL, 0, 0, 1},
               {"bsr-found", "bsr-found", MERBIT_METHOD_BSR, NULL, 0, 0, 2},
@@ -102,7 +103,7 @@ static void bench_add_block_plans(bench_bench *b) {
     request.desc.block_threads =
         list[i].threads != 0 ? list[i].threads : options->block_threads;
     if (list[i].method >= (int)MERBIT_METHOD_BSR_ROW_MAJOR) {
-      request.desc.tuning = options->tuning; /* waves */
+      request.desc.tuning = options->tuning; /* carries the number of waves */
     }
     if (list[i].tile != 0 && own > 0) {
       const int groups = own / together * list[i].tile / 4;
@@ -117,8 +118,9 @@ static void bench_add_block_plans(bench_bench *b) {
   }
 }
 
-/* The study kernels by threads and by how often their blocks fill the GPU (tables 7 to 12 of
- * Chirila's report), where sweep-bsr-NAME is named. */
+/* Adds the study kernels with several numbers of threads and of waves (how often their thread
+ * blocks fill the GPU), as in tables 7 to 12 of Chirila's report, if --methods names
+ * sweep-bsr-NAME. */
 static void bench_add_block_sweeps(bench_bench *b) {
   static const char *const names[] = {"rowmajor", "private", "team", "vector"};
   static const int threads[] = {32, 64, 128, 256, 512, 1024};

@@ -1,13 +1,13 @@
-/* CSR arrays from a function of the row or of the edge, in parallel, the same for any number of
- * threads. */
+/* CSR arrays built in parallel from a function of the row or of the edge. The result is the
+ * same for any number of threads. */
 #ifndef BENCH_BUILDERS_H
 #define BENCH_BUILDERS_H
 #include "matrix.h"
 
-#define BENCH_ROW_MOST 1024 /* columns that a row function may give */
-#define BENCH_SAMPLE 65536  /* rows that bench_mean_length looks at */
+#define BENCH_ROW_MOST 1024 /* the most columns that a row function may return */
+#define BENCH_SAMPLE 65536  /* number of rows that bench_mean_length samples */
 
-/* Columns of a row in any order, duplicates allowed; returns how many. */
+/* Writes a row's columns in any order; duplicates are allowed. Returns their number. */
 typedef int (*bench_row_function)(const void *parameters, int64_t row, int32_t *columns);
 typedef void (*bench_edge_function)(const void *parameters, int64_t edge, int32_t *row,
                                     int32_t *column);
@@ -23,7 +23,7 @@ static void bench_insertion_sort(int32_t *a, int64_t count) {
   }
 }
 
-/* Byte by byte from the lowest: long rows hold millions. */
+/* Sorts by bytes from the lowest one, because long rows have millions of entries. */
 static void bench_sort(int32_t *a, int64_t count, int64_t bound) {
   int32_t *from = a, *to, *spare;
   int shift;
@@ -55,7 +55,7 @@ static void bench_sort(int32_t *a, int64_t count, int64_t bound) {
   free(spare);
 }
 
-/* Drops duplicates from a sorted row. Returns how many entries are left. */
+/* Drops duplicates from a sorted row. Returns the number of entries that are left. */
 static int64_t bench_drop_duplicates(int32_t *a, int64_t count) {
   int64_t i, kept = count > 0;
   for (i = 1; i < count; i++) {
@@ -66,7 +66,7 @@ static int64_t bench_drop_duplicates(int32_t *a, int64_t count) {
   return kept;
 }
 
-/* counts[row] becomes the sum of those before it; returns the whole. */
+/* Replaces each count by the sum of those before it. Returns the total. */
 static int64_t bench_scan(int32_t *counts, int64_t rows) {
   int64_t sum = 0, row;
   for (row = 0; row < rows; row++) {
@@ -87,7 +87,7 @@ static int bench_sorted_row(bench_row_function function, const void *parameters,
   return (int)bench_drop_duplicates(columns, count);
 }
 
-/* The mean length of up to BENCH_SAMPLE rows, evenly spaced. */
+/* Returns the mean length of up to BENCH_SAMPLE evenly spaced rows. */
 static double bench_mean_length(const bench_matrix *m, bench_row_function function,
                                 const void *parameters) {
   const int64_t sample = m->rows < BENCH_SAMPLE ? m->rows : BENCH_SAMPLE;
@@ -100,7 +100,8 @@ static double bench_mean_length(const bench_matrix *m, bench_row_function functi
   return (double)sum / (double)sample;
 }
 
-/* m->rows and cols are set. The function is called twice per row: to count and to store. */
+/* Builds a CSR from a function of the row. m->rows and m->cols must be set. Calls the function
+ * twice per row: to count and to store. */
 static void bench_build_rows(bench_matrix *m, bench_row_function function,
                              const void *parameters) {
   const int64_t rows = m->rows;
@@ -122,14 +123,15 @@ static void bench_build_rows(bench_matrix *m, bench_row_function function,
   }
 }
 
-/* ---- Rows of known lengths, of any length ------------------------------------------------ */
+/* ---- Rows whose lengths are known and unlimited ------------------------------------------ */
 
 typedef int64_t (*bench_length_function)(const void *parameters, int64_t row);
-/* Writes the row's `count` columns, ascending and without duplicates. */
+/* Writes the `count` columns of a row, ascending and without duplicates. */
 typedef void (*bench_fill_function)(const void *parameters, int64_t row, int64_t count,
                                     int32_t *columns);
 
-/* m->rows and cols are set. No row is longer than m->cols. */
+/* Builds a CSR from each row's length and columns. m->rows and m->cols must be set, and no row
+ * may be longer than m->cols. */
 static void bench_build_lengths(bench_matrix *m, bench_length_function length,
                                 bench_fill_function fill, const void *parameters) {
   int64_t row;
@@ -147,8 +149,8 @@ static void bench_build_lengths(bench_matrix *m, bench_length_function length,
   }
 }
 
-/* Writes `count` columns of [low, high): one at random from each of as many equal parts. They
- * ascend, and none comes twice. `count` is at most high - low. */
+/* Writes `count` ascending, distinct columns of [low, high): one at random from each of `count`
+ * equal parts. `count` is at most high - low. */
 static void bench_spread(uint64_t key, int64_t row, int64_t count, int64_t low, int64_t high,
                          int32_t *columns) {
   const uint64_t own = bench_random(key, (uint64_t)row);
@@ -159,7 +161,7 @@ static void bench_spread(uint64_t key, int64_t row, int64_t count, int64_t low, 
   }
 }
 
-/* Writes the columns from `first` on, one in every `step`. */
+/* Writes `count` columns from `first` on, `step` apart. */
 static void bench_stride(int64_t first, int64_t step, int64_t count, int32_t *columns) {
   int64_t i;
   for (i = 0; i < count; i++) {
@@ -167,17 +169,17 @@ static void bench_stride(int64_t first, int64_t step, int64_t count, int32_t *co
   }
 }
 
-/* Returns a number of [low, high], the same for the same row. */
+/* Returns a number in [low, high] that depends only on the key and the row. */
 static int64_t bench_draw(uint64_t key, int64_t row, int64_t low, int64_t high) {
   return low + bench_below(key, (uint64_t)row, high - low + 1);
 }
 
-/* Returns the whole number nearest to `wish`, at least `least`. */
+/* Returns the whole number nearest to `wish`, but at least `least`. */
 static int64_t bench_whole(double wish, int64_t least) {
   return wish > (double)least ? (int64_t)(wish + 0.5) : least;
 }
 
-/* Close the gaps that duplicates left: row r has kept[r] columns from row_ptr[r] on. */
+/* Closes the gaps that duplicates left: row r has kept[r] columns from row_ptr[r] on. */
 static void bench_compact(bench_matrix *m, const int32_t *kept) {
   int32_t *row_ptr = (int32_t *)bench_allocate(m->rows + 1, sizeof *row_ptr), *col_ind;
   int64_t row;
@@ -196,8 +198,8 @@ static void bench_compact(bench_matrix *m, const int32_t *kept) {
   m->col_ind = col_ind;
 }
 
-/* Edges wait in a few bins of each thread, so that all threads do not fight for the counter of
- * one hub. */
+/* Each thread collects edges in a few bins, so that the threads do not all compete for the
+ * counter of one hub. */
 #define BENCH_BINS 64
 #define BENCH_BIN_MOST 30
 
@@ -206,7 +208,7 @@ typedef struct bench_bin {
   int32_t columns[BENCH_BIN_MOST];
 } bench_bin;
 
-/* Without `col_ind` the entries are only counted. */
+/* Moves a bin's entries to their row. Only counts them if `col_ind` is NULL. */
 static inline void bench_bin_empty(bench_bin *bin, int32_t *next, int32_t *col_ind) {
   const int32_t count = bin->count;
   int32_t *const counter = next + bin->row;
@@ -233,8 +235,8 @@ static inline void bench_bin_add(bench_bin *bins, int32_t *next, int32_t *col_in
   bin->columns[bin->count++] = column;
 }
 
-/* Every edge to its row: counted in next[row], or stored at next[row], which moves on. Threads
- * do so in any order. */
+/* Assigns each edge to its row: counts it in next[row], or stores its column at next[row] and
+ * advances that. The order depends on the threads. */
 static void bench_deal_edges(int32_t *next, int32_t *col_ind, bench_edge_function function,
                              const void *parameters, int64_t edges, int symmetric) {
   BENCH_OMP(parallel) {
@@ -256,11 +258,12 @@ static void bench_deal_edges(int32_t *next, int32_t *col_ind, bench_edge_functio
   }
 }
 
-/* m->rows and cols are set. With `symmetric` every edge also gives its mirror image. Sorting
- * each row makes the result one and the same, in whatever order the edges were dealt. */
+/* Builds a CSR from edges. m->rows and m->cols must be set. If `symmetric`, each edge also
+ * yields its mirror image. Rows are sorted, so the result does not depend on the order in which
+ * threads assign the edges. */
 static void bench_build_edges(bench_matrix *m, bench_edge_function function,
                               const void *parameters, int64_t edges, int symmetric) {
-  /* offsets[row + 1] is the row's count, then its start, and after placing its end. */
+  /* offsets[row + 1] is first the row's count, then its start, and finally its end. */
   int32_t *offsets = (int32_t *)calloc((size_t)m->rows + 1, sizeof *offsets);
   int32_t *kept = (int32_t *)bench_allocate(m->rows, sizeof *kept);
   int64_t total, left = 0, i;

@@ -1,4 +1,4 @@
-/* Everything that is measured on one problem on the GPU, and cuSPARSE's part of it. */
+/* All measurements of one problem on the GPU, and cuSPARSE's part in them. */
 #ifndef BENCH_CASES_H
 #define BENCH_CASES_H
 #include "ceilings.h"
@@ -13,14 +13,14 @@ typedef struct bench_ours {
   bench_gpu *gpu;
   bench_arrays *arrays;
   merbit_plan *plan;
-  mbi_devptr px; /* x in the order of a reordered plan; else 0 */
+  mbi_devptr px; /* x in the order of a reordered plan; otherwise 0 */
 } bench_ours;
 
-typedef struct bench_lab { /* what serves all problems */
+typedef struct bench_lab { /* shared by all problems */
   bench_gpu gpu;
   bench_ceilings ceilings;
   bench_cusparse cusparse;
-  merbit_context *cold; /* with a cache of its own, emptied before each plan */
+  merbit_context *cold; /* has a cubin cache of its own, emptied before each plan */
   const char *cold_directory;
   const bench_options *options;
   bench_given_list *given; /* times of --rivals */
@@ -42,8 +42,8 @@ static void bench_cusparse_describe(const bench_cusparse *s, bench_json *json) {
 typedef struct bench_bench { /* all cases of one problem */
   bench_lab *lab;
   bench_arrays arrays;
-  bench_arrays
-      back; /* problem NULL, or x and y of products by the transpose, and those products */
+  bench_arrays back; /* for products with the transpose: x, y and expected results; problem is
+                      * NULL if there are none */
   bench_rival rivals[BENCH_RIVALS];
   bench_ours ours[BENCH_PLANS];
   bench_case cases[BENCH_CASES];
@@ -109,7 +109,7 @@ static void bench_add_rival(bench_bench *b, int algorithm) {
   }
 }
 
-/* Those by the transpose only where ours are measured. */
+/* Adds cuSPARSE's product with the transpose if ours is measured. */
 static void bench_add_rival_back(bench_bench *b, int algorithm) {
   const char *name = bench_cusparse_algorithms[algorithm].name;
   bench_rival *r = &b->rivals[algorithm];
@@ -130,7 +130,7 @@ static void bench_add_rival_back(bench_bench *b, int algorithm) {
   c->plan_seconds = r->prepare_seconds;
 }
 
-/* All of them, but where --methods names some. */
+/* Adds all of cuSPARSE's products, or those that --methods names. */
 static void bench_add_rivals(bench_bench *b) {
   const char *methods = b->lab->options->methods;
   const int all = strstr(methods, "cusparse") == NULL;
@@ -144,7 +144,7 @@ static void bench_add_rivals(bench_bench *b) {
   }
 }
 
-/* Rivals may be named where there is no cuSPARSE: the head of the run says so. */
+/* Checks the names in --methods. cuSPARSE's are valid even if there is no cuSPARSE. */
 static void bench_check_methods(const char *methods) {
   int i;
   for (i = 0; i < BENCH_RIVALS; i++) {

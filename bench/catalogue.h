@@ -1,4 +1,4 @@
-/* The regular generators, and the list of all of them behind gen:NAME:NNZ[:SEED]. */
+/* The regular generators, and the list of all generators that gen:NAME:NNZ[:SEED] can name. */
 #ifndef BENCH_CATALOGUE_H
 #define BENCH_CATALOGUE_H
 #include "block_matrices.h"
@@ -9,12 +9,12 @@
 #include "shapes.h"
 #include "stencils.h"
 
-typedef struct band { /* what the row functions of this file need */
+typedef struct band { /* parameters of this file's row functions */
   int64_t rows;
   uint64_t key, counts;
 } band;
 
-/* ---- uniform: nnz / 16 rows, lengths binomial(32, 1/2), columns anywhere ----------------- */
+/* ---- uniform: nnz / 16 rows, lengths binomial(32, 1/2), random columns ------------------- */
 
 static int uniform_row(const void *parameters, int64_t row, int32_t *columns) {
   const band *b = (const band *)parameters;
@@ -35,7 +35,7 @@ static void bench_generate_uniform(bench_matrix *m, int64_t nnz, uint64_t seed) 
   bench_build_rows(m, uniform_row, &b);
 }
 
-/* ---- short: nnz / 2 rows of two nonzeros, within 128 places of the diagonal -------------- */
+/* ---- short: nnz / 2 rows of two nonzeros, within 128 columns of the diagonal ------------- */
 
 static int short_row(const void *parameters, int64_t row, int32_t *columns) {
   const band *b = (const band *)parameters;
@@ -55,7 +55,7 @@ static void bench_generate_short(bench_matrix *m, int64_t nnz, uint64_t seed) {
   bench_build_rows(m, short_row, &b);
 }
 
-/* ---- onerow: nnz columns; the middle row holds nine in ten of them, the others 4 each ---- */
+/* ---- onerow: nnz columns; the middle row has nine in ten, the others 4 each -------------- */
 
 static void bench_generate_onerow(bench_matrix *m, int64_t nnz, uint64_t seed) {
   const uint64_t key = bench_key(seed, 11);
@@ -142,7 +142,7 @@ static const bench_generator bench_generators[] = {
 };
 #define BENCH_GENERATORS ((int)(sizeof bench_generators / sizeof bench_generators[0]))
 
-/* "60M", "57.5M", "100k", "100K", "1G" or plain digits; -1 where it is none of these. */
+/* Reads "60M", "57.5M", "100k", "100K", "1G" or plain digits. Returns -1 for other texts. */
 static int64_t bench_parse_count(const char *text) {
   char *end = NULL;
   double count = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1;
@@ -171,9 +171,9 @@ static void bench_name_generated(bench_matrix *m, const char *spec, uint64_t see
   (void)snprintf(m->name, sizeof m->name, "%.200s seed %llu", spec, (unsigned long long)seed);
 }
 
-/* ---- denseRxC: every place of R rows and C columns --------------------------------------- */
+/* ---- denseRxC: all elements of R rows and C columns -------------------------------------- */
 
-/* 0: another name. */
+/* Generates a dense matrix. Returns 0 if `spec` has another name. */
 static int bench_generate_dense(const char *spec, bench_matrix *m) {
   long long rows = 0, cols = 0;
   int length = 0;
@@ -199,7 +199,7 @@ static int bench_generate_dense(const char *spec, bench_matrix *m) {
   return 1;
 }
 
-/* spec is gen:NAME:NNZ[:SEED], or gen:denseRxC. */
+/* Generates the matrix of `spec`: gen:NAME:NNZ[:SEED], or gen:denseRxC. */
 static void bench_generate(const char *spec, bench_matrix *m) {
   char name[64], count[64] = "", seed_text[64] = "1";
   uint64_t seed;

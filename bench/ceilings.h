@@ -1,17 +1,17 @@
-/* Measures the GPU's limits in the same run as the products: bytes copied and values gathered
- * per second. These give the least time of a product. */
+/* The GPU's limits, measured in the same run as the products: bytes copied and values gathered
+ * per second. They give a lower bound for the time of a product. */
 #ifndef BENCH_CEILINGS_H
 #define BENCH_CEILINGS_H
 #include "driver.h"
 #include "json.h"
 
-#define BENCH_GATHER_SMALLEST 16 /* vectors of 2^16 bytes, held by every L1, to 2^30 */
+#define BENCH_GATHER_SMALLEST 16 /* vectors have 2^16 bytes, which every L1 holds, to 2^30 */
 #define BENCH_GATHER_LARGEST 30
 #define BENCH_GATHER_SIZES (BENCH_GATHER_LARGEST - BENCH_GATHER_SMALLEST + 1)
 
 typedef struct bench_ceilings { /* 0: not measured */
   double copy;                  /* bytes read and written per second */
-  /* values per second, of 8 and of 4 bytes, from vectors of 2^16 bytes and its doubles */
+  /* values of 8 and of 4 bytes per second, for vectors of 2^16, 2^17, ... bytes */
   double gather[2][BENCH_GATHER_SIZES];
 } bench_ceilings;
 
@@ -34,7 +34,7 @@ static void bench_copy_enqueue(bench_case *self) {
                   "cuMemcpyDtoDAsync");
 }
 
-/* Random bytes: constant ones may move faster than data do. */
+/* Fills the source with random bytes, because constant ones might move faster. */
 static void bench_copy_prepare(bench_copy *copy) {
   bench_gpu *gpu = copy->gpu;
   uint64_t *pattern = (uint64_t *)bench_allocate((int64_t)BENCH_COPY_PATTERN / 8, 8), i;
@@ -53,7 +53,7 @@ static void bench_copy_prepare(bench_copy *copy) {
   free(pattern);
 }
 
-/* Measured with the largest of a few sizes that fits; bytes read plus bytes written. */
+/* Measures the copy rate, bytes read plus bytes written, with the largest size that fits. */
 static void bench_copy_measure(bench_gpu *gpu, bench_ceilings *ceilings) {
   bench_copy copy;
   bench_case c;
@@ -84,9 +84,9 @@ static void bench_copy_measure(bench_gpu *gpu, bench_ceilings *ceilings) {
 
 /* ---- Gathering --------------------------------------------------------------------------- */
 
-/* Every lane of a full GPU asks for values at places of its own, uniform in the vector, eight
- * at a time. Places come from a Weyl sequence and a multiplicative hash: a few instructions
- * each, so that they do not limit what L1 gives. */
+/* Every lane of a full GPU loads eight values at a time from random places of the vector. The
+ * places come from a Weyl sequence and a multiplicative hash, a few instructions each, so that
+ * computing them does not limit what L1 delivers. */
 
 static const char bench_gather_source[] =
     "extern \"C\" __global__ void __launch_bounds__(512, 4)\n"
@@ -104,13 +104,13 @@ static const char bench_gather_source[] =
     "    }\n"
     "    state += 8u * 0x9e3779b9u;\n"
     "  }\n"
-    "  if (sum == (VALUE)0x12345) {\n" /* x is all zero: keeps the loads */
+    "  if (sum == (VALUE)0x12345) {\n" /* never true, as x is all zero; keeps the loads */
     "    *never = sum;\n"
     "  }\n"
     "}\n";
 
 #define BENCH_GATHER_THREADS 512
-#define BENCH_GATHER_TOTAL ((int64_t)1 << 28) /* values in one launch */
+#define BENCH_GATHER_TOTAL ((int64_t)1 << 28) /* values per launch */
 
 typedef struct bench_gather {
   bench_gpu *gpu;
@@ -123,7 +123,7 @@ typedef struct bench_gather {
 static void bench_gather_enqueue(bench_case *self) {
   bench_gather *g = (bench_gather *)self->object;
   void *arguments[5];
-  g->seed += 0x10000001u; /* other places, so that caches do not remember the last launch's */
+  g->seed += 0x10000001u; /* new places: caches may hold the last launch's */
   arguments[0] = &g->x;
   arguments[1] = &g->mask;
   arguments[2] = &g->rounds;
@@ -133,7 +133,7 @@ static void bench_gather_enqueue(bench_case *self) {
                arguments);
 }
 
-/* The kernel for 4 or 8 bytes, through the NVRTC that merbit has opened. */
+/* Compiles and loads the kernel for values of 4 or 8 bytes with merbit's NVRTC. */
 static merbit_status bench_gather_load(merbit_context *context, int single, void **module,
                                        void **function) {
   static const char name[] = "bench_gather.cu";
@@ -158,7 +158,7 @@ static merbit_status bench_gather_load(merbit_context *context, int single, void
     status = mbi_nvrtc_run(context, program, name, &preamble, &target, &image, &size);
     (void)nvrtc->destroy_program(&program);
   }
-  if (status == MERBIT_OK && module != NULL) { /* NULL: only whether it compiles */
+  if (status == MERBIT_OK && module != NULL) { /* NULL: only test whether it compiles */
     status = mbi_device_check(context, context->device.driver.module_load_data(module, image),
                               "cuModuleLoadData", name);
   }
@@ -171,7 +171,8 @@ static merbit_status bench_gather_load(merbit_context *context, int single, void
   return status;
 }
 
-/* Sizes that the GPU has no memory for keep 0, and so do all where the kernel is refused. */
+/* Measures gathers of one value type. A rate stays 0 if the GPU lacks memory for its size; all
+ * do if the kernel cannot be compiled. */
 static void bench_gather_measure_type(bench_gpu *gpu, int single, mbi_devptr x, int largest,
                                       bench_ceilings *ceilings) {
   const int64_t size = single ? 4 : 8;
@@ -223,8 +224,8 @@ static void bench_gather_measure(bench_gpu *gpu, bench_ceilings *ceilings) {
 
 /* ---- The limit --------------------------------------------------------------------------- */
 
-/* Values per second from a vector of so many bytes: between two measured sizes the logarithm
- * of the rate is linear in the logarithm of the size. */
+/* Returns the values per second for a vector of `bytes` bytes, interpolated between the
+ * measured sizes: the logarithm of the rate is linear in the logarithm of the size. */
 static double bench_gather_rate(const bench_ceilings *ceilings, int single, double bytes) {
   const double *rates = ceilings->gather[single];
   double at = (bytes > 1 ? log2(bytes) : 0.0) - BENCH_GATHER_SMALLEST;
@@ -241,8 +242,8 @@ static double bench_gather_rate(const bench_ceilings *ceilings, int single, doub
   return rates[below] * pow(rates[below + 1] / rates[below], at - below);
 }
 
-/* Seconds that a product takes at least: its bytes at copy speed, or its gathers of x at the
- * rate of uniform random ones from a vector of that size. 0: not known. */
+/* Returns a lower bound for the seconds of a product: its bytes at copy speed, or its gathers
+ * of x at the rate of random ones from a vector of that size. 0 means unknown. */
 static double bench_limit(const bench_ceilings *ceilings, const bench_problem *p,
                           double bytes) {
   const double gathers =

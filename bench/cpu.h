@@ -1,4 +1,4 @@
-/* The CPU's methods against an OpenMP loop over rows with schedule(static). */
+/* The CPU's methods, compared with an OpenMP loop over rows with schedule(static). */
 #ifndef BENCH_CPU_H
 #define BENCH_CPU_H
 #include "formats.h"
@@ -15,18 +15,18 @@
 typedef struct bench_cpu { /* one case */
   bench_problem *problem;
   merbit_context *context;
-  merbit_plan *plan; /* NULL: the row loop */
+  merbit_plan *plan; /* NULL: the loop over rows */
   int threads;
   void *y;
-  void *px; /* x in the order of a reordered plan; else NULL */
+  void *px; /* x in the order of a reordered plan; otherwise NULL */
   bench_half half;
-  const bench_layout *blocks; /* the matrix as blocks, which this case takes; NULL: the CSR */
+  const bench_layout *blocks; /* the matrix as blocks, if this case takes them; NULL: the CSR */
 } bench_cpu;
 
-#define BENCH_READ_NUMBERS ((int64_t)1 << 26) /* 512 MB, beyond the caches */
+#define BENCH_READ_NUMBERS ((int64_t)1 << 26) /* 512 MB, more than caches hold */
 
-/* Bytes per second of a plain sum over a long vector by `threads`, the best of five: what a
- * product of a matrix beyond the caches cannot beat. */
+/* Returns the bytes per second of a plain sum over a long vector with `threads` threads, the
+ * best of five. No product with a matrix larger than the caches can be faster. */
 static double bench_read_rate(int threads) {
   double *numbers = (double *)bench_allocate(BENCH_READ_NUMBERS, sizeof *numbers);
   double best = 0, sum = 0;
@@ -52,10 +52,10 @@ static double bench_read_rate(int threads) {
     sum += parts[0];
   }
   free(numbers);
-  return sum > 0 ? best : 0; /* without the sum a compiler would drop the loop */
+  return sum > 0 ? best : 0; /* using the sum keeps the compiler from dropping the loop */
 }
 
-/* The inner loop of merbit's methods, alpha and beta included. */
+/* The same inner loop as in merbit's methods, with alpha and beta. */
 #define BENCH_STATIC_LOOP(name, type)                                                          \
   static void name(const bench_problem *p, int threads, type alpha, type beta, type *y) {      \
     const int32_t *row_ptr = p->m->row_ptr, *col_ind = p->m->col_ind;                          \
@@ -102,7 +102,7 @@ static double bench_cpu_watch(void *clock, bench_case *c, int count) {
   return mbi_seconds() - start;
 }
 
-/* 0, and told, where it cannot be made. */
+/* Makes the plan of a case. If that is impossible, says why and returns 0. */
 static int bench_cpu_plan(bench_cpu *c, const bench_options *o, merbit_method method,
                           merbit_reordering reordering, bench_case *entry) {
   const bench_problem *p = c->problem;
@@ -183,8 +183,8 @@ static int bench_cpu_add(bench_cpu *object, const bench_options *o, bench_case *
   return 1;
 }
 
-/* The matrix in blocks of its own shape, or square ones that are at least half full. 0: in
- * none. */
+/* Makes the matrix as blocks of its own shape, or as square ones that are at least half full.
+ * Returns 0 if it has neither. */
 static int bench_cpu_blocks(const bench_problem *p, bench_layout *blocks) {
   double share;
   const int side = p->m->block_rows > 0 ? 0 : bench_block_choose(p->m, p->size, &share);
@@ -196,7 +196,8 @@ static int bench_cpu_blocks(const bench_problem *p, bench_layout *blocks) {
   return rows > 0;
 }
 
-/* All that --methods names, and what they are compared with; read_rate is the limit. */
+/* Measures the methods that --methods names and what they are compared with. The limit follows
+ * from `read_rate`. */
 static void bench_cpu_problem(merbit_context *context, const bench_options *o, double read_rate,
                               bench_problem *p, bench_given_list *given, bench_json *json,
                               bench_summary *sum) {
@@ -204,7 +205,7 @@ static void bench_cpu_problem(merbit_context *context, const bench_options *o, d
     const char *name;
     int rival;
     merbit_method method;
-    int named; /* 1: only where it is asked for by name; 2: by its full name, on blocks */
+    int named; /* 1: only if --methods is not "all"; 2: only by its full name, on blocks */
     merbit_reordering reordering;
   } list[BENCH_CPU_CASES] = {
       {"auto", 0, MERBIT_METHOD_AUTO, 0, MERBIT_REORDERING_NONE},

@@ -1,6 +1,6 @@
 /* cuSPARSE, opened at run time: cusparseSpMV and cusparseSpMVOp on the arrays that merbit
- * reads. Numbers and prototypes as in cusparse.h of CUDA 12 and 13; those of SpMVOp are behind
- * CUSPARSE_ENABLE_EXPERIMENTAL_API there. */
+ * reads. Constants and prototypes are those of cusparse.h in CUDA 12 and 13, where SpMVOp
+ * requires CUSPARSE_ENABLE_EXPERIMENTAL_API. */
 #ifndef BENCH_CUSPARSE_H
 #define BENCH_CUSPARSE_H
 #include "driver.h"
@@ -10,14 +10,14 @@
 #define CUSPARSE_INDEX_32I 2
 #define CUSPARSE_INDEX_BASE_ZERO 0
 #define CUSPARSE_OPERATION_NON_TRANSPOSE 0 /* CUSPARSE_OPERATION_TRANSPOSE is 1 */
-#define CUSPARSE_DIRECTION_ROW 0           /* inside blocks, legacy call */
-#define CUSPARSE_ORDER_ROW 2               /* inside blocks */
+#define CUSPARSE_DIRECTION_ROW 0           /* within blocks, for the legacy function */
+#define CUSPARSE_ORDER_ROW 2               /* within blocks */
 #define CUSPARSE_R_32F 0                   /* library_types.h: CUDA_R_32F */
 #define CUSPARSE_R_64F 1
 
 typedef enum bench_format {
   BENCH_FORMAT_CSR,
-  BENCH_FORMAT_CSR_OP, /* cusparseSpMVOp, which compiles a kernel for a plan */
+  BENCH_FORMAT_CSR_OP, /* cusparseSpMVOp, which compiles a kernel for each plan */
   BENCH_FORMAT_COO,
   BENCH_FORMAT_SLICED,
   BENCH_FORMAT_BLOCKS,
@@ -26,10 +26,10 @@ typedef enum bench_format {
 
 static const struct {
   const char *name;
-  int algorithm; /* cusparseSpMVAlg_t, cusparseSpMVOpAlg_t; unused by the legacy call */
+  int algorithm; /* cusparseSpMVAlg_t or cusparseSpMVOpAlg_t; unused by the legacy function */
   bench_format format;
-  int block;     /* 0: the side that moves the fewest bytes */
-  int operation; /* 1: by the transpose, from the same arrays */
+  int block;     /* 0: the size that moves the fewest bytes */
+  int operation; /* 1: product with the transpose, from the same arrays */
 } bench_cusparse_algorithms[] = {{"cusparse-csr-alg1", 2, BENCH_FORMAT_CSR, 0, 0},
                                  {"cusparse-csr-alg2", 3, BENCH_FORMAT_CSR, 0, 0},
                                  {"cusparse-coo-alg1", 1, BENCH_FORMAT_COO, 0, 0},
@@ -68,7 +68,7 @@ typedef int (*bench_csr2bsr_call)(void *handle, int direction, int rows, int col
                                   void *values, void *row_ptr, void *col_ind, int block,
                                   void *bsr, void *block_values, void *offsets, void *columns);
 
-typedef struct bench_cusparse { /* handles and descriptors are pointers; enums are int */
+typedef struct bench_cusparse { /* handles and descriptors are pointers, enums are int */
   void *library, *handle;
   int version;      /* 12603 for 12.6.3 */
   char path[512];   /* where it was found */
@@ -89,7 +89,7 @@ typedef struct bench_cusparse { /* handles and descriptors are pointers; enums a
   int (*buffer_size)(void *handle, int operation, const void *alpha, void *matrix, void *x,
                      const void *beta, void *y, int compute_type, int algorithm, size_t *bytes);
   bench_spmv_call spmv;
-  /* NULL where this version lacks them */
+  /* NULL if this version lacks them */
   bench_spmv_call preprocess; /* since CUDA 12.4 */
   int (*op_buffer_size)(void *handle, int operation, void *matrix, void *x, void *y, void *z,
                         int compute_type, int algorithm, size_t *bytes);
@@ -97,7 +97,7 @@ typedef struct bench_cusparse { /* handles and descriptors are pointers; enums a
                                void *x, void *y, void *z, int compute_type, int algorithm,
                                void *buffer);
   int (*op_destroy_description)(void *description);
-  /* `code`: an epilogue as LTO-IR of `code_bytes` bytes, or NULL. */
+  /* `code` is an epilogue as LTO-IR of `code_bytes` bytes, or NULL. */
   int (*op_create_plan)(void *handle, void *description, void **plan, const void *code,
                         size_t code_bytes);
   int (*op_destroy_plan)(void *plan);
@@ -111,16 +111,16 @@ typedef struct bench_cusparse { /* handles and descriptors are pointers; enums a
                        int64_t rows_in_block, int64_t cols_in_block, void *row_ptr,
                        void *col_ind, void *values, int offset_type, int index_type, int base,
                        int value_type, int order);
-  int (*create_legacy)(void **description); /* cusparseMatDescr_t: general, from 0 */
+  int (*create_legacy)(void **description); /* cusparseMatDescr_t: general, base 0 */
   int (*destroy_legacy)(void *description);
   bench_bsrmv_call bsrmv[2]; /* f64, f32 */
   bench_csr2bsr_count_call csr2bsr_count;
   bench_csr2bsr_call csr2bsr[2];
 } bench_cusparse;
 
-/* ---- Finding it -------------------------------------------------------------------------- */
+/* ---- Finding the library ----------------------------------------------------------------- */
 
-/* The name of a function that must be there and is not, or NULL. */
+/* Loads the functions. Returns the name of a required one that is missing, or NULL. */
 static const char *bench_cusparse_load(bench_cusparse *s) {
   const struct {
     const char *name;
@@ -164,8 +164,8 @@ static const char *bench_cusparse_load(bench_cusparse *s) {
   return NULL;
 }
 
-/* cuSPARSE needs nvJitLink, which the loader may not find by itself: open it first, from beside
- * it. */
+/* Opens nvJitLink, which cuSPARSE needs, from a directory next to cuSPARSE, because the loader
+ * may not find it by itself. */
 static void bench_cusparse_open_companion(const char *path) {
   static const char *const places[] = {"", "/../../nvjitlink/lib"};
   char copy[512], pattern[600];
@@ -184,7 +184,7 @@ static void bench_cusparse_open_companion(const char *path) {
   }
 }
 
-/* A name for the loader, or a path. */
+/* Tries a library by its path, or by a name for the loader. */
 static int bench_cusparse_try(bench_cusparse *s, const char *path) {
   const char *missing;
   bench_cusparse_open_companion(path);
@@ -206,7 +206,7 @@ static int bench_cusparse_try(bench_cusparse *s, const char *path) {
   return 1;
 }
 
-/* Every cuSPARSE in the directories that match `prefix` and `pattern`. */
+/* Tries every cuSPARSE in the directories that match `prefix` followed by `pattern`. */
 static int bench_cusparse_try_place(bench_cusparse *s, const char *prefix,
                                     const char *pattern) {
   char whole[600];
@@ -226,7 +226,7 @@ static int bench_cusparse_try_place(bench_cusparse *s, const char *prefix,
   return taken;
 }
 
-/* The site-packages that belong to the commands on PATH: an activated or default Python's. */
+/* Tries the site-packages of the Pythons on PATH, such as an activated environment's. */
 static int bench_cusparse_try_pythons(bench_cusparse *s) {
   char path[4096], *rest = NULL, *part;
   const char *variable = getenv("PATH");
@@ -273,7 +273,8 @@ static int bench_cusparse_find(bench_cusparse *s) {
   return bench_cusparse_try_pythons(s);
 }
 
-/* Without cuSPARSE `handle` stays NULL and `reason` says why. Needs an entered context. */
+/* Opens cuSPARSE. If there is none, `handle` stays NULL and `reason` says why. The CUDA context
+ * must be current. */
 static void bench_cusparse_open(bench_cusparse *s, bench_gpu *gpu) {
   int status;
   memset(s, 0, sizeof *s);

@@ -1,4 +1,4 @@
-/* Empty directories for cubins, removed when the program ends. */
+/* Empty directories for cubins, which are removed when the program ends. */
 #ifndef BENCH_DIRECTORY_H
 #define BENCH_DIRECTORY_H
 #include "matrix.h"

@@ -1,4 +1,4 @@
-/* The GPU as the benchmark needs it beyond merbit.h: events, graphs, one stream. */
+/* The parts of the CUDA driver's API that merbit.h lacks: events, graphs, one stream. */
 #ifndef BENCH_DRIVER_H
 #define BENCH_DRIVER_H
 #include "timing.h"
@@ -49,7 +49,7 @@ static void bench_merbit_check(merbit_context *context, merbit_status status) {
   }
 }
 
-/* Launches a kernel of the benchmark's own. `arguments` has the address of each parameter. */
+/* Launches a kernel of the benchmark. `arguments` holds the address of each parameter. */
 static void bench_launch(bench_gpu *gpu, void *function, const char *name, int blocks,
                          int threads, unsigned shared_bytes, void **arguments) {
   bench_gpu_check(gpu,
@@ -90,7 +90,7 @@ static void bench_driver_open(bench_driver *d) {
   }
 }
 
-/* Pinned host memory, for copies that take the same time whenever they are. */
+/* Allocates pinned host memory, from which copies always take the same time. */
 static void *bench_gpu_host(bench_gpu *gpu, int64_t count, size_t size) {
   void *address = NULL;
   bench_gpu_check(gpu,
@@ -128,7 +128,7 @@ static void bench_gpu_wait(bench_gpu *gpu) {
   bench_merbit_check(gpu->context, mbi_device_synchronize(gpu->context, gpu->stream));
 }
 
-/* Seconds on the GPU of `count` calls in a row: the stopwatch of bench_time. */
+/* Returns the GPU's seconds for `count` calls in a row; the stopwatch for bench_time. */
 static double bench_gpu_watch(void *clock, bench_case *c, int count) {
   bench_gpu *gpu = (bench_gpu *)clock;
   float milliseconds = 0;
@@ -144,9 +144,9 @@ static double bench_gpu_watch(void *clock, bench_case *c, int count) {
   return 1e-3 * (double)milliseconds;
 }
 
-/* ---- Life -------------------------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
-/* The context stays entered until bench_gpu_close. */
+/* Opens the GPU. Its context stays current until bench_gpu_close. */
 static void bench_gpu_open(bench_gpu *gpu, merbit_context *context) {
   memset(gpu, 0, sizeof *gpu);
   gpu->context = context;

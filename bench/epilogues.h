@@ -1,10 +1,10 @@
-/* Products with epilogues beside those without, on the same arrays, where they are asked for by
- * name: their results are chosen so that y is A x. */
+/* Products with epilogues, to be compared with those without on the same arrays. They are
+ * measured only if --methods names them. Their results are chosen so that y is A x. */
 #ifndef BENCH_EPILOGUES_H
 #define BENCH_EPILOGUES_H
 #include "plans.h"
 
-static struct { /* of the problem in hand */
+static struct { /* of the current problem */
   mbi_devptr vectors[2], scalars, sums;
 } bench_beside;
 
@@ -54,7 +54,7 @@ static void bench_beside_destroy(bench_bench *b) {
   memset(&bench_beside, 0, sizeof bench_beside);
 }
 
-/* A dot product, and what PageRank asks for, behind the product. */
+/* Adds a dot product and PageRank's epilogue. */
 static void bench_add_epilogues(bench_bench *b) {
   static const merbit_epilogue dot = {NULL, {"v0 * ax", NULL}, 1, 0, NULL, NULL};
   static const merbit_epilogue rank = {"(s0 * ax + s1) / abs(v1)",

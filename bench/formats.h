@@ -1,16 +1,16 @@
-/* Sliced ELLPACK and block CSR from a problem's CSR, on the host. */
+/* Sliced ELLPACK and block CSR made from a problem's CSR on the host. */
 #ifndef BENCH_FORMATS_H
 #define BENCH_FORMATS_H
 #include "builders.h"
 #include "verify.h"
 
 #define BENCH_SLICE 32
-#define BENCH_BLOCK_SAMPLE 4096 /* rows of blocks that the choice of a block size looks at */
+#define BENCH_BLOCK_SAMPLE 4096 /* block rows that are sampled to choose a block size */
 
 typedef struct bench_layout { /* one problem in another format */
-  int64_t rows, cols;         /* of the matrix, or in blocks */
-  int64_t entries;            /* columns stored, or blocks */
-  int64_t stored;             /* values, fill included */
+  int64_t rows, cols;         /* of the matrix, or numbers of block rows and block columns */
+  int64_t entries;            /* number of stored columns, or of blocks */
+  int64_t stored;             /* number of values, including padding */
   int block, width;           /* rows and columns of a block; 0: slices */
   int32_t *offsets, *columns;
   void *values;
@@ -23,17 +23,17 @@ static void bench_layout_free(bench_layout *l) {
   memset(l, 0, sizeof *l);
 }
 
-/* Bytes of the arrays. */
+/* Returns the size of the arrays in bytes. */
 static double bench_layout_memory(const bench_layout *l, size_t size) {
   return 4.0 * (double)l->entries + (double)size * (double)l->stored +
          4.0 * (double)(l->block > 0 ? l->rows : l->rows / BENCH_SLICE + 1);
 }
 
-/* ---- Slices of 32 rows, each as wide as its longest row, column by column ---------------- */
+/* ---- Slices of 32 rows, padded to their longest row, stored by columns ------------------- */
 
-/* Fill has column -1 and value 0, as cuSPARSE asks. */
+/* Padding has column -1 and value 0, as cuSPARSE requires. */
 
-/* Values that slices would store. */
+/* Returns the number of values that slices would store. */
 static int64_t bench_sliced_size(const bench_matrix *m) {
   const int64_t slices = (m->rows + BENCH_SLICE - 1) / BENCH_SLICE;
   int64_t sum = 0, slice;
@@ -68,7 +68,7 @@ static void bench_sliced_fill(const bench_problem *p, bench_layout *l, int64_t s
   }
 }
 
-/* bench_sliced_size must lie below 2^31. */
+/* Makes slices. bench_sliced_size must be below 2^31. */
 static void bench_sliced_create(const bench_problem *p, bench_layout *l) {
   const bench_matrix *m = p->m;
   const int64_t slices = (m->rows + BENCH_SLICE - 1) / BENCH_SLICE;
@@ -95,10 +95,10 @@ static void bench_sliced_create(const bench_problem *p, bench_layout *l) {
   }
 }
 
-/* ---- Blocks, row by row inside ----------------------------------------------------------- */
+/* ---- Blocks, row-major inside ------------------------------------------------------------ */
 
-/* The block columns of a row of blocks, ascending; `list` holds as many as there are nonzeros.
- * Returns how many are left. */
+/* Writes the block columns of a block row, ascending, to `list`, which has space for one per
+ * nonzero. Returns their number. */
 static int64_t bench_block_columns(const bench_matrix *m, int block, int width, int64_t place,
                                    int32_t *list) {
   const int64_t last = (place + 1) * block < m->rows ? (place + 1) * block : m->rows;
@@ -116,7 +116,7 @@ static int64_t bench_block_room(const bench_matrix *m, int block, int64_t place)
   return m->row_ptr[last] - m->row_ptr[place * block];
 }
 
-/* The share of nonzeros in blocks of this side, from a sample of the rows of blocks. */
+/* Returns the fraction of nonzeros in square blocks of a size, from a sample of block rows. */
 static double bench_block_share(const bench_matrix *m, int block) {
   const int64_t places = (m->rows + block - 1) / block;
   const int64_t sample = places < BENCH_BLOCK_SAMPLE ? places : BENCH_BLOCK_SAMPLE;
@@ -132,7 +132,7 @@ static double bench_block_share(const bench_matrix *m, int block) {
   return blocks > 0 ? (double)nonzeros / ((double)blocks * block * block) : 0;
 }
 
-/* The block size that moves the fewest bytes among those at least half full, or 0. */
+/* Returns the size of at least half full blocks that moves the fewest bytes, or 0. */
 static int bench_block_choose(const bench_matrix *m, size_t size, double *share) {
   static const int sides[] = {2, 3, 4, 5, 6, 7, 8, 16};
   double least = 0;

@@ -1,5 +1,5 @@
-/* Named matrices of any size. Sizes are target nonzeros; the same name, size and seed give the
- * same matrix on every machine. */
+/* Generated matrices of any size. A size is the target number of nonzeros. The same name, size
+ * and seed give the same matrix on every machine. */
 #ifndef BENCH_GENERATORS_H
 #define BENCH_GENERATORS_H
 #include "builders.h"
@@ -7,12 +7,12 @@
 
 /* ---- road -------------------------------------------------------------------------------- */
 
-/* Symmetric, mean degree 2.4, degrees 1 to 8. Vertices are crossings on a grid. Of two
- * neighbours in a row, an even one is always joined to the next, an odd one with probability
- * 0.5; neighbours in a column with 0.35; each diagonal with 0.05: 1 + 0.5 + 2 * 0.35 + 4 * 0.05
- * = 2.4. Numbering: cells of 64 x 64 vertices (smaller where there are few) along a Hilbert
- * curve, shuffled inside each cell: neighbours lie within a few thousand places but for those
- * across cell borders (about 2%), some of them far away. */
+/* Symmetric, mean degree 2.4, degrees 1 to 8. Vertices are crossings on a grid. In a row, an
+ * even vertex is always joined to the next, an odd one with probability 0.5; neighbours in a
+ * column are joined with probability 0.35, along each diagonal with 0.05: 1 + 0.5 + 2 * 0.35 +
+ * 4 * 0.05 = 2.4. Vertices are numbered in cells of 64 x 64 (smaller for few vertices) along a
+ * Hilbert curve, and shuffled within each cell. So the numbers of neighbours differ by a few
+ * thousand at most, except across borders of cells (about 2%), where some differ widely. */
 #define ROAD_CELL_BITS 6
 #define ROAD_ODD 0.5
 #define ROAD_COLUMN 0.35
@@ -24,8 +24,9 @@ typedef struct road {
   uint64_t shuffle, edges;
 } road;
 
-/* The Hilbert curve through a square of 2^bits: quadrants in the order (0,0) (0,1) (1,1) (1,0),
- * the first mirrored at the diagonal, the last at the other one. */
+/* Computes point number `at` of the Hilbert curve through a square with sides of 2^bits. The
+ * curve visits the quadrants in the order (0,0) (0,1) (1,1) (1,0); it is mirrored at the
+ * diagonal in the first, and at the antidiagonal in the last. */
 static inline void road_curve_point(int bits, int64_t at, int64_t *x, int64_t *y) {
   int64_t side;
   *x = *y = 0;
@@ -57,7 +58,7 @@ static inline int64_t road_curve_index(int bits, int64_t x, int64_t y) {
   return at;
 }
 
-/* The vertex at a point, or -1 outside the region that the cells cover. */
+/* Returns the vertex at a point, or -1 outside the region that the cells cover. */
 static inline int64_t road_vertex(const road *r, int64_t x, int64_t y) {
   const int64_t mask = ((int64_t)1 << r->cell_bits) - 1;
   const int64_t width = (int64_t)1 << (r->cell_bits + r->curve_bits);
@@ -74,8 +75,8 @@ static inline int64_t road_vertex(const road *r, int64_t x, int64_t y) {
                                 (uint64_t)((y & mask) << r->cell_bits | (x & mask)));
 }
 
-/* Returns whether a street leaves (x, y) towards +x (0), +y (1), +x+y (2), or joins (x+1, y)
- * and (x, y+1) (3). */
+/* Returns whether a street leads from (x, y) to +x (0), to +y (1) or to +x+y (2), or joins
+ * (x+1, y) and (x, y+1) (3). */
 static inline int road_has(const road *r, int64_t x, int64_t y, int direction) {
   const uint64_t place = ((uint64_t)x & 0x7fffffff) << 33 | ((uint64_t)y & 0x7fffffff) << 2;
   const double chance = direction == 0   ? ROAD_ODD
@@ -89,7 +90,7 @@ static inline int road_has(const road *r, int64_t x, int64_t y, int direction) {
 
 static int road_row(const void *parameters, int64_t row, int32_t *columns) {
   static const struct {
-    int to_x, to_y, from_x, from_y, direction; /* the neighbour, and where road_has is asked */
+    int to_x, to_y, from_x, from_y, direction; /* the neighbour; arguments of road_has */
   } ways[8] = {{1, 0, 0, 0, 0}, {-1, 0, -1, 0, 0},   {0, 1, 0, 0, 1},   {0, -1, 0, -1, 1},
                {1, 1, 0, 0, 2}, {-1, -1, -1, -1, 2}, {-1, 1, -1, 0, 3}, {1, -1, 0, -1, 3}};
   const road *r = (const road *)parameters;
@@ -138,10 +139,10 @@ static void bench_generate_road(bench_matrix *m, int64_t nnz, uint64_t seed) {
 
 /* ---- rmat -------------------------------------------------------------------------------- */
 
-/* Directed, 2^scale vertices with their natural labels, scale the nearest to nnz / 15.5
- * vertices; Graph500's quadrant probabilities a 0.57, b 0.19, c 0.19 (D. Chakrabarti and
- * others, R-MAT, SDM 2004), without noise. Duplicates are dropped; the number of edges drawn
- * makes up for them. 65.2M nonzeros: scale 22. */
+/* Directed, 2^scale vertices with their natural labels, where scale is nearest to nnz / 15.5
+ * vertices. Quadrants have Graph500's probabilities a 0.57, b 0.19, c 0.19 (D. Chakrabarti and
+ * others, R-MAT, SDM 2004), without noise. Duplicates are dropped, and more edges are drawn to
+ * make up for them. 65.2M nonzeros have scale 22. */
 typedef struct rmat {
   int scale;
   uint64_t key, labels;
@@ -201,17 +202,17 @@ static void bench_generate_rmat(bench_matrix *m, int64_t nnz, uint64_t seed) {
   rmat_generate(m, nnz, seed, rmat_edge);
 }
 
-/* The same graph, its labels permuted at random. */
+/* Generates the same graph with its labels permuted at random. */
 static void bench_generate_rmat_permuted(bench_matrix *m, int64_t nnz, uint64_t seed) {
   rmat_generate(m, nnz, seed, rmat_permuted_edge);
 }
 
 /* ---- star -------------------------------------------------------------------------------- */
 
-/* Symmetric, a tree of nnz / 2 vertices like the packet traces mawi of the SuiteSparse
- * collection: five hubs that 50, 10, 5, 3 and 2% of all vertices hang on; the other 30% hang on
- * one of the n / 8 middle vertices, more on the first of these (place u * u of them, u
- * uniform). The rest are leaves, so that most rows have one nonzero. Labels are permuted at
+/* Symmetric: a tree of nnz / 2 vertices, like the packet traces "mawi" of the SuiteSparse
+ * collection. Five hubs are the parents of 50, 10, 5, 3 and 2% of all vertices. The other 30%
+ * have one of the first n / 8 vertices as parent, number u * u of them with u uniform, which
+ * favours the first. The rest are leaves, so most rows have one nonzero. Labels are permuted at
  * random. */
 #define STAR_HUBS 5
 
@@ -221,7 +222,7 @@ typedef struct star {
   uint64_t draw, place, labels;
 } star;
 
-/* Vertex edge + 1, counted hubs first, and the one that it hangs on. */
+/* Computes an edge: vertex number edge + 1, where hubs come first, and its parent. */
 static void star_edge(const void *parameters, int64_t edge, int32_t *row, int32_t *column) {
   static const double shares[STAR_HUBS] = {0.50, 0.60, 0.65, 0.68, 0.70};
   const star *s = (const star *)parameters;

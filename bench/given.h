@@ -1,13 +1,12 @@
-/* Times of other programs, from a file (--rivals): rows of the table beside those of cuSPARSE.
- */
+/* Times of other programs, from a file (--rivals), for the table with cuSPARSE's. */
 #ifndef BENCH_GIVEN_H
 #define BENCH_GIVEN_H
 #include "timing.h"
 
-#define BENCH_GIVEN_MOST 16 /* rivals of one matrix, precision and kind */
+#define BENCH_GIVEN_MOST 16 /* the most rivals for a matrix, precision and kind */
 
 typedef struct bench_given { /* one line of the file */
-  char matrix[256];          /* the name that the head of its table has */
+  char matrix[256];          /* as in the head of the matrix's table */
   char rival[48];
   int single; /* 1: f32 */
   bench_kind kind;
@@ -16,12 +15,12 @@ typedef struct bench_given { /* one line of the file */
 } bench_given;
 
 typedef struct bench_given_list {
-  const char *path; /* NULL: there is no file, and count is 0 */
+  const char *path; /* NULL: there is no file, and `count` is 0 */
   bench_given *lines;
   int count;
 } bench_given_list;
 
-/* Takes the next field of a line, up to a tab; NULL: there is none, or it is empty. */
+/* Returns the next field of a line, up to a tab, or NULL if there is none or it is empty. */
 static char *bench_given_field(char **rest) {
   char *field = *rest;
   const size_t length = field != NULL ? strcspn(field, "\t") : 0;
@@ -33,7 +32,7 @@ static char *bench_given_field(char **rest) {
   return field;
 }
 
-/* Reads a line, which it changes. Ends the program with FILE:LINE if something is wrong. */
+/* Parses a line, which it modifies. If something is wrong, ends the program with FILE:LINE. */
 static void bench_given_parse(const char *path, int number, char *line, bench_given *given) {
   char *rest = line, *end = NULL;
   const char *field[5];
@@ -73,8 +72,7 @@ static void bench_given_parse(const char *path, int number, char *line, bench_gi
   given->line = number;
 }
 
-/* Reads the file at `path`, unless that is NULL. Empty lines and those that begin with # mean
- * nothing. */
+/* Reads the file at `path`, unless that is NULL. Skips empty lines and comments (#). */
 static void bench_given_read(const char *path, bench_given_list *list) {
   char line[1024];
   int number = 0;
@@ -108,9 +106,9 @@ static void bench_given_read(const char *path, bench_given_list *list) {
   (void)fclose(file);
 }
 
-/* Appends the times of a problem to `count` measured cases, of which there may be `most`.
- * `general`: also those of alpha A x + beta y. Returns the new number of cases. The caller sets
- * their limits. */
+/* Appends the given times of a problem to `count` measured cases, up to `most` in all. If
+ * `general`, includes those of alpha A x + beta y. Returns the new number of cases. The caller
+ * sets their limits. */
 static int bench_given_add(bench_given_list *list, const bench_problem *p, int general,
                            bench_case *cases, int count, int most) {
   int i, round;
@@ -142,7 +140,7 @@ static int bench_given_add(bench_given_list *list, const bench_problem *p, int g
   return count;
 }
 
-/* Tells of lines that no table has taken, and releases the list. */
+/* Reports lines that belong to no table, and releases the list. */
 static void bench_given_end(bench_given_list *list) {
   int i;
   for (i = 0; i < list->count; i++) {

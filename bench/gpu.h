@@ -14,7 +14,7 @@
 
 #define BENCH_BATCH_SECONDS 0.01
 
-/* ---- The arrays -------------------------------------------------------------------------- */
+/* ---- Arrays ------------------------------------------------------------------------------ */
 
 static int32_t *bench_row_indices(const bench_matrix *m) {
   int32_t *rows = (int32_t *)bench_allocate(m->nnz, sizeof *rows);
@@ -29,7 +29,7 @@ static int32_t *bench_row_indices(const bench_matrix *m) {
   return rows;
 }
 
-/* Behind the last element lie zeros. */
+/* Copies a vector to the GPU, followed by zeros. */
 static mbi_devptr bench_gpu_vector(bench_gpu *gpu, const void *source, int64_t count,
                                    size_t size) {
   const mbi_devptr address = bench_gpu_allocate(gpu, count + BENCH_PADDING, size);
@@ -70,7 +70,7 @@ static void bench_arrays_destroy(bench_arrays *a, bench_gpu *gpu) {
 
 /* ---- Verification ------------------------------------------------------------------------ */
 
-/* a->y into the order of a reordered plan, or back, by way of a->z. */
+/* Moves a->y to the order of a reordered plan, or back, by way of a->z. */
 static void bench_gpu_move(bench_ours *o, int restore) {
   const bench_arrays *a = o->arrays;
   const size_t bytes = (size_t)a->problem->m->rows * a->problem->size;
@@ -82,7 +82,8 @@ static void bench_gpu_move(bench_ours *o, int restore) {
   bench_gpu_wait(o->gpu);
 }
 
-/* Three dual-buffer products: the third finds in y what the second left there. */
+/* Runs a product once and compares y with the expected result. A dual-buffer product runs three
+ * times: the third one finds in y what the second has left there. */
 static void bench_verify(bench_bench *b, bench_case *c, void *y) {
   bench_gpu *gpu = &b->lab->gpu;
   bench_arrays *arrays = c->kind == BENCH_TRANSPOSED ? &b->back : &b->arrays;
@@ -125,7 +126,7 @@ static void bench_verify(bench_bench *b, bench_case *c, void *y) {
   b->arrays.general = &bench_timed_scalars;
 }
 
-/* ---- One table --------------------------------------------------------------------------- */
+/* ---- One problem ------------------------------------------------------------------------- */
 
 static void bench_describe_auto(const bench_bench *b) {
   const int chosen = bench_named(b->cases, b->case_count, "auto");
@@ -142,8 +143,8 @@ static void bench_describe_auto(const bench_bench *b) {
   }
 }
 
-/* Writes the cost of each reordering, in products, and the number of products after which it
- * has paid, compared with AUTO's plan. */
+/* Reports the cost of each reordering in products, and after how many products it has paid off
+ * compared with AUTO's plan. */
 static void bench_describe_orders(const bench_bench *b) {
   const int chosen = bench_named(b->cases, b->case_count, "auto");
   int i;

@@ -1,4 +1,4 @@
-/* Graphs of strings and of pages. */
+/* Graphs of strings and of web pages. */
 #ifndef BENCH_GRAPHS_H
 #define BENCH_GRAPHS_H
 #include "builders.h"
@@ -7,9 +7,9 @@
 /* ---- kmer -------------------------------------------------------------------------------- */
 
 /* Symmetric, like the de Bruijn graphs of genomes: nnz / 2.076 vertices in paths of 500 on
- * average (an edge to the next vertex is missing once in 500). Repeats join paths: the vertices
- * are paired at random, and 8% of the pairs are edges. Degrees 0 to 3, mean 2.076. Labels are
- * permuted at random, as sorting or hashing k-mers does. */
+ * average (the edge to the next vertex is missing once in 500). Repeats join paths: the
+ * vertices are paired at random, and 8% of the pairs are edges. Degrees 0 to 3, mean 2.076.
+ * Labels are permuted at random, as by sorting or hashing k-mers. */
 #define KMER_BREAK (1.0 / 500)
 #define KMER_JOIN 0.08
 
@@ -62,21 +62,21 @@ static void bench_generate_kmer(bench_matrix *m, int64_t nnz, uint64_t seed) {
 
 /* ---- web --------------------------------------------------------------------------------- */
 
-/* Directed, nnz / 17.9 pages (143.5M nonzeros: 8.0M) in the order of their addresses: hosts one
- * after the other, their sizes Pareto with exponent 1.1 from 16 pages on, at most a fiftieth of
- * all. A tenth of the pages have no links; the others' numbers are Pareto with exponent 1.75,
- * at most BENCH_ROW_MOST. Of the links 30% go to neighbours up to 32 pages away, 55% to pages
- * of the same host, more to its first ones (place u^3), 15% to other hosts, more to popular
- * ones (rank u^4 in a random order of the hosts), there again more to the first pages.
- * Duplicates are dropped; the least number of links makes up for them. */
+/* Directed, nnz / 17.9 pages (8.0M for 143.5M nonzeros) in the order of their addresses, host
+ * by host. The sizes of hosts are Pareto distributed with exponent 1.1, from 16 pages to a
+ * fiftieth of all. A tenth of the pages have no links; the others' numbers of links are Pareto
+ * distributed with exponent 1.75, up to BENCH_ROW_MOST. 30% of the links lead to pages at most
+ * 32 away, 55% to pages of the same host with preference for its first ones (place u^3), and
+ * 15% to other hosts with preference for popular ones (rank u^4 in a random order) and for
+ * their first pages. Duplicates are dropped; the least number of links makes up for them. */
 #define WEB_MEAN 17.9
 
 typedef struct web {
   int64_t pages, hosts;
   int page_bits, host_bits;
-  int32_t *start;   /* of each host, and the end */
-  int32_t *host_of; /* of each page */
-  double least;     /* links of a page that has any */
+  int32_t *start;   /* first page of each host, and the end */
+  int32_t *host_of; /* host of each page */
+  double least;     /* fewest links of a page that has any */
   uint64_t ranks, popular, links;
 } web;
 
@@ -104,7 +104,7 @@ static void web_hosts(web *w, uint64_t key) {
   w->start[w->hosts] = (int32_t)w->pages;
 }
 
-/* A page of a host, more often one of the first. */
+/* Returns a page of a host, with preference for its first ones. */
 static int64_t web_page(const web *w, int64_t host, double u) {
   const int64_t size = w->start[host + 1] - w->start[host];
   return w->start[host] + (int64_t)(u * u * u * (double)size);
@@ -113,7 +113,7 @@ static int64_t web_page(const web *w, int64_t host, double u) {
 static int web_row(const void *parameters, int64_t row, int32_t *columns) {
   const web *w = (const web *)parameters;
   const int64_t host = w->host_of[row], first = w->start[host], end = w->start[host + 1];
-  /* Every number of links comes as often as it should: the pages share out [0, 1). */
+  /* The pages divide [0, 1) evenly, so that each number of links has its exact frequency. */
   const double u = ((double)bench_permute_below(w->ranks, w->page_bits, w->pages, row) + 0.5) /
                    (double)w->pages;
   const double wish = u < 0.1 ? 0 : w->least * pow((1.0 - u) / 0.9, -1.0 / 1.75);
@@ -138,7 +138,7 @@ static int web_row(const void *parameters, int64_t row, int32_t *columns) {
   return count;
 }
 
-/* The caller frees w->start and w->host_of. */
+/* Chooses all parameters. The caller frees w->start and w->host_of. */
 static void web_size(bench_matrix *m, web *w, int64_t nnz, uint64_t seed) {
   const double rows = (double)nnz / WEB_MEAN;
   int round;

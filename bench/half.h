@@ -1,9 +1,9 @@
-/* A symmetric matrix by its lower triangle. */
+/* A symmetric matrix given by its lower triangle. */
 #ifndef BENCH_HALF_H
 #define BENCH_HALF_H
 #include "verify.h"
 
-typedef struct bench_half { /* arrays of a view */
+typedef struct bench_half { /* the arrays of a view */
   int32_t *row_ptr, *col_ind;
   void *values;
 } bench_half;
@@ -24,8 +24,8 @@ static int bench_half_symmetric(const bench_problem *p) {
   return m->rows == m->cols;
 }
 
-/* The lower triangle of a symmetric matrix, as a view of `half`; a view without rows of another
- * one. */
+/* Returns a view of the lower triangle of a symmetric matrix, with arrays in `half`. If the
+ * matrix is not symmetric, returns a view without rows. */
 static merbit_view bench_half_view(const bench_problem *p, bench_half *half) {
   const bench_matrix *m = p->m;
   merbit_view view;

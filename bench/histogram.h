@@ -1,5 +1,5 @@
-/* How full the 16 x 16 blocks of a matrix are, and how uneven eight neighbouring ones: figures
- * 3 and 4 of the CB-SpMV paper. */
+/* A histogram of the nonzeros in the 16 x 16 blocks of a matrix, and how much they vary among
+ * eight consecutive blocks, as in figures 3 and 4 of the CB-SpMV paper. */
 #ifndef BENCH_HISTOGRAM_H
 #define BENCH_HISTOGRAM_H
 #include "formats.h"
@@ -9,14 +9,14 @@
 #define BENCH_HISTOGRAM_CLASSES 8 /* 1 to 32 nonzeros, 33 to 64, ... 225 to 256 */
 #define BENCH_HISTOGRAM_FINE 4    /* 1 to 8, ... 25 to 32 */
 #define BENCH_HISTOGRAM_TOGETHER                                                               \
-  8 /* blocks that a thread block of the paper takes, a warp each */
+  8 /* number of blocks for each thread block in the paper, one per warp */
 
 typedef struct bench_histogram {
   int64_t blocks, classes[BENCH_HISTOGRAM_CLASSES], fine[BENCH_HISTOGRAM_FINE];
-  double deviation; /* standard, of the nonzeros of a thread block's blocks */
+  double deviation; /* standard deviation of the nonzeros in a thread block's blocks */
 } bench_histogram;
 
-/* Counts the blocks in their order, row of blocks after row of blocks. */
+/* Counts the blocks in order, block row by block row. */
 static void bench_histogram_count(const bench_matrix *m, bench_histogram *h) {
   const int64_t places = (m->rows + BENCH_HISTOGRAM_SIDE - 1) / BENCH_HISTOGRAM_SIDE;
   double sum = 0, squares = 0;

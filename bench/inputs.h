@@ -1,4 +1,4 @@
-/* INPUTs of the command line: a generated matrix, a raw .csr dump or a Matrix Market file. */
+/* INPUTs of the command line: generated matrices, raw .csr dumps or Matrix Market files. */
 #ifndef BENCH_INPUTS_H
 #define BENCH_INPUTS_H
 #include "catalogue.h"
@@ -15,8 +15,9 @@ static void bench_read_exactly(FILE *file, const char *path, const char *what, v
   }
 }
 
-/* Five little-endian int64 {0x4d425431, rows, cols, nnz, has_values}, int32 row_ptr, int32
- * col_ind, float64 values if has_values. Sizes are believed only as far as the file is long. */
+/* Reads a dump: five little-endian int64 {0x4d425431, rows, cols, nnz, has_values}, then int32
+ * row_ptr, int32 col_ind, and, if has_values, float64 values. Checks the sizes against the
+ * length of the file. */
 static int bench_read_dump(const char *path, bench_matrix *m) {
   FILE *file = fopen(path, "rb");
   int64_t head[5], size;
@@ -88,7 +89,7 @@ static int bench_read_market(merbit_context *context, const char *path, bench_ma
   return view.values != NULL;
 }
 
-/* Patterns get random values: every method streams them as general ones. */
+/* Loads a matrix. Patterns get random values, which every method reads as general ones. */
 static void bench_load_general(merbit_context *context, const char *spec, bench_matrix *m) {
   const size_t length = strlen(spec);
   char message[MERBIT_MESSAGE_SIZE];
@@ -114,7 +115,7 @@ static void bench_load_general(merbit_context *context, const char *spec, bench_
                  has_values ? "" : " (random values)");
 }
 
-/* `kind`: what the values become. */
+/* Loads a matrix and replaces its values as `kind` says. */
 static void bench_load(merbit_context *context, const char *spec, int kind, bench_matrix *m) {
   static const char *const names[BENCH_VALUES_KINDS] = {"",
                                                         ", values all 1",

@@ -1,4 +1,4 @@
-/* JSON as it is written. */
+/* A JSON writer. */
 #ifndef BENCH_JSON_H
 #define BENCH_JSON_H
 #include "matrix.h"
@@ -29,7 +29,7 @@ static void bench_json_text_raw(FILE *file, const char *text) {
   (void)fputc('"', file);
 }
 
-/* Comma, indentation and name of what comes next; 0 where nothing is written. */
+/* Writes the comma, indentation and name of the next item. Returns 0 if nothing is written. */
 static int bench_json_next(bench_json *json, const char *name) {
   if (json->file == NULL) {
     return 0;
@@ -66,7 +66,7 @@ static void bench_json_text(bench_json *json, const char *name, const char *text
   }
 }
 
-/* JSON has no NaN and no infinity. */
+/* Writes a number. JSON has neither NaN nor infinity, so these become null. */
 static void bench_json_number(bench_json *json, const char *name, double number) {
   if (bench_json_next(json, name)) {
     (void)fprintf(json->file, isfinite(number) ? "%.9g" : "null", number);

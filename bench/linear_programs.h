@@ -1,4 +1,4 @@
-/* Matrices of optimisation: linear programs, assignment, networks, interior points. */
+/* Matrices from optimisation: linear programs, assignment, networks, interior-point methods. */
 #ifndef BENCH_LINEAR_PROGRAMS_H
 #define BENCH_LINEAR_PROGRAMS_H
 #include "builders.h"
@@ -8,12 +8,12 @@
 
 /* A linear program in blocks with linking rows (G. Dantzig, P. Wolfe, Operations Research 8,
  * 1960). Four fifths of the nonzeros are in rows of 8, in diagonal blocks of 5,000 x 7,000. The
- * others are in sqrt(nnz / 1000) rows below, of which each takes columns anywhere: 200 rows of
- * 40,000 of 40M nonzeros. */
+ * others are in sqrt(nnz / 1000) rows below them with random columns: 200 rows of 40,000 for
+ * 40M nonzeros. */
 #define ANGULAR_BLOCK 5000
 
 typedef struct angular {
-  int64_t inner, cols, linking; /* rows in blocks, columns, length of a linking row */
+  int64_t inner, cols, linking; /* rows in blocks; columns; length of a linking row */
   uint64_t key;
 } angular;
 
@@ -42,7 +42,7 @@ static void bench_generate_block_angular(bench_matrix *m, int64_t nnz, uint64_t 
   const int64_t rows = bench_whole(sqrt((double)nnz / 1000), 1);
   angular a;
   a.inner = bench_whole((double)nnz / 10, 1);
-  a.cols = a.inner / 5 * 7 + 8; /* the last block has room for a row */
+  a.cols = a.inner / 5 * 7 + 8; /* so that the last block has space for a row */
   a.linking = bench_whole((double)nnz / 5 / (double)rows, 1);
   a.key = bench_key(seed, 50);
   m->rows = a.inner + rows;
@@ -50,10 +50,10 @@ static void bench_generate_block_angular(bench_matrix *m, int64_t nnz, uint64_t 
   bench_build_lengths(m, angular_length, angular_fill, &a);
 }
 
-/* ---- wide-lp: set partitioning, as crews are scheduled ----------------------------------- */
+/* ---- wide-lp: set partitioning, as in crew scheduling ------------------------------------ */
 
-/* 36 rows over nnz / 7.28 columns. The fullest row has two columns in five, the emptiest 1 / 71
- * of that; their order is random. */
+/* 36 rows, nnz / 7.28 columns. The fullest row has two columns in five, the emptiest 1 / 71 of
+ * that; the rows are in random order. */
 #define WIDE_LP_ROWS 36
 
 typedef struct wide_lp {
@@ -84,8 +84,7 @@ static void bench_generate_wide_lp(bench_matrix *m, int64_t nnz, uint64_t seed) 
 
 /* ---- assignment: n agents and n tasks, a column for each pair ---------------------------- */
 
-/* 2 n rows of n columns each. The row of an agent has n columns side by side, the row of a task
- * one in every n. */
+/* 2 n rows of n columns: n consecutive ones for an agent, every n-th one for a task. */
 static int64_t assignment_length(const void *parameters, int64_t row) {
   (void)row;
   return *(const int64_t *)parameters;
@@ -107,8 +106,8 @@ static void bench_generate_assignment(bench_matrix *m, int64_t nnz, uint64_t see
 
 /* ---- incidence: nodes and arcs of a network ---------------------------------------------- */
 
-/* nnz / 2 arcs (columns), an eighth as many nodes (rows). An arc leaves its node and ends at
- * another, one in ten anywhere, the others up to 100 nodes on. */
+/* nnz / 2 arcs (columns) and an eighth as many nodes (rows). An arc leads from its node to
+ * another one: in one case of ten to any, otherwise to one at most 100 nodes further. */
 typedef struct incidence {
   int64_t nodes;
   uint64_t kinds, heads;
@@ -134,10 +133,10 @@ static void bench_generate_incidence(bench_matrix *m, int64_t nnz, uint64_t seed
   bench_build_edges(m, incidence_edge, &n, 2 * m->cols, 0);
 }
 
-/* ---- kkt: the saddle point of an interior point or of a constrained PDE ------------------ */
+/* ---- kkt: the saddle point of an interior-point method or a constrained PDE -------------- */
 
-/* Symmetric, (H, A'; A, 0): H is a 5-point stencil of nnz / 9 variables, A half as many
- * constraints of 4 variables each, within 64 of each other. */
+/* Symmetric, (H, A'; A, 0): H is a 5-point stencil on nnz / 9 variables. A has half as many
+ * constraints, each on 4 variables within 64 of each other. */
 typedef struct kkt {
   int64_t variables, side;
   uint64_t key;

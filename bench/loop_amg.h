@@ -1,34 +1,34 @@
-/* CG preconditioned by multigrid over cuSPARSE: the cycle of solve/amg/cycle.c with the
- * matrices, inverse diagonals and weights that merbit has set up. Every product is a
- * cusparseSpMV in CSR, by the faster of its two algorithms for that matrix; what lies between
+/* CG with a multigrid preconditioner over cuSPARSE: the cycle of solve/amg/cycle.c, with the
+ * matrices, inverse diagonals and weights that merbit has set up. Each product is a
+ * cusparseSpMV in CSR with the faster of its two algorithms for that matrix; everything between
  * two products is one kernel. One iteration is recorded as a CUDA graph. */
 #ifndef BENCH_LOOP_AMG_H
 #define BENCH_LOOP_AMG_H
 #include "loops.h"
 
-#define BENCH_AMG_TRIALS 20 /* products by which algorithms are compared */
+#define BENCH_AMG_TRIALS 20 /* number of products that compare algorithms */
 
 typedef struct bench_amg_product { /* y = A x with a matrix of the hierarchy */
-  bench_matrix m;                  /* the sizes */
+  bench_matrix m;                  /* its sizes only */
   bench_problem problem;
   bench_arrays arrays;
   bench_rival rival;
 } bench_amg_product;
 
-typedef struct bench_amg_grid { /* a level, on the GPU */
+typedef struct bench_amg_grid { /* a level on the GPU */
   bench_loop_sweep v;
   int blocks;
   double weights[MBI_CYCLE_MOST];
-  bench_amg_product products[3]; /* A, P, R; of the coarsest level its inverse, if it has one */
+  bench_amg_product products[3]; /* A, P, R; on the coarsest level its inverse or A */
 } bench_amg_grid;
 
 typedef struct bench_amg {
-  bench_loop loop; /* of CG; its r, z and q are b, y and t of the first level */
+  bench_loop loop; /* the CG loop; its r, z and q are b, y and t of the first level */
   bench_amg_grid grids[MBI_AMG_LEVELS];
-  int count, dense;       /* levels; whether the last one has an inverse */
+  int count, dense;       /* number of levels; 1 if the last one has an inverse */
   mbi_devptr coarsest[3]; /* row_ptr, col_ind, values of that inverse */
-  int second;             /* products by the second algorithm */
-  double trial_seconds;   /* what finding the faster algorithms took beyond one preparation */
+  int second;             /* number of products that use the second algorithm */
+  double trial_seconds;   /* time for comparing algorithms, beyond one preparation each */
 } bench_amg;
 
 /* ---- One iteration ----------------------------------------------------------------------- */
@@ -49,14 +49,14 @@ static void bench_amg_launch(bench_amg *s, bench_amg_grid *g, bench_loop_kernel 
                g->blocks, BENCH_LOOP_THREADS, 0, arguments);
 }
 
-/* y += w D^-1 (b - A y); `before_residual`: t becomes b. */
+/* Performs y += w D^-1 (b - A y). If `before_residual`, also copies b to t. */
 static void bench_amg_sweep(bench_amg *s, bench_amg_grid *g, int k, int before_residual) {
   bench_amg_multiply(s, &g->products[0], &bench_plain_scalars);
   g->v.before_residual = (uint32_t)before_residual;
   bench_amg_launch(s, g, BENCH_LOOP_SWEEP, k);
 }
 
-/* y = M^-1 b on the levels from l on, as mbi_cycle_run does it. */
+/* Computes y = M^-1 b with the levels from l on, like mbi_cycle_run. */
 static void bench_amg_cycle(bench_amg *s, int l) {
   bench_amg_grid *g = &s->grids[l];
   const int last = l + 1 == s->count, degree = last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE;
@@ -81,7 +81,7 @@ static void bench_amg_cycle(bench_amg *s, int l) {
   }
 }
 
-/* An iteration ends where it is known whether it was the last: z is made at its beginning. */
+/* Runs an iteration. It begins with z, so that it ends where convergence is known. */
 static void bench_amg_iteration(bench_loop *l) {
   bench_amg_cycle((bench_amg *)(void *)l, 0);
   bench_loop_launch(l, BENCH_LOOP_PCG_BETA);
@@ -93,7 +93,7 @@ static void bench_amg_iteration(bench_loop *l) {
 
 /* ---- Preparing --------------------------------------------------------------------------- */
 
-/* Opens a product from x to y by the faster of CSR's two algorithms. The matrix is in GPU
+/* Prepares a product from x to y with the faster of CSR's two algorithms. The matrix is in GPU
  * memory. */
 static void bench_amg_open_product(bench_amg *s, bench_amg_product *p, const merbit_view *view,
                                    mbi_devptr x, mbi_devptr y) {
@@ -140,7 +140,7 @@ static void bench_amg_open_product(bench_amg *s, bench_amg_product *p, const mer
   s->trial_seconds += mbi_seconds() - start - p->rival.prepare_seconds;
 }
 
-/* Copies the coarsest inverse to the GPU, and sets its view. */
+/* Copies the coarsest level's inverse to the GPU and sets its view. */
 static void bench_amg_coarsest(bench_amg *s, const mbi_amg_csr *host, merbit_view *view) {
   s->coarsest[0] =
       bench_gpu_copy_of(s->loop.gpu, host->row_ptr, host->rows + 1, sizeof *host->row_ptr);
@@ -152,7 +152,7 @@ static void bench_amg_coarsest(bench_amg *s, const mbi_amg_csr *host, merbit_vie
                      mbi_device_pointer(s->coarsest[1]), mbi_device_pointer(s->coarsest[2]));
 }
 
-/* Takes vectors and weights of a level. */
+/* Prepares the vectors and weights of a level. */
 static void bench_amg_open_grid(bench_amg *s, const mbi_amg *amg, int l) {
   bench_amg_grid *g = &s->grids[l];
   bench_loop *loop = &s->loop;
@@ -180,8 +180,9 @@ static void bench_amg_open_grid(bench_amg *s, const mbi_amg *amg, int l) {
   }
 }
 
-/* Opens all levels of a preconditioner of kind AMG, which was set up on the GPU and stays.
- * `matrix` is A, and b is padded. 0: cuSPARSE failed; s->loop.rival.failure says how. */
+/* Opens all levels of an AMG preconditioner that was set up on the GPU and must outlive them.
+ * `matrix` is A; b is padded with zeros. Returns 0 if cuSPARSE failed: see
+ * s->loop.rival.failure. */
 static int bench_amg_open(bench_amg *s, bench_lab *lab, bench_loop_program *program,
                           const bench_arrays *matrix, const merbit_preconditioner *p,
                           mbi_devptr b) {
@@ -244,7 +245,7 @@ static void bench_amg_close(bench_amg *s) {
       mbi_device_release(context, g->v.b);
       mbi_device_release(context, g->v.t);
       mbi_device_release(context, g->v.y);
-    } /* else they are the loop's */
+    } /* the first level's belong to the loop */
     mbi_device_release(context, g->v.inverse);
     for (k = 0; k < 3; k++) {
       bench_rival_destroy(&g->products[k].rival);

@@ -1,14 +1,14 @@
-/* The kernels of BiCGSTAB's loop; see loop_kernels.h. */
+/* The kernels of the BiCGSTAB loop; see loop_kernels.h. */
 #ifndef BENCH_LOOP_BICGSTAB_H
 #define BENCH_LOOP_BICGSTAB_H
 #include "loop_kernels.h"
 
 /* clang-format off */
-/* BiCGSTAB: van der Vorst 1992. rho of the next iteration is rhat's - omega rhat't, so that one
- * pass does all that follows the second product: as exact as rhat'r, whose r has been rounded.
- * v = A p is q of the arguments. */
+/* BiCGSTAB: van der Vorst 1992. The next iteration's rho is computed as rhat's - omega rhat't,
+ * so that one pass does everything after the second product. That is as exact as rhat'r,
+ * because r has been rounded. v = A p is q among the arguments. */
 static const char bench_loop_bicgstab[] = BENCH_TEXT(
-/* r = b - t, where t = A x or NULL and x becomes 0; rhat = p = r. */
+/* r = b - t; rhat = p = r. t is A x, or NULL for x = 0, which is then stored. */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
 mbk_loop_bi_start(MBK_GRID_CONSTANT loop_arguments v) {
   loop_state *const state = v.state;
@@ -57,7 +57,7 @@ mbk_loop_bi_alpha(MBK_GRID_CONSTANT loop_arguments v) {
   }
 }
 
-/* s = r - alpha v, into r */
+/* s = r - alpha v, stored in r */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
 mbk_loop_bi_half(MBK_GRID_CONSTANT loop_arguments v) {
   const loop_state *const state = v.state;
@@ -75,7 +75,7 @@ mbk_loop_bi_half(MBK_GRID_CONSTANT loop_arguments v) {
   });
 }
 
-/* omega = t's / t't, rho, beta */
+/* omega = t's / t't; rho; beta */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
 mbk_loop_bi_omega(MBK_GRID_CONSTANT loop_arguments v) {
   loop_state *const state = v.state;

@@ -1,48 +1,48 @@
-/* The kernels of the loops that merbit's solvers are compared with: everything between two
- * products of cuSPARSE in as few passes as there can be. Scalars stay in a state on the GPU.
- * A kernel that adds up leaves a part for each block; the block that comes last adds the parts
- * in the order of blocks, so that results repeat, and does what follows for the scalars.
- * CUDA C with the names of merbit's own kernels (jit/device.cuh). */
+/* The kernels of the loops with which merbit's solvers are compared. They do everything between
+ * two cuSPARSE products in as few passes as possible. Scalars stay in a state on the GPU. A
+ * kernel that computes sums stores a partial sum per thread block. The last block to finish
+ * adds them in the order of blocks, so that results are reproducible, and updates the scalars.
+ * The text is CUDA C with the names of merbit's own kernels (jit/device.cuh). */
 #ifndef BENCH_LOOP_KERNELS_H
 #define BENCH_LOOP_KERNELS_H
 #include "matrix.h"
 
 #define BENCH_LOOP_THREADS 256
-#define BENCH_LOOP_RESIDENT 5 /* blocks on a multiprocessor */
+#define BENCH_LOOP_RESIDENT 5 /* blocks per multiprocessor */
 #define BENCH_LOOP_RUNNING (-1)
 #define BENCH_LOOP_CONVERGED 0
 #define BENCH_LOOP_CAP 1
-#define BENCH_LOOP_BREAKDOWN 5 /* as merbit_stop */
+#define BENCH_LOOP_BREAKDOWN 5 /* values as in merbit_stop */
 
-typedef struct bench_loop_state { /* loop_state of the text */
+typedef struct bench_loop_state { /* loop_state in the kernels */
   double alpha, beta, omega, rho;
-  double rr;        /* r'r as the iteration has it */
+  double rr;        /* r'r as the iteration computes it */
   double norm;      /* b'b */
-  double tolerance; /* on ||r|| / ||b||, or on the L1 change of ranks */
+  double tolerance; /* for ||r|| / ||b||, or for the L1 change of the ranks */
   double damping, base, change, vertices;
   int32_t iterations, cap, stop;
   uint32_t ticket;
 } bench_loop_state;
 
-/* The arguments of every kernel, loop_arguments of the text. */
+/* The arguments of every kernel (loop_arguments in the kernels). */
 typedef struct bench_loop_arguments {
   mbi_devptr x, r, p, q; /* iterate, residual, direction, product with A */
-  mbi_devptr t, rhat;    /* of BiCGSTAB; t with a preconditioner: z = M^-1 r */
+  mbi_devptr t, rhat;    /* for BiCGSTAB; with a preconditioner, t is z = M^-1 r */
   mbi_devptr b;          /* right-hand side */
-  mbi_devptr dangling;   /* of PageRank: a byte for each vertex, or 0: there are none */
+  mbi_devptr dangling;   /* for PageRank: a byte per vertex; 0: no vertex is dangling */
   mbi_devptr state, partials;
   uint64_t n;
 } bench_loop_arguments;
 
-/* The arguments of a sweep of multigrid, loop_sweep of the text. */
+/* The arguments of a multigrid sweep (loop_sweep in the kernels). */
 typedef struct bench_loop_sweep {
   mbi_devptr inverse, b, y, t; /* D^-1, right-hand side, iterate, A y */
   double weight;
   uint64_t n;
-  uint32_t before_residual; /* 1: t becomes b */
+  uint32_t before_residual; /* 1: copy b to t */
 } bench_loop_sweep;
 
-/* Commas and quotes are free inside; lines that begin with # are not. */
+/* Makes a string of C code. Commas and quotes are allowed, lines that begin with # are not. */
 #define BENCH_TEXT(...) #__VA_ARGS__
 
 static const char bench_loop_head[] = "#include \"jit/device.cuh\"\n"
@@ -108,7 +108,7 @@ template <int N> MBK_DEVICE void loop_block_sum(double *shared, double (&sum)[N]
   }
 }
 
-/* True in one thread of the grid, the last to come, which has the sums over all. */
+/* Adds sums over the grid. Returns true in one thread of the last block, which gets them. */
 template <int N>
 MBK_DEVICE bool loop_sum(double *shared, double *partials, loop_state *state,
                          double (&sum)[N]) {
@@ -142,7 +142,7 @@ MBK_DEVICE bool loop_sum(double *shared, double *partials, loop_state *state,
   return mbk_thread() == 0;
 }
 
-/* f(place) for all packs of 16 bytes. Behind the last element lie zeros. */
+/* Calls f(place) for all packs of 16 bytes. Zeros follow the last element. */
 enum { P = 16 / sizeof(VECTOR) };
 template <class F> MBK_DEVICE void loop_each(mbk_u64 n, const F &f) {
   const mbk_u64 step = (mbk_u64)mbk_grid() * THREADS * P;
@@ -151,7 +151,7 @@ template <class F> MBK_DEVICE void loop_each(mbk_u64 n, const F &f) {
   }
 }
 
-/* sum += x'y, of this thread's packs */
+/* Adds x'y of this thread's packs to `sum`. */
 MBK_DEVICE void loop_dot(const VECTOR *x, const VECTOR *y, mbk_u64 n, double &sum) {
   loop_each(n, [&](mbk_u64 at) {
     const loop_pack a = loop_get(x, at), b = loop_get(y, at);
@@ -169,7 +169,7 @@ MBK_DEVICE void loop_clear(VECTOR *x, mbk_u64 at) {
   mbk_store_pack(x + at, zero);
 }
 
-/* `size` is what has become small enough, or has not. */
+/* Counts an iteration and decides whether to stop. `size` is what should become small. */
 MBK_DEVICE void loop_count(loop_state *state, bool converged, double size) {
   state->iterations++;
   if (converged) {
@@ -223,7 +223,7 @@ mbk_loop_rank(MBK_GRID_CONSTANT loop_arguments v) {
 
 /* Conjugate gradients: Hestenes, Stiefel 1952. */
 static const char bench_loop_cg[] = BENCH_TEXT(
-/* From x = 0: r = p = b. */
+/* Start from x = 0: r = p = b. */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
 mbk_loop_cg_start(MBK_GRID_CONSTANT loop_arguments v) {
   loop_state *const state = v.state;
@@ -262,7 +262,7 @@ mbk_loop_cg_dot(MBK_GRID_CONSTANT loop_arguments v) {
   }
 }
 
-/* r -= alpha q; r'r. The end of the iteration is told by the kernel after it. */
+/* r -= alpha q; r'r. The next kernel decides whether the iteration is the last. */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
 mbk_loop_cg_residual(MBK_GRID_CONSTANT loop_arguments v) {
   loop_state *const state = v.state;
@@ -319,9 +319,9 @@ mbk_loop_cg_direction(MBK_GRID_CONSTANT loop_arguments v) {
 }
 );
 
-/* CG with a preconditioner, and the sweeps of multigrid. */
+/* CG with a preconditioner, and multigrid sweeps. */
 static const char bench_loop_multigrid[] = BENCH_TEXT(
-/* rho = r'z; beta = rho / old rho, at first 0 */
+/* rho = r'z; beta = rho / old rho, or 0 in the first iteration */
 MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
 mbk_loop_pcg_beta(MBK_GRID_CONSTANT loop_arguments v) {
   loop_state *const state = v.state;

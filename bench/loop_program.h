@@ -29,11 +29,11 @@ static const char *const bench_loop_names[] = {
     "mbk_loop_bi_update",   "mbk_loop_pcg_beta",     "mbk_loop_pcg_direction",
     "mbk_loop_pcg_update",  "mbk_loop_sweep_first",  "mbk_loop_sweep"};
 
-typedef struct bench_loop_program { /* of one precision */
+typedef struct bench_loop_program { /* for one precision */
   void *module, *functions[BENCH_LOOP_KERNELS];
 } bench_loop_program;
 
-/* loaded NULL: only whether it compiles. */
+/* Compiles and loads the kernels. If `loaded` is NULL, only tests whether they compile. */
 static merbit_status bench_loop_load(merbit_context *context, int single,
                                      bench_loop_program *loaded) {
   static const char name[] = "bench_loops.cu";

@@ -1,17 +1,17 @@
 /* Loops over cuSPARSE's products: PageRank, conjugate gradients, BiCGSTAB. One iteration is
- * recorded as a CUDA graph, and 25 as another, so that the host only looks now and then; what
- * cannot be recorded is launched plainly. The loop is given the iterations that it will take,
- * from a run before, and so makes no product in vain. */
+ * recorded as a CUDA graph and 25 iterations as another, so that the host checks convergence
+ * only rarely; what cannot be recorded is launched directly. An earlier run tells the loop how
+ * many iterations it will take, so that it computes no unnecessary products. */
 #ifndef BENCH_LOOPS_H
 #define BENCH_LOOPS_H
 #include "cases.h"
 #include "loop_program.h"
 
-#define BENCH_LOOP_LOOK 50 /* iterations between two looks of the host */
+#define BENCH_LOOP_LOOK 50 /* iterations between two convergence checks */
 #define BENCH_LOOP_CHUNK 25
 #define BENCH_LOOP_SHARED 512
 #define BENCH_CAPTURE_RELAXED 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
-#define BENCH_LOOP_RESTARTS 20  /* of BiCGSTAB after breakdowns */
+#define BENCH_LOOP_RESTARTS 20  /* the most restarts of BiCGSTAB after breakdowns */
 
 typedef enum bench_task { BENCH_PAGERANK, BENCH_CG, BENCH_BICGSTAB, BENCH_TASKS } bench_task;
 static const char *const bench_task_names[] = {"pagerank", "cg", "bicgstab"};
@@ -21,15 +21,15 @@ typedef struct bench_loop {
   bench_loop_program *program;
   bench_task task;
   bench_arrays arrays; /* the matrix; x and y of the first product */
-  bench_rival rival;   /* from p, of PageRank x, to q */
+  bench_rival rival;   /* product from p, or PageRank's x, to q */
   bench_loop_arguments v;
   void *second[2];    /* BiCGSTAB: descriptors of s and t */
-  void *descriptor_x; /* of the solution, for restarts */
-  void *graphs[2];    /* executables: one iteration, BENCH_LOOP_CHUNK of them; NULL: none */
+  void *descriptor_x; /* the solution's descriptor, for restarts */
+  void *graphs[2];    /* executables of one iteration and of BENCH_LOOP_CHUNK; NULL: none */
   int blocks;
-  int64_t looks;                           /* of the last run */
-  int failed;                              /* of cuSPARSE, while enqueuing */
-  void (*iteration)(struct bench_loop *l); /* enqueues one */
+  int64_t looks;                           /* number of convergence checks in the last run */
+  int failed;                              /* 1: cuSPARSE failed while enqueuing */
+  void (*iteration)(struct bench_loop *l); /* enqueues one iteration */
 } bench_loop;
 
 /* ---- One iteration ----------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static void bench_loop_launch(bench_loop *l, bench_loop_kernel kernel) {
                BENCH_LOOP_THREADS, BENCH_LOOP_SHARED, arguments);
 }
 
-/* y = A x between any two of cuSPARSE's vectors. */
+/* Computes y = A x between any two of cuSPARSE's vectors. */
 static void bench_loop_multiply(bench_loop *l, void *x, void *y) {
   const bench_rival *r = &l->rival;
   const int single = l->arrays.problem->single;
@@ -73,7 +73,7 @@ static void bench_loop_bi_iteration(bench_loop *l) {
   bench_loop_launch(l, BENCH_LOOP_BI_UPDATE);
 }
 
-/* From x = 0, or again from the true residual of x. */
+/* Starts from x = 0 or, if `again`, from the true residual of x. */
 static void bench_loop_start(bench_loop *l, int again) {
   const mbi_devptr t = l->v.t;
   if (l->task == BENCH_CG) {
@@ -90,7 +90,7 @@ static void bench_loop_start(bench_loop *l, int again) {
 
 /* ---- Recording --------------------------------------------------------------------------- */
 
-/* An executable of `count` iterations, or NULL where they cannot be recorded. */
+/* Records `count` iterations. Returns the executable, or NULL if they cannot be recorded. */
 static void *bench_loop_record(bench_loop *l, int count) {
   const bench_driver *d = &l->gpu->driver;
   void *graph = NULL, *executable = NULL;
@@ -121,7 +121,7 @@ static mbi_devptr bench_loop_vector(bench_loop *l, uint64_t rows) {
   return address;
 }
 
-/* Makes the task's vectors, and tells the rival between which its product is. */
+/* Makes the task's vectors and chooses those of the rival's product. */
 static void bench_loop_vectors(bench_loop *l) {
   l->v.x = bench_loop_vector(l, l->v.n);
   l->v.q = bench_loop_vector(l, l->v.n);
@@ -137,7 +137,8 @@ static void bench_loop_vectors(bench_loop *l) {
   l->arrays.y = l->v.q;
 }
 
-/* Descriptors, buffer, preprocessing, vectors. 0: cuSPARSE failed; r->failure says how. */
+/* Makes descriptors, buffer and vectors, and runs the preprocessing. Returns 0 if cuSPARSE
+ * failed; r->failure then says how. */
 static int bench_loop_prepare(bench_loop *l) {
   bench_rival *r = &l->rival;
   const bench_cusparse *s = r->cusparse;
@@ -160,7 +161,7 @@ static int bench_loop_prepare(bench_loop *l) {
   return r->failure[0] == '\0';
 }
 
-/* The same, and graphs. */
+/* Prepares the loop and records its graphs. */
 static int bench_loop_open(bench_loop *l) {
   if (!bench_loop_prepare(l)) {
     return 0;
@@ -196,7 +197,7 @@ static void bench_loop_close(bench_loop *l) {
   }
 }
 
-/* Thread blocks for a pass over vectors. */
+/* Returns the number of thread blocks for a pass over vectors. */
 static int bench_loop_blocks(const bench_gpu *gpu, int64_t rows, size_t size) {
   const int64_t chunk = BENCH_LOOP_THREADS * (16 / (int64_t)size);
   const int64_t most = (int64_t)gpu->context->device.multiprocessors * BENCH_LOOP_RESIDENT;
@@ -204,8 +205,8 @@ static int bench_loop_blocks(const bench_gpu *gpu, int64_t rows, size_t size) {
   return (int)(blocks < 1 ? 1 : blocks < most ? blocks : most);
 }
 
-/* `matrix` is on the GPU; l->v.b and l->v.dangling, with zeros behind their last elements, are
- * the caller's to set. */
+/* Initialises a loop. `matrix` is on the GPU. The caller sets l->v.b and l->v.dangling, whose
+ * last elements must be followed by zeros. */
 static void bench_loop_create(bench_loop *l, bench_lab *lab, bench_loop_program *program,
                               bench_task task, int algorithm, const bench_arrays *matrix) {
   static void (*const iterations[BENCH_TASKS])(bench_loop *) = {
@@ -249,8 +250,8 @@ static void bench_loop_look(bench_loop *l, bench_loop_state *state) {
   l->looks++;
 }
 
-/* From `state`, which ends as the loop left it, to its end; `known` iterations are made at
- * first between two looks: what a run before took, or 0. x is in l->v.x. */
+/* Runs the loop from `state` to its end, and updates `state`. `known` is 0, or the iterations
+ * that an earlier run took; the host checks after exactly that many. x is in l->v.x. */
 static void bench_loop_run(bench_loop *l, bench_loop_state *state, int known) {
   merbit_context *context = l->gpu->context;
   int restarts = 0;
@@ -273,7 +274,7 @@ static void bench_loop_run(bench_loop *l, bench_loop_state *state, int known) {
   } while (state->stop == BENCH_LOOP_RUNNING && !l->failed);
 }
 
-/* GPU memory that the loop works in, the matrix included. */
+/* Returns the GPU memory that the loop uses, including the matrix. */
 static double bench_loop_memory(const bench_loop *l) {
   static const int vectors[BENCH_TASKS] = {2, 4, 6};
   const bench_problem *p = l->arrays.problem;

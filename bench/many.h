@@ -1,45 +1,46 @@
-/* Several vectors at once, where --methods names them: merbit's plans and cuSPARSE's SpMM on
- * the same X, by rows and by columns, beside as many products of one vector. */
+/* Products with several vectors at once, if --methods names them: merbit's plans and cuSPARSE's
+ * SpMM with the same X, row-major and column-major, compared with products of one vector. */
 #ifndef BENCH_MANY_H
 #define BENCH_MANY_H
 #include "plans.h"
 
 #define BENCH_MANY 16
-#define CUSPARSE_ORDER_COLUMNS 1 /* of dense matrices; by rows: CUSPARSE_ORDER_ROW */
+#define CUSPARSE_ORDER_COLUMNS 1 /* for dense matrices; row-major: CUSPARSE_ORDER_ROW */
 
 typedef int (*bench_spmm_call)(void *handle, int operation, int operation_x, const void *alpha,
                                void *matrix, void *x, const void *beta, void *y,
                                int compute_type, int algorithm, void *buffer);
 
-typedef struct bench_spmm { /* of cuSPARSE */
+typedef struct bench_spmm { /* functions of cuSPARSE */
   int (*create_dense)(void **matrix, int64_t rows, int64_t cols, int64_t leading, void *values,
                       int value_type, int order);
   int (*destroy_dense)(void *matrix);
   int (*buffer_size)(void *handle, int operation, int operation_x, const void *alpha,
                      void *matrix, void *x, const void *beta, void *y, int compute_type,
                      int algorithm, size_t *bytes);
-  bench_spmm_call preprocess; /* NULL where this version lacks it */
+  bench_spmm_call preprocess; /* NULL if this version lacks it */
   bench_spmm_call multiply;
 } bench_spmm;
 
 typedef struct bench_many {
   bench_bench *bench;
   int vectors, by_rows;
-  mbi_devptr x, y;   /* shared by those of one order */
-  merbit_plan *plan; /* NULL: cuSPARSE's */
+  mbi_devptr x, y;   /* shared by the cases of one order */
+  merbit_plan *plan; /* NULL: this is a case of cuSPARSE */
   bench_spmm spmm;
   int algorithm;
   void *matrix, *dense_x, *dense_y;
   mbi_devptr buffer;
 } bench_many;
 
-typedef struct bench_several { /* of one problem */
+typedef struct bench_several { /* for one problem */
   bench_many list[BENCH_MANY];
   int count;
-  mbi_devptr x[2], y; /* by columns, by rows */
+  mbi_devptr x[2], y; /* x: column-major, row-major */
 } bench_several;
 
-/* Column v of X is x times this, so that one reference serves all, exactly. */
+/* Returns the factor by which column v of X is a multiple of x. It is a power of two, so that
+ * one reference serves all columns exactly. */
 static double bench_many_scale(int v) {
   return ldexp(1.0, v - 32);
 }
@@ -93,7 +94,7 @@ static void bench_many_enqueue(bench_case *self) {
   }
 }
 
-/* Every vector of a product into a y of NaN. */
+/* Computes all vectors of a product, into a y of NaN, and compares them. */
 static void bench_many_verify(bench_bench *b, bench_case *c, void *y) {
   const bench_many *m = (const bench_many *)c->object;
   const bench_problem *p = b->arrays.problem;
@@ -185,7 +186,7 @@ static void bench_many_add(bench_bench *b, bench_several *s, const char *variant
     desc.tuning = tuning;
   }
   desc.block_threads = threads;
-  for (i = 0; i < 2; i++) { /* the second with a warm cache */
+  for (i = 0; i < 2; i++) { /* the second one with a warm cache */
     const double start = mbi_seconds();
     merbit_plan_destroy(m->plan);
     if (merbit_plan_create(context, &view, &desc, &m->plan) != MERBIT_OK) {
@@ -206,7 +207,7 @@ static void bench_many_add(bench_bench *b, bench_several *s, const char *variant
   }
 }
 
-/* Why cuSPARSE cannot, or NULL. */
+/* Loads cuSPARSE's functions. Returns why it cannot be used, or NULL. */
 static const char *bench_spmm_load(const bench_cusparse *s, bench_spmm *spmm) {
   const struct {
     const char *name;
@@ -228,7 +229,7 @@ static const char *bench_spmm_load(const bench_cusparse *s, bench_spmm *spmm) {
   return NULL;
 }
 
-/* The status of the first call that failed, or 0. */
+/* Prepares a product. Returns the status of the first call that failed, or 0. */
 static int bench_spmm_open(bench_many *m) {
   bench_bench *b = m->bench;
   const bench_cusparse *s = &b->lab->cusparse;
@@ -256,7 +257,7 @@ static int bench_spmm_open(bench_many *m) {
                                              beta, m->dense_y, type, m->algorithm, &bytes);
   if (status == 0) {
     m->buffer = bench_gpu_allocate(&b->lab->gpu, (int64_t)bytes, 1);
-    if (m->spmm.preprocess != NULL) { /* which not every algorithm has */
+    if (m->spmm.preprocess != NULL) { /* not every algorithm has it */
       (void)m->spmm.preprocess(s->handle, 0, 0, alpha, m->matrix, m->dense_x, beta, m->dense_y,
                                type, m->algorithm, mbi_device_pointer(m->buffer));
     }
@@ -314,7 +315,8 @@ static void bench_many_add_rival(bench_bench *b, bench_several *s, const char *v
   bench_many_case(b, name, m, mbi_seconds() - start)->rival = 1;
 }
 
-/* Variants of ours by name: gathers in flight, words of a run, threads. */
+/* Adds the cases, among them variants of ours by name: gathers in flight (u), words per run
+ * (s), threads (t). */
 static void bench_add_several(bench_bench *b, bench_several *s) {
   const char *methods = b->lab->options->methods;
   memset(s, 0, sizeof *s);
@@ -333,7 +335,7 @@ static void bench_add_several(bench_bench *b, bench_several *s) {
   bench_many_add_rival(b, s, "-columns", 0, 0);
 }
 
-/* Beside as many products of one vector. */
+/* Compares each case with as many products of one vector. */
 static void bench_describe_several(const bench_bench *b) {
   const int one = bench_named(b->cases, b->case_count, "auto");
   int i;

@@ -1,4 +1,4 @@
-/* The benchmark's host matrices, its random numbers, and how it gives up. */
+/* The benchmark's host matrices, random numbers, and exit on errors. */
 #ifndef BENCH_MATRIX_H
 #define BENCH_MATRIX_H
 #include <math.h>
@@ -17,13 +17,13 @@
 #define BENCH_OMP(clauses)
 #endif
 
-/* CSR from 0, columns ascending in each row and without duplicates, values always there. */
+/* A CSR with base 0, columns ascending strictly in each row, and values. */
 typedef struct bench_matrix {
   char name[256];
   int64_t rows, cols, nnz;
   int32_t *row_ptr, *col_ind;
   double *values;
-  int block_rows, block_cols; /* of dense blocks that it is made of; 0: not known */
+  int block_rows, block_cols; /* shape of the dense blocks that it consists of; 0: unknown */
 } bench_matrix;
 
 __attribute__((format(printf, 1, 2), noreturn)) static void bench_die(const char *format, ...) {
@@ -52,7 +52,7 @@ static void bench_matrix_free(bench_matrix *m) {
   memset(m, 0, sizeof *m);
 }
 
-/* Returns the place of a column in row `row`, or -1 if the row lacks it. */
+/* Returns the position of a column's entry in row `row`, or -1 if the row has none. */
 BENCH_UNUSED static int64_t bench_matrix_find(const bench_matrix *m, int64_t row,
                                               int64_t column) {
   int64_t low = m->row_ptr[row], high = m->row_ptr[row + 1];
@@ -80,8 +80,7 @@ BENCH_UNUSED static double bench_mean_row(const bench_matrix *m) {
   return m->rows > 0 ? (double)m->nnz / (double)m->rows : 0;
 }
 
-/* Returns the standard deviation of the rows' lengths over their mean; 0: there are no
- * nonzeros. */
+/* Returns the standard deviation of the row lengths over their mean; 0 without nonzeros. */
 BENCH_UNUSED static double bench_row_variation(const bench_matrix *m) {
   const double mean = bench_mean_row(m);
   double sum = 0;
@@ -93,9 +92,9 @@ BENCH_UNUSED static double bench_row_variation(const bench_matrix *m) {
   return mean > 0 ? sqrt(sum / (double)m->rows) / mean : 0;
 }
 
-/* ---- Random numbers that depend on a key and a counter alone, never on the thread -------- */
+/* ---- Random numbers, which depend only on a key and a counter, never on the thread ------- */
 
-/* The i-th number of splitmix64 from state `key` (Steele, Lea, Flood, OOPSLA 2014). */
+/* Returns the i-th number of splitmix64 from state `key` (Steele, Lea, Flood, OOPSLA 2014). */
 static inline uint64_t bench_random(uint64_t key, uint64_t i) {
   uint64_t z = key + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -103,22 +102,23 @@ static inline uint64_t bench_random(uint64_t key, uint64_t i) {
   return z ^ (z >> 31);
 }
 
-/* A key of its own for each purpose. */
+/* Returns a key of its own for each purpose. */
 static inline uint64_t bench_key(uint64_t seed, uint64_t purpose) {
   return bench_random(bench_random(seed, purpose), UINT64_C(0x6d6572626974));
 }
 
-/* In [0, 1). */
+/* Returns a number in [0, 1). */
 static inline double bench_uniform(uint64_t key, uint64_t i) {
   return (double)(bench_random(key, i) >> 11) * 0x1p-53;
 }
 
-/* In [0, bound). */
+/* Returns a number in [0, bound). */
 static inline int64_t bench_below(uint64_t key, uint64_t i, int64_t bound) {
   return (int64_t)(bench_uniform(key, i) * (double)bound);
 }
 
-/* A keyed permutation of [0, 2^bits): four Feistel rounds, halves may differ by a bit. */
+/* Applies a keyed permutation of [0, 2^bits): four Feistel rounds; the halves may differ by a
+ * bit. */
 static inline uint64_t bench_permute(uint64_t key, int bits, uint64_t i) {
   const int low_bits = bits / 2;
   const uint64_t low_mask = ((uint64_t)1 << low_bits) - 1;
@@ -143,7 +143,8 @@ static inline uint64_t bench_unpermute(uint64_t key, int bits, uint64_t i) {
   return high << low_bits | low;
 }
 
-/* A keyed permutation of [0, count), count <= 2^bits, walking each cycle back into range. */
+/* Applies a keyed permutation of [0, count), count <= 2^bits. Follows the cycle of a larger
+ * permutation until it is back in range. */
 static inline int64_t bench_permute_below(uint64_t key, int bits, int64_t count, int64_t i) {
   uint64_t at = (uint64_t)i;
   do {
@@ -160,7 +161,7 @@ static inline int64_t bench_unpermute_below(uint64_t key, int bits, int64_t coun
   return (int64_t)at;
 }
 
-/* The bits that bench_permute_below needs for `count`. */
+/* Returns the `bits` for which bench_permute_below can permute `count` numbers. */
 static int bench_bits(int64_t count) {
   int bits = 1;
   while ((int64_t)1 << bits < count) {
@@ -169,7 +170,7 @@ static int bench_bits(int64_t count) {
   return bits;
 }
 
-/* Values in [0.5, 1.5): general, of one magnitude. */
+/* Sets random values in [0.5, 1.5), which have one order of magnitude. */
 static void bench_fill_values(bench_matrix *m, uint64_t seed) {
   const uint64_t key = bench_key(seed, 1);
   int64_t k;
@@ -180,7 +181,7 @@ static void bench_fill_values(bench_matrix *m, uint64_t seed) {
   }
 }
 
-/* The values: as the generator made them, or replaced. */
+/* Kinds of values: as the generator made them, or replaced. */
 enum {
   BENCH_VALUES_GENERAL,
   BENCH_VALUES_EQUAL,
@@ -193,8 +194,8 @@ enum {
 BENCH_UNUSED static const char *const bench_value_kinds[] = {"general", "equal", "row",
                                                              "column",  "few",   "half"};
 
-/* Values of another kind than general, in [0.5, 1.5). Few and halves are 200 and 1,024
- * different ones. */
+/* Replaces the values by others in [0.5, 1.5). BENCH_VALUES_FEW are 200 different ones,
+ * BENCH_VALUES_HALF 1,024 that are exact in f16. */
 BENCH_UNUSED static void bench_make_values(bench_matrix *m, int kind) {
   const uint64_t key = bench_key(7, 1);
   int64_t row, k;

@@ -1,4 +1,4 @@
-/* Matrices of simulations and of optimisation. */
+/* Matrices from simulations and from optimisation. */
 #ifndef BENCH_MESHES_H
 #define BENCH_MESHES_H
 #include "builders.h"
@@ -6,19 +6,19 @@
 
 /* ---- fem --------------------------------------------------------------------------------- */
 
-/* Symmetric, the nodes of an irregular mesh of tetrahedra: a box of cubes, each node joined to
- * itself, to its 6 neighbours, over every square by one of the two diagonals, in every cube by
- * one of the four, both at random, and along half of the double edges, as where fine and coarse
- * elements meet: about 18 a row, from 7 to 30. Numbering: cells of 8^3 nodes (smaller where
- * there are few), one after the other along x, y, z, shuffled inside each cell. */
+/* Symmetric: the nodes of an irregular mesh of tetrahedra in a box of cubes. Each node is
+ * joined to itself and to its 6 neighbours; across each square by one of its two diagonals and
+ * across each cube by one of its four, chosen at random; and to half of the nodes two steps
+ * away, as where fine and coarse elements meet. A row has about 18 entries, from 7 to 30. Nodes
+ * are numbered in cells of 8^3 (fewer for few nodes) along x, y, z, and shuffled in each. */
 typedef struct fem {
-  int bits;      /* of a cell's side */
-  int64_t side;  /* cells in a row, and rows in a layer */
-  int64_t cells; /* the last layer may be part of one */
+  int bits;      /* the side of a cell is 2^bits nodes */
+  int64_t side;  /* cells per row, and rows per layer */
+  int64_t cells; /* the last layer may be incomplete */
   uint64_t shuffle, edges;
 } fem;
 
-/* The node at a point, or -1 outside. */
+/* Returns the node at a point, or -1 outside. */
 static inline int64_t fem_node(const fem *f, const int64_t *at) {
   const int64_t mask = ((int64_t)1 << f->bits) - 1, width = f->side << f->bits;
   int64_t cell;
@@ -46,7 +46,7 @@ static inline void fem_point(const fem *f, int64_t node, int64_t *at) {
   at[2] = cell / f->side / f->side << f->bits | place >> 2 * f->bits;
 }
 
-/* Returns whether an edge leads from `at` by `step`. Both ends of the edge get the same
+/* Returns whether an edge leads from `at` by `step`. Both ends of an edge get the same
  * answer. */
 static inline int fem_has(const fem *f, const int64_t *at, const int *step) {
   uint64_t place = 0, choice;
@@ -76,7 +76,7 @@ static int fem_row(const void *parameters, int64_t row, int32_t *columns) {
   int count = 0, i;
   fem_point(f, row, at);
   columns[count++] = (int32_t)row;
-  for (i = 0; i < 33; i++) { /* 27 neighbours, 6 double steps */
+  for (i = 0; i < 33; i++) { /* 27 neighbours and 6 double steps */
     int step[3] = {0, 0, 0}, k;
     int64_t to[3], node;
     if (i < 27) {
@@ -115,7 +115,7 @@ static void bench_generate_fem(bench_matrix *m, int64_t nnz, uint64_t seed) {
   }
   f.shuffle = bench_key(seed, 24);
   f.edges = bench_key(seed, 25);
-  for (round = 0; round < 5; round++) { /* the surface has fewer neighbours */
+  for (round = 0; round < 5; round++) { /* nodes on the surface have fewer neighbours */
     fem_size(m, &f, nodes);
     nodes = (double)nnz / bench_mean_length(m, fem_row, &f);
   }
@@ -125,8 +125,8 @@ static void bench_generate_fem(bench_matrix *m, int64_t nnz, uint64_t seed) {
 
 /* ---- band5 ------------------------------------------------------------------------------- */
 
-/* Dense blocks of 5 x 5, about 15 in each row of blocks: the diagonal, 12 within 16 places of
- * it, 3 anywhere; blocks met twice count once. */
+/* Dense blocks of 5 x 5, about 15 per block row: one on the diagonal, 12 within 16 block
+ * columns of it, and 3 at random. A block that is drawn twice counts once. */
 #define BAND5_NEAR 12
 #define BAND5_FAR 3
 #define BAND5_REACH 16
@@ -161,7 +161,7 @@ static void bench_generate_band5(bench_matrix *m, int64_t nnz, uint64_t seed) {
   band5 b;
   b.near_key = bench_key(seed, 26);
   b.far_key = bench_key(seed, 27);
-  for (round = 0; round < 9; round++) { /* damped: tiny ones would swing */
+  for (round = 0; round < 9; round++) { /* damped, because tiny matrices would oscillate */
     b.blocks = (int64_t)((double)nnz / mean / 5.0 + 0.5);
     b.blocks = b.blocks > 0 ? b.blocks : 1;
     m->rows = m->cols = 5 * b.blocks;
@@ -173,10 +173,10 @@ static void bench_generate_band5(bench_matrix *m, int64_t nnz, uint64_t seed) {
 
 /* ---- circuit ----------------------------------------------------------------------------- */
 
-/* Symmetric in structure, nnz / 5 nodes, a full diagonal. Each node has two devices: one to a
- * node up to 16 places on; the other, in 16 of 100 nodes, to one of six nets, supplies and
- * clocks, that 5, 4, 3, 2, 1 and 1% of all nodes hang on, in 20 to a node anywhere, else to one
- * up to 256 places on. Six rows and columns are therefore dense, the others short. */
+/* Structurally symmetric, nnz / 5 nodes, full diagonal. Each node has two devices. One leads to
+ * a node at most 16 further. The other leads to one of six nets (supplies and clocks, to which
+ * 5, 4, 3, 2, 1 and 1% of all nodes are connected), to a random node in 20% of the cases, or
+ * else to a node at most 256 further. Six rows and columns are dense, the others short. */
 #define CIRCUIT_NETS 6
 
 typedef struct circuit {
@@ -185,7 +185,7 @@ typedef struct circuit {
   uint64_t kinds, places;
 } circuit;
 
-/* Three for each node: its diagonal entry and its two devices. */
+/* Computes an edge. Each node has three: its diagonal entry and its two devices. */
 static void circuit_edge(const void *parameters, int64_t edge, int32_t *row, int32_t *column) {
   static const double shares[CIRCUIT_NETS] = {0.05, 0.09, 0.12, 0.14, 0.15, 0.16};
   const circuit *c = (const circuit *)parameters;
@@ -208,7 +208,7 @@ static void circuit_edge(const void *parameters, int64_t edge, int32_t *row, int
 }
 
 static void bench_generate_circuit(bench_matrix *m, int64_t nnz, uint64_t seed) {
-  const double nodes = 1.005 * (double)nnz / 5.0; /* some devices fall on each other */
+  const double nodes = 1.005 * (double)nnz / 5.0; /* some devices coincide */
   circuit c;
   int i;
   c.nodes = nodes > 1 ? (int64_t)(nodes + 0.5) : 1;
@@ -224,11 +224,11 @@ static void bench_generate_circuit(bench_matrix *m, int64_t nnz, uint64_t seed) 
 /* ---- lp ---------------------------------------------------------------------------------- */
 
 /* The constraints of a linear program: nnz / 5 variables (columns), a fifth as many constraints
- * (rows). A variable has 5 entries, but a third of them move to a variable up to 500 places on,
- * so that numbers vary. Of the entries 60% lie within 64 rows of the staircase through the
- * matrix, 30% in any row, more in the first (place u^2), 10% in a thousandth of the rows, the
- * coupling constraints, unevenly too (u^2): some rows hold a percent of all columns.
- * lp-transposed: its dual, many short rows and few columns. */
+ * (rows). A variable has 5 entries, but a third of them move to a variable up to 500 further,
+ * so that the numbers vary. 60% of the entries lie within 64 rows of the staircase through the
+ * matrix; 30% in any row, with preference for the first (place u^2); 10% in a thousandth of the
+ * rows, the coupling constraints, also unevenly (u^2), so that some rows have one percent of
+ * all columns. lp-transposed is its dual, with many short rows and few columns. */
 typedef struct lp {
   int64_t rows, cols, coupling;
   uint64_t kinds, places, moves;
@@ -259,7 +259,7 @@ static void lp_transposed_edge(const void *parameters, int64_t edge, int32_t *ro
 }
 
 static void lp_generate(bench_matrix *m, int64_t nnz, uint64_t seed, int transposed) {
-  const double cols = 1.015 * (double)nnz / 5.0; /* for duplicates */
+  const double cols = 1.015 * (double)nnz / 5.0; /* more, to make up for duplicates */
   lp l;
   l.cols = cols > 1 ? (int64_t)(cols + 0.5) : 1;
   l.rows = (l.cols + 4) / 5;

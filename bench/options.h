@@ -9,32 +9,32 @@
 
 typedef struct bench_options {
   const char *methods, *json, *write;
-  const char *rivals;         /* the file of other programs' times; or NULL */
-  const char *solve, *system; /* NULL: products; the usual systems */
+  const char *rivals;         /* file with other programs' times; or NULL */
+  const char *solve, *system; /* NULL: products are measured; the usual systems are solved */
   const char
-      *preconditioner; /* of solvers: kinds, separated by commas; NULL: none are compared */
-  const char *product; /* of solvers and ranks: methods, separated by commas */
-  double tolerance;    /* of solvers; 0: theirs */
+      *preconditioner; /* kinds, separated by commas; NULL: preconditioners are not compared */
+  const char *product; /* methods for solvers and ranks, separated by commas */
+  double tolerance;    /* of solvers; 0: their default */
   int max_iterations;
-  /* numbers of iterations of solvers and ranks, whether they converge or not; none: until they
-   * do */
+  /* Fixed numbers of iterations for solvers and ranks, whether they converge or not. If there
+   * are none, they run until they converge. */
   int iterations[BENCH_COUNTS], iteration_counts;
   int single, full; /* precisions asked for */
   int sigmas[BENCH_SIGMAS], sigma_count;
-  int omega;          /* of MERBIT; 0: the library's choice */
-  const char *tuning; /* of the other methods; NULL: the library's choice */
-  int values;         /* what they become: one of bench_value_kinds */
-  int vectors;        /* of products of several */
-  int block_threads;  /* of merbit's products; 0: the library's choice */
+  int omega;          /* for MERBIT; 0: the library's choice */
+  const char *tuning; /* for the other methods; NULL: the library's choice */
+  int values;         /* one of bench_value_kinds */
+  int vectors;        /* number of vectors in products with several */
+  int block_threads;  /* for merbit's products; 0: the library's choice */
   int rounds, threads;
-  int numa, bind; /* 1: parts of a matrix on their memory nodes; threads on their processors */
+  int numa, bind; /* 1: matrix parts on memory nodes; threads bound to processors */
   merbit_side side;
-  const char *startup; /* hidden: the child of the start-up measurement */
+  const char *startup; /* hidden option: the child process of the start-up measurement */
   const char *const *inputs;
   int input_count;
 } bench_options;
 
-/* Every class, 50M nonzeros or more, shares one run of ten minutes. */
+/* Matrices of every class with 50M nonzeros or more, which together take ten minutes. */
 static const char *const bench_gpu_inputs[] = {
     "gen:road:57.5M",          "gen:kmer:60M",    "gen:star:64M",        "gen:rmat:65.2M",
     "gen:rmat-permuted:65.2M", "gen:web:143.5M",  "gen:stencil27:79.5M", "gen:fem:60M",
@@ -198,7 +198,7 @@ static void bench_help(void) {
       stdout);
 }
 
-/* A whole number from `low` to `high`. */
+/* Reads a whole number from `low` to `high`. */
 static int bench_option_integer(const char *option, const char *text, int low, int high) {
   char *end = NULL;
   const long value = strtol(text, &end, 10);
@@ -269,7 +269,8 @@ static void bench_option_side(bench_options *o, const char *text) {
   }
 }
 
-/* In --solve f64 is the default, and f32 too for ranks alone. */
+/* Sets defaults and checks combinations. With --solve the default precision is f64, for ranks
+ * alone also f32. */
 static void bench_settle(bench_options *o) {
   if (o->rounds == 0) {
     o->rounds = o->solve != NULL ? 3 : 15;
@@ -347,7 +348,8 @@ static void bench_option(bench_options *o, const char *option, const char *value
   }
 }
 
-/* Options anywhere; what is left in argv, from its second place on, are the inputs. */
+/* Parses the command line. Options may be anywhere. The other arguments, which are moved to the
+ * front of argv, are the inputs. */
 static void bench_parse(bench_options *o, int argc, char **argv) {
   int i, inputs = 0;
   memset(o, 0, sizeof *o);

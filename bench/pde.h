@@ -4,31 +4,30 @@
 #include "builders.h"
 #include <math.h>
 
-/* ---- Differences ------------------------------------------------------------------------- */
+/* ---- Finite differences ------------------------------------------------------------------ */
 
-/* Points of a box with Dirichlet boundaries, or of a graph without. Edges along each axis have
- * a weight; `jump` multiplies those of a cell by up to as much. */
+/* A system on the points of a box with Dirichlet boundaries, or of a graph without boundaries.
+ * Edges have a weight per axis, scaled by the coefficients of the points that they join. */
 typedef struct bench_pde {
   const char *name;
   int axes, full; /* full: 27 points */
   double weights[3], jump;
-  int random;   /* 1: each point has its own coefficient, between 1 and `jump`; 0: cells of 8
-                 * points along each axis have 1 and `jump` in turn */
-  double edges; /* the share of edges that exist; below 1 without boundaries, for a graph */
-  double wind;  /* the Peclet number of a cell where the wind's speed is 1; 0: no convection */
+  int random;   /* 1: each point has a random coefficient from 1 to `jump`; 0: cells of 8 points
+                 * along each axis alternate between 1 and `jump` */
+  double edges; /* fraction of edges that exist; below 1: a graph without boundaries */
+  double wind;  /* cell Peclet number where the wind has speed 1; 0: no convection */
 } bench_pde;
 static const bench_pde bench_pdes[] = {
     {"poisson2d", 2, 0, {1, 1, 0}, 1, 0, 1, 0},     /* 5 points */
     {"poisson3d", 3, 0, {1, 1, 1}, 1, 0, 1, 0},     /* 7 points */
     {"poisson27", 3, 1, {1, 1, 1}, 1, 0, 1, 0},     /* 27 points */
-    {"weak2d", 2, 0, {1, 1e-3, 0}, 1, 0, 1, 0},     /* one axis of two weaker by 1,000 */
-    {"weak3d", 3, 0, {1, 1, 1e-3}, 1, 0, 1, 0},     /* one axis of three weaker by 1,000 */
-    {"weak3d2", 3, 0, {1, 1e-3, 1e-3}, 1, 0, 1, 0}, /* two axes of three weaker by 1,000 */
-    {"cells", 3, 0, {1, 1, 1}, 1e6, 0, 1, 0}, /* coefficients 1 and 1e6 in cells of 8^3 points
-                                               */
-    {"random2d", 2, 0, {1, 1, 0}, 1e6, 1, 1, 0}, /* a coefficient from 1 to 1e6 at each point */
-    {"random3d", 3, 0, {1, 1, 1}, 1e6, 1, 1, 0}, /* a coefficient from 1 to 1e6 at each point */
-    {"streets", 2, 0, {1, 1, 0}, 1, 0, 0.7, 0},  /* a grid graph with 7 of 10 edges */
+    {"weak2d", 2, 0, {1, 1e-3, 0}, 1, 0, 1, 0},     /* one of two axes is weaker by 1,000 */
+    {"weak3d", 3, 0, {1, 1, 1e-3}, 1, 0, 1, 0},     /* one of three axes is weaker by 1,000 */
+    {"weak3d2", 3, 0, {1, 1e-3, 1e-3}, 1, 0, 1, 0}, /* two of three axes are weaker by 1,000 */
+    {"cells", 3, 0, {1, 1, 1}, 1e6, 0, 1, 0},       /* coefficients 1 and 1e6 by cells */
+    {"random2d", 2, 0, {1, 1, 0}, 1e6, 1, 1, 0},    /* random coefficients from 1 to 1e6 */
+    {"random3d", 3, 0, {1, 1, 1}, 1e6, 1, 1, 0},    /* random coefficients from 1 to 1e6 */
+    {"streets", 2, 0, {1, 1, 0}, 1, 0, 0.7, 0},     /* a grid graph with 7 of 10 edges */
     {"convection2d", 2, 0, {1, 1, 0}, 1, 0, 1, 10}, /* convection and diffusion */
     {"convection3d", 3, 0, {1, 1, 1}, 1, 0, 1, 10},
 };
@@ -39,7 +38,7 @@ typedef struct bench_points {
   int64_t side;
 } bench_points;
 
-/* Ends the program if a matrix with so many entries per row does not fit 32-bit offsets. */
+/* Ends the program if a matrix with `entries` entries per row would exceed 32-bit offsets. */
 static void bench_pde_fits(const bench_matrix *m, int64_t entries) {
   if (m->rows > INT32_MAX / entries) {
     bench_die("%s has more than 2^31 - 1 entries; take a smaller SIDE", m->name);
@@ -53,10 +52,10 @@ static double bench_point_coefficient(const bench_points *p, const int64_t at[3]
                         : (cell % 2 != 0 ? p->pde->jump : 1);
 }
 
-/* Returns what upwind differences add to the weight of an edge along an axis: Peclet's number
- * for the wind that blows from there. On [-1, 1]^2 it is the recirculating wind of Elman,
- * Silvester and Wathen (Finite Elements and Fast Iterative Solvers, example 6.1.4); in 3D it
- * rises at speed 1, too. */
+/* Returns what upwind differences add to the weight of an edge along an axis: the Peclet number
+ * of wind that blows from there. On [-1, 1]^2 it is the recirculating wind of Elman, Silvester
+ * and Wathen (Finite Elements and Fast Iterative Solvers, example 6.1.4); in 3D it also
+ * rises. */
 static double bench_point_wind(const bench_points *p, const int64_t at[3], int axis, int step) {
   const double x = 2.0 * (double)(at[0] + 1) / (double)(p->side + 1) - 1;
   const double y = 2.0 * (double)(at[1] + 1) / (double)(p->side + 1) - 1;
@@ -65,7 +64,7 @@ static double bench_point_wind(const bench_points *p, const int64_t at[3], int a
 }
 
 /* Returns the weight of the edge from a point in a direction, or 0 if there is none. Sets
- * *inside if it does not leave the box. */
+ * *inside to 1 if the edge stays in the box, else to 0. */
 static double bench_point_edge(const bench_points *p, const int64_t at[3], const int step[3],
                                int *inside) {
   const bench_pde *pde = p->pde;
@@ -101,7 +100,7 @@ static double bench_point_edge(const bench_points *p, const int64_t at[3], const
   return weight * 2 * from * other / (from + other);
 }
 
-/* Writes the entries of a row, in the order of columns, and returns their number. */
+/* Writes the entries of a row in the order of columns. Returns their number. */
 static int bench_point_row(const bench_points *p, int64_t row, int32_t *columns,
                            double *values) {
   const int64_t at[3] = {row % p->side, row / p->side % p->side, row / p->side / p->side};
@@ -149,8 +148,8 @@ static void bench_pde_make(const bench_pde *pde, int64_t side, bench_matrix *m) 
 
 /* ---- Elasticity: pde:elastic:SIDE -------------------------------------------------------- */
 
-/* Writes the stiffness of an element. The bar has 2 side x side x side trilinear elements with
- * Poisson's ratio 0.3, and is fixed at one end. */
+/* Computes an element's stiffness matrix. The bar has 2 side x side x side trilinear elements
+ * with Poisson's ratio 0.3, and is fixed at one end. */
 static void bench_element_stiffness(double k[24][24]) {
   const double nu = 0.3, mu = 1 / (2 * (1 + nu)), lame = nu / ((1 + nu) * (1 - 2 * nu));
   int q, a, b, i, j, l;
@@ -184,7 +183,7 @@ static void bench_element_stiffness(double k[24][24]) {
   }
 }
 
-/* Sets sums[o] to the block of a node and its neighbour in direction o, 0 to 26. */
+/* Sets sums[o] to the 3 x 3 block of a node and its neighbour in direction o, 0 to 26. */
 static void bench_elastic_node(const int64_t at[3], const int64_t elements[3], double k[24][24],
                                double sums[27][3][3]) {
   int e, b, i, j, axis;
@@ -207,10 +206,10 @@ static void bench_elastic_node(const int64_t at[3], const int64_t elements[3], d
   }
 }
 
-/* Makes the matrix, and sets *near to the six rigid body modes, column by column. */
+/* Makes the matrix, and sets *near to the six rigid body modes, one column after the other. */
 static void bench_elastic_make(int64_t side, bench_matrix *m, double **near) {
   const int64_t elements[3] = {2 * side, side, side};
-  const int64_t nodes[3] = {2 * side, side + 1, side + 1}; /* without the fixed ones */
+  const int64_t nodes[3] = {2 * side, side + 1, side + 1}; /* without the fixed nodes */
   const int64_t count = nodes[0] * nodes[1] * nodes[2];
   double k[24][24], sums[27][3][3];
   int64_t node;
@@ -242,7 +241,7 @@ static void bench_elastic_make(int64_t side, bench_matrix *m, double **near) {
         }
       }
       m->row_ptr[row + 1] = (int32_t)m->nnz;
-      (*near)[row + i * m->rows] = 1; /* translations, then rotations about an axis */
+      (*near)[row + i * m->rows] = 1; /* translations, then rotations about each axis */
       for (j = 0; j < 3; j++) {
         const int next = (j + 1) % 3, last = (j + 2) % 3;
         (*near)[row + (3 + j) * m->rows] = i == next   ? -(double)at[last]
@@ -253,8 +252,8 @@ static void bench_elastic_make(int64_t side, bench_matrix *m, double **near) {
   }
 }
 
-/* Makes the system that `spec` names, and *near: the near-null-space of elasticity, else NULL.
- * Returns 0 if it does not begin with pde:. */
+/* Makes the system that `spec` names. Sets *near to the near-null-space for elasticity, else to
+ * NULL. Returns 0 if `spec` does not begin with pde:. */
 static int bench_pde_find(const char *spec, bench_matrix *m, double **near) {
   const char *name = spec + 4, *colon = strchr(name, ':');
   const int64_t side = colon != NULL ? atoll(colon + 1) : 0;

@@ -1,10 +1,10 @@
-/* merbit's plans: what they cost, with warm and with cold caches, and their products. */
+/* merbit's plans: what they cost with warm and with cold caches, and their products. */
 #ifndef BENCH_PLANS_H
 #define BENCH_PLANS_H
 #include "cases.h"
 #include "directory.h"
 
-#define BENCH_WARM_PLANS 3 /* of which the median counts */
+#define BENCH_WARM_PLANS 3 /* number of plans whose median counts */
 
 /* ---- Calls ------------------------------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ static void bench_ours_enqueue(bench_case *self) {
                                                   mbi_device_pointer(a->y), o->gpu->stream));
 }
 
-/* The dual buffers swap with every call. */
+/* Enqueues a product with dual buffers, which swap with every call. */
 static void bench_dual_enqueue(bench_case *self) {
   bench_ours *o = (bench_ours *)self->object;
   const bench_arrays *a = o->arrays;
@@ -30,7 +30,7 @@ static void bench_dual_enqueue(bench_case *self) {
   self->parity = !self->parity;
 }
 
-/* Writes what is there already. */
+/* Enqueues the kernel that builds the tiles. It writes what is already there. */
 static void bench_tile_enqueue(bench_case *self) {
   bench_ours *o = (bench_ours *)self->object;
   bench_merbit_check(o->gpu->context, mbi_merbit_build(o->plan, o->gpu->stream));
@@ -38,16 +38,16 @@ static void bench_tile_enqueue(bench_case *self) {
 
 /* ---- Making plans ------------------------------------------------------------------------ */
 
-typedef struct bench_request { /* one plan as the command line asks for it */
+typedef struct bench_request { /* a plan that the command line asks for */
   const char *name;
   merbit_plan_desc desc;
-  int dual;   /* the dual-buffer commit */
-  int blocks; /* of the arrays in blocks */
-  int cold;   /* measured with an emptied cache too */
+  int dual;   /* 1: with the dual-buffer commit */
+  int blocks; /* 1: of the arrays in blocks */
+  int cold;   /* 1: also measured with an emptied cache */
 } bench_request;
 
 typedef struct bench_cost {
-  double warm, cold, compile; /* seconds; cold 0: not measured */
+  double warm, cold, compile; /* seconds; cold is 0 if it is not measured */
 } bench_cost;
 
 static merbit_view bench_device_view(const bench_arrays *a) {
@@ -70,8 +70,8 @@ static merbit_view bench_block_view(const bench_arrays *a) {
   return view;
 }
 
-/* Seconds until all that the plan started has ended; negative, and told, where there is none.
- */
+/* Makes a plan. Returns the seconds until everything that it started has ended, or a negative
+ * number after saying why there is no plan. */
 static double bench_plan_make(bench_bench *b, merbit_context *context,
                               const bench_request *request, merbit_plan **plan) {
   const merbit_view view =
@@ -104,8 +104,8 @@ static int bench_plan_cold(bench_bench *b, const bench_request *request, bench_c
   return 1;
 }
 
-/* The first plan may compile; if it did, it was a cold one. Orders, which the CPU finds, are
- * not found more often than needed. */
+/* Makes plans with a warm cache. If the first one compiles, it counts as a cold one. A plan
+ * with a reordering, which the CPU computes, is made only once more. */
 static int bench_plan_warm(bench_bench *b, const bench_request *request, merbit_plan **plan,
                            bench_cost *cost) {
   merbit_context *context = b->lab->gpu.context;
@@ -133,7 +133,7 @@ static int bench_plan_warm(bench_bench *b, const bench_request *request, merbit_
   return 1;
 }
 
-/* NULL, and told, where it cannot be made. */
+/* Makes a plan and measures its cost. Returns NULL, after saying why, if that is impossible. */
 static bench_ours *bench_add_plan(bench_bench *b, const bench_request *request,
                                   bench_cost *cost) {
   bench_ours *o = &b->ours[b->our_count];
@@ -186,7 +186,7 @@ static bench_case *bench_add_ours(bench_bench *b, const char *name, bench_kind k
   return c;
 }
 
-/* y = A x, and with alpha and beta. */
+/* Adds the cases y = A x and y = alpha A x + beta y. */
 static void bench_add_products(bench_bench *b, const bench_request *request) {
   bench_cost cost;
   bench_ours *o = bench_chosen(b->lab->options->methods, request->name)
@@ -225,8 +225,7 @@ static void bench_add_sigma(bench_bench *b, int sigma) {
   }
 }
 
-/* The merge path with other numbers of steps, chunks to a block and threads; where they are
- * named. */
+/* Adds MERGE with other steps, chunks per block and threads, if --methods names them. */
 static void bench_add_merge_variants(bench_bench *b) {
   static const struct {
     const char *name, *tuning;
@@ -251,7 +250,7 @@ static void bench_add_merge_variants(bench_bench *b) {
   }
 }
 
-/* Adds cases that multiply by plans with a named reordering. */
+/* Adds products by plans with a reordering, if --methods names it. */
 static void bench_add_orders(bench_bench *b) {
   static const struct {
     const char *name;
@@ -270,7 +269,7 @@ static void bench_add_orders(bench_bench *b) {
   }
 }
 
-/* AUTO's plan of the transpose, where it is asked for by name. */
+/* Adds AUTO's plan with the transpose, if --methods names it. */
 static void bench_add_transpose(bench_bench *b) {
   bench_request request;
   bench_cost cost;
@@ -285,7 +284,7 @@ static void bench_add_transpose(bench_bench *b) {
   }
 }
 
-/* A plan on CUDA; those with a tuning only where they are named. */
+/* Adds a method on CUDA; with a tuning only if --methods names it. */
 static void bench_add_method(bench_bench *b, const char *name, merbit_method method,
                              int expected_calls, const char *tuning, int threads) {
   bench_request request;
@@ -308,16 +307,16 @@ static void bench_add_method(bench_bench *b, const char *name, merbit_method met
   bench_add_products(b, &request);
 }
 
-/* auto: what a user gets without asking for anything, the arrays checked. light: the same for
- * one product. Then each method of the library's table with its own choice of constants, or
- * those of --tuning; MERBIT, blocks, several vectors and studies have functions of their own.
- */
+/* Adds merbit's plans. "auto" is what a user gets without any settings, including checks of the
+ * arrays; "light" is the same for a single product. Then come the methods of the library's
+ * table, with their own choice of constants or with --tuning. MERBIT, blocks, several vectors
+ * and the study methods have functions of their own. */
 static void bench_add_plans(bench_bench *b) {
   static const struct {
     const char *name;
     merbit_method method;
     const char *tuning;
-    int threads; /* of a block; 0: --block-threads */
+    int threads; /* per block; 0: --block-threads */
   } tuned[] = {{"cb-listed", MERBIT_METHOD_CB, "aggregate=1e-9", 0},
                {"cb-plain", MERBIT_METHOD_CB, "aggregate=1", 0},
                {"cb-coo", MERBIT_METHOD_CB, "coo_max=257 aggregate=1", 0},

@@ -1,6 +1,6 @@
-/* bench --solve LIST --preconditioner LIST: solvers with each kind of preconditioner on systems
- * from partial differential equations and graphs, on either side. A and the vectors are in that
- * side's memory. */
+/* bench --solve LIST --preconditioner LIST: solvers with each kind of preconditioner, for
+ * systems from partial differential equations and graphs, on the CPU or the GPU. A and the
+ * vectors are in the memory of that side. */
 #ifndef BENCH_PRECONDITIONERS_H
 #define BENCH_PRECONDITIONERS_H
 #include "gpu.h"
@@ -29,7 +29,7 @@ static const struct {
 #define BENCH_PRECONDITIONED                                                                   \
   ((int)(sizeof bench_preconditioned / sizeof bench_preconditioned[0]))
 
-/* A x = b where the solver computes: in the host's arrays, or in copies in GPU memory. */
+/* A x = b in the memory where the solver computes: the host's arrays, or copies on the GPU. */
 typedef struct bench_equations {
   merbit_memory memory;
   merbit_view view;
@@ -63,7 +63,7 @@ static void bench_equations_create(bench_equations *e, merbit_context *context, 
   }
 }
 
-/* Copies the answer to the host's x. */
+/* Copies the solution to the host's x. */
 static void bench_equations_answer(const bench_equations *e, merbit_context *context,
                                    double *x) {
   if (e->memory == MERBIT_MEMORY_DEVICE) {
@@ -87,8 +87,8 @@ static void bench_equations_destroy(bench_equations *e, merbit_context *context)
 
 typedef struct bench_precondition_seconds {
   double setup, solve;
-  double update;    /* NAN: not known */
-  double processor; /* of all threads in set-up and solve, which other programs change less */
+  double update;    /* NAN: unknown */
+  double processor; /* of all threads in set-up and solve; other programs disturb it less */
 } bench_precondition_seconds;
 
 static double bench_precondition_tolerance(const bench_options *o) {
@@ -99,7 +99,7 @@ static int bench_precondition_cap(const bench_options *o) {
   return o->max_iterations > 0 ? o->max_iterations : 20000;
 }
 
-/* Gives AMG what is known of a system. */
+/* Tells AMG the block size and near-null-space of a system, if they are known. */
 static void bench_precondition_near(const double *near, merbit_preconditioner_desc *desc) {
   if (near != NULL) {
     desc->block_size = 3;
@@ -108,7 +108,7 @@ static void bench_precondition_near(const double *near, merbit_preconditioner_de
   }
 }
 
-/* Solves once, then gives the solver its values again. Returns 0 if one of them failed. */
+/* Solves once, then updates the solver with the same values. Returns 0 if either failed. */
 static int bench_precondition_run(merbit_context *context, const bench_options *o,
                                   const bench_equations *e, const double *near,
                                   merbit_solver_method method, int kind,
@@ -155,14 +155,14 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
   return status == MERBIT_OK;
 }
 
-/* The GPU, cuSPARSE and the kernels of AMG's cycle over it. */
+/* The rival: cuSPARSE and kernels for AMG's cycle. */
 typedef struct bench_precondition_rival {
   bench_lab lab;
   bench_loop_program program;
 } bench_precondition_rival;
 #define BENCH_PRECONDITION_RIVAL "cusparse-amg"
 
-/* Returns 0 unless there are a GPU and cuSPARSE, and the rival is asked for. */
+/* Opens the rival. Returns 0 if GPU or cuSPARSE are missing or --preconditioner lacks it. */
 static int bench_precondition_rival_open(bench_precondition_rival *r, merbit_context *context,
                                          int cuda, const bench_options *o, bench_json *json) {
   memset(r, 0, sizeof *r);
@@ -186,7 +186,7 @@ static void bench_precondition_rival_close(bench_precondition_rival *r) {
   bench_gpu_close(&r->lab.gpu);
 }
 
-/* Solves by an opened loop; x is the host's. */
+/* Solves with an opened loop. x is on the host. */
 static void bench_precondition_rival_solve(bench_amg *s, const bench_options *o,
                                            bench_precondition_seconds *seconds,
                                            merbit_solver_result *result, double *x) {
@@ -204,9 +204,9 @@ static void bench_precondition_rival_solve(bench_amg *s, const bench_options *o,
                                          (size_t)s->loop.v.n * sizeof *x));
 }
 
-/* Sets AMG up by merbit and solves once over cuSPARSE. result->iterations is what a run before
- * took, or 0. The set-up includes cuSPARSE's preparations, but not the choice of its
- * algorithms. Returns 0 if it failed. */
+/* Lets merbit set up AMG, then solves once over cuSPARSE. result->iterations is what an earlier
+ * run took, or 0. The set-up time includes cuSPARSE's preparations, but not the choice of its
+ * algorithms. Returns 0 after a failure. */
 static int bench_precondition_rival_run(bench_precondition_rival *r, const bench_options *o,
                                         const bench_equations *e, const bench_matrix *a,
                                         const double *b, const double *near,
@@ -270,7 +270,7 @@ static int bench_precondition_by_seconds(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-/* Prints and writes a line: the medians of what solved `a`. */
+/* Writes a line of the table, and to the JSON file. `median` has the median seconds. */
 static void bench_precondition_report(const bench_matrix *a, const char *solver, int cuda,
                                       const char *name,
                                       const bench_precondition_seconds *median,
@@ -305,8 +305,8 @@ static void bench_precondition_report(const bench_matrix *a, const char *solver,
   bench_json_close(json, '}');
 }
 
-/* Solves one system with each kind, and by the rival if it is not NULL. Returns how many
- * answers were wrong. */
+/* Solves one system with each kind of preconditioner, and with the rival unless that is NULL.
+ * Returns the number of wrong answers. */
 static int bench_precondition_system(merbit_context *context, int cuda, const bench_options *o,
                                      const bench_matrix *a, const double *near, int solver,
                                      bench_precondition_rival *rival, bench_json *json) {
@@ -362,8 +362,8 @@ static int bench_precondition_system(merbit_context *context, int cuda, const be
   return wrong;
 }
 
-/* Makes an input's system: a file's matrix as it is, unless --system says otherwise; of a
- * generated graph an SPD one for CG, else one of convection and diffusion. */
+/* Makes an input's system. A file's matrix is used as it is, unless --system says otherwise. A
+ * generated graph becomes an SPD system for CG, otherwise one of convection and diffusion. */
 static void bench_precondition_input(merbit_context *context, const bench_options *o,
                                      const char *spec, int solver, bench_matrix *m,
                                      double **near) {
@@ -393,7 +393,7 @@ static void bench_precondition_input(merbit_context *context, const bench_option
   bench_matrix_free(&a);
 }
 
-/* Runs all solvers and kinds on all systems. Returns how many answers were wrong. */
+/* Runs all solvers with all kinds on all systems. Returns the number of wrong answers. */
 static int bench_precondition_inputs(merbit_context *context, int cuda, const bench_options *o,
                                      bench_json *json) {
   bench_precondition_rival rival;
@@ -425,7 +425,7 @@ static int bench_precondition_inputs(merbit_context *context, int cuda, const be
   return wrong;
 }
 
-/* Writes the first input, or the system that --system makes of it, as a Matrix Market file, for
+/* Writes the first input, or the system that --system makes of it, as a Matrix Market file for
  * other programs. */
 static void bench_write(merbit_context *context, const bench_options *o) {
   bench_matrix m;

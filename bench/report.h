@@ -29,7 +29,7 @@ static const char *bench_kind_name(bench_kind kind) {
                                  : "A' x";
 }
 
-/* A column of the table: "-" where the number is not above 0. */
+/* Formats a table cell: "-" unless the number is above 0. */
 static const char *bench_cell(char *text, size_t size, int digits, double number) {
   (void)snprintf(text, size, "-");
   if (number > 0) {
@@ -137,7 +137,7 @@ static void bench_report_case(const bench_case *cases, int count, int i, bench_j
   bench_json_close(json, '}');
 }
 
-/* `title` names what the speed-ups are over. */
+/* Reports all cases. `title` heads the column of speed-ups. */
 static void bench_report_cases(const bench_case *cases, int count, const char *title,
                                bench_json *json) {
   int i;

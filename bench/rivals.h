@@ -5,16 +5,16 @@
 #include "formats.h"
 
 #define BENCH_SLICED_MOST                                                                      \
-  4 /* stored values for each nonzero, beyond which slices are left out */
-#define BENCH_BLOCKS_MOST 16 /* the same for blocks of a size that does not suit */
-#define BENCH_PADDING 16     /* elements behind x and y: blocks reach over the edge */
+  4 /* stored values per nonzero; slices that would store more are left out */
+#define BENCH_BLOCKS_MOST 16 /* the same limit for blocks */
+#define BENCH_PADDING 16     /* elements behind x and y, which blocks may reach */
 
-typedef struct bench_scalars { /* alpha and beta of both kinds of product, in both precisions */
+typedef struct bench_scalars { /* alpha and beta in both precisions */
   double alpha, beta;
   float alpha_single, beta_single;
 } bench_scalars;
 
-/* Timed with a beta that keeps y bounded however often it is multiplied. */
+/* Products are timed with a beta that keeps y bounded however often they are repeated. */
 static const bench_scalars bench_plain_scalars = {1.0, 0.0, 1.0f, 0.0f};
 static const bench_scalars bench_general_scalars = {0.5, 2.0, 0.5f, 2.0f};
 static const bench_scalars bench_timed_scalars = {0.5, 0.5, 0.5f, 0.5f};
@@ -30,27 +30,27 @@ static const void *bench_beta(const bench_scalars *s, int single) {
 typedef struct bench_arrays { /* one problem on the GPU */
   bench_problem *problem;
   mbi_devptr row_ptr, row_ind, col_ind, values, x, y, z;
-  bench_layout blocks; /* for merbit's blocks: the sizes, once they are wanted */
+  bench_layout blocks; /* merbit's blocks: their sizes, once they are needed */
   mbi_devptr block_offsets, block_columns, block_values;
-  const bench_scalars *general; /* the scalars of BENCH_GENERAL for now */
+  const bench_scalars *general; /* current scalars for BENCH_GENERAL */
 } bench_arrays;
 
 typedef struct bench_rival {
   bench_gpu *gpu;
   bench_cusparse *cusparse;
   bench_arrays *arrays, *vectors; /* the matrix; x and y */
-  int algorithm;                  /* place in the list */
+  int algorithm;                  /* index in the list of algorithms */
   int type;
-  bench_layout layout; /* slices and blocks: the sizes; the arrays are on the GPU */
+  bench_layout layout; /* sizes of slices or blocks; their arrays are on the GPU */
   mbi_devptr offsets, columns, values;
-  int borrowed; /* the three are another rival's */
+  int borrowed; /* 1: the three arrays belong to another rival */
   void *matrix, *x, *y;
-  void *description, *plan; /* of SpMVOp */
+  void *description, *plan; /* for SpMVOp */
   mbi_devptr buffer;
   size_t buffer_bytes;
-  double prepare_seconds; /* descriptors, buffer and preprocess, not the format's making */
-  double convert_seconds; /* that, where cuSPARSE does it; else 0 */
-  char failure[200];      /* empty while all is well */
+  double prepare_seconds; /* descriptors, buffer and preprocessing, but not the conversion */
+  double convert_seconds; /* the conversion by cuSPARSE; 0: not measured */
+  char failure[200];      /* empty if there was none */
 } bench_rival;
 
 static bench_format bench_rival_format(const bench_rival *r) {
@@ -106,7 +106,7 @@ static int bench_rival_slices(bench_rival *r) {
   return bench_rival_upload(r, &l);
 }
 
-/* The side of the blocks; 0, with the reason in r->failure, where there are to be none. */
+/* Returns the block size, or 0 with the reason in r->failure if blocks are not measured. */
 static int bench_rival_side(bench_rival *r) {
   const bench_matrix *m = r->arrays->problem->m;
   const int asked = bench_cusparse_algorithms[r->algorithm].block;
@@ -131,7 +131,7 @@ static int bench_rival_side(bench_rival *r) {
   return asked != 0 ? asked : best;
 }
 
-/* `peer` may hold the same blocks. */
+/* Makes the rival's blocks, or borrows those of `peer` if they have the same size. */
 static int bench_rival_blocks(bench_rival *r, const bench_rival *peer) {
   const bench_problem *p = r->arrays->problem;
   const bench_cusparse *s = r->cusparse;
@@ -182,7 +182,7 @@ static int bench_rival_convert(bench_rival *r, const bench_rival *peer) {
   }
 }
 
-/* ---- Descriptors and preprocess ---------------------------------------------------------- */
+/* ---- Descriptors and preprocessing ------------------------------------------------------- */
 
 static int bench_rival_describe(bench_rival *r) {
   const bench_cusparse *s = r->cusparse;
@@ -236,7 +236,7 @@ static int bench_rival_multiply(bench_rival *r, const bench_scalars *scalars) {
                  mbi_device_pointer(r->buffer));
 }
 
-/* Only CSR and COO must take it. */
+/* Runs the preprocessing, if this version has it. Only CSR and COO must support it. */
 static int bench_rival_preprocess(bench_rival *r, const void *alpha, const void *beta) {
   const bench_cusparse *s = r->cusparse;
   const bench_format format = bench_rival_format(r);
@@ -252,8 +252,7 @@ static int bench_rival_preprocess(bench_rival *r, const void *alpha, const void 
              : 1;
 }
 
-/* Makes SpMVOp's plan without an epilogue. The product goes to y, from which it also takes
- * beta's part. */
+/* Makes SpMVOp's plan without an epilogue. Its y is both input and output. */
 static void bench_rival_open_op(bench_rival *r) {
   const bench_cusparse *s = r->cusparse;
   const int operation = bench_cusparse_algorithms[r->algorithm].operation;
@@ -338,7 +337,7 @@ static void bench_rival_close(bench_rival *r) {
 
 /* ---- csr2bsr ----------------------------------------------------------------------------- */
 
-/* Into arrays of its own, which must have the size of ours. 0: it failed. */
+/* Converts into arrays that have the sizes of ours. Returns 0 if that failed. */
 static int bench_rival_csr2bsr(bench_rival *r, void *description, mbi_devptr offsets,
                                mbi_devptr columns, mbi_devptr values) {
   const bench_cusparse *s = r->cusparse;
@@ -357,7 +356,7 @@ static int bench_rival_csr2bsr(bench_rival *r, void *description, mbi_devptr off
              mbi_device_pointer(offsets), mbi_device_pointer(columns)) == 0;
 }
 
-/* The second of two conversions: the first loads code. */
+/* Measures the second of two conversions, because the first one loads code. */
 static void bench_rival_time_conversion(bench_rival *r) {
   const bench_cusparse *s = r->cusparse;
   const bench_layout *l = &r->layout;
@@ -386,10 +385,9 @@ static void bench_rival_time_conversion(bench_rival *r) {
   (void)s->destroy_legacy(description);
 }
 
-/* ---- Life -------------------------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
-/* Opened twice, so that what is timed loads no code. A product shows whether it works at all.
- */
+/* Makes a rival. Opens it twice, so that the timed one loads no code, and tests a product. */
 static void bench_rival_create(bench_rival *r, bench_gpu *gpu, bench_cusparse *s,
                                bench_arrays *a, bench_arrays *vectors, int algorithm,
                                const bench_rival *peer) {
@@ -418,7 +416,7 @@ static void bench_rival_create(bench_rival *r, bench_gpu *gpu, bench_cusparse *s
   }
 }
 
-/* An all-zero rival is accepted. */
+/* Destroys a rival, which may be all zero. */
 static void bench_rival_destroy(bench_rival *r) {
   if (r->gpu != NULL) {
     bench_rival_close(r);
@@ -440,7 +438,7 @@ static void bench_rival_enqueue(bench_case *self) {
                         self->name);
 }
 
-/* Bytes of the arrays that the rival's format has beside or instead of the CSR's. */
+/* Returns the bytes of the rival's arrays that are not the CSR's. */
 static double bench_rival_memory(const bench_rival *r) {
   const bench_format format = bench_rival_format(r);
   return bench_rival_reads_csr(r) ? 0
@@ -449,7 +447,7 @@ static double bench_rival_memory(const bench_rival *r) {
              : bench_layout_memory(&r->layout, r->arrays->problem->size);
 }
 
-/* The rival's own format once, and the vectors. */
+/* Returns the bytes of a product: the rival's format and the vectors, each once. */
 static double bench_rival_bytes(const bench_rival *r, bench_kind kind) {
   const bench_problem *p = r->arrays->problem;
   const bench_format format = bench_rival_format(r);

@@ -1,5 +1,5 @@
-/* Products over semirings beside those over plus-times, on the same arrays, where they are
- * asked for by name; the answers bit for bit. */
+/* Products over semirings, on the same arrays as those over plus-times, if --methods names
+ * them. Their results must be exact to the bit. */
 #ifndef BENCH_SEMIRINGS_H
 #define BENCH_SEMIRINGS_H
 #include "plans.h"
@@ -11,8 +11,8 @@ static void bench_semiring_enqueue(bench_case *self) {
                                  mbi_device_pointer(o->arrays->y), o->gpu->stream));
 }
 
-/* Rows of y that are not the least a + x, the greatest a * x or 0, or whether both are ever not
- * zero. */
+/* Counts the rows of y that are wrong. The result of min-plus is the least a + x, of max-times
+ * the greatest a * x or 0, of or-and whether any a and x are both nonzero. */
 static int64_t bench_semiring_wrong(const bench_problem *p, merbit_semiring semiring,
                                     const void *y) {
   const bench_matrix *m = p->m;
@@ -35,8 +35,7 @@ static int64_t bench_semiring_wrong(const bench_problem *p, merbit_semiring semi
   return wrong;
 }
 
-/* c->verdict of a product that left y. Custom operators are plus and times: the bound holds for
- * them. */
+/* Sets c->verdict for y. Custom operators are plus and times, so the usual bound applies. */
 static void bench_semiring_verify(const bench_problem *p, bench_case *c, const void *y) {
   const merbit_semiring semiring = ((bench_ours *)c->object)->plan->desc.semiring;
   if (semiring == MERBIT_SEMIRING_CUSTOM) {

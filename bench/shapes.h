@@ -1,15 +1,14 @@
-/* Matrices of data and of plain shapes: ratings, features, layers, bands, arrows, empty rows.
- */
+/* Matrices from data and simple shapes: ratings, features, layers, bands, arrows. */
 #ifndef BENCH_SHAPES_H
 #define BENCH_SHAPES_H
 #include "builders.h"
 #include <math.h>
 
-typedef struct shape_of_rows { /* what the functions of this file need */
+typedef struct shape_of_rows { /* parameters of this file's functions */
   int64_t rows, cols;
   double length; /* of a row */
   uint64_t lengths, key;
-  int bits; /* of the columns' labels */
+  int bits; /* for the labels of columns */
 } shape_of_rows;
 
 static void shape_size(bench_matrix *m, shape_of_rows *s, double rows, double cols,
@@ -21,19 +20,19 @@ static void shape_size(bench_matrix *m, shape_of_rows *s, double rows, double co
   s->key = bench_key(seed, 58);
 }
 
-/* Returns how many columns a row gets that should have `wish`. */
+/* Returns a row's length: `wish`, but at most the number of columns. */
 static int64_t shape_length(const shape_of_rows *s, int64_t wish) {
   return wish < s->cols ? wish : s->cols;
 }
 
-/* Fills a row with columns from anywhere. */
+/* Fills a row with random columns. */
 static void anywhere_fill(const void *parameters, int64_t row, int64_t count,
                           int32_t *columns) {
   const shape_of_rows *s = (const shape_of_rows *)parameters;
   bench_spread(s->key, row, count, 0, s->cols, columns);
 }
 
-/* Returns the one length of all rows. */
+/* Returns the common length of all rows. */
 static int64_t equal_length(const void *parameters, int64_t row) {
   const shape_of_rows *s = (const shape_of_rows *)parameters;
   (void)row;
@@ -49,7 +48,7 @@ static int64_t band_length(const void *parameters, int64_t row) {
   return shape_length(s, bench_draw(s->lengths, row, 1, 47));
 }
 
-/* At both ends the band keeps its width. */
+/* Fills a row. The band keeps its width at both ends. */
 static void band_fill(const void *parameters, int64_t row, int64_t count, int32_t *columns) {
   const shape_of_rows *s = (const shape_of_rows *)parameters;
   const int64_t width = s->cols < BAND_WIDTH ? s->cols : BAND_WIDTH;
@@ -64,7 +63,7 @@ static void bench_generate_random_band(bench_matrix *m, int64_t nnz, uint64_t se
   bench_build_lengths(m, band_length, band_fill, &s);
 }
 
-/* ---- near-dense: a square, 94 to 100% of each row, about 97% of all ---------------------- */
+/* ---- near-dense: a square, 94 to 100% of each row, about 97% in all ---------------------- */
 
 static int64_t near_dense_length(const void *parameters, int64_t row) {
   const shape_of_rows *s = (const shape_of_rows *)parameters;
@@ -78,9 +77,9 @@ static void bench_generate_near_dense(bench_matrix *m, int64_t nnz, uint64_t see
   bench_build_lengths(m, near_dense_length, anywhere_fill, &s);
 }
 
-/* ---- hypersparse: of each 20 rows one has nonzeros, 5 on average ------------------------- */
+/* ---- hypersparse: one of every 20 rows has nonzeros, 5 on average ------------------------ */
 
-/* Square, four rows for each nonzero, at most 2^27 (then rows are longer). */
+/* Square, with four rows per nonzero, but at most 2^27 rows, in which case rows are longer. */
 #define HYPER_GROUP 20
 #define HYPER_ROWS 134217728
 
@@ -101,7 +100,7 @@ static void bench_generate_hypersparse(bench_matrix *m, int64_t nnz, uint64_t se
   bench_build_lengths(m, hypersparse_length, anywhere_fill, &s);
 }
 
-/* ---- alternating: rows of 1 and 1,000 by turns, 60,000 columns --------------------------- */
+/* ---- alternating: rows of 1 and of 1,000, 60,000 columns --------------------------------- */
 
 static int64_t alternating_length(const void *parameters, int64_t row) {
   const shape_of_rows *s = (const shape_of_rows *)parameters;
@@ -117,9 +116,9 @@ static void bench_generate_alternating(bench_matrix *m, int64_t nnz, uint64_t se
   bench_build_lengths(m, alternating_length, anywhere_fill, &s);
 }
 
-/* ---- long-rows, features, tall, wide: rows of one length --------------------------------- */
+/* ---- long-rows, features, tall, wide: all rows have the same length ---------------------- */
 
-/* long-rows: 4,000 rows of 12,500 over 6.2M columns, smaller and larger in proportion. */
+/* Generates "long-rows": for 50M nonzeros 4,000 rows of 12,500 over 6.2M columns. */
 static void bench_generate_long_rows(bench_matrix *m, int64_t nnz, uint64_t seed) {
   const double rows = sqrt((double)nnz / 3.125);
   shape_of_rows s;
@@ -128,8 +127,7 @@ static void bench_generate_long_rows(bench_matrix *m, int64_t nnz, uint64_t seed
   bench_build_lengths(m, equal_length, anywhere_fill, &s);
 }
 
-/* features: a regression on 60,000 samples with 500 of 120,000 features each, smaller and
- * larger in proportion. */
+/* Generates "features": for 30M nonzeros 60,000 samples with 500 of 120,000 features. */
 static void bench_generate_features(bench_matrix *m, int64_t nnz, uint64_t seed) {
   const double samples = sqrt(120 * (double)nnz);
   shape_of_rows s;
@@ -138,8 +136,8 @@ static void bench_generate_features(bench_matrix *m, int64_t nnz, uint64_t seed)
   bench_build_lengths(m, equal_length, anywhere_fill, &s);
 }
 
-/* tall: the features of nnz / 10 samples, ten in each row; the square root of as many columns.
- * wide: as many rows as tall has columns. */
+/* Generates "tall": nnz / 10 samples with ten features each, of which there are sqrt(nnz / 10).
+ * "wide" has as many rows as "tall" has columns. */
 static void bench_generate_tall(bench_matrix *m, int64_t nnz, uint64_t seed) {
   const double samples = (double)nnz / 10, features = sqrt(samples);
   shape_of_rows s;
@@ -156,9 +154,9 @@ static void bench_generate_wide(bench_matrix *m, int64_t nnz, uint64_t seed) {
   bench_build_lengths(m, equal_length, anywhere_fill, &s);
 }
 
-/* ---- pruned: a layer of a neural network, four outputs for each input -------------------- */
+/* ---- pruned: a layer of a neural network, four outputs per input ------------------------- */
 
-/* A tenth of the weights are left, in each row 5 to 15%. */
+/* Returns a row's length: 5 to 15% of the weights are left, a tenth in all. */
 static int64_t pruned_length(const void *parameters, int64_t row) {
   const shape_of_rows *s = (const shape_of_rows *)parameters;
   const double share = 0.05 + 0.1 * bench_uniform(s->lengths, (uint64_t)row);
@@ -192,10 +190,10 @@ static void bench_generate_arrow(bench_matrix *m, int64_t nnz, uint64_t seed) {
 
 /* ---- user-item --------------------------------------------------------------------------- */
 
-/* nnz / 11.5 users who rated nnz / 6.6 items. The length of the n-th longest of N rows falls
- * with sqrt(N / n), to at most BENCH_ROW_MOST. Items are taken by Zipf's law: an octave of the
- * ranks at random, then one of its items. Labels of items are permuted at random. Duplicates
- * are dropped; the least length makes up for them. */
+/* nnz / 11.5 users who rated nnz / 6.6 items. The n-th longest of N rows has a length in
+ * proportion to sqrt(N / n), up to BENCH_ROW_MOST. Items follow Zipf's law: an octave of the
+ * ranks is chosen at random, then one of its items. Their labels are permuted at random.
+ * Duplicates are dropped; the least length is raised to make up for them. */
 static int user_item_row(const void *parameters, int64_t row, int32_t *columns) {
   const shape_of_rows *s = (const shape_of_rows *)parameters;
   const uint64_t own = bench_random(s->key, (uint64_t)row);
@@ -226,16 +224,16 @@ static void bench_generate_user_item(bench_matrix *m, int64_t nnz, uint64_t seed
 
 /* ---- preferential ------------------------------------------------------------------------ */
 
-/* Symmetric, preferential attachment (A.-L. Barabasi, R. Albert, Science 286, 1999): each of
- * nnz / 16 vertices joins eight earlier ones, likelier those that many have joined: one end of
- * an earlier edge, every end alike. Which one is a function of the edge alone (P. Sanders,
- * C. Schulz, Information Processing Letters 116, 2016). Labels are in order of age. */
+/* Symmetric, by preferential attachment (A.-L. Barabasi, R. Albert, Science 286, 1999): each of
+ * nnz / 16 vertices joins eight earlier ones. Each of them is a random end of an earlier edge,
+ * which prefers vertices that many have joined. The choice is a function of the edge alone (P.
+ * Sanders, C. Schulz, Information Processing Letters 116, 2016). Labels are in order of age. */
 #define PREFERENTIAL_EDGES 8
 
 static void preferential_edge(const void *parameters, int64_t edge, int32_t *row,
                               int32_t *column) {
   const uint64_t key = *(const uint64_t *)parameters;
-  int64_t end = 2 * edge + 1; /* edge e has ends 2 e, where it begins, and 2 e + 1 */
+  int64_t end = 2 * edge + 1; /* edge e begins at end 2 e; its other end is 2 e + 1 */
   while (end % 2 != 0) {
     end = bench_below(key, (uint64_t)end, end);
   }

@@ -1,5 +1,5 @@
-/* Iterations from end to end: merbit's PageRank and solvers beside the loops over cuSPARSE, on
- * the same arrays of the GPU, to the same end. */
+/* Whole iterations: merbit's PageRank and solvers compared with loops over cuSPARSE, on the
+ * same GPU arrays and with the same stopping criterion. */
 #ifndef BENCH_SOLVE_H
 #define BENCH_SOLVE_H
 #include "loops.h"
@@ -7,33 +7,33 @@
 #include "systems.h"
 
 #define BENCH_DAMPING 0.85
-#define BENCH_ERR 1e-10         /* of ranks in f64: the MERBIT paper, 5.5.1 */
-#define BENCH_ERR_MOST 210      /* iterations of its reference */
-#define BENCH_RANKS_SINGLE 1e-6 /* L1 change at which ranks in f32 end */
-#define BENCH_SAME 1e-9         /* ERR between ranks after the same iterations, and L1 in f32 */
+#define BENCH_ERR 1e-10         /* for ranks in f64: the MERBIT paper, 5.5.1 */
+#define BENCH_ERR_MOST 210      /* iterations for the paper's reference */
+#define BENCH_RANKS_SINGLE 1e-6 /* L1 change at which ranks in f32 stop */
+#define BENCH_SAME 1e-9         /* same iterations: largest ERR in f64, and L1 in f32 */
 #define BENCH_SAME_SINGLE 1e-4
-#define BENCH_UNREACHED 1e-300 /* a tolerance for a fixed number of iterations */
+#define BENCH_UNREACHED 1e-300 /* tolerance for a fixed number of iterations */
 #define BENCH_SOLVE_CASES 16
 
-typedef struct bench_end { /* of one run */
-  double whole;            /* seconds: everything below, and the transpose of a graph */
-  double prepare, iterate; /* plan or preprocessing, vectors, graphs; iterations */
+typedef struct bench_end { /* the end of one run */
+  double whole;            /* seconds of all parts below, and of transposing a graph */
+  double prepare, iterate; /* seconds before the iterations; seconds of the iterations */
   int iterations, stop;    /* a merbit_stop */
-  double estimate;         /* residual or change as the iteration has it */
-  double looks;            /* of the host; negative: not known */
-  double memory;           /* bytes on the GPU, the matrix included */
+  double estimate;         /* residual or change as the iteration computes it */
+  double looks;            /* convergence checks by the host; negative: unknown */
+  double memory;           /* bytes on the GPU, including the matrix */
 } bench_end;
 
 typedef struct bench_solve_case {
   char name[64];
   int rival, good, skipped;
-  int refined;           /* ours in f64 by corrections in f32 */
-  merbit_method product; /* of ours */
+  int refined;           /* 1: ours in f64, refined by corrections in f32 */
+  merbit_method product; /* method of our products */
   bench_end end;         /* medians of seconds */
-  double limit;          /* seconds an iteration takes at least; ours only */
-  double residual;       /* by the host in double: ||b - A x|| / ||b||, or ERR */
+  double limit;          /* lower bound for the seconds of an iteration; ours only */
+  double residual;       /* computed by the host in double: ||b - A x|| / ||b||, or ERR */
   double backward;
-  double total, step; /* seconds: prepare and iterate; an iteration */
+  double total, step; /* seconds to prepare and iterate; for one iteration */
   char about[1100];
 } bench_solve_case;
 
@@ -42,19 +42,19 @@ typedef struct bench_solve { /* one task on one system in one precision */
   bench_loop_program *program;
   bench_task task;
   bench_problem problem;
-  bench_arrays arrays; /* of the matrix that products multiply by */
-  bench_arrays graph;  /* PageRank: of the graph itself */
+  bench_arrays arrays; /* the matrix of the products */
+  bench_arrays graph;  /* PageRank: the graph itself */
   bench_problem graph_problem;
   mbi_devptr b, dangling;
   unsigned char *marks;
   int64_t dangling_count;
   double *reference; /* ranks */
   double *b_host;
-  mbi_devptr first;     /* ranks to begin with */
-  double fetch_seconds; /* of ranks to the host, which is in merbit_pagerank's seconds */
+  mbi_devptr first;     /* initial ranks */
+  double fetch_seconds; /* copying ranks to the host, which merbit_pagerank's seconds include */
   double tolerance, transpose_seconds;
-  double own_tolerance; /* PageRank's of ours, to the same ERR */
-  int cap, fixed; /* fixed: iterations that are made in any case; 0: until the tolerance */
+  double own_tolerance; /* PageRank: our tolerance for the same ERR */
+  int cap, fixed; /* fixed: a fixed number of iterations; 0: until the tolerance is reached */
   bench_solve_case cases[BENCH_SOLVE_CASES];
   int count;
 } bench_solve;
@@ -64,7 +64,7 @@ static int bench_by_whole(const void *a, const void *b) {
   return (left->whole > right->whole) - (left->whole < right->whole);
 }
 
-/* The run in the middle. */
+/* Returns the run with the median time. */
 static bench_end bench_end_median(bench_end *ends, int count) {
   qsort(ends, (size_t)count, sizeof *ends, bench_by_whole);
   return ends[count / 2];
@@ -79,10 +79,10 @@ static void bench_fail_ours(bench_solve *s, bench_solve_case *c) {
   c->skipped = 1;
 }
 
-/* Bytes of an iteration: products with their x and y and what their epilogues read, and the
- * vectors that steps between them move: r, q and r, then p, r and p, and once in four
- * iterations x, three p before and x; for BiCGSTAB r, v and r, then x, r, p, t, v and x, r, p.
- * Ranks are made by the product itself. */
+/* Returns the bytes that an iteration moves: products with their x, y and epilogues, and
+ * vectors in the steps between. CG moves r, q and r, then p, r and p, and in every fourth
+ * iteration x, three earlier p and x. BiCGSTAB moves r, v and r, then x, r, p, t, v and x, r,
+ * p. PageRank's product computes the ranks itself. */
 static double bench_ours_bytes(const bench_solve *s, const merbit_plan_info *info) {
   static const double vectors[BENCH_TASKS] = {0, 7.25, 11};
   const double products = s->task == BENCH_BICGSTAB ? 2 : 1;
@@ -96,7 +96,7 @@ static void bench_ours_limit(bench_solve *s, bench_solve_case *c,
   c->limit = copy > 0 ? bench_ours_bytes(s, info) / copy : 0;
 }
 
-/* One call; 0: it failed. */
+/* Calls merbit_pagerank once. Returns 0 if it failed. */
 static int bench_run_pagerank(bench_solve *s, bench_solve_case *c, void *ranks,
                               bench_end *end) {
   const merbit_view view = bench_device_view(&s->graph);
@@ -166,7 +166,7 @@ static int bench_run_solver(bench_solve *s, bench_solve_case *c, mbi_devptr x, b
   end->looks = (double)result.synchronizations;
   end->memory = bench_csr_memory(&s->problem) + (double)result.device_bytes;
   c->backward = result.backward_error;
-  if (!c->refined) { /* whose plan is not that of the iterations */
+  if (!c->refined) { /* the refined solver's plan is not the one that iterates */
     bench_ours_limit(s, c, &result.plan);
   }
   (void)snprintf(c->about, sizeof c->about, "%.500s; %s; %.380s; %d restarts",
@@ -191,7 +191,7 @@ static void bench_loop_begin(const bench_solve *s, bench_loop_state *state) {
   state->base = (1 - BENCH_DAMPING + BENCH_DAMPING * (double)s->dangling_count / n) / n;
 }
 
-/* One run of an opened loop. */
+/* Runs an opened loop once. */
 static void bench_run_loop(bench_solve *s, bench_loop *l, int known, bench_loop_state *state) {
   bench_loop_begin(s, state);
   if (s->task == BENCH_PAGERANK) {
@@ -208,7 +208,7 @@ static void bench_loop_fetch(const bench_solve *s, bench_loop *l, void *answer) 
                                                           (size_t)l->v.n * s->problem.size));
 }
 
-/* A loop with everything from the start. */
+/* Runs a loop, including all preparations. */
 static int bench_run_rival(bench_solve *s, bench_loop *l, bench_solve_case *c, int known,
                            void *answer, bench_end *end) {
   bench_loop_state state;
@@ -251,7 +251,7 @@ static void bench_solve_verify(bench_solve *s, bench_solve_case *c, const void *
     const bench_rank_error error =
         bench_rank_compare(s->reference, answer, s->problem.single, n);
     c->residual = error.relative;
-    if (s->fixed > 0) { /* the reference is the power method's after as many */
+    if (s->fixed > 0) { /* the reference is the power method after as many iterations */
       c->good = s->problem.single ? error.sum < BENCH_SAME_SINGLE : error.relative < BENCH_SAME;
     } else {
       c->good = c->end.stop == 0 && (s->problem.single ? error.sum < 20 * s->tolerance
@@ -290,8 +290,8 @@ static void bench_solve_finish(bench_solve *s, bench_solve_case *c, bench_end *e
   bench_solve_verify(s, c, answer);
 }
 
-/* The loosest tolerance, in steps of 2, that leads to the ERR which the rivals' leads to: the
- * iterations of ours are not the same. */
+/* Finds the loosest tolerance, in steps of 2, with which our ranks reach the rivals' ERR,
+ * because our iterations differ from theirs. */
 static void bench_own_tolerance(bench_solve *s, bench_solve_case *c, void *ranks) {
   bench_end end;
   int tries = s->problem.single ? 1 : 12;
@@ -306,7 +306,7 @@ static void bench_own_tolerance(bench_solve *s, bench_solve_case *c, void *ranks
   }
 }
 
-/* `name` is the case's: "merbit" with the library's own choice, else "by-" and a method. */
+/* Measures merbit. `name` is "merbit", or "by-" and the method that `product` requests. */
 static void bench_solve_ours(bench_solve *s, int rounds, const char *name, int refined,
                              merbit_method product) {
   bench_gpu *gpu = &s->lab->gpu;
@@ -321,7 +321,7 @@ static void bench_solve_ours(bench_solve *s, int rounds, const char *name, int r
   if (s->task == BENCH_PAGERANK) {
     bench_own_tolerance(s, c, answer);
   }
-  for (i = -1; i < rounds && good; i++) { /* the first one fills the cache of cubins */
+  for (i = -1; i < rounds && good; i++) { /* the first run fills the cubin cache */
     bench_end *end = &ends[i < 0 ? 0 : i];
     good = s->task == BENCH_PAGERANK ? bench_run_pagerank(s, c, answer, end)
                                      : bench_run_solver(s, c, x, end);
@@ -346,7 +346,7 @@ static void bench_solve_rival(bench_solve *s, int algorithm, int rounds) {
   bench_loop_create(&l, s->lab, s->program, s->task, algorithm, &s->arrays);
   l.v.b = s->b;
   l.v.dangling = s->dangling_count > 0 ? s->dangling : 0;
-  for (i = -1; i < rounds && good; i++) { /* the first one loads code and counts iterations */
+  for (i = -1; i < rounds && good; i++) { /* the first run loads code */
     good =
         bench_run_rival(s, &l, c, i < 0 ? 0 : ends[0].iterations, answer, &ends[i < 0 ? 0 : i]);
   }

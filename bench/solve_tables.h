@@ -4,7 +4,7 @@
 #include "solve.h"
 
 typedef struct bench_solve_tally {   /* one task in one precision */
-  int count, below, wrong, unsolved; /* by ours, where a loop came to the end */
+  int count, below, wrong, unsolved; /* unsolved: ours did not converge, but a loop did */
   double log_total, log_step, log_whole, worst;
   char worst_input[256];
 } bench_solve_tally;
@@ -21,7 +21,7 @@ static const char *bench_stop_name(int stop) {
   return stop >= 0 && stop < (int)(sizeof names / sizeof names[0]) ? names[stop] : "running";
 }
 
-/* The rival with the least total; -1: none. */
+/* Returns the rival with the least total, or the least per iteration; -1 if there is none. */
 static int bench_solve_best(const bench_solve *s, int per_step) {
   int best = -1, i;
   for (i = 0; i < s->count; i++) {
@@ -147,7 +147,7 @@ static void bench_solve_tally_up(const bench_solve *s, bench_solve_sum *sum) {
   }
 }
 
-/* Returns how many of ours were wrong or failed. */
+/* Prints the summary. Returns the number of our runs that were wrong or failed. */
 static int bench_solve_summary(const bench_solve_sum *sum, bench_json *json) {
   static const int order[3] = {1, 0, 2};
   int task, k, wrong = 0;

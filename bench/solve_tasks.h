@@ -1,5 +1,5 @@
 /* Runs --solve on each input: makes the systems, copies them to the GPU, lets every solver
- * solve them and writes the results. */
+ * solve them, and writes the results. */
 #ifndef BENCH_SOLVE_TASKS_H
 #define BENCH_SOLVE_TASKS_H
 #include "solve_tables.h"
@@ -33,9 +33,9 @@ static void bench_solve_arrays(bench_arrays *a, bench_gpu *gpu, bench_problem *p
   }
 }
 
-/* ---- The transpose of a graph, as cuSPARSE makes it -------------------------------------- */
+/* ---- Transposing a graph with cuSPARSE --------------------------------------------------- */
 
-typedef struct bench_csr2csc { /* symbolic: pattern alone */
+typedef struct bench_csr2csc { /* the functions of cuSPARSE */
   int (*buffer_size)(void *handle, int rows, int cols, int nnz, const void *values,
                      const void *row_ptr, const void *col_ind, void *csc_values, void *col_ptr,
                      void *row_ind, int type, int action, int base, int algorithm,
@@ -45,8 +45,8 @@ typedef struct bench_csr2csc { /* symbolic: pattern alone */
                  void *row_ind, int type, int action, int base, int algorithm, void *buffer);
 } bench_csr2csc;
 
-/* Seconds of the second of two; 0: this cuSPARSE does not. What scaling by out-degrees takes is
- * left out: it is the rival's to gain. */
+/* Returns the seconds of the second of two transpositions, or 0 if this cuSPARSE has none.
+ * Leaves out scaling by out-degrees, to the rival's advantage. */
 static double bench_transpose_time(bench_solve *s) {
   bench_cusparse *c = &s->lab->cusparse;
   bench_gpu *gpu = &s->lab->gpu;
@@ -89,9 +89,9 @@ static double bench_transpose_time(bench_solve *s) {
   return good ? seconds : 0;
 }
 
-/* ---- Where ranks end --------------------------------------------------------------------- */
+/* ---- When ranks have converged ----------------------------------------------------------- */
 
-/* The first rival that works, opened; 0: none does. */
+/* Opens the first rival that works. Returns 0 if none does. */
 static int bench_solve_probe(bench_solve *s, bench_loop *l) {
   int algorithm;
   for (algorithm = 0; algorithm < 4; algorithm++) {
@@ -106,7 +106,7 @@ static int bench_solve_probe(bench_solve *s, bench_loop *l) {
   return 0;
 }
 
-/* ERR after at most `cap` iterations; *change is the last one's. */
+/* Runs at most `cap` iterations. Returns ERR and stores the last change in *change. */
 static double bench_rank_after(bench_solve *s, bench_loop *l, int cap, void *ranks,
                                double *change) {
   bench_loop_state state;
@@ -119,10 +119,10 @@ static double bench_rank_after(bench_solve *s, bench_loop *l, int cap, void *ran
       .relative;
 }
 
-/* With --iterations the reference is the ranks after as many, and there is no tolerance.
- * Otherwise, in f64 the tolerance of the first iteration after which ERR is small enough,
- * between its change and that of the one before. The reference is the host's, from the ranks
- * after 210 iterations. */
+/* Computes the reference and the tolerance. With --iterations, the reference is the ranks after
+ * that many iterations, and there is no tolerance. Otherwise the host computes the reference,
+ * starting from the ranks after 210 iterations. In f64, the tolerance then lies between the
+ * changes of the first iteration after which ERR is small enough and of the one before. */
 static void bench_rank_tolerance(bench_solve *s) {
   const int64_t n = s->problem.m->rows;
   void *ranks = bench_allocate(n, s->problem.size);
@@ -174,8 +174,7 @@ static void bench_rank_tolerance(bench_solve *s) {
 
 /* ---- Products ---------------------------------------------------------------------------- */
 
-/* The method with that name in plans' descriptions, whose products run on CUDA and take a CSR.
- */
+/* Returns the method with this name in plans' descriptions, which must take a CSR on CUDA. */
 static merbit_method bench_product_method(const char *name) {
   size_t i;
   for (i = 0; mbi_method_row(i) != NULL; i++) {
@@ -188,7 +187,7 @@ static merbit_method bench_product_method(const char *name) {
   bench_die("--product: there is no method %s on CUDA that multiplies a CSR by a vector", name);
 }
 
-/* Ours by each method of --product. */
+/* Measures merbit with each method of --product. */
 static void bench_solve_products(bench_solve *s, int rounds) {
   const char *list = s->lab->options->product;
   while (*list != '\0') {
@@ -206,7 +205,7 @@ static void bench_solve_products(bench_solve *s, int rounds) {
 
 /* ---- Tasks ------------------------------------------------------------------------------- */
 
-/* How often each system is solved: for each number of --iterations, or once. */
+/* Returns how often each system is solved: once per number in --iterations, or once. */
 static int bench_solve_turns(const bench_options *o) {
   return o->iteration_counts > 0 ? o->iteration_counts : 1;
 }
@@ -219,7 +218,7 @@ static void bench_solve_all(bench_solve *s, const char *title, bench_solve_sum *
   s->count = 0;
   (void)printf("\n%s: %s, tolerance %.3g, at most %d iterations\n", title,
                s->problem.single ? "f32" : "f64", s->tolerance, s->cap);
-  (void)bench_chosen(methods, "auto"); /* always measured, and may be named */
+  (void)bench_chosen(methods, "auto"); /* always measured, so it may be named */
   bench_solve_products(s, rounds);
   if (s->task != BENCH_PAGERANK && !s->problem.single && s->fixed == 0 &&
       bench_chosen(methods, "refine")) {
@@ -287,7 +286,7 @@ static void bench_solve_ranks(bench_solve *s, const bench_matrix *m, int single,
     bench_element_set(first, i, single, 1.0 / (double)n);
   }
   s->first = bench_gpu_vector(gpu, first, n, s->problem.size);
-  for (i = 0; i < 3; i++) { /* the last counts */
+  for (i = 0; i < 3; i++) { /* the last one counts */
     start = mbi_seconds();
     bench_merbit_check(gpu->context, mbi_device_download(gpu->context, first, s->first,
                                                          (size_t)n * s->problem.size));
@@ -342,8 +341,8 @@ static void bench_solve_system(bench_solve *s, const bench_matrix *a, int single
   bench_solve_free(s);
 }
 
-/* Each task on each kind of system that is asked for, by default CG on SPD, BiCGSTAB on ones
- * and flow. */
+/* Runs each task on each kind of system that the options name. By default, CG gets the SPD
+ * system, and BiCGSTAB ones and flow. */
 static void bench_solve_input(bench_lab *lab, bench_loop_program *programs, const char *input,
                               bench_solve_sum *sum) {
   const bench_options *o = lab->options;
@@ -396,7 +395,7 @@ static void bench_solve_input(bench_lab *lab, bench_loop_program *programs, cons
   free(s);
 }
 
-/* Returns how many runs of ours were wrong. */
+/* Solves the systems of all inputs. Returns the number of our runs that were wrong. */
 static int bench_solve_inputs(bench_lab *lab) {
   const bench_options *o = lab->options;
   bench_loop_program programs[2];

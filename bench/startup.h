@@ -1,5 +1,5 @@
-/* Measures the first product, with an empty and with a warm cubin cache, in this process and in
- * a fresh one; and tests whether a product can be captured in a CUDA graph. */
+/* Measures the first product with an empty and with a warm cubin cache, in this process and in
+ * a fresh one. Also tests that a product can be captured in a CUDA graph. */
 #ifndef BENCH_STARTUP_H
 #define BENCH_STARTUP_H
 #include "directory.h"
@@ -13,8 +13,8 @@ typedef struct bench_start {
   int cached, good;
 } bench_start;
 
-/* A new context on cache directory `directory`, a plan of host arrays, one product, its result
- * on the host. */
+/* Measures a new context with the cache in `directory`, a plan of host arrays, and one product
+ * whose result is copied to the host. */
 static bench_start bench_start_once(bench_problem *p, const char *directory) {
   const bench_matrix *m = p->m;
   const size_t x_bytes = (size_t)m->cols * p->size, y_bytes = (size_t)m->rows * p->size;
@@ -65,7 +65,7 @@ static void bench_startup_problem(bench_matrix *m, bench_problem *p) {
   bench_problem_create(p, m, 1);
 }
 
-/* The hidden --startup DIR: one line of numbers. */
+/* Runs the hidden option --startup DIR: prints a line of numbers. */
 static int bench_startup_child(const char *directory) {
   bench_matrix m;
   bench_problem p;
@@ -79,7 +79,7 @@ static int bench_startup_child(const char *directory) {
   return 0;
 }
 
-/* This program again, as a process that has loaded nothing yet. */
+/* Measures in a new process of this program, which has not loaded anything yet. */
 static bench_start bench_start_process(const char *directory) {
   bench_start s;
   char line[512] = "";
@@ -113,9 +113,9 @@ static bench_start bench_start_process(const char *directory) {
   return s;
 }
 
-/* ---- Graph ------------------------------------------------------------------------------- */
+/* ---- CUDA graphs ------------------------------------------------------------------------- */
 
-/* One captured product, replayed on ten vectors. Returns what went wrong, or NULL. */
+/* Replays a captured product with ten vectors. Returns what went wrong, or NULL. */
 static const char *bench_graph_replay(bench_gpu *gpu, bench_arrays *a, void *graph_exec) {
   bench_problem *p = a->problem;
   const size_t x_bytes = (size_t)p->m->cols * p->size, y_bytes = (size_t)p->m->rows * p->size;
@@ -141,8 +141,8 @@ static const char *bench_graph_replay(bench_gpu *gpu, bench_arrays *a, void *gra
   return failure;
 }
 
-/* Captured before the plan has ever multiplied: nothing may have been prepared by an earlier
- * call. */
+/* Captures a product before the plan has ever multiplied, so that no earlier call can have
+ * prepared anything. Returns what went wrong, or NULL. */
 static const char *bench_graph_capture(bench_gpu *gpu, bench_arrays *a, merbit_plan *plan) {
   merbit_workspace *workspace = NULL;
   void *graph = NULL, *graph_exec = NULL;
@@ -188,7 +188,7 @@ static int bench_graph(bench_gpu *gpu, bench_problem *p, bench_json *json) {
   return failure == NULL;
 }
 
-/* ---- The section ------------------------------------------------------------------------- */
+/* ---- The report -------------------------------------------------------------------------- */
 
 static int bench_start_report(const char *name, bench_start s, int cached, bench_json *json) {
   const int good = s.good && s.cached == cached;
@@ -210,7 +210,7 @@ static int bench_start_report(const char *name, bench_start s, int cached, bench
   return good;
 }
 
-/* 0 where a result was wrong or a cache did not serve. */
+/* Measures the start-up. Returns 0 if a result was wrong or a cache did not serve. */
 static int bench_startup(bench_gpu *gpu, bench_json *json) {
   const char *here = bench_directory(), *there = bench_directory();
   bench_matrix m;

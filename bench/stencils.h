@@ -4,16 +4,16 @@
 #include "builders.h"
 #include <math.h>
 
-#define STENCIL_WINDOW 65536 /* labels that stencil7-scrambled permutes together */
-#define MESH_MOST 16         /* unknowns per node */
+#define STENCIL_WINDOW 65536 /* number of labels that stencil7-scrambled permutes together */
+#define MESH_MOST 16         /* the most unknowns per node */
 
 typedef struct grid { /* a box of side x side x depth points */
   int64_t side, depth, points;
   int unknowns;  /* per node */
-  uint64_t keys; /* of the windows' permutations; 0: labels are in order */
+  uint64_t keys; /* keys of the windows' permutations; 0: labels are in order */
 } grid;
 
-/* Sets the depth: each layer has `layer` nonzeros, but the box `less` fewer. */
+/* Sets the depth. Each layer has `layer` nonzeros, and the whole box `less` fewer. */
 static void grid_size(bench_matrix *m, grid *g, int64_t nnz, double layer, double less) {
   g->depth = bench_whole(((double)nnz + less) / layer, 1);
   g->points = g->side * g->side * g->depth;
@@ -25,13 +25,13 @@ static void grid_side(grid *g, double side) {
   g->side = bench_whole(side, 1);
 }
 
-/* A side of g points has 3 g - 2 pairs of neighbours along its axis, each point with itself
- * included. */
+/* Returns the number of neighbouring pairs along a side, where each point is also its own
+ * neighbour: 3 g - 2 for g points. */
 static double grid_pairs(const grid *g) {
   return 3.0 * (double)g->side - 2.0;
 }
 
-/* ---- stencil27: each point joined to itself and its neighbours, 27 inside ---------------- */
+/* ---- stencil27: each point and its neighbours, 27 for an inner point --------------------- */
 
 static int stencil27_row(const void *parameters, int64_t row, int32_t *columns) {
   const int64_t side = ((const grid *)parameters)->side;
@@ -62,7 +62,7 @@ static void bench_generate_stencil27(bench_matrix *m, int64_t nnz, uint64_t seed
 
 /* ---- stencil7, stencil7-scrambled -------------------------------------------------------- */
 
-/* Returns the other label of a point, within its window: back again if `back` is not 0. */
+/* Returns a point's permuted label within its window or, if `back`, a label's point. */
 static int64_t grid_label(const grid *g, int64_t point, int back) {
   const int64_t first = point - point % STENCIL_WINDOW, left = g->points - first;
   const int64_t count = left < STENCIL_WINDOW ? left : STENCIL_WINDOW;
@@ -139,8 +139,8 @@ static void bench_generate_tridiagonal(bench_matrix *m, int64_t nnz, uint64_t se
 
 /* ---- prolongation: from a coarse box of points to one of twice the sides ---------------- */
 
-/* A coarse side of c points has a fine one of 2 c - 1. A point between coarse ones takes the
- * mean of 2, 4 or 8 of them: 3.4 nonzeros a row. */
+/* A coarse side of c points becomes a fine side of 2 c - 1. A fine point between coarse ones
+ * takes the mean of 2, 4 or 8 of them: 3.4 nonzeros per row. */
 static int prolongation_row(const void *parameters, int64_t row, int32_t *columns) {
   const int64_t coarse = ((const grid *)parameters)->side, fine = 2 * coarse - 1;
   const int64_t at[3] = {row % fine, row / fine % fine, row / fine / fine};
@@ -166,7 +166,7 @@ static void bench_generate_prolongation(bench_matrix *m, int64_t nnz, uint64_t s
   bench_build_rows(m, prolongation_row, &g);
 }
 
-/* ---- spins: states of a chain of spins, joined where one spin differs -------------------- */
+/* ---- spins: states of a chain of spins, joined if one spin differs ----------------------- */
 
 static int spins_row(const void *parameters, int64_t row, int32_t *columns) {
   const int64_t states = ((const grid *)parameters)->points;
@@ -194,7 +194,7 @@ static void bench_generate_spins(bench_matrix *m, int64_t nnz, uint64_t seed) {
   bench_build_rows(m, spins_row, &g);
 }
 
-/* ---- meshBxB: stencil27 with B unknowns in each node, as of elasticity or flow ----------- */
+/* ---- meshBxB: stencil27 with B unknowns per node, as in elasticity or flow --------------- */
 
 static int mesh_row(const void *parameters, int64_t row, int32_t *columns) {
   const int unknowns = ((const grid *)parameters)->unknowns;
@@ -207,7 +207,7 @@ static int mesh_row(const void *parameters, int64_t row, int32_t *columns) {
   return count * unknowns;
 }
 
-/* Returns 0 if `name` is another. */
+/* Generates a mesh. Returns 0 if `name` is something else. */
 static int bench_generate_mesh(const char *name, bench_matrix *m, int64_t nnz, uint64_t seed) {
   int high, wide, length = 0;
   double layer;

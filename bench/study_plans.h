@@ -1,11 +1,11 @@
-/* The kernels of CSR that are there for comparison, where they are named. */
+/* The CSR kernels that exist only for comparison, if --methods names them. */
 #ifndef BENCH_STUDY_PLANS_H
 #define BENCH_STUDY_PLANS_H
 #include "plans.h"
 
-/* A report's five kernels as they are there: a warp per row, the warp loop, tiles of x, the
- * nonzero split, and the merge path that threads walk in shared or in global memory; and with
- * other sizes. */
+/* Adds a report's kernels in their original form (a warp per row, the warp loop, tiles of x,
+ * the nonzero split, and the merge path that threads walk in shared or in global memory) and
+ * with other sizes. */
 static void bench_add_study_plans(bench_bench *b) {
   static const struct {
     const char *name;

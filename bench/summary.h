@@ -1,10 +1,10 @@
-/* Over all inputs of a run: geometric means and the worst, for AUTO against the best rival. */
+/* Summary of a run: geometric means and the worst cases of AUTO against the best rival. */
 #ifndef BENCH_SUMMARY_H
 #define BENCH_SUMMARY_H
 #include "json.h"
 #include "timing.h"
 
-typedef struct bench_tally { /* one precision and kind of product */
+typedef struct bench_tally { /* for one precision and kind of product */
   int count, slower, percents, far;
   double log_speedup, worst;
   double log_percent, least_percent;
@@ -14,7 +14,7 @@ typedef struct bench_tally { /* one precision and kind of product */
 
 typedef struct bench_summary {
   bench_tally tallies[2][2]; /* f64, f32; y = A x, alpha A x + beta y */
-  int wrong;                 /* results of ours outside the bound */
+  int wrong;                 /* number of our results outside the error bound */
   int wrong_rivals;
 } bench_summary;
 

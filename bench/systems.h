@@ -1,17 +1,16 @@
-/* Systems of equations made from the structure of any square matrix, and what checks answers.
- */
+/* Linear systems made from the structure of a square matrix, and checks of solutions. */
 #ifndef BENCH_SYSTEMS_H
 #define BENCH_SYSTEMS_H
 #include "builders.h"
 #include <math.h>
 
-#define BENCH_SHIFT 0.01 /* what diagonals are larger than the sum of their rows */
+#define BENCH_SHIFT 0.01 /* how much a diagonal exceeds the absolute sum of its row */
 
 typedef enum bench_system {
-  BENCH_SYSTEM_SPD,  /* symmetrised: random values, all -1 with equal ones; dominant diagonal */
-  BENCH_SYSTEM_ONES, /* the undirected graph with ones: BiCGSTAB's in the MERBIT paper, 5.5.2 */
-  BENCH_SYSTEM_FLOW, /* convection and diffusion: as SPD, but stronger against the current */
-  BENCH_SYSTEM_GIVEN, /* the matrix as it is */
+  BENCH_SYSTEM_SPD,   /* symmetrised, with dominant diagonal; random values, or -1 if equal */
+  BENCH_SYSTEM_ONES,  /* undirected graph with ones: for BiCGSTAB in the MERBIT paper, 5.5.2 */
+  BENCH_SYSTEM_FLOW,  /* convection and diffusion: like SPD, but stronger against the current */
+  BENCH_SYSTEM_GIVEN, /* the matrix itself */
   BENCH_SYSTEMS
 } bench_system;
 static const char *const bench_system_names[] = {"spd", "ones", "flow", "given"};
@@ -29,7 +28,7 @@ static int64_t bench_row_of(const bench_matrix *m, int64_t k) {
   return low;
 }
 
-/* The entries, and behind them the diagonal. */
+/* Gives the matrix's entries as edges, followed by the diagonal. */
 static void bench_system_edge(const void *parameters, int64_t edge, int32_t *row,
                               int32_t *column) {
   const bench_matrix *m = (const bench_matrix *)parameters;
@@ -42,8 +41,8 @@ static void bench_transposed_edge(const void *parameters, int64_t edge, int32_t 
   bench_system_edge(parameters, edge, column, row);
 }
 
-/* Off the diagonal by the pair, so that both triangles agree; against the current, towards
- * lower numbers, three times as strong. */
+/* Returns an off-diagonal value, which depends on the pair, so that both triangles agree. In
+ * the flow, entries against the current, towards lower numbers, are three times as strong. */
 static double bench_coupling(int64_t row, int64_t column, bench_system system, int equal) {
   const int64_t low = row < column ? row : column, high = row < column ? column : row;
   const double u = equal ? 0.5 : bench_uniform(bench_key((uint64_t)low, 40), (uint64_t)high);
@@ -73,7 +72,7 @@ static void bench_system_values(bench_matrix *a, bench_system system, int equal)
   }
 }
 
-/* `a` from the square matrix `m`, which stays. */
+/* Makes the system `a` from the square matrix `m`. */
 static void bench_system_make(const bench_matrix *m, bench_system system, int equal,
                               bench_matrix *a) {
   memset(a, 0, sizeof *a);
@@ -95,12 +94,12 @@ static void bench_system_make(const bench_matrix *m, bench_system system, int eq
   bench_system_values(a, system, equal);
 }
 
-/* y = A x in double. */
+/* Computes y = A x. */
 static void bench_host_product(const bench_matrix *a, const double *x, double *y) {
   int64_t row;
   BENCH_OMP(parallel for schedule(dynamic, 1024))
   for (row = 0; row < a->rows; row++) {
-    long double sum = 0; /* millions of equal terms are rounded the same way, again and again */
+    long double sum = 0; /* millions of equal terms would all be rounded the same way */
     int64_t k;
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
       sum += (long double)a->values[k] * x[a->col_ind[k]];
@@ -109,7 +108,7 @@ static void bench_host_product(const bench_matrix *a, const double *x, double *y
   }
 }
 
-/* ||b - A x|| / ||b|| in double, sums in long double; b and x doubles. */
+/* Returns ||b - A x|| / ||b||. Sums are in long double. */
 static double bench_true_residual(const bench_matrix *a, const double *b, const double *x) {
   double *y = (double *)bench_allocate(a->rows, sizeof *y);
   long double rr = 0, bb = 0;
@@ -125,8 +124,8 @@ static double bench_true_residual(const bench_matrix *a, const double *b, const 
 
 /* ---- PageRank ---------------------------------------------------------------------------- */
 
-/* P^T of the graph `m`, every edge counting one, and the marks of vertices without edges out.
- * Returns how many of these there are. */
+/* Makes the transition matrix P' of the graph `m`, in which every edge counts as one, and marks
+ * the dangling vertices, which have no outgoing edges. Returns their number. */
 static int64_t bench_transition(const bench_matrix *m, bench_matrix *p,
                                 unsigned char *dangling) {
   int64_t count = 0, i;
@@ -147,7 +146,7 @@ static int64_t bench_transition(const bench_matrix *m, bench_matrix *p,
   return count;
 }
 
-/* One iteration in double; returns the L1 change. */
+/* Performs one iteration in double. Returns the L1 change. */
 static double bench_rank_step(const bench_matrix *p, const unsigned char *dangling,
                               double damping, double *x, double *y) {
   const double n = (double)p->rows;
@@ -168,8 +167,8 @@ static double bench_rank_step(const bench_matrix *p, const unsigned char *dangli
   return change;
 }
 
-/* The ranks to the last bits in x, which holds any ranks: wherever the loop begins, it ends
- * there. */
+/* Computes the ranks to the last bits. x may hold any ranks initially, because the iteration
+ * always converges to the same ones. */
 static void bench_rank_reference(const bench_matrix *p, const unsigned char *dangling,
                                  double damping, double *x) {
   double *y = (double *)bench_allocate(p->rows, sizeof *y);
@@ -182,7 +181,7 @@ static void bench_rank_reference(const bench_matrix *p, const unsigned char *dan
   free(y);
 }
 
-/* The ranks after some iterations from equal ones. */
+/* Performs `count` iterations on the ranks in x. */
 static void bench_rank_steps(const bench_matrix *p, const unsigned char *dangling,
                              double damping, int count, double *x) {
   double *y = (double *)bench_allocate(p->rows, sizeof *y);
@@ -194,7 +193,7 @@ static void bench_rank_steps(const bench_matrix *p, const unsigned char *danglin
 }
 
 typedef struct bench_rank_error {
-  double relative; /* the largest of any vertex: ERR of the MERBIT paper, 5.5.1 */
+  double relative; /* the largest of all vertices: ERR in the MERBIT paper, 5.5.1 */
   double sum;      /* L1 */
 } bench_rank_error;
 

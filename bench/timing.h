@@ -1,4 +1,4 @@
-/* Things to be timed side by side: batches of calls, in rounds, so that drift hits all of them
+/* Timing of cases next to each other: batches of calls in rounds, so that drift affects all
  * alike. */
 #ifndef BENCH_TIMING_H
 #define BENCH_TIMING_H
@@ -7,13 +7,13 @@
 
 #define BENCH_CASES 320
 #define BENCH_ROUNDS 101
-#define BENCH_FAR 5.0 /* times the fastest */
+#define BENCH_FAR 5.0 /* times the fastest case: slower ones get few rounds */
 #define BENCH_FEW_ROUNDS 3
 
 typedef enum bench_kind {
   BENCH_PLAIN,      /* y = A x */
   BENCH_GENERAL,    /* y = alpha A x + beta y */
-  BENCH_TILE,       /* what a plan costs on the GPU */
+  BENCH_TILE,       /* the build of a plan's tiles */
   BENCH_TRANSPOSED, /* y = A' x */
   BENCH_SEVERAL     /* Y = A X */
 } bench_kind;
@@ -21,35 +21,35 @@ typedef enum bench_kind {
 typedef struct bench_case {
   char name[64];
   bench_kind kind;
-  int rival; /* what ours are compared with */
+  int rival; /* 1: ours are compared with it */
   void (*enqueue)(struct bench_case *self);
-  void *object; /* what enqueue works on */
-  int parity;   /* of calls, for dual buffers */
-  double call;  /* seconds, roughly */
-  int batch;    /* calls in one measurement */
+  void *object; /* for `enqueue` */
+  int parity;   /* parity of calls, for dual buffers */
+  double call;  /* approximate seconds of a call */
+  int batch;    /* calls per measurement */
   int rounds;
-  double samples[BENCH_ROUNDS]; /* seconds a call */
+  double samples[BENCH_ROUNDS]; /* seconds per call */
   double median, least, most, quartiles[2];
-  double bytes; /* of one call, everything moved once; 0: not known */
-  double flops; /* of one call, two for each nonzero; 0: not known */
-  double limit; /* seconds that a call takes at least; 0: not known */
+  double bytes; /* bytes of a call if everything moves once; 0: unknown */
+  double flops; /* operations of a call, two per nonzero; 0: unknown */
+  double limit; /* lower bound for the seconds of a call; 0: unknown */
   bench_verdict verdict;
-  int good;  /* verified */
-  int given; /* 1: another program's time, by --rivals; nothing of it was verified */
-  int of;    /* the case whose time a TILE build is compared with, or -1 */
+  int good;  /* 1: verified */
+  int given; /* 1: another program's time from --rivals, of which nothing was verified */
+  int of;    /* the case with which a TILE build is compared, or -1 */
   int has_plan;
-  double plan_seconds;    /* with cubins from the cache; of a rival: its preprocess */
+  double plan_seconds;    /* with cubins from the cache; for a rival, its preprocessing */
   double cold_seconds;    /* with an empty cache; 0: not measured */
-  double compile_seconds; /* NVRTC, of the cold plan */
-  double reorder_seconds; /* of plan_seconds; 0: the plan holds no order */
-  double convert_seconds; /* to make blocks of the CSR on the GPU; 0: none are, or not known */
-  double memory;          /* bytes of the format's own arrays, on top of the CSR's where those
-                             are read in place */
-  double csr_memory;      /* bytes of the CSR; 0: not asked */
-  char about[768];        /* what a plan says of itself */
+  double compile_seconds; /* NVRTC's part of the cold plan */
+  double reorder_seconds; /* part of plan_seconds; 0: the plan does not reorder */
+  double convert_seconds; /* converting the CSR to blocks on the GPU; 0: not done, or unknown */
+  double memory;          /* bytes of the format's own arrays, in addition to the CSR's if those
+                           * are read in place */
+  double csr_memory;      /* bytes of the CSR; 0: not needed */
+  char about[768];        /* the plan's description */
 } bench_case;
 
-/* Seconds that `count` calls take. */
+/* Returns the seconds that `count` calls take. */
 typedef double (*bench_stopwatch)(void *clock, bench_case *c, int count);
 
 static int bench_by_size(const void *a, const void *b) {
@@ -57,8 +57,8 @@ static int bench_by_size(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-/* Returns a quantile of ascending samples, interpolated between the two nearest: share 0.5 is
- * the median. */
+/* Returns a quantile of ascending samples, interpolated between the two nearest ones. A share
+ * of 0.5 is the median. */
 static double bench_quantile(const double *sorted, int count, double share) {
   const double at = share * (count - 1);
   const int below = (int)at;
@@ -73,7 +73,7 @@ static double bench_median(const double *samples, int count) {
   return bench_quantile(sorted, count, 0.5);
 }
 
-/* Warm up, and choose how many calls last `seconds`. */
+/* Warms up, and chooses the number of calls that take `seconds`. */
 static void bench_calibrate(bench_case *c, bench_stopwatch watch, void *clock, double seconds) {
   int count = 1;
   double took;
@@ -88,7 +88,8 @@ static void bench_calibrate(bench_case *c, bench_stopwatch watch, void *clock, d
   c->batch = c->batch < 1 ? 1 : c->batch > 4000 ? 4000 : c->batch;
 }
 
-/* Cases far slower than the fastest of their kind get fewer rounds: they decide nothing. */
+/* Sets the number of rounds. Cases that are much slower than the fastest of their kind get
+ * fewer, because they decide nothing. */
 static void bench_share_rounds(bench_case *cases, int count, int rounds) {
   int i, k;
   for (i = 0; i < count; i++) {
@@ -113,7 +114,7 @@ static void bench_evaluate(bench_case *c) {
   c->most = sorted[c->rounds - 1];
 }
 
-/* Each round starts with another case, so that none always follows the same one. */
+/* Times all cases. Each round starts with another one, so that none always follows the same. */
 static void bench_time(bench_case *cases, int count, int rounds, double seconds,
                        bench_stopwatch watch, void *clock) {
   int round, i;
@@ -134,7 +135,7 @@ static void bench_time(bench_case *cases, int count, int rounds, double seconds,
   }
 }
 
-/* Median over the rounds of the quotient of two cases measured in the same round. */
+/* Returns the median over the rounds of the quotient of two cases' times in the same round. */
 static double bench_paired_ratio(const bench_case *over, const bench_case *under) {
   const int rounds = over->rounds < under->rounds ? over->rounds : under->rounds;
   double ratios[BENCH_ROUNDS];
@@ -145,7 +146,7 @@ static double bench_paired_ratio(const bench_case *over, const bench_case *under
   return bench_median(ratios, rounds);
 }
 
-/* Sets the operations of cases that multiply by `vectors` vectors where there are several. */
+/* Sets the operations of each case. Those with several vectors have `vectors`. */
 static void bench_count_flops(bench_case *cases, int count, const bench_problem *p,
                               int vectors) {
   int i;
@@ -157,22 +158,22 @@ static void bench_count_flops(bench_case *cases, int count, const bench_problem 
   }
 }
 
-/* Returns the percentage of the limit that a case reaches, at most 100; 0 if the limit is
+/* Returns the percentage of the limit that a case reaches, at most 100, or 0 if the limit is
  * unknown. */
 static double bench_percent(const bench_case *c) {
   const double percent = 100.0 * c->limit / c->median;
   return percent < 100.0 ? percent : 100.0;
 }
 
-/* The products after which our plan and products take no longer than the rival's preprocess and
- * products; 0: never. */
+/* Returns the number of products after which our plan and products take no longer than the
+ * rival's preprocessing and products; 0: never. */
 static double bench_payback(const bench_case *ours, const bench_case *rival) {
   const double gain = rival->median - ours->median;
   const double cost = ours->plan_seconds - rival->plan_seconds;
   return gain <= 0 ? 0 : cost <= gain ? 1 : ceil(cost / gain);
 }
 
-/* The fastest rival of a kind, or -1. Wrong results do not count. */
+/* Returns the fastest correct case of a kind, among rivals or among ours, or -1. */
 static int bench_best(const bench_case *cases, int count, bench_kind kind, int rival) {
   int best = -1, i;
   for (i = 0; i < count; i++) {
@@ -184,13 +185,13 @@ static int bench_best(const bench_case *cases, int count, bench_kind kind, int r
   return best;
 }
 
-/* Returns the case with which case i is compared: the best rival of its kind, or the product of
- * a TILE build; -1 if there is none. */
+/* Returns the case with which case i is compared: the best rival of its kind, or the product
+ * for a TILE build. Returns -1 if there is none. */
 static int bench_basis(const bench_case *cases, int count, int i) {
   return cases[i].kind == BENCH_TILE ? cases[i].of : bench_best(cases, count, cases[i].kind, 1);
 }
 
-/* The measured case of this name, or -1. */
+/* Returns the case with this name, or -1. */
 static int bench_named(const bench_case *cases, int count, const char *name) {
   int i;
   for (i = 0; i < count; i++) {
@@ -201,7 +202,7 @@ static int bench_named(const bench_case *cases, int count, const char *name) {
   return -1;
 }
 
-/* Bytes of x and y, y twice where beta is not 0. */
+/* Returns the bytes of x and y. y counts twice if beta is not 0. */
 static double bench_vector_bytes(const bench_problem *p, bench_kind kind) {
   const double size = (double)p->size;
   return size * (double)p->m->cols +
@@ -218,11 +219,11 @@ static double bench_csr_bytes(const bench_problem *p, bench_kind kind) {
          bench_vector_bytes(p, kind);
 }
 
-/* ---- Names in lists ---------------------------------------------------------------------- */
+/* ---- Lists of names ---------------------------------------------------------------------- */
 
 #define BENCH_NAMES 128
 
-/* Places in lists of names that bench_chosen has met. */
+/* Positions of names in lists that bench_chosen has matched. */
 static struct {
   const char *places[BENCH_NAMES];
   int count;
@@ -236,8 +237,8 @@ static int bench_has_met(const char *place) {
   return i < bench_met.count;
 }
 
-/* `list` is what --methods says: names separated by commas; a name takes in everything that
- * begins with it and goes on with '-'. */
+/* Returns whether a list of names separated by commas, as for --methods, chooses `name`. A name
+ * in the list also chooses names that continue it with '-'; "all" chooses every name. */
 static int bench_chosen(const char *list, const char *name) {
   int chosen = 0;
   while (*list != '\0') {
@@ -259,7 +260,7 @@ static int bench_chosen(const char *list, const char *name) {
   return chosen;
 }
 
-/* Returns whether a name in the list is `name` or goes on from it with '-'. */
+/* Returns whether the list has `name`, or a name that continues it with '-'. */
 BENCH_UNUSED static int bench_names(const char *list, const char *name) {
   const size_t wanted = strlen(name);
   while (*list != '\0') {
@@ -274,7 +275,7 @@ BENCH_UNUSED static int bench_names(const char *list, const char *name) {
   return 0;
 }
 
-/* Ends the program where a name in the list has chosen nothing. */
+/* Ends the program if a name in the list has chosen nothing. */
 static void bench_check_names(const char *option, const char *list) {
   int count = 0;
   while (*list != '\0') {

@@ -1,5 +1,5 @@
-/* Products in other types than f64 and f32, where --methods names "types": each kind of values
- * by the methods that take it and, where they are complex, by cuSPARSE on the same arrays. */
+/* Products in types other than f64 and f32, if --methods names "types": each kind of values
+ * with the methods that take it and, if it is complex, with cuSPARSE on the same arrays. */
 #ifndef BENCH_TYPES_H
 #define BENCH_TYPES_H
 #include "cases.h"
@@ -10,14 +10,14 @@
 static const struct {
   const char *name;
   merbit_type values, vectors;
-  int cuda; /* cudaDataType of both for cuSPARSE, or -1 */
+  int cuda; /* cudaDataType of values and vectors for cuSPARSE, or -1 */
 } bench_type_kinds[BENCH_TYPE_KINDS] = {{"f16", MERBIT_F16, MERBIT_F32, -1},
                                         {"bf16", MERBIT_BF16, MERBIT_F32, -1},
                                         {"f32f64", MERBIT_F32, MERBIT_F64, -1},
                                         {"c64", MERBIT_C64, MERBIT_C64, 4},
                                         {"c128", MERBIT_C128, MERBIT_C128, 5}};
 
-typedef struct bench_typed { /* a matrix and its vectors in one kind */
+typedef struct bench_typed { /* a matrix and its vectors in one kind of types */
   bench_lab *lab;
   const bench_matrix *m;
   int kind;
@@ -40,7 +40,7 @@ static const float bench_typed_one_single[2] = {1, 0};
 
 /* ---- Numbers ----------------------------------------------------------------------------- */
 
-/* Towards zero; what is too small for a half becomes zero. */
+/* Stores a number in a type, rounding 16-bit types towards zero. Subnormal f16 become zero. */
 static void bench_typed_set(merbit_type type, void *array, int64_t i, double re, double im) {
   const float single = (float)re;
   uint32_t bits;
@@ -87,7 +87,7 @@ static void bench_typed_get(merbit_type type, const void *array, int64_t i, doub
   }
 }
 
-/* Parts of y = A x beyond gamma(k + 4). */
+/* Returns the number of rows whose y = A x has an error of more than gamma(k + 4) in a part. */
 static int64_t bench_typed_wrong(const bench_typed *t) {
   const merbit_type values = bench_type_kinds[t->kind].values;
   const merbit_type vectors = bench_type_kinds[t->kind].vectors;
@@ -167,7 +167,7 @@ static void bench_typed_plan(bench_typed *t, const char *name, merbit_method met
   view.value_type = bench_type_kinds[t->kind].values;
   view.memory = MERBIT_MEMORY_DEVICE;
   bench_merbit_check(context, merbit_plan_create(context, &view, &desc, &call->plan));
-  merbit_plan_destroy(call->plan); /* the next one finds its cubins */
+  merbit_plan_destroy(call->plan); /* the next plan finds its cubins in the cache */
   start = mbi_seconds();
   bench_merbit_check(context, merbit_plan_create(context, &view, &desc, &call->plan));
   c = bench_typed_add(t, name, call);
@@ -176,7 +176,7 @@ static void bench_typed_plan(bench_typed *t, const char *name, merbit_method met
   (void)merbit_plan_describe(call->plan, c->about, sizeof c->about);
 }
 
-/* Prepares the algorithm at `place` of the list. Returns 0 if cuSPARSE refuses it. */
+/* Prepares the algorithm at position `place` in the list. Returns 0 if cuSPARSE rejects it. */
 static int bench_typed_rival(bench_typed *t, int place, bench_typed_call *call) {
   const bench_cusparse *s = &t->lab->cusparse;
   const bench_matrix *m = t->m;
@@ -233,7 +233,7 @@ static void bench_typed_close(bench_typed *t, bench_typed_call *call) {
   mbi_device_release(t->lab->gpu.context, call->buffer);
 }
 
-/* ---- One kind ---------------------------------------------------------------------------- */
+/* ---- One kind of types ------------------------------------------------------------------- */
 
 static void bench_typed_fill(bench_typed *t) {
   const merbit_type values = bench_type_kinds[t->kind].values;
@@ -281,7 +281,7 @@ static void bench_typed_run(bench_typed *t) {
     bench_typed_plan(t, methods[i].name, methods[i].method, &calls[used++]);
   }
   for (i = 0; i < 4 && bench_type_kinds[t->kind].cuda >= 0 && t->lab->cusparse.handle != NULL;
-       i++) { /* CSR and COO come first in the list */
+       i++) { /* the first four are CSR and COO */
     (void)bench_typed_rival(t, i, &calls[used++]);
   }
   for (i = 0; i < t->count; i++) {
@@ -316,7 +316,7 @@ static void bench_typed_run(bench_typed *t) {
   free(t->host_y);
 }
 
-/* All kinds on the arrays of a problem in f64, after its own table. */
+/* Measures all kinds of types on the arrays of a problem in f64, after its own table. */
 static void bench_typed_all(bench_lab *lab, const bench_arrays *a) {
   bench_typed *t;
   if (a->problem->single || strcmp(lab->options->methods, "all") == 0 ||

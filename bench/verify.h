@@ -1,5 +1,4 @@
-/* One matrix in one precision with its vectors, the product in long double, and the comparison
- * with it. */
+/* One matrix in one precision, its vectors, its product in long double, and comparisons. */
 #ifndef BENCH_VERIFY_H
 #define BENCH_VERIFY_H
 #include "matrix.h"
@@ -7,10 +6,10 @@
 
 typedef struct bench_problem {
   const bench_matrix *m;
-  int single;  /* f32; else f64 */
-  size_t size; /* of an element */
+  int single;  /* 1: f32; 0: f64 */
+  size_t size; /* bytes of an element */
   void *values, *x, *y0;
-  long double *sum;  /* A x, from the inputs as stored */
+  long double *sum;  /* A x of the inputs as stored */
   double *magnitude; /* |A| |x| */
 } bench_problem;
 
@@ -26,7 +25,7 @@ static inline void bench_element_set(void *array, int64_t i, int single, double 
   }
 }
 
-/* In [-1, 1). */
+/* Returns a random vector with elements in [-1, 1). */
 static void *bench_random_vector(int64_t count, int single, uint64_t key) {
   void *vector = bench_allocate(count, single ? sizeof(float) : sizeof(double));
   int64_t i;
@@ -37,7 +36,7 @@ static void *bench_random_vector(int64_t count, int single, uint64_t key) {
   return vector;
 }
 
-/* The sums for the present x. */
+/* Computes the sums for the current x. */
 static void bench_reference(bench_problem *p) {
   const bench_matrix *m = p->m;
   int64_t row;
@@ -52,7 +51,8 @@ static void bench_reference(bench_problem *p) {
       magnitude += fabsl(product);
     }
     p->sum[row] = sum;
-    p->magnitude[row] = (double)magnitude * (1.0 + 0x1p-52); /* rounded, so made no smaller */
+    p->magnitude[row] = (double)magnitude * (1.0 + 0x1p-52); /* scaled up, so that rounding
+                                                              * cannot make it smaller */
   }
 }
 
@@ -82,10 +82,10 @@ static void bench_problem_free(bench_problem *p) {
   memset(p, 0, sizeof *p);
 }
 
-/* |y - ref| <= gamma(n) (|alpha| |A| |x| + |beta| |y0|) + n eta, n = k + 2 for a row of k
- * nonzeros. Where gamma is large or undefined (n u >= 1/2: hubs in f32), 2 n u takes its place:
- * n u bounds inner products of any length (C.-P. Jeannerod, S. Rump, Improved error bounds for
- * inner products, SIMAX 2013). */
+/* Returns the allowed error of a row with k nonzeros: |y - ref| <= gamma(n) (|alpha| |A| |x| +
+ * |beta| |y0|) + n eta with n = k + 2. If gamma is large or undefined (n u >= 1/2, for hubs in
+ * f32), 2 n u is used instead: n u bounds inner products of any length (C.-P. Jeannerod, S.
+ * Rump, Improved error bounds for inner products, SIMAX 2013). */
 static double bench_allowed(int64_t k, double magnitude, int single) {
   const double n = (double)k + 2.0;
   const double nu = n * (single ? 0x1p-24 : 0x1p-53);
@@ -94,11 +94,12 @@ static double bench_allowed(int64_t k, double magnitude, int single) {
 }
 
 typedef struct bench_verdict {
-  int64_t wrong;   /* rows outside the bound, NaN among them */
-  double relative; /* ||y - ref|| / ||ref||: what a loose bound on a long row would let pass */
+  int64_t wrong;   /* number of rows outside the bound, including NaN */
+  double relative; /* relative error ||y - ref|| / ||ref||, because the bound is loose for long
+                    * rows */
 } bench_verdict;
 
-/* y against alpha A x + beta y0. */
+/* Compares y with alpha A x + beta y0. */
 static bench_verdict bench_compare(const bench_problem *p, double alpha, double beta,
                                    const void *y) {
   bench_verdict verdict;
@@ -120,7 +121,7 @@ static bench_verdict bench_compare(const bench_problem *p, double alpha, double 
   return verdict;
 }
 
-/* NaN fails. */
+/* Returns whether a verdict is good. NaN fails. */
 static int bench_verdict_good(const bench_problem *p, bench_verdict verdict) {
   return verdict.wrong == 0 && verdict.relative < (p->single ? 1e-4 : 1e-12);
 }

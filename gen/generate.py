@@ -2,16 +2,15 @@
 """Generate merbit.h from templates/: one ordered file, kernels embedded, enumerations expanded.
 
     gen/generate.py [--output FILE]     write the header (default: merbit.h at the root)
-    gen/generate.py --study             the same with the methods that only comparisons need, to build/study/merbit.h
-    gen/generate.py --check             exit 1 if the committed header is not what would be written
-    gen/generate.py --sources FOLDER    write what Jinja2 makes of each .j2 file, for separate compilation
+    gen/generate.py --study             include the methods for comparison; write build/study/merbit.h
+    gen/generate.py --check             exit 1 if the committed header differs from what would be written
+    gen/generate.py --sources FOLDER    write the expansion of each .j2 file, for separate compilation
 
-templates/merbit.h.j2 lists the sources in their order. A source names the headers that it needs by #include; the
-first mention of a header puts it there, and none is left. What stands between #ifdef MBI_SEPARATE and #endif is for
-separate compilation and left out: in the header each function is defined before it is used, so that two files that
-call each other do not compile. What stands between #ifdef MERBIT_STUDY_METHODS and #endif, and spmv/study/, is for
-the benchmark and tests: --study keeps it, and defines that macro. Every file under templates/ must be used; the output depends on nothing but their
-contents.
+templates/merbit.h.j2 lists the sources in their order. Each #include of a header is removed; the first one is replaced
+by the header. Text between #ifdef MBI_SEPARATE and #endif is for separate compilation and is left out. In merbit.h a
+function must therefore be defined before it is used, and two files that call each other do not compile. Text between
+#ifdef MERBIT_STUDY_METHODS and #endif, and spmv/study/, are for the benchmark and the tests; --study keeps them and
+defines that macro. Every file under templates/ must be used. The output depends only on their contents.
 """
 import argparse
 import hashlib
@@ -25,9 +24,9 @@ import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
-COLUMNS = 99  # of a line of C
-WIDTH = 97  # of a line of embedded text, which may be several short ones of the source
-CHUNK = 1800  # bytes of one string literal; ISO C99 guarantees 4,095 characters
+COLUMNS = 99  # the longest line of C
+WIDTH = 97  # the longest line of embedded text, which may join several short source lines
+CHUNK = 1800  # bytes per string literal; ISO C99 guarantees 4,095 characters
 INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
 PADDING = re.compile(r" +\\$", re.M)
@@ -45,13 +44,13 @@ MEANING = re.compile(r'#error +(\\\n *)?"define (\w+)[^"]*"')
 LINKAGE = re.compile(r"\bMBI_INTERNAL\b")
 
 STUDY = "MERBIT_STUDY_METHODS"
-SOURCES = "jit/sources.c.j2"  # the embedded kernels
+SOURCES = "jit/sources.c.j2"  # embeds the kernels
 
 
 def without_study(text):
-    """The text less what needs MERBIT_STUDY_METHODS; what stands behind its #else remains."""
+    """Remove the text that requires MERBIT_STUDY_METHODS, but keep the text after its #else."""
     lines = []
-    depth = 0  # of conditions within the block; 0: outside
+    depth = 0  # nesting of conditionals, including #ifdef MERBIT_STUDY_METHODS; 0: outside of it
     keep = True
     for line in text.splitlines(keepends=True):
         directive = re.match(r"#\s*(\w+)", line)
@@ -75,7 +74,7 @@ def without_study(text):
 
 
 def uncommented(text):
-    """The text of a source without its comments, except for banners; no empty line in their place."""
+    """Remove the comments of a source, except for >> banners, without leaving empty lines."""
     text = TOKEN.sub(lambda match: match.group(1) or "\0", text)
     text = re.sub(r"^[ \t]*\0[ \t]*(\\?\n|$)", "", text, flags=re.M)
     text = re.sub(r"[ \t]*\0[ \t]*$", "", text, flags=re.M)
@@ -83,7 +82,7 @@ def uncommented(text):
 
 
 def shut(lines, columns):
-    """Lines of code with each block of one line on the line that opens it, where that fits."""
+    """Put each block of one statement on the line that opens it, if it fits."""
     out = []
     for line in lines:
         out.append(line)
@@ -99,8 +98,8 @@ def shut(lines, columns):
 
 
 def narrow(text, columns=COLUMNS):
-    """The text of a source without comments, in fewer bytes: lines that continue a statement are indented by four,
-    not aligned, and joined while they fit, and so are blocks of one line; an indentation of two is a tab."""
+    """Shorten the uncommented text of a source. Lines that continue a statement are joined if they fit, otherwise
+    indented by four instead of being aligned. Blocks of one statement are joined, too. Two spaces become a tab."""
     lines = []
     first = 0  # indentation of the statement's first line
     ended = True
@@ -130,7 +129,7 @@ def narrow(text, columns=COLUMNS):
 
 
 class Generator:
-    pieces = 32  # of a kernel's text at most
+    pieces = 32  # the most literals of a kernel's text
 
     def __init__(self, study=False):
         self.study = study
@@ -161,16 +160,17 @@ class Generator:
         return (TEMPLATES / name).read_text(encoding="utf-8")
 
     def text(self, name):
-        """A file as it stands, or what Jinja2 makes of it."""
+        """Return the text of a file, expanded by Jinja2 if it is a template."""
         return self.env.get_template(name).render() if name.endswith(".j2") else self.load(name)
 
     def expand(self, text):
-        """The text of a source, with the headers that it is the first to include in front of their use."""
+        """Replace the first #include of each header by the header, and remove the others."""
         return INCLUDE.sub(self.include, SEPARATE.sub("", text))
 
     def each(self, types, caller):
-        """What stands between {% call(t) each(types) %} and {% endcall %}, for each type t. The header has it once, as a
-        macro whose parameters are what it uses of t: no directive may stand there."""
+        """Repeat the text between {% call(t) each(types) %} and {% endcall %} for each type t. In the header it becomes a
+        macro, with the keys of t that it uses as parameters, which is expanded for each type. So the text must not
+        contain directives."""
         if not self.header:
             return "".join(caller(t) for t in types)
         names = {key: f"\1{key}\2" for key in types[0] if all(key in t for t in types)}
@@ -193,11 +193,11 @@ class Generator:
 
     def include(self, match):
         name = match.group(1)
-        if name.endswith("_arguments.cuh"):  # its first comment says what its banner would
+        if name.endswith("_arguments.cuh"):  # has a comment instead of a banner
             return self.addresses(uncommented(self.text(name)))
         if name.endswith("steps.cuh") and SCALAR.search(self.text(name)):
             return self.steps(name)
-        if name.endswith(".cuh"):  # the same text for the CPU
+        if name.endswith(".cuh"):  # the CPU includes the same text
             return self.expand(self.text(name))
         if name in self.included or (name.startswith("spmv/study/") and not self.study):
             return ""
@@ -205,8 +205,8 @@ class Generator:
         return self.room(name if (TEMPLATES / name).exists() else name + ".j2", "")
 
     def steps(self, name):
-        """A file of steps for the CPU, which includes it once for each type: what all types use, and a macro of the rest
-        that is expanded with the type's MBS_VECTOR and MBS_NAME."""
+        """Embed a file of steps, which the CPU includes once per type: first what all types share, then a macro of the
+        rest, which is expanded with the MBS_VECTOR and MBS_NAME of each type."""
         macro = "MBI_" + re.sub(r"\W", "_", name.removesuffix(".cuh")).upper()
         if name in self.included:
             return macro + "\n"
@@ -218,15 +218,15 @@ class Generator:
         return "".join(defines + SCALAR.findall(text)) + f"\n#define {macro} \\\n" + " \\\n".join(lines) + f"\n{macro}\n"
 
     def room(self, name, title):
-        """A source or header behind a banner to grep for."""
+        """Return a source or header with a banner that can be searched for."""
         head = f"/* ==== >>{name.removesuffix('.j2')}{title and '  ' + title} ==== */"
-        text = GUARD.sub(r"\2", self.text(name))  # of a header, which is here once
+        text = GUARD.sub(r"\2", self.text(name))  # no include guard: each header appears once
         text = LINKAGE.sub("static", uncommented(self.expand(text)))
         text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
         return head + "\n" + (text if name == SOURCES else narrow(text)) + "\n"
 
     def kernel(self, name):
-        """A kernel file's name and its text as short string literals. Lines keep their numbers."""
+        """Return a kernel file's name and its text as short string literals. Lines keep their numbers."""
         source = self.kernel_source(name)
         chunks, current = [], []
         size = 0
@@ -248,8 +248,8 @@ class Generator:
         return f'{{"{name}", {{\n{body}}}}},'
 
     def kernel_source(self, name):
-        """A kernel's text without comments, indentation and what its macros mean, with the structs that it takes in
-        the line of their #include; lines keep their numbers."""
+        """Return a kernel's text without comments, indentation and explanations of its macros. Structs of arguments
+        replace the line that includes them. Lines keep their numbers."""
         text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
         text = MEANING.sub(lambda match: f"#error {match[2]}" + ("\n" if match[1] else ""), text)
         found = SPLIT.findall(text)
@@ -262,13 +262,13 @@ class Generator:
         return "".join(PADDING.sub(r" \\", line.strip()) + "\n" for line in text.rstrip().split("\n"))
 
     def split(self, file, struct, argument):
-        """The rest of a kernel's head whose struct becomes separate parameters, and what puts them together."""
+        """Return the end of a kernel's head with the struct's fields as parameters, and the macro that joins them."""
         parameters, names = self.fields(file, struct, argument)
         return f"MBK_PARAMETERS({struct}, {argument}, {parameters})) {{ MBK_JOIN({struct}, {argument}, {names})"
 
     def share(self, file, text, struct, argument):
-        """A kernel's text in which several kernels share the fields of a struct: as macros, in lines of comments below
-        what includes the struct."""
+        """Define macros for the fields of a struct that several kernels of a file take. The macros replace two lines of
+        comments that must follow the #include of the struct, so that lines keep their numbers."""
         base = struct.removesuffix("_arguments")
         defines = [f"#define {base}_{kind} {text}\n" for kind, text in zip(("parameters", "fields"), self.fields(file, struct, argument))]
         match = next(m for m in re.finditer(r'#include "([^"]+_arguments\.cuh)"\n(\n\n)', text) if f"}} {struct};" in self.load(m[1]))
@@ -277,7 +277,7 @@ class Generator:
         return text.replace(f"MBK_BY_FIELD({struct}, {argument})) {{", head)
 
     def fields(self, file, struct, argument):
-        """The fields of a kernel's struct as parameters, and the names of these."""
+        """Return the fields of a kernel's struct as a list of parameters, and the list of their names."""
         texts = (self.structs(name) for name in ARGUMENTS.findall(self.load(file)))
         bodies = [re.search(rf"typedef struct {struct} \{{ (.*?) \}} {struct};", text) for text in texts]
         body = next(match.group(1) for match in bodies if match)
@@ -286,7 +286,7 @@ class Generator:
         return ", ".join(f"{kind} {name}".replace("* ", "*") for kind, name in fields), ", ".join(name for _, name in fields)
 
     def structs(self, name):
-        """The text of a file of arguments as one line, with the device's pointers for MBK_POINTER."""
+        """Return a file of arguments as one line, with real pointers in place of MBK_POINTER."""
         line = " ".join(self.kernel_source(name).split())
         line = POINTERS.sub(lambda match: f"{match[1]} *{match[2].replace(', ', ', *')};", line)
         if "#" in line:
@@ -295,14 +295,14 @@ class Generator:
 
     @staticmethod
     def addresses(text):
-        """A file of arguments for the host, to which pointers are addresses; several stand in a line."""
+        """Return a file of arguments for the host, where pointers are addresses. Adjacent ones share a line."""
         text, found = POINTERS.sub(r"mbi_devptr \2;", text), 1
         while found:
             text, found = re.subn(r"^(  mbi_devptr [\w, ]{,70});\n  mbi_devptr (?=\w+;)", r"\1, ", text, flags=re.M)
         return text
 
     def parts(self, line):
-        """A line in parts that fit a line of the header."""
+        """Split a line into parts that fit the header's lines."""
         if len(self.escape(line)) <= COLUMNS + 4:
             return [line]
         found = [""]
@@ -320,7 +320,7 @@ class Generator:
         return "".join(table.get(c, c) for c in line)
 
     def kernel_hash(self):
-        """Changes whenever any embedded kernel text does: part of the cubin cache's key."""
+        """Return a hash of all embedded kernel texts, which is part of a cubin's key."""
         digest = hashlib.sha256()
         names = tables.kernel_files(study=False) + (tables.kernel_files(study=True) if self.study else [])
         for name in sorted(names):
@@ -341,7 +341,7 @@ class Generator:
         return output
 
     def write_sources(self, folder):
-        """What Jinja2 makes of each template, where it differs from what is there."""
+        """Write the expansion of each template, unless the file has that text already."""
         self.header = False
         for path in sorted(TEMPLATES.rglob("*.j2")):
             name = str(path.relative_to(TEMPLATES))

@@ -4,7 +4,7 @@ import re
 
 VERSION = (0, 1, 0)
 
-# (name, value, text): the public status codes, in order.
+# (name, text) of each public status code, in order.
 STATUSES = [
     ("MERBIT_OK", "success"),
     ("MERBIT_INVALID_ARGUMENT", "an argument is missing, out of range or contradicts another"),
@@ -44,7 +44,7 @@ COMPLEX_TYPES = [
     dict(suffix="c128", c="mbi_c128"),
 ]
 
-# Products beside those of FLOAT_TYPES: stored values, and the type of vectors, sums and scalars.
+# Products in addition to those of FLOAT_TYPES: the type of stored values, and that of vectors, sums and scalars.
 MIXED_TYPES = [
     dict(suffix="f16", c="uint16_t", sum="f32", s="float"),
     dict(suffix="bf16", c="uint16_t", sum="f32", s="float"),
@@ -52,7 +52,7 @@ MIXED_TYPES = [
 ] + [dict(t, sum=t["suffix"], s=t["c"]) for t in COMPLEX_TYPES]
 
 
-# The driver calls that the header makes: (field of mbi_driver, exported symbol, arguments).
+# The driver functions that the header calls: (field of mbi_driver, exported symbol, arguments).
 # CUcontext, CUmodule, CUfunction and CUstream are void *, CUdevice is int.
 DRIVER_FUNCTIONS = [
     ("init", "cuInit", "unsigned flags"),
@@ -98,7 +98,7 @@ DRIVER_FUNCTIONS = [
     ),
 ]
 
-# Those that older drivers lack; the header does without.
+# Functions that older drivers lack; the header works without them.
 DRIVER_OPTIONAL = [
     (
         "launch_kernel_ex",
@@ -147,7 +147,7 @@ DRIVER_OPTIONAL = [
     ("graph_exec_destroy", "cuGraphExecDestroy", "void *executable"),
 ]
 
-# The NVRTC calls: (field of mbi_nvrtc, symbol, result, arguments). nvrtcProgram is void *.
+# The NVRTC functions: (field of mbi_nvrtc, symbol, result, arguments). nvrtcProgram is void *.
 NVRTC_FUNCTIONS = [
     ("get_version", "nvrtcVersion", "int", "int *major, int *minor"),
     ("get_error_string", "nvrtcGetErrorString", "const char *", "int result"),
@@ -171,20 +171,20 @@ NVRTC_FUNCTIONS = [
 ]
 
 
-# Epilogues that need no function of the user on the CPU: (name, result, sums), in the text of users'
-# expressions. The library's solvers name them by their text, as anybody may.
+# Epilogues for which the CPU has compiled code: (name, result, sums), as users write expressions. The library's solvers,
+# like any user, request them by these texts.
 EPILOGUES = [
     ("dot", None, ("v0 * ax", None)),
     ("dots", None, ("v0 * ax", "ax * ax")),
     ("residual", "v0 - ax", ("y * y", None)),
-    # A link matrix without its weights: x and v0 are ranks over weights, |v1| a vertex's weight, which
-    # is below 0 where it is dangling; sums are the L1 change and the dangling mass.
+    # PageRank on the graph's own values: x and v0 are ranks over weights; |v1| is a vertex's weight, and v1 < 0 marks a
+    # dangling vertex. The sums are the L1 change and the dangling mass.
     ("rank", "(s0 * ax + s1) / abs(v1)", ("abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0")),
 ]
 
 
 def epilogues():
-    """What templates need of EPILOGUES: each expression as C, with the names that it has. In results, abs is left."""
+    """Convert EPILOGUES for the templates: each expression as C, with the names in it. Results keep `abs`."""
 
     def expression(text, function):
         return text and dict(
@@ -209,9 +209,9 @@ def epilogues():
     ]
 
 
-# The methods: name and number of merbit_method; what the method takes (MBI_TAKES_... of spmv/shared/shared.h); NAME
-# of its functions mbi_NAME_method on CUDA and on the CPU; the sources of its folder on CUDA, each behind those that it
-# calls; what users read. A new method is a row here and a folder.
+# The methods: name and value in merbit_method; what the method takes (MBI_TAKES_... in spmv/shared/shared.h); NAME of
+# its tables mbi_NAME_method for CUDA and the CPU; the CUDA sources of its folder, each after those that it calls; the
+# public description. A new method needs a row here and a folder.
 METHODS = [
     dict(name="AUTO", value=0, takes="MBI_TAKES_ALL | MBI_TAKES_VECTORS",
          text="chooses by the matrix and the number of expected products"),
@@ -262,7 +262,7 @@ METHODS = [
     dict(name="SYMMETRIC", value=13, takes="MBI_TAKES_REORDERING", cpu="symmetric",
          text="CPU: one triangle of a symmetric matrix, without the other"),
 ]
-# Methods that only comparisons need; AUTO takes none of them.
+# Methods for comparison, which AUTO never chooses.
 STUDY_METHODS = [
     dict(name="BSR_ROWS", value=32, takes="MBI_OF_BLOCKS", cpu="block_study",
          text="CPU: other schedules of blocks (Chirila), up to BSR_FIXED"),
@@ -289,7 +289,7 @@ STUDY_METHODS = [
 
 
 def methods(rows):
-    """METHODS with defaults; `label`: the name in merbit_plan_describe."""
+    """Add defaults to rows of METHODS. `label` is the name in merbit_plan_describe."""
     return [
         dict(dict(cuda=None, cpu=None, takes="0", sources=[], text="", label=row["name"].lower().replace("_", "-")), **row)
         for row in rows
@@ -297,7 +297,7 @@ def methods(rows):
 
 
 def kernel_files(study):
-    """Names of the texts that NVRTC may include: those under spmv/study/, or all others."""
+    """List the kernel files that NVRTC may include: those under spmv/study/, or all others."""
     templates = pathlib.Path(__file__).resolve().parent.parent / "templates"
     names = sorted(str(p.relative_to(templates)) for suffix in ("cu", "cuh") for p in templates.rglob(f"*.{suffix}"))
     return [name for name in names if name.startswith("spmv/study/") == study and not name.endswith("_arguments.cuh")]
@@ -308,7 +308,7 @@ def statuses():
 
 
 def leading(power, bits):
-    """The leading bits of 5^power, rounded down."""
+    """Return the leading bits of 5^power, rounded down."""
     if power < 0:
         return (1 << ((5**-power).bit_length() + bits - 1)) // 5**-power
     shift = (5**power).bit_length() - bits
@@ -316,8 +316,8 @@ def leading(power, bits):
 
 
 def powers_of_five(first=-364, last=308, step=28):
-    """The leading 192 bits of every 28th power of five, as three words. Checks that with 5^r, r < 28, they give the
-    128 leading bits of each power between."""
+    """Return the leading 192 bits of every 28th power of five, as three words. Check that multiplying by 5^r, r < 28,
+    yields the 128 leading bits of each power between."""
     bases = [leading(q, 192) for q in range(first, last + 1, step)]
     for q in range(-342, last + 1):
         product = bases[(q - first) // step] * 5 ** ((q - first) % step)
@@ -327,7 +327,7 @@ def powers_of_five(first=-364, last=308, step=28):
 
 
 def pairs(types, rows):
-    """Each type with each row's keys, for `each` of both."""
+    """Combine each type with each row, for `each` of both."""
     return [dict(t, **row) for t in types for row in rows]
 
 

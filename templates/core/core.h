@@ -1,6 +1,6 @@
 #ifndef MBI_CORE_H
 #define MBI_CORE_H
-/* The declarations that every source includes first. */
+/* Declarations that every source includes first. */
 #include "core/os/os.h"
 
 /* Returns from the calling function with the status of `call` unless that is MERBIT_OK. */
@@ -15,26 +15,25 @@
 typedef void (*mbi_task)(void *argument, int index);
 
 #ifndef _OPENMP
-#define MBI_POOL_CLAIMS 8192 /* the most tasks that bound threads can claim separately */
+#define MBI_POOL_CLAIMS 8192 /* with more tasks, bound threads take them like unbound ones */
 
 typedef struct mbi_pool { /* core/threads.c */
-  mbi_mutex caller;       /* held by the thread whose call runs */
+  mbi_mutex caller;       /* held by the thread whose call is running */
   mbi_mutex lock;         /* guards the other fields */
   mbi_condition wake, idle;
   mbi_thread *workers;
   int count, started, stop; /* only the caller uses `started` */
-  int open, active;         /* open: 1: workers may join the call; active: workers that have
-                             * joined */
+  int open, active;         /* open: 1 while workers may join the call; active: number of
+                             * workers that have joined */
   unsigned generation;      /* number of calls so far */
   mbi_task task;
   void *argument;
   int tasks, next;
-  const mbi_numa *bound;                 /* the processors to which threads are bound; NULL:
-                                          * none */
-  int threads, named;                    /* all threads, the caller's too; workers that have a
-                                          * number */
-  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* a bit per task that was taken, if threads are
-                                          * bound */
+  const mbi_numa *bound;                 /* where threads are bound; NULL: they are not */
+  int threads, named;                    /* all threads, including the caller's; workers that
+                                          * have taken a number */
+  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* if threads are bound: a bit for each task, set when
+                                          * a thread takes it */
 } mbi_pool;
 #endif
 
@@ -44,8 +43,8 @@ typedef struct mbi_hash {
 #define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the terminating zero */
 
 #define MBI_MAX_LINKS 40           /* the most links followed in one path, as in Linux */
-#define MBI_TEMPORARY ".merbit-"   /* prefix of the names of files being written */
-#define MBI_TEMPORARY_SECONDS 3600 /* older ones are left from a writer that died */
+#define MBI_TEMPORARY ".merbit-"   /* prefix of the names of temporary files */
+#define MBI_TEMPORARY_SECONDS 3600 /* an older temporary file has no living writer */
 typedef struct mbi_piece {
   const void *data;
   size_t size;
@@ -58,7 +57,8 @@ typedef struct mbi_replacement { /* a file that replaces its target when it is c
   char temporary[MBI_LONG_PATH];
 } mbi_replacement;
 
-/* Before each allocation lies its size, in as many bytes as keep it aligned for every type. */
+/* Each allocation is preceded by its size. The head has 16 bytes, so that the memory behind it
+ * is aligned for every type. */
 #define MBI_MEMORY_HEAD 16
 
 #ifdef MBI_SEPARATE

@@ -1,12 +1,12 @@
 #include "core/context.h"
 
-/* Private files: the cubin cache and dumps. Results are 0 or an errno. */
+/* Private files: the cubin cache and dumps. Functions return 0 or an errno. */
 
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-/* Reads a whole regular file that this user owns and others cannot write, and updates its time
- * for mbi_directory_trim. Returns EINVAL if it is another kind of file, if it exceeds `limit`
- * bytes, or if it shrank while it was read. */
+/* Reads a whole regular file that belongs to this user and that others cannot write. Also sets
+ * its time, by which mbi_directory_trim sees that it was used. Returns EINVAL if it is another
+ * kind of file, if it exceeds `limit` bytes, or if it shrank while it was read. */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
                                   void **data, size_t *size) {
   int64_t bytes = 0;
@@ -64,8 +64,8 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
   return error;
 }
 
-/* Writes the pieces to `directory`/`name`, completely or not at all, even if other processes
- * write there. */
+/* Writes the pieces to `directory`/`name`. The file appears complete or not at all, even if
+ * other processes write the same one. */
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
                                    const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
@@ -94,7 +94,7 @@ static int mbi_entry_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* Makes space in the list for one more file. Doubles a full list. */
+/* Grows the list if it has no space for one more file. */
 static int mbi_entries_grow(merbit_context *context, mbi_entry **files, size_t count,
                             size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
@@ -115,8 +115,8 @@ static int mbi_entries_grow(merbit_context *context, mbi_entry **files, size_t c
   return 0;
 }
 
-/* Lists the regular files named *suffix, and removes left-over temporary files. A time in the
- * future counts as the oldest, because a wrong clock would otherwise keep the file forever. */
+/* Lists the regular files whose names end with `suffix`, and removes left-over temporary files.
+ * A time in the future counts as the oldest: else a wrong clock would keep the file forever. */
 static int mbi_directory_list(merbit_context *context, mbi_directory *directory,
                               const char *suffix, mbi_entry **files, size_t *count) {
   const int64_t now = mbi_now(), span = MBI_TEMPORARY_SECONDS * INT64_C(1000000000);
@@ -143,9 +143,9 @@ static int mbi_directory_list(merbit_context *context, mbi_directory *directory,
   return error;
 }
 
-/* Removes the files named *suffix that have been unused for longest, until the rest has at most
- * `cap` bytes. Also removes temporary files of dead writers. Other processes may do the same at
- * the same time. */
+/* Removes the least recently used files whose names end with `suffix` until the others have at
+ * most `cap` bytes together. Also removes temporary files of dead writers. Other processes may
+ * do the same at the same time. */
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
                                     const char *suffix, int64_t cap) {
   mbi_directory directory;

@@ -1,9 +1,9 @@
 #include "core/context.h"
 
 /* FNV-1a with 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv). It names cache entries and
- * detects damage: every step is a bijection of the state, so a change of a single byte always
- * changes the hash. It is no protection against forgery; the checks of the cache's directory
- * are (core/files.c). */
+ * detects damage: every step is a bijection of the state, so changing a single byte always
+ * changes the hash. It does not protect against forgery; checking who may write to the cache's
+ * directory does (core/files.c). */
 
 MBI_INTERNAL mbi_hash mbi_hash_start(void) {
   mbi_hash hash;

@@ -12,8 +12,8 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   free(memory);
 }
 
-/* Allocates heap memory through the user's allocator; all of the library does so. Returns NULL
- * if there is none, which the caller reports. */
+/* Allocates heap memory through the user's allocator. The whole library allocates with this
+ * function. Returns NULL if there is no memory; the caller reports it. */
 MBI_NOINLINE MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   const size_t all = bytes + MBI_MEMORY_HEAD;
   char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
@@ -30,7 +30,7 @@ MBI_NOINLINE MBI_INTERNAL void mbi_release(merbit_context *context, void *memory
   }
 }
 
-/* Returns the bytes that were asked of the user's allocator for `memory`; 0 for NULL. */
+/* Returns the bytes that `memory` took from the user's allocator, with its head; 0 for NULL. */
 MBI_INTERNAL size_t mbi_memory_bytes(const void *memory) {
   size_t all = 0;
   if (memory != NULL) {
@@ -39,7 +39,7 @@ MBI_INTERNAL size_t mbi_memory_bytes(const void *memory) {
   return all;
 }
 
-/* Allocates `count` elements of `size` bytes. `what` is a noun for the error message. */
+/* Allocates `count` elements of `size` bytes. `what` names the array in the error message. */
 MBI_NOINLINE MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context,
                                                            int64_t count, size_t size,
                                                            const char *what, void **array) {

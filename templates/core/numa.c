@@ -1,9 +1,9 @@
 #include "core/context.h"
 
-/* Which thread takes which tasks, and on which processor and memory node it runs. */
+/* The assignment of tasks to threads, and of threads to processors and memory nodes. */
 
-/* Returns the first task of a thread; pages are placed by the same rule. A thread's tasks end
- * where the next thread's begin, so a thread may have none. */
+/* Returns the first task of a thread. Memory pages are placed by the same rule. A thread's
+ * tasks end where the next thread's begin, so a thread may have none. */
 MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
@@ -13,7 +13,7 @@ MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
 
-/* Returns the index of a thread's processor. Neighbouring threads share a node. */
+/* Returns the index of a thread's processor in numa->cpu. Consecutive threads share a node. */
 MBI_INTERNAL int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
   return (int)((int64_t)thread % threads * numa->count / threads);
 }

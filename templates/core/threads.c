@@ -1,11 +1,10 @@
 #include "core/context.h"
 
-/* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all
- * are done. The result of a task must depend only on its index, never on the thread that runs
- * it. */
+/* Parallel loops: mbi_parallel runs task(argument, index) for every index below `tasks` and
+ * returns when all are done. A task's result must not depend on the thread that runs it. */
 
 /* Returns whether this process is a forked child of the process that created the context. A
- * child has none of the context's threads, and perhaps locks that nobody will release. So it
+ * child has none of the context's threads, and may have locks that nobody will release, so it
  * works with one thread. */
 static int mbi_context_forked(const merbit_context *context) {
   return context->process != mbi_process_id();
@@ -25,7 +24,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
-/* Binds one of OpenMP's threads. Thread 0 is the caller's and is not moved. */
+/* Binds one of OpenMP's threads. Thread 0 is the caller's own and stays unbound. */
 static void mbi_threads_bind_one(void *argument, int index) {
   const merbit_context *context = (const merbit_context *)argument;
   if (index > 0) {
@@ -33,8 +32,8 @@ static void mbi_threads_bind_one(void *argument, int index) {
   }
 }
 
-/* Runs the tasks on OpenMP's threads. A forked child has no such threads, and libgomp would
- * wait for them forever, so it runs the tasks itself. */
+/* Runs the tasks on OpenMP's threads. A forked child runs them itself: it has no such threads,
+ * and libgomp would wait for them forever. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
                                void *argument) {
   const int threads = context->threads;
@@ -71,7 +70,7 @@ MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
 
 MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   if (!mbi_context_forked(
-          context)) { /* a forked child would wait for workers to leave the conditions */
+          context)) { /* a forked child would wait for workers that it does not have */
     mbi_condition_destroy(&context->pool.idle);
     mbi_condition_destroy(&context->pool.wake);
     mbi_mutex_destroy(&context->pool.lock);
@@ -88,8 +87,8 @@ static int mbi_pool_claim(mbi_pool *pool, int index) {
   return (MBI_ATOMIC_OR64(&pool->claims[index >> 6], bit) & bit) == 0;
 }
 
-/* Runs a bound thread's own tasks first, whose memory is local, and then any that are left. A
- * thread without tasks of its own takes none. The caller, thread 0, always has some. */
+/* Runs a bound thread's own tasks first, whose memory is local, and then any task that is left.
+ * A thread without tasks of its own runs none. Thread 0, the caller, always has some. */
 MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number) {
   const int first = mbi_first_task(pool->tasks, pool->threads, number);
   const int own = mbi_first_task(pool->tasks, pool->threads, number + 1) - first;
@@ -153,8 +152,8 @@ MBI_THREAD_RUN mbi_pool_worker(void *argument) {
   }
 }
 
-/* Starts the workers at the first parallel call. If a thread cannot be created, fewer threads
- * do the same work. */
+/* Starts the workers at the first parallel call. If one cannot be created, others do its
+ * work. */
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
@@ -166,8 +165,7 @@ static void mbi_pool_start(merbit_context *context) {
   }
 }
 
-/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and is not
- * moved. */
+/* Lets workers bind themselves when the pool starts. Thread 0, the caller, stays unbound. */
 MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   context->pool.threads = context->threads;
@@ -191,8 +189,8 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   mbi_release(context, pool->workers);
 }
 
-/* Runs the tasks on the pool and the caller. The caller waits only for workers that have
- * joined. If the pool is busy with another thread's call, the caller runs all tasks itself. */
+/* Runs the tasks on the pool's workers and the calling thread, and waits only for workers that
+ * have joined. If the pool is busy with another call, the calling thread runs all tasks. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
                                void *argument) {
   mbi_pool *pool = &context->pool;

@@ -1,7 +1,7 @@
 #include "core/context.h"
 
-/* Files that the user names and that are replaced when their new text is complete. Results are
- * 0 or an errno unless stated otherwise. */
+/* Files named by the user, each replaced in one step once its new contents are complete.
+ * Functions return 0 or an errno unless stated otherwise. */
 
 /* Writes to the mbi_replacement `user`, as a merbit_write_callback. If it returns nonzero,
  * errno is set. */
@@ -11,9 +11,9 @@ MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size
   return errno != 0 ? -1 : 0;
 }
 
-/* Creates the temporary file beside the target, with the target's permissions if that exists.
- * The target must be a regular file that the user may write. Returns ENOTSUP for a device or a
- * pipe. */
+/* Creates the temporary file in the target's directory, with the target's permissions if the
+ * target exists. The target must be a regular file that the user may write. Returns ENOTSUP for
+ * a device or a pipe. */
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   int attempt, mode = -1, error = mbi_file_target(path, r->target, sizeof r->target, &mode);
   if (error != 0) {
@@ -36,8 +36,8 @@ MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* Ends a replacement. If `error` is 0, the temporary file replaces the target; otherwise it is
- * removed. Returns `error`, or the errno of a failure. */
+/* Closes the temporary file and renames it to the target. If `error` is not 0 or something
+ * fails, removes it instead. Returns `error`, or the errno of the failure. */
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
   return mbi_file_end(r->file, r->temporary, r->target, error);
 }

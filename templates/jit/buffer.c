@@ -1,7 +1,7 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* Public buffers: vectors in memory of the side where the context computes. */
+/* Public buffers: vectors in the memory of the side where the context computes. */
 
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
                                               merbit_buffer **buffer) {
@@ -44,7 +44,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
   return MERBIT_OK;
 }
 
-/* Checks for uploads and downloads that [offset, offset + bytes) lies inside the buffer. */
+/* Checks an upload or download: [offset, offset + bytes) must lie inside the buffer. */
 MBI_NOINLINE static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
                                                    const void *host, size_t bytes,
                                                    const char *verb) {

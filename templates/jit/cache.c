@@ -1,10 +1,10 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* The cache of cubins on disk, one file per compiled program: head, full key, image. Any number
- * of processes may write at the same time. A file is written under another name and renamed,
- * never locked. On reading, an entry that is not exactly right counts as a miss. Disk errors
- * are counted and otherwise ignored. */
+/* The cache of cubins on disk. Each compiled program has a file: head, full key, image. Any
+ * number of processes may write at the same time without locks, because a file is written under
+ * a temporary name and then renamed. An entry with any flaw counts as a miss and is removed.
+ * Disk errors are counted and otherwise ignored. */
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
@@ -26,8 +26,8 @@ static void mbi_cache_off(merbit_context *context, const char *reason) {
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-/* Writes the directory asked for to `buffer` and returns it. Returns NULL after switching the
- * cache off with a reason. */
+/* Finds the directory that the descriptor, the environment or the user's defaults ask for.
+ * Writes it to `buffer` and returns it, or turns the cache off and returns NULL. */
 static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
                                   char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
@@ -53,8 +53,8 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-/* Chooses, creates and checks the directory. Never fails: without a directory there is no disk
- * cache. */
+/* Chooses, creates and checks the cache's directory. Never fails: without a usable directory
+ * there is no disk cache. */
 MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
   char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
@@ -83,8 +83,8 @@ MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_d
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-/* Returns whether the directory is still safe. Others may have got access, or removed it and
- * made another one. */
+/* Returns whether the directory is still safe. Since it was opened, others may have gained
+ * access to it or replaced it. */
 static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
@@ -126,7 +126,7 @@ MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, con
   return head;
 }
 
-/* Returns whether `entry` is exactly what would be stored for this key. */
+/* Returns whether `entry` is exactly what mbi_cache_store would write for this key. */
 MBI_INTERNAL int mbi_cache_valid(const char *entry, size_t size, const char *key,
                                  size_t key_size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
@@ -138,7 +138,7 @@ MBI_INTERNAL int mbi_cache_valid(const char *entry, size_t size, const char *key
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-/* Removes the entry of a key, because it is damaged or the driver refuses its image. */
+/* Removes the entry of a key, which is damaged or whose image the driver refuses. */
 MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
@@ -152,7 +152,7 @@ MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_
   }
 }
 
-/* Returns 1 and the image, which the caller releases, or 0 if there is none. */
+/* Finds a key's image. Returns 1 and the image, which the caller releases, or 0. */
 MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
                                 void **image, size_t *size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
@@ -185,7 +185,7 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
     mbi_cache_error(context, "trust the contents of", path, EINVAL);
   }
   if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
-    mbi_cache_drop(context, key, key_size); /* damaged, or a link, a FIFO or a socket */
+    mbi_cache_drop(context, key, key_size); /* damaged, or no regular file */
   }
   return 0;
 }

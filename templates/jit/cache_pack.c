@@ -2,10 +2,10 @@
 #include "jit/sources.h"
 #include "jit/jit.h"
 
-/* Packs: the entries of a cubin cache in one file, for machines without NVRTC. A pack is a head
- * and then entries as they are on disk. The last entry is a note on the compiler, whose
- * version and architecture are part of every program's key: without NVRTC, a context reads them
- * there. */
+/* Packs: all entries of a cubin cache in one file, for machines without NVRTC. A pack is a head
+ * followed by entries as they are on disk. The last entry is a note on the compiler. Its
+ * version and architecture are part of every program's key, and a context without NVRTC reads
+ * them from this note. */
 
 #define MBI_PACK_MAGIC "merbpk1\n"
 
@@ -16,7 +16,7 @@ typedef struct mbi_pack { /* a pack that is being collected */
   merbit_status status;
 } mbi_pack;
 
-/* Returns the head of the pack at `data`, whose own head may not be set. */
+/* Returns the head for the pack at `data`. The head that is already there need not be set. */
 MBI_INTERNAL mbi_pack_head mbi_pack_seal(const char *data, size_t size) {
   mbi_pack_head head;
   memcpy(head.magic, MBI_PACK_MAGIC, sizeof head.magic);
@@ -24,8 +24,7 @@ MBI_INTERNAL mbi_pack_head mbi_pack_seal(const char *data, size_t size) {
   return head;
 }
 
-/* Returns the bytes of the valid entry at `data`, which has `size` bytes or more. Returns 0 if
- * there is none. */
+/* Returns the size of the entry at the beginning of `data`, or 0 if no valid entry is there. */
 static size_t mbi_pack_entry(const char *data, size_t size) {
   mbi_cache_head head;
   if (size < sizeof head) {
@@ -40,8 +39,8 @@ static size_t mbi_pack_entry(const char *data, size_t size) {
   return mbi_cache_valid(data, size, data + sizeof head, (size_t)head.key_size) ? size : 0;
 }
 
-/* Returns whether this version of merbit made a valid entry: its key contains MBI_KERNEL_HASH.
- */
+/* Returns whether this version of merbit made a valid entry: then its key contains
+ * MBI_KERNEL_HASH. */
 static int mbi_pack_own(const char *entry) {
   const size_t length = sizeof(MBI_KERNEL_HASH) - 1;
   mbi_cache_head head;
@@ -61,8 +60,8 @@ static void mbi_pack_note(const merbit_context *context, char *key, size_t size)
                  MBI_KERNEL_HASH, context->device.compute_capability);
 }
 
-/* Sets context->device.nvrtc to the compiler of an imported pack: a version and an
- * architecture, but no functions. Returns whether the cache has one for this GPU. */
+/* Takes the compiler's version and architecture from an imported pack. context->device.nvrtc
+ * then has no functions. Returns whether the cache has a note for this GPU. */
 MBI_INTERNAL int mbi_pack_take_compiler(merbit_context *context) {
   mbi_nvrtc *nvrtc = &context->device.nvrtc;
   int note[2] = {0, 0};
@@ -90,7 +89,7 @@ static merbit_status mbi_pack_directory(merbit_context *context) {
 
 /* ---- Export ------------------------------------------------------------------------------ */
 
-/* Appends bytes. Returns whether it did; else sets pack->status. */
+/* Appends bytes. Returns 1, or 0 after setting pack->status. */
 static int mbi_pack_append(mbi_pack *pack, const void *data, size_t size) {
   if (pack->size + size > pack->room) {
     void *grown = NULL;
@@ -130,8 +129,8 @@ static int mbi_pack_collect(void *user, const char *path) {
   return stop;
 }
 
-/* Collects a head, all entries of the cache and the note, which is last because an earlier
- * import may have left another one. */
+/* Collects a head, all entries of the cache and the note on the compiler. The note comes last,
+ * so that it replaces one that an earlier import left in the cache. */
 static merbit_status mbi_pack_fill(mbi_pack *pack) {
   merbit_context *context = pack->context;
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
@@ -289,7 +288,7 @@ MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, co
   merbit_context_desc own = desc != NULL ? *desc : merbit_context_defaults();
   merbit_context *context;
   merbit_status status;
-  own.side = MERBIT_SIDE_CPU; /* neither a GPU nor NVRTC is needed */
+  own.side = MERBIT_SIDE_CPU; /* needs neither a GPU nor NVRTC */
   own.bind_threads = 0;
   MBI_TRY(merbit_context_create(&own, &context, error));
   mbi_cache_open(context, &own);

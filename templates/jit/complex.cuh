@@ -1,6 +1,6 @@
-// Complex numbers: two neighbouring reals, real part first. jit/device.cuh includes this file;
-// everything here is written with its functions for reals. Products are computed as (ac - bd) +
-// (ad + bc)i, each part from two rounded products and a sum that is not fused with them.
+// Complex numbers: two adjacent reals, real part first. jit/device.cuh includes this file,
+// whose functions are built on those for reals. A product is (ac - bd) + (ad + bc)i. Each of
+// its parts is the sum of two rounded products, not fused with them.
 #ifndef MBK_COMPLEX_CUH
 #define MBK_COMPLEX_CUH
 
@@ -16,7 +16,7 @@ template <class T> struct alignas(2 * sizeof(T)) mbk_complex {
 typedef mbk_complex<float> mbk_c64;
 typedef mbk_complex<double> mbk_c128;
 
-// The number of reals in a number.
+// Counts the reals in a value: 1, or 2 for a complex number.
 template <class T> struct mbk_parts {
   enum { count = 1 };
 };

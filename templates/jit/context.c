@@ -1,7 +1,7 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* Contexts: creation, reference counts, the choice of a side, information. */
+/* Contexts: creation, reference counts, choosing the CPU or CUDA, information. */
 
 MBI_INTERNAL void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
@@ -25,8 +25,8 @@ MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-/* Chooses the side. CUDA needs a driver, a device and NVRTC. AUTO stores the reason if it takes
- * the CPU. */
+/* Chooses the CPU or CUDA. CUDA needs a driver, a device and NVRTC. If AUTO takes the CPU,
+ * context->reason says why. */
 static merbit_status mbi_context_choose_side(merbit_context *context,
                                              const merbit_context_desc *desc) {
   merbit_status status;

@@ -1,7 +1,7 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* The GPU of a context: errors, properties, opening and closing. */
+/* A context's GPU: errors, properties, opening and closing. */
 
 #define MBI_ATTRIBUTE_CLOCK 13 /* cuda.h: CUdevice_attribute; kHz */
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16
@@ -15,8 +15,8 @@
 
 /* ---- Errors ------------------------------------------------------------------------------ */
 
-/* Returns whether a CUDA result is fatal: either every later call on the context fails, or its
- * results cannot be trusted. */
+/* Returns whether a CUDA result is fatal: every later call on the context fails, or results can
+ * no longer be trusted. */
 MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   switch (result) {
   case 4:   /* DEINITIALIZED */
@@ -40,8 +40,8 @@ MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   }
 }
 
-/* Marks the device as lost if the result is fatal; the first fatal result is kept. Returns
- * whether it is fatal. */
+/* Marks the device as lost if the result is fatal. The first fatal result is kept. Returns
+ * whether this one is fatal. */
 MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
   if (!mbi_device_fatal(result)) {
     return 0;
@@ -67,7 +67,7 @@ MBI_NOINLINE MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context
       context->device.name, lost);
 }
 
-/* Turns the CUDA result of `call` into a status. `what` says what was attempted, such as
+/* Converts the CUDA result of `call` to a status. `what` says what was attempted, such as
  * "uploading x". */
 MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
                                             const char *call, const char *what) {
@@ -89,7 +89,7 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
                   mbi_driver_error_string(driver, result), advice);
 }
 
-/* ---- Opening and closing ----------------------------------------------------------------- */
+/* ---- Finding and examining the GPU ------------------------------------------------------- */
 
 MBI_NOINLINE static merbit_status mbi_device_attribute(merbit_context *context, int attribute,
                                                        int *value) {
@@ -165,7 +165,7 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   return MERBIT_OK;
 }
 
-/* Opens NVRTC, or takes the version and architecture of imported kernels if there is none. */
+/* Opens NVRTC. If there is none, takes the version and architecture of imported kernels. */
 static merbit_status mbi_device_find_compiler(merbit_context *context, const char *path) {
   const merbit_status status = mbi_nvrtc_open(context, path);
   char reason[384];
@@ -176,8 +176,8 @@ static merbit_status mbi_device_find_compiler(merbit_context *context, const cha
   return MERBIT_OK;
 }
 
-/* Fills context->device; its driver must be open. The primary context comes last, because it
- * takes longest. */
+/* Fills context->device, whose driver must be open. The primary context comes last, because it
+ * takes longest and an earlier step may fail. */
 static merbit_status mbi_device_choose(merbit_context *context,
                                        const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
@@ -206,7 +206,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
 
 /* ---- Calls that need a current CUDA context ---------------------------------------------- */
 
-/* Makes the context current on this thread, on top of the caller's. */
+/* Makes the CUDA context current on this thread; mbi_device_leave restores the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
   MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context,
@@ -214,8 +214,8 @@ MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
                           "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Makes the context current in order to release something. Returns 0 if the device is lost.
- * Reports no failure, because that would hide the one that led here. */
+/* Makes the CUDA context current in order to release something. Returns 0 if the device is
+ * lost. Reports no failure, which would hide the one that led here. */
 MBI_NOINLINE MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
@@ -239,9 +239,9 @@ MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void 
 
 /* ---- Opening and closing ----------------------------------------------------------------- */
 
-/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of 2
- * MB; a page in use saves a plan's first such array 50 to 100 microseconds. A failure does no
- * harm. */
+/* Allocates one byte for the context's lifetime. The driver takes small arrays from pages of 2
+ * MB; with a page already in use, a plan's first such array is 50 to 100 microseconds faster.
+ * Failure is harmless. */
 static void mbi_device_hold(merbit_context *context) {
   mbi_device *device = &context->device;
   if (mbi_device_enter_alive(context)) {
@@ -260,7 +260,7 @@ static void mbi_device_release_sources(merbit_context *context) {
   }
 }
 
-/* Opens driver, device, NVRTC and CUDA context. On failure the caller runs
+/* Opens the driver, the device, NVRTC and the CUDA context. On failure the caller runs
  * mbi_device_close. */
 MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
                                            const merbit_context_desc *desc) {

@@ -1,7 +1,7 @@
-// The GPU's own operations: indices, barriers, shuffles, atomics, loads. This is the only file
-// with intrinsics; tests replace it by a CPU implementation of the same names. Shuffles and
-// votes take the mask of the participating lanes; a group of `width` lanes, a power of two,
-// exchanges within itself. Shared memory is dynamic only: the launcher passes its size.
+// The GPU's own operations: indices, barriers, shuffles, atomics, loads. Only this file has
+// intrinsics; tests replace it by a CPU implementation of the same names. Shuffles and votes
+// take the mask of the participating lanes. Shuffles work within groups of `width` lanes, a
+// power of two. All shared memory is dynamic: the launcher passes its size.
 
 #ifndef MBK_DEVICE_CUH
 #define MBK_DEVICE_CUH
@@ -12,14 +12,15 @@
 #endif
 
 #ifndef MBK_KEPT
-// Sixteenths of the lines loaded by mbk_load_streaming that stay in L2 (mbi_choose_passing).
+// How many sixteenths of the lines loaded by mbk_load_streaming stay in L2
+// (mbi_choose_passing).
 #define MBK_KEPT 0
 #endif
 
-// A kernel file may be compiled in parts, side by side: part 0 has the kernels declared with
-// MBK_KERNEL, part 1 those with MBK_KERNEL_1, part 2 those with MBK_KERNEL_2. MBK_PROGRAM_PART
-// names the part; without it, all kernels are compiled. A kernel of another part becomes a
-// template, which costs nothing, for nobody instantiates it.
+// A kernel file may be split into parts that are compiled side by side: part 0 has the kernels
+// declared with MBK_KERNEL, part 1 those with MBK_KERNEL_1, part 2 those with MBK_KERNEL_2.
+// MBK_PROGRAM_PART is the number of the part; without it, all kernels are compiled. A kernel of
+// another part becomes a template, which costs nothing because it is never instantiated.
 #if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 0
 #define MBK_KERNEL extern "C" __global__ void
 #else
@@ -37,17 +38,18 @@
 #endif
 #define MBK_DEVICE static __device__ __forceinline__
 #define MBK_CALLED                                                                             \
-  static __device__ __noinline__              // what one thread does, in registers of its own
-#define MBK_MEMBER __device__ __forceinline__ // of a struct
+  static __device__ __noinline__              // a called function, which has its own registers
+#define MBK_MEMBER __device__ __forceinline__ // a member function
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
 #if __CUDA_ARCH__ >= 700 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107
-#define MBK_GRID_CONSTANT const __grid_constant__ // a kernel's struct, which it does not copy
+#define MBK_GRID_CONSTANT const __grid_constant__ // a kernel's struct, read in place
 #else
 #define MBK_GRID_CONSTANT const
 #endif
-// A kernel's struct whose fields are separate parameters in the embedded text: gen/generate.py
-// writes MBK_PARAMETERS and MBK_JOIN for it. With a struct, ptxas takes up to 8 more registers.
+// Declares a kernel's struct whose fields are separate parameters in the embedded text, where
+// gen/generate.py writes MBK_PARAMETERS and MBK_JOIN instead. With a struct, ptxas takes up to
+// 8 more registers.
 #define MBK_BY_FIELD(type, name) MBK_GRID_CONSTANT type name
 #define MBK_PARAMETERS(type, name, ...) __VA_ARGS__
 #define MBK_JOIN(type, name, ...) const type name = {__VA_ARGS__};
@@ -57,13 +59,13 @@
 typedef unsigned char mbk_u8;
 typedef unsigned short mbk_u16;
 
-// Kernel arguments are declared once for both sides. MBK_POINTER is a pointer here, and an
-// address for the host.
+// A kernel's arguments are declared once for both sides. MBK_POINTER is a pointer here, and an
+// address on the host.
 template <class T> struct mbk_pointer_to { typedef T *type; };
 #define MBK_POINTER(type_) mbk_pointer_to<type_>::type
 
-// Returns alpha or beta in the type that the host has stored. A number whose alignment fits is
-// not copied, because the copy would cost registers.
+// Returns alpha or beta in the type that the host has stored. If T needs no more alignment than
+// mbk_scalar, it is read in place, because a copy would cost registers.
 template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {
   T value;
   if (alignof(T) <= alignof(mbk_scalar)) {
@@ -112,15 +114,15 @@ MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {
   return __ballot_sync(mask, flag);
 }
 
-// Returns the rounded product, never fused with an addition: which operations a compiler fuses
-// depends on the form of an expression.
+// Returns the rounded product, never fused with an addition. A compiler's choice of what to
+// fuse depends on how an expression is written.
 MBK_DEVICE float mbk_multiply(float a, float b) {
   return __fmul_rn(a, b);
 }
 MBK_DEVICE double mbk_multiply(double a, double b) {
   return __dmul_rn(a, b);
 }
-// Returns a b + c, rounded once.
+// Returns a * b + c, rounded once.
 MBK_DEVICE float mbk_fused(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
@@ -140,7 +142,7 @@ MBK_DEVICE float mbk_half_value(mbk_u16 bits) {
   return value;
 }
 
-// Returns the value of a bfloat16's bits, which are the upper half of a float's.
+// Returns the float for the bits of a bfloat16, which are the upper half of the float's.
 MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {
   return __uint_as_float((mbk_u32)bits << 16);
 }
@@ -159,7 +161,7 @@ MBK_DEVICE int mbk_popcount(mbk_u64 bits) {
 template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {
   return atomicAdd(address, value);
 }
-// Stores `value` if the word is `expected`. Returns the old value.
+// Stores `value` if the word equals `expected`. Returns the old value.
 MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {
   return atomicCAS(address, expected, value);
 }
@@ -173,19 +175,19 @@ template <class T> MBK_DEVICE void mbk_atomic_max(T *address, T value) {
   atomicMax(address, value);
 }
 
-// Returns a word that other threads of the block may change by atomics, as it was before or
-// after such a change.
+// Reads a word that other threads of the block may be changing by atomics. The result is its
+// value before or after such a change.
 MBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {
   return *(const volatile mbk_u32 *)address;
 }
 
-// Loads read-only data that nobody writes during the launch.
+// Loads data that nobody writes during the launch.
 template <class T> MBK_DEVICE T mbk_load(const T *address) {
   return __ldg(address);
 }
 
 // Loads a value that another block of the same launch has stored. Bypasses L1, which may hold
-// an older value.
+// an older one.
 template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
   return __ldcg(address);
 }
@@ -193,10 +195,10 @@ template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
 MBK_DEVICE void mbk_fence() {
   __threadfence();
 }
-// Posts a number for the other blocks of a cooperative launch; in other launches a block might
-// wait for one that never starts. The number is split between two 8-byte words at a multiple of
-// 16 bytes. Each word holds a half of it and the mark of this exchange. A reader that finds
-// both marks has the number, so no memory ordering is needed.
+// Posts a number for the other blocks of a cooperative launch. (In other launches a block might
+// wait for one that never starts.) The slot is two 8-byte words, aligned to 16 bytes. Each word
+// holds half of the number and the mark of this exchange. A reader that finds the mark in both
+// words has the whole number, so no memory ordering is needed.
 MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {
   const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);
   const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;
@@ -210,7 +212,7 @@ MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {
   ((volatile mbk_u64 *)slot)[1] = high;
 #endif
 }
-// Waits for COUNT numbers in neighbouring slots and returns all of them.
+// Waits for COUNT numbers in adjacent slots and returns all of them.
 template <int COUNT>
 MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT]) {
   bool missing;
@@ -234,8 +236,8 @@ MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)
   } while (missing);
 }
 
-// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8 or
-// 16 bytes.
+// N adjacent elements that are loaded and stored together: 2, 4, 8 or 16 bytes at an address
+// that is a multiple of their size.
 template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {
   T at[N];
 };
@@ -248,7 +250,7 @@ template <class T, int N> union mbk_pack_bits {
   uint4 four;
 };
 
-// Loads a pack of read-only data, as mbk_load does.
+// Loads a pack of data that nobody writes during the launch, like mbk_load.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
   mbk_pack_bits<T, N> bits;
   if (sizeof(T) * N == 16) {
@@ -263,8 +265,8 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *addre
   return bits.pack;
 }
 
-// Loads the bits of a pack by LOAD, a macro of an instruction's type, registers and address, of
-// its next operand, and of the registers.
+// Loads the bits of a pack with the macro LOAD. Its arguments are the instruction's type,
+// registers and address; its next operand; and the registers.
 #define MBK_LOAD_BITS(LOAD)                                                                    \
   if (sizeof(T) * N == 16) {                                                                   \
     LOAD("v4.b32 {%0, %1, %2, %3}, [%4]", "%5", "=r"(bits.four.x), "=r"(bits.four.y),          \
@@ -279,9 +281,9 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *addre
     LOAD("u8 %0, [%1]", "%2", "=r"(bits.one));                                                 \
   }
 
-// Loads a pack of data that nobody writes, where the program says. ptxas moves loads of
-// read-only data behind mbk_await, and others so that they take few registers: x is then loaded
-// element by element.
+// Loads a pack of data that nobody writes, at exactly this point of the program. ptxas would
+// move other loads of such data after mbk_await, or split and delay them to save registers, so
+// that x would be loaded element by element.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_ahead(const T *address) {
   mbk_pack_bits<T, N> bits;
 #define MBK_AHEAD(form, next, ...)                                                             \
@@ -294,9 +296,9 @@ template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {
   return mbk_load_pack_ahead<T, 1>(address).at[0];
 }
 
-// Loads a pack of read-only data that a launch reads once: a streaming load. If MBK_KEPT is not
-// 0, so many sixteenths of the lines stay in L2 for the next launch as far as there is room,
-// and the others, which L2 evicts first, take no room from them.
+// Loads a pack of read-only data that the launch uses once: a streaming load. If MBK_KEPT is
+// not 0, that many sixteenths of the lines stay in L2 for the next launch, as far as there is
+// room. L2 evicts the other lines first, so they do not displace the kept ones.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {
   mbk_pack_bits<T, N> bits;
 #if MBK_KEPT && __CUDA_ARCH__ >= 800 &&                                                        \
@@ -318,7 +320,7 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(cons
     bits.one = __ldcs((const unsigned *)address);
   } else if (sizeof(T) * N == 2) {
     bits.half = __ldcs((const unsigned short *)address);
-  } else { // a byte alone
+  } else { // a single byte
     bits.one = __ldcs((const unsigned char *)address);
   }
 #endif
@@ -337,7 +339,7 @@ template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T,
 }
 
 // Starts copying 4, 8 or 16 bytes from global to shared memory, both aligned, while the thread
-// continues. The copy is complete after mbk_copy_wait by the same thread.
+// continues. The copy is complete once the same thread has called mbk_copy_wait.
 template <int BYTES> MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
 #if __CUDA_ARCH__ >= 800
   const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
@@ -362,19 +364,18 @@ MBK_DEVICE void mbk_copy_wait() {
 #endif
 }
 
-// Waits for the earlier work in the stream. A kernel in a dependent launch
-// (MBI_LAUNCH_DEPENDENT) starts while earlier work in the stream still runs. Before mbk_await
-// it may read only arrays that are written while a plan is made, and it may write nothing.
-// Every such kernel waits, so work that is complete for one kernel is complete for all after
-// it.
+// Waits for the earlier work in the stream. In a dependent launch (MBI_LAUNCH_DEPENDENT) a
+// kernel starts while that work is still running. Before mbk_await it may read only arrays that
+// are written while a plan is made, and it must not write anything. Every such kernel waits, so
+// work that is complete for one kernel is complete for all kernels after it.
 MBK_DEVICE void mbk_await() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" : : : "memory");
 #endif
 }
-// Loads x, or other data that earlier work in the stream may have written. In kernels of
-// dependent launches it must follow mbk_await. There it is not a load of read-only data
-// (LDG.CONSTANT), because ptxas moves those before the wait, whatever the program says.
+// Loads x, or other data that earlier work in the stream may have written. In dependent
+// launches it must follow mbk_await. There it is an ordinary load, because ptxas moves loads of
+// read-only data (LDG.CONSTANT) before the wait, whatever the program says.
 template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {
 #if MBK_PLAIN_LAUNCH
   return mbk_load(address);
@@ -389,20 +390,20 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(con
   return *(const mbk_pack<T, N> *)address;
 #endif
 }
-// Does the same for an address that comes from a load after the wait which is not a load of
-// read-only data (mbk_load_streaming, for example). The dependence keeps this load after the
-// wait, so a load of read-only data is safe; it takes fewer registers.
+// Does the same for an address that was itself loaded after the wait, by an ordinary or
+// streaming load. Since this load depends on that one, it stays after the wait, and so it may
+// be a load of read-only data, which takes fewer registers.
 template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {
   return mbk_load(address);
 }
-// Lets the next kernel in the stream start when all blocks have called this or ended.
+// Lets the next kernel in the stream start once all blocks have called this or ended.
 MBK_DEVICE void mbk_release() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" : : :);
 #endif
 }
 
-// Tells a graph's conditional node whether its body runs again. The driver provides the
+// Tells a graph's conditional node whether to run its body again. The driver provides the
 // function.
 extern "C" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);
 MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
@@ -414,8 +415,8 @@ template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
 }
 
-// Starts to load the line of `address` into L2 if `wanted`. The instruction has a predicate:
-// with a branch SCAN's kernel for beta would spill a register.
+// Starts to load the line of `address` into L2 if `wanted`. Uses a predicated instruction: with
+// a branch, SCAN's kernel for beta would spill a register.
 template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }"
                :

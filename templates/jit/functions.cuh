@@ -1,7 +1,7 @@
 // Functions for expressions (spmv/shared/expression.c) and semirings, for float and double. All
-// operands have the same type.
+// operands of a function have the same type.
 
-// Return NaN if an operand is NaN, and the second of two equal operands.
+// Return the lesser (greater) operand, the second if they are equal, and NaN if one is NaN.
 template <class T> MBK_DEVICE T mbk_min(T a, T b) {
   return a < b || a != a ? a : b;
 }
@@ -9,7 +9,7 @@ template <class T> MBK_DEVICE T mbk_max(T a, T b) {
   return a > b || a != a ? a : b;
 }
 
-// Defines a function of C's library for both types.
+// Defines a function of the C library for both types.
 #define MBK_BOTH(name, single, twice)                                                          \
   MBK_DEVICE float name(float a) {                                                             \
     return single(a);                                                                          \
@@ -30,7 +30,7 @@ MBK_DEVICE double mbk_pow(double a, double b) {
   return pow(a, b);
 }
 
-// Convert a condition to a number and a number to a condition.
+// Convert a condition to a number, and a number to a condition.
 template <class T> MBK_DEVICE T mbk_number_of(bool truth) {
   return truth ? (T)1 : (T)0;
 }
@@ -38,7 +38,8 @@ template <class T> MBK_DEVICE bool mbk_truth_of(T number) {
   return number != (T)0;
 }
 
-// Returns the double with these bits: exact, and independent of any locale.
+// Returns the double with these bits. Constants are passed so because it is exact and
+// independent of the locale.
 MBK_DEVICE double mbk_number(mbk_u64 bits) {
   union {
     mbk_u64 bits;

@@ -3,7 +3,7 @@
 #include "core/context.h"
 #include "jit/sources.h"
 #include "jit/types.cuh"
-#define MBK_POINTER(type) mbi_devptr /* a pointer in a kernel's arguments, to the host */
+#define MBK_POINTER(type) mbi_devptr /* on the host, a pointer of a kernel is an address */
 #include "jit/profile_arguments.cuh"
 
 struct merbit_buffer {
@@ -12,19 +12,19 @@ struct merbit_buffer {
   void *pointer;
 };
 
-/* Results that the library distinguishes (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
+/* Results that the library treats specially (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_NVRTC_OUT_OF_MEMORY 1
 
-/* Versions of the driver, 1000 * major + 10 * minor. */
+/* Driver versions: 1000 * major + 10 * minor. */
 #define MBI_CUDA_DRIVER_OLDEST 11000
-#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* dependent launches, captured in graphs too */
+#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* has dependent launches, also in captured graphs */
 
 typedef struct mbi_nvrtc_search {
   merbit_context *context;
   int tried;
-  char places[160];  /* the first places searched */
-  char refused[192]; /* the last library that was refused, and why */
+  char places[160];  /* the first places that were searched */
+  char refused[192]; /* the last library that was rejected, and why */
 } mbi_nvrtc_search;
 
 #define MBI_STREAM_NON_BLOCKING 1     /* CUstream_flags: not ordered with the default stream */
@@ -36,37 +36,38 @@ typedef struct mbi_nvrtc_search {
 #define MBI_LAUNCH_BUFFER ((void *)1)       /* CU_LAUNCH_PARAM_BUFFER_POINTER */
 #define MBI_LAUNCH_BUFFER_BYTES ((void *)2) /* CU_LAUNCH_PARAM_BUFFER_SIZE */
 
-#define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
+#define MBI_DEVICE_PART 256 /* bytes: alignment of arrays, as the driver aligns allocations */
 
-/* The kinds of launches. */
+/* Kinds of launches. */
 enum {
   MBI_LAUNCH_PLAIN,
-  MBI_LAUNCH_DEPENDENT,  /* may start while earlier work in the stream ends; it calls mbk_await
-                          * before it touches data of that work */
-  MBI_LAUNCH_COOPERATIVE /* all its blocks are resident, so they may wait for each other */
+  MBI_LAUNCH_DEPENDENT,  /* may start while earlier work in the stream is still running; the
+                          * kernel calls mbk_await before it touches data of that work */
+  MBI_LAUNCH_COOPERATIVE /* all blocks are resident, so they may wait for each other */
 };
 
 #define MBI_CACHE_FORMAT 1
 #define MBI_CACHE_SUFFIX ".merbit"
-/* Bytes; larger entries are neither read nor written. */
+/* In bytes. Larger entries are neither read nor written. */
 #define MBI_CACHE_LARGEST ((uint64_t)1 << 30)
 typedef struct mbi_cache_head {
   char magic[8];
   uint64_t format;
   uint64_t key_size;
   uint64_t image_size;
-  mbi_hash checksum; /* of the fields above, key and image */
+  mbi_hash checksum; /* of the fields above, the key and the image */
 } mbi_cache_head;
 
-typedef struct mbi_pack_head { /* of exported entries: jit/cache_pack.c */
+typedef struct mbi_pack_head { /* head of exported entries: jit/cache_pack.c */
   char magic[8];
   mbi_hash checksum; /* of all entries */
 } mbi_pack_head;
 
 #ifndef MBI_LOADED_IDLE
-#define MBI_LOADED_IDLE 96 /* the most loaded programs kept without a plan that uses them */
+#define MBI_LOADED_IDLE 96 /* number of loaded modules kept while no plan uses them */
 #endif
-/* An entry of context->loaded, the last used first; guarded by the lock. */
+/* A loaded module in the list context->loaded, which begins with the most recently used one.
+ * The context's lock guards it. */
 typedef struct mbi_loaded {
   struct mbi_loaded *next;
   char *key; /* as in the cubin cache */
@@ -75,58 +76,58 @@ typedef struct mbi_loaded {
   int64_t users;
 } mbi_loaded;
 
-/* Attributes of a GPU that tell of its memory. */
+/* Attributes that describe a GPU's memory. */
 typedef struct mbi_memory_facts {
   int clock, memory_clock; /* kHz */
   int memory_width;        /* bits */
   int l2_bytes;
 } mbi_memory_facts;
-/* The figures of a profile that are measured, in an order of their own: the image on disk. */
+/* The measured figures of a profile, in the order in which they are stored on disk. */
 enum {
   MBI_PROFILE_COPY,
   MBI_PROFILE_LAUNCH,
   MBI_PROFILE_L2_LOAD,
   MBI_PROFILE_MEMORY_LOAD,
-  MBI_PROFILE_F32, /* MERBIT_PROFILE_SIZES rates */
+  MBI_PROFILE_F32, /* followed by the other sizes: MERBIT_PROFILE_SIZES gather rates */
   MBI_PROFILE_F64 = MBI_PROFILE_F32 + MERBIT_PROFILE_SIZES,
   MBI_PROFILE_FIGURES = MBI_PROFILE_F64 + MERBIT_PROFILE_SIZES
 };
-#define MBI_PROFILE_SECONDS 0.05 /* the most that measuring takes, on an H200 half of it */
+#define MBI_PROFILE_SECONDS 0.05 /* upper limit for measuring; an H200 takes half of it */
 
-typedef struct mbi_preamble { /* empty if all zero */
+typedef struct mbi_preamble { /* empty if all fields are zero */
   char text[8192];
   size_t length;
-  int overflow; /* 1: a line did not fit; mbi_program_create fails */
+  int overflow; /* 1: a line did not fit, and mbi_program_create will fail */
 } mbi_preamble;
 #define MBI_MAIN_NAME "merbit_program.cu"
 #define MBI_PREAMBLE_NAME "merbit_preamble.h"
-#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC with the option */
+#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC with the option --no-source-include */
 typedef struct mbi_target {
   char architecture[48];
-  char part[32]; /* the option for one part of a program; or empty */
+  char part[32]; /* the option that selects one part of a program; may be empty */
   const char *options[4];
   int count;
-  int ptx; /* 1: NVRTC does not know this GPU, and the driver compiles PTX */
+  int ptx; /* 1: NVRTC does not know this GPU, so it makes PTX, which the driver compiles */
 } mbi_target;
-/* A program to make. */
+/* A request to make a program. */
 typedef struct mbi_program_wish {
   const char *file; /* the kernel file */
   const mbi_preamble *preamble;
-  int parts;            /* 1 to MBI_PARTS: the number of parts that the file declares */
+  int parts;            /* number of parts that the file declares, 1 to MBI_PARTS */
   mbi_program *program; /* the result */
 } mbi_program_wish;
-#define MBI_WISHES 10 /* the most at once */
-/* A part of a program while it is made. */
+#define MBI_WISHES 10 /* the most requests at once */
+/* A part of a program while it is being made. */
 typedef struct mbi_unit {
   merbit_context *context;
   const mbi_program_wish *wish;
   mbi_part *part;
   mbi_target target;
-  char *key; /* as in the cubin cache; NULL once a loaded program has it */
+  char *key; /* as in the cubin cache; NULL once the loaded module owns it */
   size_t key_size;
-  void *image; /* compiled, but not loaded yet; or NULL */
+  void *image; /* compiled image that has not been loaded yet; or NULL */
   size_t image_size;
-  merbit_error failure; /* of another thread's attempt to compile it */
+  merbit_error failure; /* if another thread failed to compile it */
 } mbi_unit;
 typedef struct mbi_texts { /* the files that NVRTC sees, by name */
   const char *names[MBI_SOURCES + 1];

@@ -1,11 +1,11 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* Launches of kernels. The CUDA context must be current. */
+/* Kernel launches. The CUDA context must be current. */
 
-/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves the
- * largest amount that a block may have, because plans that need different amounts may share the
- * function. `name` is for the message. */
+/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Beyond 48 KB,
+ * it reserves as much as a block may have, because plans that need different amounts may share
+ * the function. `name` is for the error message. */
 MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
                                                      const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
@@ -27,15 +27,15 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
       "cuFuncSetAttribute", attempt);
 }
 
-/* Launches a kernel. *call is the name of the driver's function. */
+/* Launches a kernel. Sets *call to the name of the driver's function. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
                                      unsigned threads, unsigned shared_bytes, void *stream,
                                      const void *arguments, size_t bytes, int how,
                                      const char **call) {
   mbi_launch_config config;
   mbi_launch_attribute attribute;
-  void *parameter = (void *)(uintptr_t)arguments; /* the only one */
-  void *buffer[5]; /* or all parameters, as a struct lays them out */
+  void *parameter = (void *)(uintptr_t)arguments; /* the kernel's only parameter, a struct */
+  void *buffer[5]; /* or all its parameters, laid out like the struct */
   void **parameters = bytes == 0 ? &parameter : NULL, **extra = bytes == 0 ? NULL : buffer;
   buffer[0] = MBI_LAUNCH_BUFFER;
   buffer[1] = parameter;
@@ -67,9 +67,9 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, parameters, extra);
 }
 
-/* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `arguments` is the kernel's
- * struct; `bytes` its size if the kernel is declared with MBK_BY_FIELD, otherwise 0. `how` is a
- * MBI_LAUNCH value. */
+/* Launches `grid` blocks of `threads` threads, or nothing if `grid` is 0. `arguments` points to
+ * the kernel's struct. `bytes` is the struct's size if the kernel is declared with
+ * MBK_BY_FIELD, otherwise 0. `how` is one of MBI_LAUNCH_PLAIN, _DEPENDENT and _COOPERATIVE. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,

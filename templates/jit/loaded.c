@@ -1,8 +1,8 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* Loaded programs. The plans of a context share them, and unused ones are kept, so a second
- * plan of the same form loads nothing. */
+/* Loaded modules. The plans of a context share them. Unused ones are kept, so that a second
+ * plan with the same kernels loads nothing. */
 
 /* Unloads a module. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module) {
@@ -16,7 +16,7 @@ static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
   mbi_release(context, entry);
 }
 
-/* Returns a loaded program with one more user, or NULL if it is not loaded. */
+/* Finds a loaded module and adds a user to it. Returns NULL if it is not loaded. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
                                          size_t key_size) {
   mbi_loaded **at, *found;
@@ -37,8 +37,8 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *ke
   return found;
 }
 
-/* Shares `module` under `key`, which then belongs to the entry. Returns NULL and changes
- * nothing if there is no memory. */
+/* Adds `module` to the list under `key`, with one user. The entry then owns the key. Returns
+ * NULL and changes nothing if there is no memory. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
                                           void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
@@ -55,7 +55,7 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, si
   return entry;
 }
 
-/* Unloads unused programs, except the `keep` that were used last. The CUDA context must be
+/* Unloads unused modules but the `keep` most recently used ones. The CUDA context must be
  * current. */
 MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
@@ -79,8 +79,8 @@ MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-/* Removes one user of a program. If the CUcontext is the caller's, it may end before the merbit
- * context, so no program stays loaded there. */
+/* Removes one user of a module. If the CUcontext belongs to the caller, it may end before the
+ * merbit context, so no unused module stays loaded there. */
 MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
   entry->users--;
@@ -88,13 +88,13 @@ MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
 }
 
-/* Unloads all programs before the device is closed. */
+/* Unloads all modules before the device is closed. */
 MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
   if (context->loaded != NULL && mbi_device_enter_alive(context)) {
     mbi_loaded_trim(context, 0);
     mbi_device_leave(context);
   }
-  while (context->loaded != NULL) { /* their modules went with a lost device */
+  while (context->loaded != NULL) { /* a lost device has no modules any more */
     mbi_loaded *next = context->loaded->next;
     mbi_loaded_free(context, context->loaded);
     context->loaded = next;

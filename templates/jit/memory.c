@@ -11,9 +11,10 @@ MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
 
-/* Returns the part of the allocation at `space` that follows `used` bytes, and adds its size to
- * *used. Arrays that are made together share an allocation, because an allocation takes the
- * driver as long as ten launches. To learn the size, divide at address 0 first. */
+/* Cuts an array of `bytes` bytes from the allocation at `space`, behind the `used` bytes that
+ * are already taken, and returns its address. Adds its padded size to *used. Arrays that are
+ * made together share an allocation, because one allocation takes the driver as long as ten
+ * launches. A first run with address 0 gives the size to allocate. */
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
   const uint64_t at = *used;
   *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
@@ -22,7 +23,7 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
 
 /* ---- Allocations ------------------------------------------------------------------------- */
 
-/* Allocates GPU memory. `what` is a noun for the message. On success the address is never 0. */
+/* Allocates GPU memory. `what` names it in error messages. On success the address is not 0. */
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                                const char *what, mbi_devptr *address) {
   char attempt[128];
@@ -39,7 +40,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
   return status;
 }
 
-/* Releases GPU memory. Memory of a lost device does not exist any more. */
+/* Releases GPU memory, unless the device is lost, whose memory no longer exists. */
 MBI_NOINLINE MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0) {
     (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
@@ -48,11 +49,11 @@ MBI_NOINLINE MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_d
 
 /* ---- Arenas ------------------------------------------------------------------------------ */
 
-/* The driver takes 40 to 100 microseconds for each allocation, and more to release it.
- * Therefore the arrays of a plan that lives for one call, or as long as its solver, lie in
- * memory that was allocated at once. Only the thread that makes the plan allocates there. */
+/* Each allocation takes the driver 40 to 100 microseconds, and its release even longer.
+ * Therefore plans that live for one call, or as long as a solver, take their arrays from an
+ * arena that was allocated in one piece. Only the thread that makes the plan uses it. */
 
-/* Gives the arena the `bytes` at `at`. */
+/* Opens an arena of `bytes` bytes at `at`. */
 MBI_INTERNAL void mbi_arena_open(mbi_arena *arena, mbi_devptr at, uint64_t bytes) {
   arena->at = at;
   arena->bytes = bytes;
@@ -60,7 +61,7 @@ MBI_INTERNAL void mbi_arena_open(mbi_arena *arena, mbi_devptr at, uint64_t bytes
   arena->open = 1;
 }
 
-/* Returns the next `bytes` of an arena; 0 if it is shut or has less. */
+/* Takes the next `bytes` bytes of an arena. Returns 0 if it is closed or has less space. */
 static mbi_devptr mbi_arena_take(mbi_arena *arena, uint64_t bytes) {
   uint64_t used = arena->used;
   const mbi_devptr at = mbi_device_part(arena->at, bytes > 0 ? bytes : 1, &used);
@@ -71,8 +72,7 @@ static mbi_devptr mbi_arena_take(mbi_arena *arena, uint64_t bytes) {
   return at;
 }
 
-/* Allocates from the arena. If it is shut or too small, allocates as mbi_device_allocate
- * does. */
+/* Allocates from the arena, or with mbi_device_allocate if the arena is closed or full. */
 MBI_NOINLINE MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *context,
                                                            mbi_arena *arena, uint64_t bytes,
                                                            const char *what,
@@ -83,8 +83,8 @@ MBI_NOINLINE MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *conte
   return *address != 0 ? MERBIT_OK : mbi_device_allocate(context, bytes, what, address);
 }
 
-/* Allocates `count` arrays in one allocation. Releasing the first array releases all. Other
- * arrays of 0 bytes have address 0; after a failure all have. */
+/* Allocates `count` arrays in one allocation. Releasing the first array releases all. Any other
+ * array of 0 bytes gets address 0. After a failure all addresses are 0. */
 MBI_INTERNAL merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi_arena *arena,
                                                     const char *what, int count,
                                                     mbi_devptr *const *parts,
@@ -107,8 +107,8 @@ MBI_INTERNAL merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi
   return MERBIT_OK;
 }
 
-/* Releases what mbi_arena_allocate gave. An array that lies in the arena stays there, and goes
- * with it. */
+/* Releases memory from mbi_arena_allocate. An array inside the arena stays there until the
+ * arena itself is released. */
 MBI_INTERNAL void mbi_arena_release(merbit_context *context, const mbi_arena *arena,
                                     mbi_devptr address) {
   if (address - arena->at >= arena->bytes) {
@@ -118,8 +118,8 @@ MBI_INTERNAL void mbi_arena_release(merbit_context *context, const mbi_arena *ar
 
 /* ---- Copies ------------------------------------------------------------------------------ */
 
-/* Uploads after earlier work on the default stream, and waits: cuMemcpyHtoD may return before
- * the last part has arrived, and other streams would not wait for it. */
+/* Uploads after earlier work on the default stream, and waits until all data has arrived.
+ * cuMemcpyHtoD may return before that, and other streams would not wait for it. */
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
                                              const void *source, size_t bytes) {
   MBI_TRY(mbi_device_alive(context));
@@ -177,10 +177,10 @@ MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr t
                           "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a plain
- * host pointer. If the driver does not answer, returns 1, so that the next call reports the
- * reason. Uses the plural query, because the driver treats a host pointer as an error if asked
- * for a single attribute. */
+/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for an
+ * ordinary host pointer. If the driver does not answer, returns 1, so that the next call
+ * reports the reason. Uses cuPointerGetAttributes, because cuPointerGetAttribute treats an
+ * ordinary host pointer as an error. */
 MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
   int attribute = MBI_POINTER_MEMORY_TYPE;

@@ -1,15 +1,15 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* The device profile: measured once per GPU and driver, kept on disk beside the cubins. The
- * CUDA context must be current. */
+/* Measuring the device profile: done once per GPU and driver, and kept on disk with the cubins.
+ * The CUDA context must be current. */
 
 #define MBI_PROFILE_THREADS 256
 #define MBI_PROFILE_TOGETHER 8 /* gathers in flight per thread */
-#define MBI_PROFILE_ROUNDS 2   /* the first warms up; the best counts */
+#define MBI_PROFILE_ROUNDS 2   /* the first one warms up; the better one counts */
 #define MBI_PROFILE_LAUNCHES 50
-#define MBI_PROFILE_STEPS 1000 /* loads of a chase */
-/* Gathers of a timing: a millisecond on an H200 where memory answers. */
+#define MBI_PROFILE_STEPS 1000 /* number of loads in a chase */
+/* Gathers per timing: they take an H200 a millisecond if x is in memory. */
 #ifndef MBI_PROFILE_GATHERS
 #define MBI_PROFILE_GATHERS 33554432u
 #endif
@@ -20,12 +20,12 @@ typedef struct mbi_profiler {
   merbit_context *context;
   mbi_program program;
   void *copy, *gather_f32, *gather_f64, *chase;
-  mbi_devptr memory; /* the largest x, of zeros; where results go lies behind it */
+  mbi_devptr memory; /* the largest x, all zeros; behind it, space for results */
   uint64_t bytes;
-  double waiting; /* seconds of launching nearly nothing, and waiting for it */
+  double waiting; /* seconds to launch an almost empty kernel and wait for it */
 } mbi_profiler;
 
-/* Launches a chase through the first `bytes` of the memory. */
+/* Launches a chain of dependent loads from the first `bytes` of the memory. */
 static merbit_status mbi_profile_chase(const mbi_profiler *p, uint64_t bytes, int steps,
                                        int seed) {
   mbk_profile_chase_arguments arguments;
@@ -38,7 +38,8 @@ static merbit_status mbi_profile_chase(const mbi_profiler *p, uint64_t bytes, in
                            &arguments);
 }
 
-/* Measures the seconds of `products` times two launches that wait for three loads. */
+/* Measures the seconds for a pair of launches, averaged over `products` pairs. Each kernel
+ * makes three dependent loads. */
 static merbit_status mbi_profile_launches(const mbi_profiler *p, int products,
                                           double *seconds) {
   const double start = mbi_seconds();
@@ -51,8 +52,8 @@ static merbit_status mbi_profile_launches(const mbi_profiler *p, int products,
   return MERBIT_OK;
 }
 
-/* Measures the seconds of a load that waits for the one before. The second round through the
- * same places finds them in L2 if `cached`. */
+/* Measures the seconds for a load whose address depends on the load before. If `cached`, the
+ * second round repeats the addresses of the first and finds them in L2. */
 static merbit_status mbi_profile_loads(const mbi_profiler *p, int cached, int round,
                                        double *seconds) {
   const double start = mbi_seconds();
@@ -67,7 +68,8 @@ static int64_t mbi_profile_grid(const mbi_profiler *p) {
   return 8 * (int64_t)p->context->device.multiprocessors;
 }
 
-/* Measures the bytes per second of a copy of half of the memory onto the other half. */
+/* Measures the bytes per second when copying one half of the memory to the other half. Counts
+ * bytes read and bytes written. */
 static merbit_status mbi_profile_copy(const mbi_profiler *p, double *rate) {
   const uint64_t half = p->bytes / 32 * 16;
   const double start = mbi_seconds();
@@ -82,7 +84,7 @@ static merbit_status mbi_profile_copy(const mbi_profiler *p, double *rate) {
   return MERBIT_OK;
 }
 
-/* Measures the gathers per second from an x of `bytes`. */
+/* Measures the gathers per second from an x of `bytes` bytes. */
 static merbit_status mbi_profile_gathers(const mbi_profiler *p, int f64, double bytes,
                                          double *rate) {
   const uint64_t threads = (uint64_t)mbi_profile_grid(p) * MBI_PROFILE_THREADS;
@@ -119,7 +121,7 @@ static merbit_status mbi_profile_figure(const mbi_profiler *p, int i, int round,
   }
 }
 
-/* Measures all figures. Of times the least counts, of rates the most. */
+/* Measures all figures. Of several rounds, keeps the shortest time or the highest rate. */
 static merbit_status mbi_profile_all(mbi_profiler *p, double *figures) {
   int i, round;
   for (round = 0; round < 2; round++) {
@@ -168,7 +170,7 @@ MBI_INTERNAL merbit_status mbi_profile_measure(merbit_context *context, double *
 
 /* ---- On disk, and in the context --------------------------------------------------------- */
 
-/* Writes the key of the profile of this GPU under this driver. */
+/* Writes the cache key for the profile of this GPU with this driver. */
 MBI_INTERNAL void mbi_profile_key(const merbit_context *context, char *key, size_t size) {
   const mbi_device *device = &context->device;
   (void)snprintf(key, size, "profile %d %s %s %s: driver %d, %d multiprocessors",
@@ -176,8 +178,7 @@ MBI_INTERNAL void mbi_profile_key(const merbit_context *context, char *key, size
                  device->driver_version, device->multiprocessors);
 }
 
-/* Makes the figures the context's profile, unless they are implausible. Returns whether it
- * did. */
+/* Makes plausible figures the context's profile. Returns whether they are plausible. */
 MBI_INTERNAL int mbi_profile_publish(merbit_context *context, const double *figures) {
   mbi_device *device = &context->device;
   double own[MBI_PROFILE_FIGURES];
@@ -187,7 +188,7 @@ MBI_INTERNAL int mbi_profile_publish(merbit_context *context, const double *figu
   }
   memcpy(own, figures, sizeof own);
   mbi_mutex_lock(&context->lock);
-  if (!device->profile_ready) { /* plans may be reading what is there */
+  if (!device->profile_ready) { /* never overwrite a profile, which plans may be reading */
     device->profile = device->estimate;
     mbi_profile_figures(&device->profile, own, 1);
     device->profile.measured = 1;
@@ -210,7 +211,8 @@ static void mbi_profile_read(merbit_context *context, const char *key) {
   }
 }
 
-/* Measures, publishes and stores. A failure leaves the estimate. */
+/* Measures the GPU, publishes the figures and stores them on disk. After a failure the estimate
+ * remains in use. */
 static void mbi_profile_find(merbit_context *context, const char *key) {
   const double start = mbi_seconds();
   double figures[MBI_PROFILE_FIGURES];
@@ -225,9 +227,10 @@ static void mbi_profile_find(merbit_context *context, const char *key) {
   }
 }
 
-/* Returns the measured profile if there is one: this context's, or the disk's; if `measure`, it
- * is measured. The disk is asked and the GPU measured at most once a context; a plan that is
- * made meanwhile, or after a failure, gets the estimate. What is returned does not change. */
+/* Returns the measured profile if there is one, otherwise the estimate. Looks on disk first. If
+ * `measure` is set and the disk has none, measures the GPU. A context tries each of the two
+ * only once; a plan that is made meanwhile, or after a failure, gets the estimate. The returned
+ * profile never changes. */
 MBI_INTERNAL const merbit_device_profile *mbi_profile_take(merbit_context *context,
                                                            int measure) {
   mbi_device *device = &context->device;

@@ -1,14 +1,14 @@
-// Kernels that measure the device profile: a copy, random gathers, loads that wait for each other.
-// The arrays hold zeros, which the compiler does not know.
+// Kernels that measure the device profile: a copy, random gathers, and dependent loads. The
+// arrays hold zeros, but the compiler does not know that.
 #include "jit/device.cuh"
 
 #include "jit/profile_arguments.cuh"
 
 #define MBK_PROFILE_THREADS 256
 #define MBK_PROFILE_TOGETHER 8 // gathers in flight per thread
-#define MBK_PROFILE_PACK 4     // words of 16 bytes
+#define MBK_PROFILE_PACK 4     // 32-bit words in a pack of 16 bytes
 
-// Returns a place below `elements` that looks random.
+// Returns a pseudo-random index below `elements`.
 MBK_DEVICE mbk_u32 mbk_profile_place(mbk_u32 number, mbk_u32 elements) {
   number = (number ^ number >> 16) * 0x85ebca6bu;
   number = (number ^ number >> 13) * 0xc2b2ae35u;
@@ -27,7 +27,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PROFILE_THREADS)
 }
 
 // Gathers `count` elements per thread, a multiple of MBK_PROFILE_TOGETHER. Writes *sum only if
-// they are not zeros.
+// their sum is not 0.
 template <class T> MBK_DEVICE void mbk_profile_run(const mbk_profile_gather_arguments &a) {
   const T *const x = (const T *)(const void *)a.x;
   const mbk_u32 first = (mbk_block() * MBK_PROFILE_THREADS + mbk_thread()) * a.count;
@@ -48,7 +48,7 @@ template <class T> MBK_DEVICE void mbk_profile_run(const mbk_profile_gather_argu
   }
 }
 
-// Gathers floats from all of x. Launch: any grid of MBK_PROFILE_THREADS.
+// Gathers floats from random places of x. Launch: any grid of MBK_PROFILE_THREADS.
 MBK_KERNEL MBK_BOUNDS(MBK_PROFILE_THREADS)
     mbk_profile_gather_f32(MBK_GRID_CONSTANT mbk_profile_gather_arguments a) {
   mbk_profile_run<float>(a);
@@ -60,8 +60,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_PROFILE_THREADS)
   mbk_profile_run<double>(a);
 }
 
-// Makes `steps` loads, each at a place that the one before gives, and writes what the last one
-// found. L1 is passed over, because it may hold x. Launch: one thread.
+// Makes `steps` loads, each of whose addresses depends on the load before, and writes the last
+// loaded value. Bypasses L1, which may hold x. Launch: one thread.
 MBK_KERNEL MBK_BOUNDS(32) mbk_profile_chase(MBK_GRID_CONSTANT mbk_profile_chase_arguments a) {
   mbk_u32 found = 0;
   for (mbk_u32 i = 0; i < a.steps; i++) {

@@ -6,7 +6,7 @@ typedef struct mbk_profile_copy_arguments {
 } mbk_profile_copy_arguments;
 
 typedef struct mbk_profile_gather_arguments {
-  MBK_POINTER(const mbk_u32) x; // of float or double
+  MBK_POINTER(const mbk_u32) x; // float or double elements
   mbk_u32 elements, count;
   MBK_POINTER(mbk_u32) sum;
 } mbk_profile_gather_arguments;

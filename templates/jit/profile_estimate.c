@@ -1,28 +1,28 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* The device profile as the driver's attributes give it, and what a measured one may say.
+/* The device profile estimated from the driver's attributes, and a check of measured profiles.
  *
- * The constants of this file are ratios of what NVIDIA's GPUs do to what their clocks and
- * widths allow. They are fitted to an H200 (132 multiprocessors at 1.98 GHz, 3.2 GHz x 6,144
- * bits, 60 MB of L2): copy 4.28 TB/s; random gathers, thousand million a second, 160 from L2,
- * 140, 76, 53, 45 and 40 with x of 32 MB, 67, 134, 268 MB and 1 GB; loads that wait for each
- * other 0.2 us from L2, 0.5 us from memory. */
+ * The constants in this file relate the speed of NVIDIA's GPUs to their clocks and bus widths.
+ * They are fitted to an H200 (132 multiprocessors at 1.98 GHz, memory at 3.2 GHz x 6,144 bits,
+ * 60 MB of L2): a copy reaches 4.28 TB/s; random gathers reach 160 billion per second from L2,
+ * and 140, 76, 53, 45 and 40 billion with x of 32, 67, 134 and 268 MB and 1 GB; a dependent
+ * load takes 0.2 us from L2 and 0.5 us from memory. */
 
-/* The part of clock x 2 x width that a copy reaches. */
+/* The fraction of clock x 2 x width that a copy reaches. */
 #define MBI_PROFILE_COPY_SHARE 0.8705
-/* Gathers from L2 that a multiprocessor makes per clock. */
+/* Gathers from L2 per clock and multiprocessor. */
 #define MBI_PROFILE_GATHERS_PER_CLOCK 0.6122
-/* Bytes that could be copied in the time of a gather from memory: memory moves more than the 32
- * bytes of a sector, and opens a row of DRAM for them. */
+/* The bytes that a copy moves in the time of one gather from memory. That is more than the 32
+ * bytes of a sector, because each gather opens a row of DRAM. */
 #define MBI_PROFILE_GATHER_BYTES 107.0
-/* Clocks of a load from L2. Memory adds a time that depends little on the GPU. */
+/* Clocks of a load from L2. Memory takes longer by a time that depends little on the GPU. */
 #define MBI_PROFILE_L2_CLOCKS 396.0
 #define MBI_PROFILE_MEMORY_SECONDS 0.3e-6
-/* Two launches and their first loads: host and driver decide, of which no attribute tells. */
+/* Two launches with their first loads. Host and driver determine this; no attribute tells. */
 #define MBI_PROFILE_LAUNCH_SECONDS 6e-6
 
-/* Returns the value, or the least that makes sense: a virtual GPU may say 0. */
+/* Returns the value, or `least` if it is below that: a virtual GPU may report 0. */
 static double mbi_profile_at_least(double value, double least) {
   return value > least ? value : least;
 }
@@ -30,8 +30,8 @@ static double mbi_profile_at_least(double value, double least) {
 /* Computes a profile from attributes. */
 MBI_INTERNAL void mbi_profile_estimate(int multiprocessors, const mbi_memory_facts *facts,
                                        merbit_device_profile *profile) {
-  /* Sizes of x in sizes of L2, and the part of random gathers that L2 then holds. Both depend
-   * on L2's size alone. */
+  /* Sizes of x relative to L2, and the fraction of random gathers that L2 then serves. Both are
+   * taken to be the same for every size of L2. */
   static const double size[MERBIT_PROFILE_SIZES] = {0.2543, 0.5086, 1.065, 2.13, 4.26, 17.07};
   static const double held[MERBIT_PROFILE_SIZES] = {1, 0.952, 0.632, 0.327, 0.148, 0};
   const double clock = 1e3 * mbi_profile_at_least(facts->clock, 1e5);
@@ -51,11 +51,11 @@ MBI_INTERNAL void mbi_profile_estimate(int multiprocessors, const mbi_memory_fac
   for (i = 0; i < MERBIT_PROFILE_SIZES; i++) {
     profile->gather_bytes[i] = size[i] * profile->l2_bytes;
     profile->gather_rate_f32[i] = 1 / (held[i] / cached + (1 - held[i]) / uncached);
-    profile->gather_rate_f64[i] = profile->gather_rate_f32[i]; /* a sector each */
+    profile->gather_rate_f64[i] = profile->gather_rate_f32[i]; /* one sector per gather */
   }
 }
 
-/* Copies the figures of a profile that can be measured to `figures`, or from there. */
+/* Copies a profile's measurable figures to `figures` or, if `set`, from there. */
 MBI_INTERNAL void mbi_profile_figures(merbit_device_profile *profile, double *figures,
                                       int set) {
   double *const single[MBI_PROFILE_F32] = {&profile->copy_rate, &profile->launch_seconds,
@@ -75,9 +75,8 @@ MBI_INTERNAL void mbi_profile_figures(merbit_device_profile *profile, double *fi
   }
 }
 
-/* Returns whether measured figures can be believed: none is further from its estimate than a
- * factor of 10, as it is where another program keeps the GPU busy, or where a clock has been
- * turned back. */
+/* Returns whether measured figures are plausible: all within a factor of 10 of their estimates.
+ * They are not if another program kept the GPU busy, or if the clock was turned back. */
 MBI_INTERNAL int mbi_profile_plausible(const double *figures,
                                        const merbit_device_profile *estimate) {
   merbit_device_profile copy = *estimate;

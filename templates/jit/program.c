@@ -3,9 +3,9 @@
 #include "jit/jit.h"
 
 /* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. Compiling takes most
- * of the time of a plan that nobody made before. So a plan names all programs that it is sure
- * to need at once, and a program may consist of parts (jit/device.cuh): the context's threads
- * compile all of them side by side. */
+ * of the time of a plan whose kernels are in no cache. Therefore a plan requests all programs
+ * at once that it will surely use, a program may have several parts (jit/device.cuh), and the
+ * context's threads compile all these parts side by side. */
 
 /* ---- Preamble: the #defines of one specialisation ---------------------------------------- */
 
@@ -52,21 +52,22 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
                  target->ptx ? "compute" : "sm", known);
   target->options[0] = target->architecture;
   target->options[1] = "--std=c++14";
-  target->options[2] = "--no-source-include"; /* only embedded files */
+  target->options[2] = "--no-source-include"; /* find embedded files only */
   target->count = nvrtc->version >= MBI_NO_SOURCE_INCLUDE ? 3 : 2;
   target->part[0] = '\0';
   return MERBIT_OK;
 }
 
-/* Limits a target to one part of the program. */
+/* Restricts a target to one part of the program. */
 MBI_INTERNAL void mbi_target_take_part(mbi_target *target, int part) {
   (void)snprintf(target->part, sizeof target->part, "-DMBK_PROGRAM_PART=%d", part);
   target->options[target->count++] = target->part;
 }
 
-/* ---- Key: everything that determines the image; each field follows its length ------------ */
+/* ---- Key: everything that determines the image ------------------------------------------- */
 
-/* Returns the key of a program, or NULL if there is no memory. */
+/* Returns the key of a program, or NULL if there is no memory. It is a list of fields, each
+ * preceded by its length. */
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
                                   const mbi_preamble *preamble, const mbi_target *target,
                                   size_t *size) {
@@ -83,7 +84,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   fields[count++] = main_file;
   fields[count++] = preamble->text;
   fields[count++] = version;
-  for (i = 0; i < target->count; i++) { /* the first option names the architecture */
+  for (i = 0; i < target->count; i++) { /* the first option is the architecture */
     fields[count++] = target->options[i];
   }
   for (i = 0; i < count; i++) {
@@ -107,7 +108,7 @@ MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   }
 }
 
-/* Joins the pieces of every embedded file. On failure the caller runs mbi_texts_release. */
+/* Joins the pieces of each embedded file. On failure the caller runs mbi_texts_release. */
 MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
                                             const mbi_preamble *preamble, mbi_texts *texts) {
   size_t i, piece;
@@ -134,8 +135,8 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Writes program text, log and image to the directory MERBIT_DUMP, under the cache's name.
- * Ignores failures. */
+/* Writes the program's text, log and image to the directory in MERBIT_DUMP, under the hash that
+ * names them in the cache. Ignores failures. */
 static void mbi_program_dump(merbit_context *context, const char *main_file,
                              const mbi_preamble *preamble, const mbi_target *target,
                              const char *log, const void *image, size_t size) {
@@ -173,7 +174,7 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
   }
 }
 
-/* Copies the cubin, or the PTX, of a compiled program. */
+/* Copies the cubin or PTX of a compiled program to *image, which the caller releases. */
 static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
                                           const char *main_file, int ptx, void **image,
                                           size_t *size) {
@@ -192,7 +193,7 @@ static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program
                          ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
 }
 
-/* Copies the image as mbi_nvrtc_copy_image does. After a failure *image is NULL. */
+/* Copies the image like mbi_nvrtc_copy_image, but leaves *image NULL after a failure. */
 static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
                                      const char *main_file, int ptx, void **image,
                                      size_t *size) {
@@ -206,7 +207,7 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
   return status;
 }
 
-/* Compiles a program that NVRTC has created. */
+/* Compiles a program that NVRTC has created, and logs and dumps the results. */
 MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
                                          const char *main_file, const mbi_preamble *preamble,
                                          const mbi_target *target, void **image, size_t *size) {
@@ -269,8 +270,8 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
 
 /* ---- Units: parts of programs while they are made ---------------------------------------- */
 
-/* Loads a cached image. If the driver refuses it, part->module stays NULL and the cache entry
- * is removed. */
+/* Loads a cached image. If there is none, or if the driver rejects it, part->module stays NULL.
+ * A rejected image is removed from the cache. */
 static merbit_status mbi_unit_load_cached(mbi_unit *unit) {
   merbit_context *context = unit->context;
   void *image;
@@ -294,8 +295,8 @@ static merbit_status mbi_unit_load_cached(mbi_unit *unit) {
   return MERBIT_OK;
 }
 
-/* Takes a unit's module from those that are loaded, or from the disk cache. If it is in
- * neither, part->module stays NULL. */
+/* Takes a unit's module from the loaded ones or from the disk cache. If neither has it,
+ * part->module stays NULL. */
 static merbit_status mbi_unit_find(mbi_unit *unit) {
   merbit_context *context = unit->context;
   const mbi_program_wish *wish = unit->wish;
@@ -322,8 +323,8 @@ static merbit_status mbi_unit_compile(mbi_unit *unit) {
                              &unit->target, &unit->image, &unit->image_size);
 }
 
-/* Compiles one of several units, as a task of mbi_parallel. The unit keeps a failure, which the
- * thread that makes the program reports. */
+/* Compiles one of several units, as a task of mbi_parallel. Stores a failure in the unit,
+ * because the thread that makes the programs must report it. */
 static void mbi_unit_compile_task(void *argument, int index) {
   mbi_unit *unit = ((mbi_unit *const *)argument)[index];
   unit->failure.status = mbi_unit_compile(unit);
@@ -332,7 +333,7 @@ static void mbi_unit_compile_task(void *argument, int index) {
   }
 }
 
-/* Compiles all units, side by side if they are several. */
+/* Compiles all units, side by side if there are several. */
 static merbit_status mbi_units_compile(mbi_unit **units, int count) {
   int i;
   if (count == 1) {
@@ -357,12 +358,12 @@ static merbit_status mbi_unit_load(mbi_unit *unit) {
     unit->part->module = NULL;
     return status;
   }
-  /* Store only what the driver has accepted. */
+  /* Store only images that the driver has accepted. */
   mbi_cache_store(context, unit->key, unit->key_size, unit->image, unit->image_size);
   return MERBIT_OK;
 }
 
-/* Finds the modules of all units; compiles and loads those that are not there. */
+/* Finds the modules of all units. Compiles and loads those that are in no cache. */
 static merbit_status mbi_units_make(mbi_unit *units, int count, mbi_program_times *times) {
   mbi_unit *missing[MBI_WISHES * MBI_PARTS];
   double start = mbi_seconds(), now;
@@ -389,7 +390,7 @@ static merbit_status mbi_units_make(mbi_unit *units, int count, mbi_program_time
   return MERBIT_OK;
 }
 
-/* Releases what a unit needed while it was made. If its part is loaded, shares that. */
+/* Shares the module of a unit with other plans and releases what was needed to make it. */
 static void mbi_unit_finish(mbi_unit *unit) {
   mbi_part *part = unit->part;
   if (part->module != NULL && part->shared == NULL) {
@@ -402,7 +403,7 @@ static void mbi_unit_finish(mbi_unit *unit) {
 
 /* ---- Programs ---------------------------------------------------------------------------- */
 
-/* Destroys a program, which may be all zero. Modules of a lost device do not exist any more. */
+/* Destroys a program, which may be all zero. The modules of a lost device are already gone. */
 MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   int i;
   for (i = 0; i < MBI_PARTS; i++) {
@@ -415,9 +416,8 @@ MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *prog
   memset(program, 0, sizeof *program);
 }
 
-/* Makes up to MBI_WISHES programs, whose kernels mbi_program_part_kernel returns. Compiles side
- * by side those that are in no cache. Adds the time that it takes to *times. The CUDA context
- * must be current. On failure no program is made. */
+/* Makes up to MBI_WISHES programs. Those that are in no cache are compiled side by side. Adds
+ * the time spent to *times. The CUDA context must be current. On failure no program is made. */
 MBI_INTERNAL merbit_status mbi_programs_create(merbit_context *context,
                                                const mbi_program_wish *wishes, int count,
                                                mbi_program_times *times) {
@@ -457,7 +457,7 @@ MBI_NOINLINE MBI_INTERNAL merbit_status mbi_program_create(merbit_context *conte
   return mbi_programs_create(context, &wish, 1, &times);
 }
 
-/* Returns a kernel of one part of a program. */
+/* Finds a kernel in one part of a program. */
 MBI_INTERNAL merbit_status mbi_program_part_kernel(merbit_context *context,
                                                    const mbi_program *program, int part,
                                                    const char *name, void **function) {
@@ -476,7 +476,7 @@ MBI_INTERNAL merbit_status mbi_program_part_kernel(merbit_context *context,
   return status;
 }
 
-/* Returns a kernel of a program's first part. */
+/* Finds a kernel in the first part of a program. */
 MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
                                               const mbi_program *program, const char *name,
                                               void **function) {

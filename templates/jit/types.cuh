@@ -1,4 +1,4 @@
-// Types for the declarations of kernels' arguments, for host and device.
+// Types for the declarations of kernel arguments, for host and device.
 #ifndef MBK_TYPES_CUH
 #define MBK_TYPES_CUH
 typedef int mbk_i32;

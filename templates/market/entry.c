@@ -1,10 +1,10 @@
 #include "market/market.h"
 
-/* Matrix Market: one line of entries, and the explanation of a bad one. */
+/* Matrix Market: parsing one line of entries, and explaining what is wrong with it. */
 
-/* ---- Reading a line: NULL on any fault, which a second pass explains --------------------- */
+/* ---- Reading a line (NULL after any fault, which a second pass explains) ----------------- */
 
-/* Reads the words that C's printf, GraphBLAS and SciPy write for NaN and infinity. */
+/* Reads the words for NaN and infinity that C's printf, GraphBLAS and SciPy write. */
 static const char *mbi_mm_special(const char *p, double *value) {
   const int negative = *p == '-';
   const char *end;
@@ -22,7 +22,7 @@ MBI_INTERNAL int mbi_mm_single(merbit_type type) {
   return type == MERBIT_F32 || type == MERBIT_C64;
 }
 
-/* Converts a decimal to the type's precision. Returns 0 if it is out of range. */
+/* Converts a decimal in the type's precision. Returns 0 if it is out of range. */
 static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *value) {
   float single;
   int finite;
@@ -56,15 +56,15 @@ static const char *mbi_mm_number(const mbi_mm_reader *r, const char *p, mbi_mm_e
   return mbi_mm_is_blank(*p) ? mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->imaginary) : NULL;
 }
 
-/* Returns whether an entry is allowed on the diagonal, which is real in a Hermitian matrix. */
+/* Returns whether an entry obeys the rule that a Hermitian matrix has a real diagonal. */
 static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *entry) {
   return r->header.symmetry != MBI_MM_HERMITIAN || entry->row != entry->col ||
          entry->imaginary == 0;
 }
 
-/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or on
- * the diagonal unless the matrix is skew-symmetric. The format allows only lower triangles, but
- * files with upper ones are common. */
+/* Returns whether a 1-based entry lies in the same triangle as the first off-diagonal entry, or
+ * on the diagonal unless the matrix is skew-symmetric. The format allows only lower triangles,
+ * but files with upper ones are common. */
 static int mbi_mm_in_triangle(const mbi_mm_reader *r, int64_t row, int64_t col) {
   if (r->header.symmetry == MBI_MM_GENERAL) {
     return 1;
@@ -80,7 +80,7 @@ static const char *mbi_mm_line_end(const char *p) {
   return *p == '\n' ? p + 1 : NULL;
 }
 
-/* Reads a coordinate line. Returns the start of the next line. */
+/* Reads a line of a coordinate file. Returns the start of the next line. */
 static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
                                       mbi_mm_entry *entry) {
   const char *q = mbi_mm_whole(mbi_mm_skip_blanks(p), &entry->row);
@@ -103,8 +103,8 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
   return q != NULL ? mbi_mm_line_end(q) : NULL;
 }
 
-/* Reads the next element of an array file, column by column; elements implied by symmetry are
- * not listed. Zeros are stored, because 0 * Inf must not be lost. */
+/* Reads the next element of an array file. Elements are listed column by column, without those
+ * that follow from the symmetry. Zeros become entries, because 0 * Inf must not be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_number(r, p, entry);
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
@@ -122,7 +122,7 @@ MBI_INTERNAL const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p
   return r->header.array ? mbi_mm_element(r, p, entry) : mbi_mm_coordinates(r, p, entry);
 }
 
-/* ---- Explaining a fault ------------------------------------------------------------------ */
+/* ---- Explaining what is wrong ------------------------------------------------------------ */
 
 static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **at,
                                           const char *what, int64_t limit, int64_t *index) {
@@ -149,7 +149,7 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   return MERBIT_OK;
 }
 
-/* Explains a bad value. `what` is "value", or the name of one of its parts. */
+/* Explains what is wrong with a value. `what` is "value", or the name of a part of it. */
 static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *what,
                                           const char **at) {
   const mbi_mm_input *in = &r->in;
@@ -180,7 +180,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   return MERBIT_OK;
 }
 
-/* Explains why the line at in->next is not a valid entry. */
+/* Explains why the line at in->next is not a valid entry. Returns the failure. */
 MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;

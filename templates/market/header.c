@@ -2,16 +2,15 @@
 #include "market/market.h"
 
 /* The banner and the size line, as defined by R. F. Boisvert, R. Pozo and K. Remington, The
- * Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996. With one exception: a real
- * `hermitian` file is read as the symmetric matrix that it is. Comments have no meaning, so a
- * line `%%GraphBLAS type` changes nothing. */
+ * Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996. There is one exception: a
+ * `hermitian` file with real values is read as the symmetric matrix that it is. Comments have
+ * no meaning, not even `%%GraphBLAS type`. */
 
 MBI_INTERNAL const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-/* Returns the end of `word` at `p`, in any case of letters, or NULL if there is another
- * word. */
+/* Returns the end of the word at `p` if it is `word`, ignoring case; otherwise NULL. */
 MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
@@ -22,7 +21,7 @@ MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   return mbi_mm_is_blank(*p) || *p == '\n' ? p : NULL;
 }
 
-/* Reads the banner's next word, which must be one of `words`; NULL ends the list. */
+/* Reads the banner's next word, which must be one of `words`, a list that ends with NULL. */
 static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
                                    const char *const *words, int *choice) {
   const char *p = mbi_mm_skip_blanks(*at);
@@ -47,7 +46,7 @@ static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, cons
                      mbi_mm_quote_word(p, quoted), expected);
 }
 
-/* Fails for combinations that the definition does not allow. */
+/* Rejects combinations that the definition does not allow. */
 static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
@@ -94,7 +93,7 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   return mbi_mm_check_banner(in, header);
 }
 
-/* Reads a whole number with an optional '+'. With more than 18 digits, the result is INT64_MAX.
+/* Reads a whole number with an optional '+'. A number of more than 18 digits becomes INT64_MAX.
  * Returns its end, or NULL if there is no number. */
 MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
@@ -104,7 +103,7 @@ MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   if (end == p) {
     return NULL;
   }
-  if (end - p > 18) { /* the value may have overflowed */
+  if (end - p > 18) { /* the value may have overflowed, unless there are leading zeros */
     for (first = p; *first == '0'; first++) {
     }
     if (end - first > 18) {
@@ -137,8 +136,8 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   return MERBIT_OK;
 }
 
-/* Checks rows against max_rows or the input's length, so that memory stays proportional to the
- * input. A stream's length is known only at its end and is checked there. */
+/* Checks the number of rows against max_rows or the length of the input, so that memory stays
+ * proportional to the input. For a stream, that is known and checked only at its end. */
 MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
                                              const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
@@ -154,16 +153,15 @@ MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
                      header->rows, most);
 }
 
-/* Returns the number of lines of an array file: all entries, the lower triangle, or the lower
- * triangle without the diagonal. */
+/* Returns the number of lines that an array file must have: for all entries, for the lower
+ * triangle, or for the lower triangle without the diagonal. */
 static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
   if (header->symmetry == MBI_MM_GENERAL) {
     return header->cols > 0 && n > INT64_MAX / header->cols ? INT64_MAX : n * header->cols;
   }
-  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31, the largest number
-                                                           * of columns */
+  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31 */
   return n * half / 2;
 }
 
@@ -185,9 +183,9 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
   return MERBIT_OK;
 }
 
-/* Fails if there are more entries than the rest of the input can hold, before memory is
- * allocated. The shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more
- * bytes, and the last newline may be missing. */
+/* Fails, before memory is allocated, if the rest of the input is too short for its entries. The
+ * shortest lines are "1 1" for patterns, "1 1 1" for values and "1" in array files; an
+ * imaginary part takes two more bytes, and the last newline may be missing. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
                             : header->field == MBI_MM_PATTERN ? 4

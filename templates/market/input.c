@@ -1,10 +1,10 @@
 #include "market/market.h"
 
-/* Matrix Market: windows of whole lines from a file, memory or a callback. */
+/* Matrix Market input: windows of whole lines from a file, memory or a callback. */
 
-#define MBI_MM_PROGRESS 16777216 /* bytes between two reports */
+#define MBI_MM_PROGRESS 16777216 /* bytes between two calls of the progress callback */
 
-/* Reads from in->block, as a merbit_read_callback. */
+/* Reads from the memory at in->block, as a merbit_read_callback. */
 MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   mbi_mm_input *in = (mbi_mm_input *)user;
   if (size > in->block_size) {
@@ -34,8 +34,8 @@ MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status sta
                           : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
 }
 
-/* Quotes the bytes from `text` to `end`. Bytes other than printable ASCII become \xNN, and long
- * text is cut. */
+/* Quotes the bytes from `text` to `end`. Bytes that are not printable ASCII become \xNN, and
+ * long text is cut. */
 static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
   static const char hex[] = "0123456789abcdef";
   size_t size = 0;
@@ -110,7 +110,7 @@ static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
                   in->taken);
 }
 
-/* Fails for compressed files, which are recognised by their first bytes. */
+/* Rejects compressed files, which are recognised by their first bytes. */
 static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
                                           size_t size) {
   static const struct {
@@ -153,8 +153,7 @@ MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   return MERBIT_OK;
 }
 
-/* Takes a window of whole lines directly from memory if enough bytes follow it. Returns 0
- * otherwise. */
+/* Takes a window of whole lines directly from memory. Returns 0 if too few bytes follow it. */
 static int mbi_mm_window_in_place(mbi_mm_input *in) {
   size_t size = in->block_size;
   const char *last;
@@ -175,7 +174,7 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
   return 1;
 }
 
-/* Fills the buffer with the rest of the last window and the bytes that follow it. */
+/* Fills the buffer with the rest of the last window and with new bytes. */
 static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   *used = in->rest_size;
   memmove(in->buffer, in->rest, *used);
@@ -194,7 +193,7 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
 }
 
 /* Makes a window of the whole lines in the buffer's first `used` bytes. The window is empty if
- * a line is longer. The input's last line may lack its newline. */
+ * they contain no whole line. The last line of the input may lack its newline. */
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   const char *last = mbi_mm_last_newline(in->buffer, used);
   in->next = in->buffer;
@@ -208,7 +207,7 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   in->rest_size = (size_t)(in->buffer + used - in->end);
 }
 
-/* Drops a part of a line that is longer than the buffer; it must be a comment. */
+/* Skips a part of a line that is longer than the buffer. Such a line must be a comment. */
 static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
   if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
@@ -230,7 +229,7 @@ static merbit_status mbi_mm_refuse_nul(mbi_mm_input *in, const char *data, size_
   return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "a zero byte; this is not a text file");
 }
 
-/* Reads the next window; next == end at the end of the input. */
+/* Reads the next window. At the end of the input, next == end. */
 static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   do {
     size_t used;
@@ -244,7 +243,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
     mbi_mm_window_in_buffer(in, used);
     if (in->next == in->end && used > 0) {
       MBI_TRY(mbi_mm_long_line(in));
-    } else if (in->in_comment) { /* the comment ends, at least because the input does */
+    } else if (in->in_comment) { /* the comment ends here, if only because the input does */
       in->next = used > 0
                      ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1
                      : in->end;
@@ -255,8 +254,8 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   return MERBIT_OK;
 }
 
-/* Goes to the next line that is neither blank nor a comment. Such lines may be anywhere after
- * the banner, which is more than the definition allows. */
+/* Goes to the next line that is neither blank nor a comment. Such lines are accepted everywhere
+ * after the banner, although the definition allows fewer places. */
 MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
@@ -275,7 +274,7 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-/* Reads the first window after a byte order mark. Fails for an empty or compressed input. */
+/* Reads the first window, without a byte order mark. Fails for empty or compressed input. */
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;

@@ -2,32 +2,32 @@
 #define MBI_MARKET_H
 #include "matrix/matrix.h"
 
-#define MBI_FIVE_FIRST (-342) /* with a smaller exponent, 19 digits round to zero */
-#define MBI_FIVE_LAST 308     /* with a larger exponent, one digit exceeds every double */
+#define MBI_FIVE_FIRST (-342) /* below this power of ten, 19 digits round to zero */
+#define MBI_FIVE_LAST 308     /* above this power of ten, one digit exceeds every double */
 typedef struct mbi_decimal {  /* a scanned number: +-digits * 10^exponent */
-  const char *text;           /* the first digit or point */
+  const char *text;           /* at the first digit or point */
   const char *text_end;       /* after the last digit or point */
   uint64_t digits;            /* the first 19 significant digits */
-  int64_t exponent;           /* power of ten of the last of them */
+  int64_t exponent;           /* of the last of these digits */
   int negative;
-  int integer; /* 1: neither point nor exponent */
+  int integer; /* 1: there is neither a point nor an exponent */
   int cut;     /* 1: there are digits beyond the 19th */
 } mbi_decimal;
-/* Space for 801 digits, or for 5^1143 times a significand, and one word more. */
+/* Space for 801 digits, or for 5^1143 times a significand, and one more word. */
 #define MBI_BIG_LIMBS 96
 typedef struct mbi_big { /* little-endian, no leading zero limbs */
   uint32_t limb[MBI_BIG_LIMBS];
   int count;
 } mbi_big;
 
-/* Bytes of a window, and of the longest data line; fits in a core's cache. */
+/* Bytes of a window, and of the longest data line. Fits in a core's cache. */
 #define MBI_MM_WINDOW 262144
 #define MBI_MM_PAD 16 /* bytes that may be read after a window */
-/* The size of a quoted piece of the input, with every byte escaped. */
+/* Bytes of a quoted piece of the input, even if every character is escaped. */
 #define MBI_MM_QUOTE 80
-/* Text comes in windows of whole lines. Each window ends with a newline, and MBI_MM_PAD more
- * bytes are readable: a scan that stops at '\n' may load eight bytes at once and needs no other
- * check. Input in memory is not copied, except its end. */
+/* The input arrives in windows of whole lines. Each window ends with a newline, behind which
+ * MBI_MM_PAD more bytes are readable. So a scan that stops at '\n' can load eight bytes at once
+ * without checking for the end. Input in memory is not copied, except for its end. */
 typedef struct mbi_mm_input {
   merbit_context *context;
   const merbit_read_desc *desc;
@@ -39,12 +39,12 @@ typedef struct mbi_mm_input {
   const char *next, *end; /* the unread part of the window */
   int64_t line;           /* the number of the line at `next` */
   char *buffer;
-  const char *rest; /* the beginning of a line, in the buffer after the window */
+  const char *rest; /* the unfinished line in the buffer, after the window */
   size_t rest_size;
   int ended;            /* 1: the source has ended */
-  int added;            /* 1: the last line's newline, which the input lacks */
+  int added;            /* 1: the last line lacks its newline, which has been added */
   int in_comment;       /* 1: inside a comment longer than the buffer */
-  int64_t total, taken; /* bytes: in total (0: unknown), so far */
+  int64_t total, taken; /* bytes of the input (0: unknown), and bytes read so far */
   int64_t reported;
 } mbi_mm_input;
 
@@ -61,29 +61,29 @@ typedef enum mbi_mm_symmetry {
   MBI_MM_HERMITIAN
 } mbi_mm_symmetry;
 typedef struct mbi_mm_header {
-  int array; /* 1: every entry, column by column; 0: coordinates */
+  int array; /* 1: all elements, column by column; 0: coordinates */
   int field, symmetry;
   int64_t rows, cols;
-  int64_t entries; /* number of lines that follow */
-  int64_t line;    /* the line of these sizes */
+  int64_t entries; /* number of lines that follow the sizes */
+  int64_t line;    /* number of the line with the sizes */
 } mbi_mm_header;
 
 typedef struct mbi_mm_reader {
   mbi_mm_input in;
   mbi_mm_header header;
   merbit_type type;          /* of the values; DEFAULT until the field has been read */
-  int each;                  /* array elements per entry: 2 with a mirror image */
+  int each;                  /* array elements per entry: 2 if it has a mirror image */
   int64_t count, capacity;   /* of the arrays */
   int wide;                  /* 1: 64-bit indices, because there are more than 2^31 rows */
-  int triangle;              /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
-  int64_t large, large_line; /* integers that the type may not represent, and the line of the
-                              * first */
+  int triangle;              /* of a symmetric file: 1: lower, -1: upper, 0: not known yet */
+  int64_t large, large_line; /* number of integers that the type may not represent, and the
+                              * first one's line */
   void *row_ind, *col_ind, *values;
 } mbi_mm_reader;
 typedef struct mbi_mm_entry {
   int64_t row, col; /* from 1 */
   double value;     /* rounded to float if the reader's type is F32 or C64 */
-  double imaginary; /* the same, for complex files */
+  double imaginary; /* rounded likewise; for complex files */
 } mbi_mm_entry;
 
 #ifdef MBI_SEPARATE

@@ -2,10 +2,9 @@
 #include "matrix/matrix.h"
 #include "market/market.h"
 
-/* Matrix Market: reads the entries and makes the matrix. */
+/* Matrix Market: reading the entries and making the matrix. */
 
-/* Replaces *array by an array of `capacity` elements that begins with its first `count`
- * elements. */
+/* Replaces *array by an array of `capacity` elements and copies its first `count` elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
                                        int64_t capacity, size_t size, const char *what) {
   void *grown;
@@ -18,11 +17,11 @@ static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, in
   return MERBIT_OK;
 }
 
-/* Grows the arrays. If the input length is known, it bounds the header's count, which is then
- * allocated at once. The arrays of a stream grow with the entries that arrive. */
+/* Grows the arrays. If the length of the input is known, it bounds the number of entries in the
+ * header, so space for all is allocated at once. A stream's arrays grow as entries arrive. */
 static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   merbit_context *context = r->in.context;
-  const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
+  const int64_t most = r->each * r->header.entries; /* with mirror images; below 2^62 */
   const size_t index_size = r->wide ? sizeof(int64_t) : sizeof(int32_t);
   int64_t capacity = r->in.total > 0 ? most : 2 * r->capacity + 1024;
   capacity = capacity < most ? capacity : most;
@@ -63,7 +62,7 @@ static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
   }
 }
 
-/* Stores an entry and, if needed, its mirror image. */
+/* Stores an entry and, if the symmetry has one, its mirror image. */
 static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   const int symmetry = r->header.symmetry;
   mbi_mm_put(r, entry->row, entry->col, entry->value, entry->imaginary);
@@ -74,7 +73,7 @@ static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   }
 }
 
-/* Counts an entry of 2^24 or 2^53 and more: beyond, the type cannot represent all integers. */
+/* Counts integers from 2^24 (f32) or 2^53 (f64) on, not all of which the type can represent. */
 static void mbi_mm_count_large(mbi_mm_reader *r, const mbi_mm_entry *entry, int64_t line) {
   const double least = mbi_mm_single(r->type) ? 16777216.0 : 9007199254740992.0;
   if (fabs(entry->value) >= least && fabs(entry->value) < (double)INFINITY) {
@@ -93,8 +92,8 @@ static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   }
 }
 
-/* Reads entries from in->next while lines are valid and the arrays have space. Returns how
- * many. */
+/* Reads entries from in->next until a line is invalid or the arrays are full. Returns the
+ * number of entries read. */
 static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
   const char *p = r->in.next, *end = r->in.end;
   int64_t done;
@@ -135,7 +134,7 @@ static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
   int64_t done = 0;
   MBI_TRY(mbi_mm_grow(r));
   if (r->header.symmetry == MBI_MM_SKEW) {
-    entry.row = 1; /* of an array: its first column begins below the diagonal */
+    entry.row = 1; /* the first column of a skew-symmetric array begins below the diagonal */
   }
   while (done < r->header.entries) {
     int64_t run;
@@ -172,7 +171,7 @@ static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   return mbi_mm_report(in, 0);
 }
 
-/* Makes the matrix and adds up duplicates. */
+/* Makes the matrix, adding up duplicates. */
 static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_view view;
   memset(&view, 0, sizeof view);
@@ -225,10 +224,10 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   return status;
 }
 
-/* ---- The three kinds of input ------------------------------------------------------------ */
+/* ---- Kinds of input ---------------------------------------------------------------------- */
 
-/* Checks the arguments. `culprit` names an argument that is NULL and must not be, or is
- * NULL. */
+/* Checks the arguments and initialises the reader. `culprit` names an argument that must not be
+ * NULL but is; or it is NULL. */
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
                                           const merbit_read_desc *desc, merbit_matrix **matrix,
                                           const char *culprit) {

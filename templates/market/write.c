@@ -2,10 +2,10 @@
 #include "matrix/matrix.h"
 #include "market/market.h"
 
-/* Matrix Market: writes a view to a file or a callback. */
+/* Matrix Market: writing a view to a file or a callback. */
 
-#define MBI_MM_OUTPUT 65536 /* bytes per call of the callback */
-#define MBI_MM_LINE 128     /* the longest line: two indices of 19 digits, two parts of 24 */
+#define MBI_MM_OUTPUT 65536 /* bytes of the buffer */
+#define MBI_MM_LINE 128     /* longest line: two indices of 19 digits, two parts of 24 */
 
 typedef struct mbi_mm_output {
   merbit_context *context;
@@ -49,7 +49,7 @@ static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator)
   out->used += sizeof digits - first;
 }
 
-/* Replaces the locale's decimal separator, of any number of bytes, by a point. */
+/* Replaces the locale's decimal separator, which may have several bytes, by a point. */
 MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
@@ -76,10 +76,10 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-/* Writes the fewest digits, at least 15 (6 for a float), that read back exactly; 17 (9) always
- * do. */
+/* Writes the fewest digits, at least 15 (6 for a float), from which the value can be read back
+ * exactly; 17 (9) always suffice. */
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
-  char text[40]; /* 24 characters at most; gcc 11 assumes 33 */
+  char text[40]; /* at most 24 characters; gcc 11 assumes 33 */
   int digits = single ? 6 : 15;
   const int most = single ? 9 : 17;
   if (isnan(value) || isinf(value)) {
@@ -93,8 +93,8 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
-/* Writes an entry. An entry of an upper triangle is written as its mirror image, because files
- * hold lower triangles. */
+/* Writes an entry. In symmetric files, which hold lower triangles, an entry above the diagonal
+ * is written as its mirror image. */
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
                              int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
@@ -115,7 +115,7 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   }
 }
 
-/* Writes the entries in the order of the view's arrays, and all that waits in the buffer. */
+/* Writes the entries in the order of the view's arrays, then the rest of the buffer. */
 static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
   for (i = 0; i < view->nnz; i++) {
@@ -134,7 +134,8 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return mbi_mm_flush(out);
 }
 
-/* Returns the banner's symmetry. A Hermitian matrix of real values or ones is symmetric. */
+/* Returns the banner's word for the symmetry. A Hermitian matrix of real numbers, or without
+ * values, is symmetric. */
 static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
@@ -179,7 +180,7 @@ MBI_NOINLINE static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_
   return status;
 }
 
-/* Checks the arguments. `culprit` names an argument that is NULL and must not be, or is
+/* Checks the arguments. `culprit` names an argument that must not be NULL but is; or it is
  * NULL. */
 static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
                                            const char *culprit) {

@@ -1,11 +1,12 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of rows,
- * then the best ones in the whole matrix. A small matrix is one window. */
+/* The search for the block shape that needs the fewest bytes. It counts the blocks of every
+ * candidate in sample windows of rows, then those of the best candidates in the whole matrix. A
+ * matrix with few entries is one window. */
 
 #define MBI_SHAPE_SQUARE 8   /* all shapes up to 8 x 8 are candidates */
-#define MBI_SHAPE_ALONE 1024 /* one thread counts up to this number of entries */
+#define MBI_SHAPE_ALONE 1024 /* up to this number of entries, one thread does the counting */
 #define MBI_SHAPE_WINDOWS 64 /* the most windows */
 
 MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
@@ -18,7 +19,7 @@ MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
       candidate < square ? candidate % MBI_SHAPE_SQUARE + 1 : larger[candidate - square][1];
 }
 
-/* Returns the bytes of the arrays that mbi_blocks_make would fill. */
+/* Returns the size in bytes of the arrays that mbi_blocks_make would fill. */
 MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
                                      int64_t rows, int64_t blocks, int full, int masks) {
   const int64_t size = shape->block_rows * shape->block_cols;
@@ -34,16 +35,16 @@ typedef struct mbi_shape_search {
   const merbit_view *csr;
   int masks;
   int windows;                        /* 0: one window of all rows */
-  double bytes[MBI_SHAPE_CANDIDATES]; /* per entry */
+  double bytes[MBI_SHAPE_CANDIDATES]; /* bytes per entry */
 } mbi_shape_search;
 
-/* Returns the number of block rows in a window for blocks of `height`; windows 0 means all
- * rows. */
+/* Returns the number of block rows of a window for blocks with `height` rows. If `windows` is
+ * 0, the window is the whole matrix. */
 MBI_INTERNAL int64_t mbi_shape_rows(const merbit_view *csr, int windows, int height) {
   return mbi_block_count(windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
 }
 
-/* Returns the number of rows from one window's start to the next. */
+/* Returns the number of rows from the start of one window to the start of the next. */
 MBI_INTERNAL int64_t mbi_shape_span(const merbit_view *csr, int windows) {
   return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
 }
@@ -59,7 +60,7 @@ MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w
   return *last * height < csr->rows ? *last * height : csr->rows;
 }
 
-/* Returns the candidate with the fewest bytes and removes it from the array. */
+/* Returns the candidate with the fewest bytes and marks it as used in the array. */
 MBI_INTERNAL int mbi_shape_next(double *bytes) {
   int next = 0, i;
   for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
@@ -69,8 +70,8 @@ MBI_INTERNAL int mbi_shape_next(double *bytes) {
   return next;
 }
 
-/* Computes the bytes per entry of a candidate in all windows. Each height covers different
- * rows, so only bytes per entry can be compared. */
+/* Computes a candidate's bytes per entry over all windows. Windows cover slightly different
+ * rows for each block height, so only bytes per entry can be compared. */
 static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_search *search = (mbi_shape_search *)argument;
   const merbit_view *csr = search->csr;
@@ -94,8 +95,8 @@ static void mbi_shape_task(void *argument, int candidate) {
                                        (double)entries;
 }
 
-/* Returns the number of windows that hold about MBI_SHAPE_ENTRIES entries in total, or 0 for
- * the whole matrix. */
+/* Returns the number of windows that contain about MBI_SHAPE_ENTRIES entries in total, or 0 if
+ * the whole matrix is to be counted. */
 MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
   const int64_t windows = rows / MBI_SHAPE_WINDOW;
@@ -105,7 +106,7 @@ MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   return windows < 1 ? 1 : windows < MBI_SHAPE_WINDOWS ? (int)windows : MBI_SHAPE_WINDOWS;
 }
 
-/* Counts the blocks of the whole matrix and returns their bytes. */
+/* Counts the blocks of the whole matrix and returns the size of their arrays in bytes. */
 static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr,
                                  const merbit_bsr_desc *shape, int masks, int64_t *blocks) {
   mbi_blocking b;
@@ -119,7 +120,7 @@ static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr
   return mbi_shape_bytes(csr, shape, csr->rows, *blocks, inside == csr->nnz, masks);
 }
 
-/* Sets the shape, unless it is given. The columns of each row of `csr` ascend strictly. */
+/* Chooses a shape if none is given. The columns of each row of `csr` must ascend strictly. */
 static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int masks,
                            merbit_bsr_desc *shape) {
   mbi_shape_search search;
@@ -129,7 +130,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
   if (shape->block_rows != 0) {
     return;
   }
-  shape->block_rows = shape->block_cols = 1; /* which is CSR */
+  shape->block_rows = shape->block_cols = 1; /* the same as CSR */
   if (csr->nnz == 0) {
     return;
   }
@@ -163,8 +164,8 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-/* Makes the blocks of a checked host view in the shape of `desc`. mbi_bsr_release frees
- * them. */
+/* Makes blocks of the shape in `desc` from a checked host view. The caller runs
+ * mbi_bsr_release. */
 MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
                                              const merbit_bsr_desc *desc, int masks,
                                              mbi_bsr *bsr) {
@@ -182,7 +183,7 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   return status;
 }
 
-/* Borrows the blocks of a checked host BSR view. Only 64-bit columns are copied. */
+/* Borrows the blocks of a checked host BSR view. Only 64-bit columns are copied, to 32 bits. */
 MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
                                           mbi_bsr *bsr) {
   int64_t i;

@@ -1,8 +1,8 @@
 #include "matrix/matrix.h"
 
-/* Turns any host view into CSR in three steps: groups the entries by row (a stable counting
- * sort, unless they are grouped already), sorts each row by column (stably, and only rows that
- * need it), adds up duplicates. */
+/* Conversion of any host view to CSR in three steps: group the entries by row (a stable
+ * counting sort, unless they are already grouped), sort each row by column (stably, and only
+ * rows that need it), and add up duplicates. */
 
 static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
   return mbi_index_at(build->major, build->from->index_type, entry) - build->from->base;
@@ -10,7 +10,7 @@ static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
 
 /* ---- Step 1: group by row ---------------------------------------------------------------- */
 
-/* Sets the row offsets of a COO whose rows ascend. Returns 0 at the first row that does not. */
+/* Sets the row offsets of a COO whose rows ascend. Returns 1, or 0 if they do not ascend. */
 static int mbi_build_rows_in_order(mbi_build *build) {
   int64_t row = 0, entry;
   for (entry = 0; entry < build->to.nnz; entry++) {
@@ -44,13 +44,13 @@ static void mbi_build_copy_task(void *argument, int task) {
   }
 }
 
-/* Returns the cursors of a task, one per row. */
+/* Returns a task's cursors, one per row. */
 static void *mbi_build_cursors(const mbi_build *build, int task) {
   const size_t before = (size_t)task * (size_t)build->to.rows;
   return (char *)build->cursors + before * mbi_index_bytes(build->cursor_type);
 }
 
-/* Returns a row's cursor and moves it on. */
+/* Returns a row's cursor and advances it. */
 static int64_t mbi_build_next(const mbi_build *build, void *cursors, int64_t row) {
   const int64_t at = mbi_index_at(cursors, build->cursor_type, row);
   mbi_index_set(cursors, build->cursor_type, row, at + 1);
@@ -68,8 +68,7 @@ MBI_INTERNAL void mbi_build_count_task(void *argument, int task) {
   }
 }
 
-/* Turns counts into starts, row by row, and within a row task by task, so that the sort is
- * stable. */
+/* Converts counts to start positions, row by row and, to keep the sort stable, task by task. */
 MBI_INTERNAL void mbi_build_place(mbi_build *build) {
   const int64_t rows = build->to.rows;
   int64_t row, at = 0;
@@ -116,7 +115,7 @@ MBI_INTERNAL void mbi_build_scatter_task(void *argument, int task) {
 
 static merbit_status mbi_build_bucket(mbi_build *build) {
   int64_t rows = build->to.rows, affordable = build->to.nnz / (rows > 0 ? rows : 1);
-  /* One task's cursors, or at most as many cursors as there are entries. */
+  /* Use at most as many cursors as there are entries, but always those of one task. */
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
   if (build->tasks > affordable) {
     build->tasks = affordable > 1 ? (int)affordable : 1;
@@ -150,8 +149,8 @@ MBI_INTERNAL merbit_status mbi_build_group(mbi_build *build) {
 
 /* ---- Step 2: sort each row by column ----------------------------------------------------- */
 
-/* Returns -1 if columns are out of order, 0 if they ascend with duplicates, 1 if they ascend
- * strictly. */
+/* Returns -1 if the columns are out of order, 0 if they ascend with duplicates, 1 if they
+ * ascend strictly. */
 MBI_INTERNAL int mbi_row_order(const int32_t *columns, int64_t length) {
   int64_t i;
   int order = 1;
@@ -184,7 +183,7 @@ static void mbi_build_inspect_task(void *argument, int task) {
   build->duplicates[task] = duplicates;
 }
 
-/* Sorts a row. `before` is the scratch used by earlier tasks. */
+/* Sorts a row. `before` is the number of scratch elements that belong to earlier tasks. */
 static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t before) {
   const size_t size = mbi_type_size(build->to.value_type);
   const int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
@@ -225,7 +224,7 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   if (length == 0) {
     return MERBIT_OK;
   }
-  length += length % 2; /* columns follow the values, which may have 2 bytes */
+  length += length % 2; /* columns follow the values, which may have 2 bytes each */
   MBI_TRY(mbi_allocate_array(build->context, length, size + sizeof(int32_t),
                              "the scratch of a sort by columns", &build->scratch));
   build->scratch_columns = (int32_t *)(void *)((char *)build->scratch + (size_t)length * size);
@@ -249,7 +248,7 @@ static void mbi_build_add(merbit_type type, void *values, int64_t at, int64_t i)
   }
 }
 
-/* Adds up duplicates in place; the position written never passes the position read. */
+/* Adds up duplicates in place. The position written never passes the position read. */
 static void mbi_build_add_up(mbi_build *build) {
   const merbit_type type = build->to.value_type;
   const size_t size = mbi_type_size(type);
@@ -269,7 +268,7 @@ static void mbi_build_add_up(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Writes ones of a type that is not f16 or bf16. */
+/* Writes ones in a type other than f16 and bf16. */
 static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   const int parts = mbi_type_complex(type) ? 2 : 1;
   const int single = type == MERBIT_F32 || type == MERBIT_C64;
@@ -283,7 +282,7 @@ static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   }
 }
 
-/* Fails and names the duplicate entry of short values, whose sums would lose digits. */
+/* Fails with the first duplicate entry of 16-bit values, whose sum would lose digits. */
 static merbit_status mbi_build_refuse(const mbi_build *build) {
   int64_t row = 0, i = 1;
   for (; row < build->to.rows; row++) {
@@ -312,7 +311,7 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
   if (mbi_type_short(type)) {
     return mbi_build_refuse(build);
   }
-  /* Duplicates of a pattern are counted, so the pattern gets values. */
+  /* Duplicates in a pattern are counted, so the pattern needs values. */
   if (build->values == NULL) {
     MBI_TRY(mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(type),
                                "the values of a matrix", &build->values));

@@ -2,8 +2,8 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 
-/* Turns any host view into an owned CSR with 32-bit columns and base 0, sorted and without
- * duplicates. */
+/* Conversion of any host view to an owned CSR with 32-bit columns and base 0, sorted and
+ * without duplicates. */
 
 MBI_INTERNAL void mbi_build_describe(mbi_build *build, merbit_context *context,
                                      const merbit_view *from, int flags) {
@@ -40,7 +40,7 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   return MERBIT_OK;
 }
 
-/* Replaces the row offsets by 32-bit ones if these suffice. */
+/* Replaces the row offsets by 32-bit ones if nnz allows. */
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
@@ -70,7 +70,8 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-/* Makes a matrix that owns the view's arrays. */
+/* Makes a matrix record, which takes over the view's arrays. If all of them are in one
+ * allocation, that is `memory`; otherwise it is NULL. */
 MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
                                              void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
@@ -108,8 +109,8 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* Makes a matrix from a checked host view, as merbit_matrix_create promises, apart from
- * MBI_BUILD flags. */
+/* Makes a matrix from a checked host view: a sorted CSR without duplicates, unless MBI_BUILD
+ * flags say otherwise. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
                                                 const merbit_view *view, int flags,
                                                 merbit_matrix **matrix) {
@@ -133,7 +134,7 @@ MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
   return status;
 }
 
-/* Keeps the owner of a view alive for an object made from it. `matrix` may be NULL. */
+/* Adds a reference to a view's owner for an object made from the view. NULL is allowed. */
 MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
   if (matrix != NULL) {
     mbi_mutex_lock(&matrix->context->lock);

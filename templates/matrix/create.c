@@ -2,7 +2,7 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 
-/* Public views and matrices: make, transpose, destroy. */
+/* Public views and matrices: creation, transposition, destruction. */
 
 MBI_NOINLINE MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz,
                                                const void *row_ptr, const void *col_ind,
@@ -36,7 +36,7 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
-/* Makes a matrix from a checked host view. `detail` is an argument of the maker. */
+/* Makes a matrix from a checked host view. `detail` depends on the maker. */
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
                                           const void *detail, merbit_matrix **matrix);
 
@@ -111,7 +111,7 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
   return none;
 }
 
-/* Drops one reference; the last one frees the matrix. */
+/* Drops one reference. The last one frees the matrix. */
 MBI_NOINLINE MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
   merbit_context *context;
   int64_t left;

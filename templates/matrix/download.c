@@ -11,7 +11,7 @@ MBI_NOINLINE MBI_INTERNAL void mbi_host_view_release(merbit_context *context, me
   mbi_release(context, (void *)(uintptr_t)view->values);
 }
 
-/* Copies one device array to the host; NULL stays NULL. */
+/* Copies one device array to the host. NULL stays NULL. */
 MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const void *source,
                                               int64_t count, size_t size, const void **target) {
   void *copy = NULL;
@@ -56,8 +56,8 @@ static merbit_status mbi_arrays_download(merbit_context *context, const merbit_v
                             mbi_type_size(view->value_type), &host->values);
 }
 
-/* Copies a device view whose header has been checked. mbi_host_view_release frees the copy, on
- * failure too. */
+/* Copies a device view, whose header has been checked, to the host. The caller runs
+ * mbi_host_view_release, on failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
                                              merbit_view *host) {
   merbit_status status;

@@ -1,8 +1,8 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* Turns blocks into the entries of a CSR: all that lie inside the matrix, in the order of the
- * blocks. Each thread takes whole block rows. */
+/* Conversion of blocks to the entries of a CSR: all values inside the matrix become entries, in
+ * the order of the blocks. Each thread takes whole block rows. */
 
 typedef struct mbi_expand {
   const merbit_view *bsr;
@@ -13,13 +13,13 @@ typedef struct mbi_expand {
   int tasks;
 } mbi_expand;
 
-/* Returns how many rows, or columns, of a block lie inside the matrix. */
+/* Returns how many rows (or columns) of a block lie inside the matrix, which has `count`. */
 MBI_INTERNAL int mbi_block_inside(int64_t count, int size, int64_t block) {
   const int64_t left = count - block * size;
   return left < size ? (int)left : size;
 }
 
-/* Returns the stride from one row of a block to the next, in values. */
+/* Returns the distance between two rows of a block, in values. */
 MBI_INTERNAL int mbi_block_row_stride(const merbit_view *bsr) {
   return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? bsr->block_cols : 1;
 }
@@ -32,7 +32,7 @@ static int64_t mbi_block_column(const merbit_view *bsr, int64_t block) {
   return mbi_index_at(bsr->col_ind, bsr->index_type, block) - bsr->base;
 }
 
-/* Writes every row's length at the next row's place in row_ptr. */
+/* Stores the length of row i in row_ptr[i + 1], for a task's block rows. */
 static void mbi_expand_count(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
   const merbit_view *bsr = e->bsr;
@@ -52,7 +52,7 @@ static void mbi_expand_count(void *argument, int task) {
   }
 }
 
-/* Writes one row of every block of a block row. */
+/* Expands one row of the matrix, the r-th of a block row. */
 static void mbi_expand_row(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const size_t size = e->values != NULL ? mbi_type_size(bsr->value_type) : 0;
@@ -113,8 +113,8 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
   return MERBIT_OK;
 }
 
-/* Makes a CSR of the entries of a checked host BSR view. Rows are not sorted.
- * mbi_host_view_release frees it, on failure too. */
+/* Makes a CSR with the entries of a checked host BSR view. The columns of a row are not sorted.
+ * The caller runs mbi_host_view_release, on failure too. */
 MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
                                              merbit_view *csr) {
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;

@@ -1,11 +1,10 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* The graph of a square CSR for matrix/order.c: the CSR's own arrays if their pattern is
- * symmetric and each row ascends strictly, else those of A + A', which are made here. */
+/* The graph of a square CSR for matrix/order.c. If the CSR's pattern is symmetric and each row
+ * ascends strictly, it is the CSR's own arrays; otherwise arrays of A + A' are made. */
 
-/* Returns the neighbours of a vertex in ascending order. The vertex itself may be among
- * them. */
+/* Returns the neighbours of a vertex in ascending order. They may include the vertex itself. */
 MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
   const merbit_view *csr = &graph->csr;
   int64_t start;
@@ -18,9 +17,9 @@ MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int
   return (const int32_t *)csr->col_ind + (start - csr->base);
 }
 
-/* ---- Is the CSR its own graph? ----------------------------------------------------------- */
+/* ---- Whether the CSR is its own graph ---------------------------------------------------- */
 
-/* Returns whether an ascending row has a column. */
+/* Returns whether a row, whose columns ascend, contains a column. */
 static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   int64_t low = 0, high = length;
   while (low < high) {
@@ -34,8 +33,8 @@ static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   return low < length && row[low] == column;
 }
 
-/* Checks that each entry below the diagonal has a partner above it. If there are as many
- * entries above, all of them have partners too. */
+/* Checks that each entry below the diagonal has a mirror image above it. If there are as many
+ * entries above as below, those above have mirror images, too. */
 static void mbi_graph_inspect_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
@@ -78,8 +77,7 @@ static int mbi_graph_is_symmetric(mbi_graph *graph) {
 
 /* ---- A + A' ------------------------------------------------------------------------------ */
 
-/* Counts each entry in its row and in the row of its column. The order does not matter, because
- * rows are sorted later. */
+/* Counts each entry for its row and for the row with the number of its column. */
 static void mbi_graph_count_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   const merbit_view *csr = &graph->csr;
@@ -118,7 +116,7 @@ static void mbi_graph_scatter_task(void *argument, int task) {
   }
 }
 
-/* Returns the rows of A + A', duplicates included, as a view. */
+/* Returns a view of the rows of A + A', including duplicates. */
 static merbit_view mbi_graph_frame(const mbi_graph *graph) {
   merbit_view frame = graph->csr;
   frame.offset_type = MERBIT_INDEX_64;
@@ -187,7 +185,7 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   graph->starts = (int64_t *)memory;
   memset(memory, 0, (size_t)(graph->rows + 1) * sizeof(int64_t));
   mbi_parallel(context, graph->tasks, mbi_graph_count_task, graph);
-  for (v = 0; v < graph->rows; v++) { /* each row's end becomes its start again */
+  for (v = 0; v < graph->rows; v++) { /* the scatter moves each row's end to its start */
     graph->starts[v + 1] += graph->starts[v];
   }
   MBI_TRY(mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
@@ -198,8 +196,8 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   return mbi_graph_sort(graph);
 }
 
-/* Makes the graph of a checked square host CSR with 32-bit columns, which must outlive it.
- * mbi_graph_release frees it, on failure too. */
+/* Makes the graph of a checked square host CSR with 32-bit columns. The CSR must outlive it.
+ * The caller runs mbi_graph_release, on failure too. */
 MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
                                             mbi_graph *graph) {
   void *memory;

@@ -12,9 +12,9 @@ typedef struct mbi_c128 {
 
 struct merbit_matrix {
   merbit_context *context;
-  int64_t references; /* the user's, and those of objects made from its view */
-  merbit_view view;   /* CSR or BSR, host, base 0, 32-bit columns; the matrix owns its arrays */
-  void *memory;       /* an allocation that holds all arrays; NULL: each has its own */
+  int64_t references; /* held by the user and by objects made from the view */
+  merbit_view view;   /* CSR or BSR on the host, base 0, 32-bit columns; owned arrays */
+  void *memory;       /* one allocation that holds all arrays; NULL: each array has its own */
 };
 
 #define MBI_TYPE_NAME 24 /* bytes */
@@ -23,19 +23,19 @@ struct merbit_matrix {
 
 enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };
 
-#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array; no longer one can be addressed */
+#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* the most elements of an array */
 
-/* Longest row for insertion sort; longer rows: radix sort by bytes. */
+/* Rows up to this length are sorted by insertion, longer ones by a radix sort. */
 #define MBI_SHORT_ROW 32
 
 typedef struct mbi_build {
   merbit_context *context;
   const merbit_view *from;
-  const void *major, *minor; /* index arrays that become rows and columns, if there are any */
-  int walk;     /* 1: a transposed CSR, in which the column of an entry is its original row */
-  void *places; /* the original place of each entry, of place_type; or NULL */
+  const void *major, *minor; /* index arrays that become rows and columns, or NULL */
+  int walk;     /* 1: transposes a CSR: the new column of an entry is its old row */
+  void *places; /* of place_type: each entry's position in `from`; or NULL */
   merbit_index_type place_type;
-  merbit_view to;          /* CSR, base 0; with 64-bit offsets until the end */
+  merbit_view to;          /* CSR, base 0; offsets have 64 bits until the end */
   int64_t *row_ptr;        /* the arrays of `to` */
   int32_t *narrow_row_ptr; /* replaces row_ptr at the end */
   int32_t *col_ind;
@@ -43,37 +43,38 @@ typedef struct mbi_build {
   int tasks;
   void *cursors; /* per task and row: where the next entry goes */
   merbit_index_type cursor_type;
-  void *scratch; /* of the radix sort: values, then columns */
+  void *scratch; /* for the radix sort: values, then columns */
   int32_t *scratch_columns;
   int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row that is out of order */
-  int duplicates[MBI_MAX_THREADS];  /* per task: 1 if there are duplicates */
+  int duplicates[MBI_MAX_THREADS];  /* per task: 1 if its rows have duplicates */
 } mbi_build;
 
-/* Blocks in host memory, in the format that products read. */
+/* Blocks in host memory, in the layout that products read. */
 typedef struct mbi_bsr {
   merbit_view view;      /* MERBIT_BSR */
-  const uint64_t *masks; /* mask_words per block: bit k is 1 if the block's k-th value is an
-                          * entry; NULL: all values inside the matrix are entries */
-  int mask_words;        /* 0 without masks */
-  int64_t entries;       /* of the matrix */
-  int ascends;           /* 1: made of a CSR whose rows ascend strictly */
-  void *memory;          /* an allocation that holds all arrays except the user's */
+  const uint64_t *masks; /* mask_words words per block: bit k is 1 if the block's k-th value is
+                          * an entry; NULL: all values inside the matrix are entries */
+  int mask_words;        /* 0 if there are no masks */
+  int64_t entries;       /* number of the matrix's entries */
+  int ascends;           /* 1: made from a CSR whose rows ascend strictly */
+  void *memory;          /* one allocation that holds all arrays except the user's */
 } mbi_bsr;
-/* How blocks store values that are no entries: as zeros; as zeros, with masks that say so; or
- * with masks that products read, which then count among the bytes of a shape. */
+/* Marks of the values of blocks that are not entries. MBI_MASKS_NONE: they are just zeros.
+ * MBI_MASKS_ASIDE: there are also masks, which products do not read. MBI_MASKS_READ: products
+ * read the masks, so these count in the size of a shape. */
 enum { MBI_MASKS_NONE, MBI_MASKS_ASIDE, MBI_MASKS_READ };
 typedef struct mbi_blocking {
   const merbit_view *csr;
   mbi_bsr *bsr;
   int tasks;
-  int full; /* 1: blocks of no holes, whose structure is there: their values alone are set */
-  int64_t blocks[MBI_MAX_THREADS]; /* per task; before the second pass: its first block */
-  int64_t inside[MBI_MAX_THREADS]; /* per task: values inside the matrix */
+  int full; /* 1: blocks without holes, whose structure exists; only values are copied */
+  int64_t blocks[MBI_MAX_THREADS]; /* per task: number of its blocks, later its first block */
+  int64_t inside[MBI_MAX_THREADS]; /* per task: positions of its blocks inside the matrix */
 } mbi_blocking;
 
-#define MBI_SHAPE_CANDIDATES 70 /* number of candidates of mbi_shape_of */
+#define MBI_SHAPE_CANDIDATES 70 /* number of candidates that mbi_shape_of lists */
 #define MBI_SHAPE_FINALISTS 3
-/* About how many entries are counted for each candidate, and the rows of a window. */
+/* Approximate number of entries examined per candidate, and rows of a window. */
 #ifndef MBI_SHAPE_ENTRIES
 #define MBI_SHAPE_ENTRIES (1 << 18)
 #endif
@@ -81,17 +82,17 @@ typedef struct mbi_blocking {
 #define MBI_SHAPE_WINDOW 256
 #endif
 
-/* Flags for turning a view into a CSR. */
+/* Flags for converting a view to a CSR. */
 #define MBI_BUILD_TRANSPOSE 1 /* rows become columns */
-#define MBI_BUILD_KEEP 2      /* duplicates are kept, adjacent and in the order of the arrays */
+#define MBI_BUILD_KEEP 2      /* keeps duplicates, adjacent and in the order of the arrays */
 
 typedef struct mbi_graph {
   merbit_context *context;
   merbit_view csr; /* host, 32-bit columns */
   int64_t rows;
-  int base;        /* of the columns that mbi_graph_row returns */
-  int32_t *degree; /* number of neighbours, without the vertex itself */
-  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own rows are
+  int base;        /* of the columns from mbi_graph_row */
+  int32_t *degree; /* number of neighbours without the vertex itself */
+  int64_t *starts; /* rows of A + A', each with degree[v] columns; NULL: the CSR's rows are
                     * used */
   int32_t *columns;
   int32_t *scratch; /* for sorting long rows */
@@ -101,7 +102,7 @@ typedef struct mbi_graph {
   int uneven[MBI_MAX_THREADS];    /* per task: 1 if the CSR is not its own graph */
 } mbi_graph;
 
-#define MBI_ORDER_SEARCHES 8 /* the most searches of a component; meshes take 3 or 4 */
+#define MBI_ORDER_SEARCHES 8 /* the most searches per component; meshes take 3 or 4 */
 
 typedef struct mbi_permute {
   merbit_context *context;
@@ -109,25 +110,24 @@ typedef struct mbi_permute {
   const int32_t *order;            /* order[new] = old */
   int32_t *inverse;                /* inverse[old] = new */
   merbit_view to;                  /* base 0, columns ascending in each row */
-  void *row_ptr, *values, *places; /* places[k]: the original place of entry k; of
-                                    * to.offset_type */
+  void *row_ptr, *values, *places; /* places[k]: entry k's original position */
   int32_t *col_ind;
-  uint64_t *keys; /* twice the entries of the tasks' longest rows */
+  uint64_t *keys; /* twice the summed lengths of the tasks' longest rows */
   int tasks;
   int64_t longest[MBI_MAX_THREADS];
   int64_t widest[MBI_MAX_THREADS];
 } mbi_permute;
 
 enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
-/* How the entries, and their mirror images, follow from the given values. */
+/* How an entry, and its mirror image, follow from the stored value. */
 typedef struct mbi_symmetry_signs {
   int direct, mirror;
 } mbi_symmetry_signs;
 
-typedef struct mbi_strip { /* the rows of one block row during a walk */
+typedef struct mbi_strip { /* the rows of one block row during a pass */
   const int32_t *col_ind;
   int rows, base;
-  uint32_t next[MBI_BLOCK_MOST]; /* the next column of each row, counted from 0 */
+  uint32_t next[MBI_BLOCK_MOST]; /* each row's next column, counted from 0 */
   int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
 

@@ -1,10 +1,10 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* Orders of the vertices of a square matrix's graph, in which entry (i, j) joins i and j in
- * both directions; the diagonal and duplicates do not count. By degree, or reverse
- * Cuthill-McKee (E. Cuthill, J. McKee, 1969), starting at the vertex found by A. George, J. W.
- * H. Liu, An Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979. */
+/* Orders of the vertices of a square matrix's graph. An entry (i, j) joins i and j in both
+ * directions; the diagonal and duplicates do not count. There are two: by degree, and reverse
+ * Cuthill-McKee (E. Cuthill, J. McKee, 1969), which starts at a vertex found as in A. George,
+ * J. W. H. Liu, An Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979. */
 
 /* ---- Sorting 64-bit keys by their upper halves ------------------------------------------- */
 
@@ -20,8 +20,8 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
 }
 
 /* Sorts keys by their upper halves, which are at most `most`. Keys with equal upper halves must
- * have ascending lower halves. `scratch` holds as many keys if there are more than
- * MBI_SHORT_ROW. Returns the sorted array. */
+ * already be in ascending order. For more than MBI_SHORT_ROW keys, `scratch` must have space
+ * for `count` keys. Returns the sorted array: `keys` or `scratch`. */
 MBI_NOINLINE MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch,
                                                   int64_t count, uint32_t most) {
   int64_t starts[256], i;
@@ -55,19 +55,19 @@ MBI_NOINLINE MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scra
 
 typedef struct mbi_order_walk {
   const mbi_graph *graph;
-  unsigned char *stamp; /* per vertex: the last search that visited it; 0: none */
-  uint64_t *keys;       /* twice the most neighbours of any vertex */
-  int32_t most;         /* the most neighbours of any vertex */
+  unsigned char *stamp; /* per vertex: number of the last search that visited it; 0: none */
+  uint64_t *keys;       /* two keys for each of `most` neighbours */
+  int32_t most;         /* the largest number of neighbours of a vertex */
 } mbi_order_walk;
 
 typedef struct mbi_levels {
-  int64_t depth; /* number of levels below the root's */
+  int64_t depth; /* number of levels below the root */
   int64_t last;  /* where the deepest level begins in the queue */
-  int64_t size;  /* number of vertices of the component */
+  int64_t size;  /* number of vertices in the component */
 } mbi_levels;
 
-/* Appends the unvisited neighbours of v by ascending degree, then by number. Returns the
- * queue's new end. */
+/* Appends the unvisited neighbours of v to the queue, by ascending degree and then by number.
+ * Returns the queue's new end. */
 static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int number,
                                 int32_t *queue, int64_t tail) {
   const mbi_graph *graph = walk->graph;
@@ -88,8 +88,8 @@ static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int numbe
   return tail;
 }
 
-/* Searches a component breadth first. A vertex with a smaller stamp has not been visited yet.
- * The queue becomes Cuthill and McKee's order from `root`. */
+/* Searches a component breadth first from `root`. Vertices whose stamps are below `number` have
+ * not been visited. Leaves the component in the queue in Cuthill and McKee's order. */
 static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int number,
                                    int32_t *queue) {
   int64_t head = 0, tail = 1;
@@ -110,9 +110,9 @@ static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int
   return found;
 }
 
-/* Searches from any vertex of a component, then from a vertex of least degree in the deepest
- * level, until the depth does not grow any more. The last search has ordered the component.
- * Returns its number of vertices. */
+/* Orders a component. Searches it from any vertex, then repeatedly from a vertex of least
+ * degree in the deepest level, until the depth no longer grows. The last search leaves its
+ * order in the queue. Returns the number of vertices. */
 static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
   const int32_t *degree = walk->graph->degree;
   mbi_levels found = mbi_order_search(walk, root, 1, queue);
@@ -178,7 +178,7 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
 
 /* ---- By degree --------------------------------------------------------------------------- */
 
-/* Sorts vertices by descending degree, then by number, with a counting sort. */
+/* Sorts the vertices by descending degree and then by number, with a counting sort. */
 static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *graph,
                                       int32_t *order) {
   int32_t *starts, at = 0;
@@ -203,8 +203,8 @@ static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *
   return MERBIT_OK;
 }
 
-/* Allocates *order, where order[new] is the old row. `csr` is a checked square host CSR
- * with 32-bit columns. */
+/* Allocates *order, in which order[new] is the old row. `csr` is a checked square host CSR with
+ * 32-bit columns. The caller releases *order. */
 MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
                                             merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;

@@ -1,9 +1,9 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* P A P': reorders the rows and columns of a square CSR. */
+/* Reordering of the rows and columns of a square CSR: P A P'. */
 
-/* Runs `loop` with the size of a value as a constant. */
+/* Runs `loop` with the size of a value as a compile-time constant. */
 #define MBI_BY_SIZE(size, loop)                                                                \
   switch (size) {                                                                              \
   case sizeof(uint16_t):                                                                       \
@@ -65,7 +65,7 @@ static void mbi_bandwidth_task(void *argument, int task) {
   p->widest[task] = widest;
 }
 
-/* Returns the bandwidth: the largest |column - row| of an entry. */
+/* Returns the bandwidth: the largest |column - row| over all entries. */
 MBI_INTERNAL int64_t mbi_bandwidth(merbit_context *context, const merbit_view *csr) {
   mbi_permute p;
   int64_t widest = 0;
@@ -85,8 +85,7 @@ static int64_t mbi_permute_start(const mbi_permute *p, int64_t row) {
   return mbi_row_start(p->from, row);
 }
 
-/* Writes row lengths, each at the next row's place among the offsets, and the inverse of the
- * order. */
+/* Stores the length of new row i as offset i + 1, and computes the inverse of the order. */
 static void mbi_permute_lengths_task(void *argument, int task) {
   const mbi_permute *p = (const mbi_permute *)argument;
   int64_t row = mbi_share(p->to.rows, p->tasks, task);
@@ -121,8 +120,8 @@ static void mbi_permute_longest_task(void *argument, int task) {
   p->longest[task] = longest;
 }
 
-/* Writes a row sorted by column; equal columns keep their order. `keys` holds twice the
- * length. */
+/* Writes a row sorted by column. Entries with equal columns keep their order. `keys` has space
+ * for twice the row's length. */
 static void mbi_permute_row(const mbi_permute *p, int64_t row, uint64_t *keys) {
   const int32_t *col_ind = (const int32_t *)p->from->col_ind;
   const int64_t start = mbi_permute_start(p, p->order[row]);
@@ -184,7 +183,7 @@ static merbit_status mbi_permute_allocate(mbi_permute *p) {
   return MERBIT_OK;
 }
 
-/* Computes the inverse of the order, and the row offsets. *keys is the sum of the tasks'
+/* Computes the inverse of the order and the row offsets. Sets *keys to the sum of the tasks'
  * longest rows. */
 MBI_INTERNAL merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
   int task;
@@ -216,9 +215,9 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
   return MERBIT_OK;
 }
 
-/* Makes *matrix: the checked square host CSR `from`, which has 32-bit columns, in another
- * order. *places is an allocation with the original place of each entry, of the matrix's
- * offset_type; NULL for a pattern. */
+/* Makes *matrix from the checked square host CSR `from`, which has 32-bit columns, by
+ * reordering its rows and columns. Sets *places to an array with the original position of each
+ * entry, in the matrix's offset_type, or to NULL for a pattern. The caller releases both. */
 MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
                                               const int32_t *order, merbit_matrix **matrix,
                                               void **places) {

@@ -18,8 +18,8 @@ static void mbi_row_insertion(int32_t *columns, void *values, size_t size, int64
   }
 }
 
-/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
- * array holds a row. */
+/* Sorts a row with a radix sort, byte by byte from the least significant one. Columns are below
+ * `cols`. Each scratch array has space for the row. */
 static void mbi_row_radix(int32_t *columns, void *values, size_t size, int64_t length,
                           int64_t cols, int32_t *scratch_columns, void *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -57,7 +57,8 @@ static void mbi_row_radix(int32_t *columns, void *values, size_t size, int64_t l
   }
 }
 
-/* Sorts a row. The scratch arrays hold a row each; none is used for up to MBI_SHORT_ROW. */
+/* Sorts a row. Each scratch array has space for the row, unless it has at most MBI_SHORT_ROW
+ * entries; then none is used. */
 MBI_INTERNAL void mbi_row_sort(int32_t *columns, void *values, size_t size, int64_t length,
                                int64_t cols, int32_t *scratch_columns, void *scratch_values) {
   if (length <= MBI_SHORT_ROW) {

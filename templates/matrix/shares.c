@@ -1,7 +1,7 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* Access to a view's arrays, and equal shares of its rows or entries for tasks. */
+/* Access to a view's arrays, and the division of its rows or entries among tasks. */
 
 MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
@@ -18,7 +18,7 @@ MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
                                     : view->nnz;
 }
 
-/* Returns an element of an index array of either width. In loops the branch is always
+/* Returns an element of an index array of either width. In loops the branch is well
  * predicted. */
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
@@ -33,7 +33,8 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
-/* Copies value number `place` to value number `at`. 0 bytes: there are no values. */
+/* Copies value number `place` of `from` to value number `at` of `to`. Does nothing if `size` is
+ * 0, because there are no values then. */
 MBI_INTERNAL void mbi_value_copy(void *to, int64_t at, const void *from, int64_t place,
                                  size_t size) {
   char *target;
@@ -43,7 +44,7 @@ MBI_INTERNAL void mbi_value_copy(void *to, int64_t at, const void *from, int64_t
   }
   target = (char *)to + (size_t)at * size;
   source = (const char *)from + (size_t)place * size;
-  switch (size) { /* each memcpy is a move */
+  switch (size) { /* with constant sizes, each memcpy becomes a move */
   case sizeof(uint16_t):
     memcpy(target, source, sizeof(uint16_t));
     break;
@@ -63,20 +64,19 @@ MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row) {
   return mbi_index_at(view->row_ptr, view->offset_type, row) - view->base;
 }
 
-/* Returns the first item of `task` if `count` items are divided among `tasks` evenly and in
- * order. */
+/* Returns the first item of `task` when `tasks` divide `count` items evenly and in order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
   return count / tasks * task + (task < rest ? task : rest);
 }
 
-/* Returns the number of tasks that `count` cheap steps are worth. */
+/* Returns the number of tasks that are worth starting for `count` cheap steps. */
 MBI_NOINLINE MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-/* Returns the row (from 0) that holds `entry` of a valid CSR view, 0 <= entry < nnz. */
+/* Returns the row (from 0) that contains entry number `entry` of a valid CSR view. */
 MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   int64_t low = 0, high = csr->rows - 1;
   while (low < high) {
@@ -90,15 +90,15 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   return low;
 }
 
-/* Returns the first row of `task` if the rows of a valid CSR view are divided among `tasks` by
- * their entries. */
+/* Returns the first row of `task` when the rows of a valid CSR view are divided among `tasks`
+ * so that each gets about the same number of entries. */
 MBI_NOINLINE MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0
          : task == tasks ? csr->rows
                          : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
 }
 
-/* Returns how many blocks of `size` cover `count` rows or columns. */
+/* Returns the number of blocks of `size` rows or columns that cover `count` of them. */
 MBI_INTERNAL int64_t mbi_block_count(int64_t count, int size) {
   return count / size + (count % size != 0);
 }

@@ -1,9 +1,9 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* The transpose of a CSR or a BSR, entry by entry. Duplicates are kept, and the place of each
- * entry is recorded, so that new values can be moved. merbit_matrix_transpose also sorts and
- * adds up. */
+/* Transposition of a CSR or BSR that keeps duplicates and records the original position of each
+ * entry, so that new values can be moved later. (merbit_matrix_transpose sorts and adds up
+ * duplicates instead.) */
 
 typedef struct mbi_transpose_map {
   const merbit_view *from;
@@ -13,7 +13,8 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-/* Moves a task's blocks unchanged: a column-major block is the transpose of a row-major one. */
+/* Moves a task's entries or blocks. Blocks stay as they are, because a row-major block is its
+ * transpose in column-major order. */
 static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
@@ -61,9 +62,10 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
   return MERBIT_OK;
 }
 
-/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns and
- * base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation with the original
- * place of each entry or block, of the matrix's offset_type; NULL for a pattern. */
+/* Makes *matrix, the transpose of the checked host view `from`: a BSR, or a CSR with 32-bit
+ * columns and base 0. `from` has at most 2^31 - 1 rows. Sets *places to an array with the
+ * original position of each entry or block, in the matrix's offset_type, or to NULL for a
+ * pattern. The caller releases both. */
 MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
                                                     const merbit_view *from,
                                                     merbit_matrix **matrix, void **places) {

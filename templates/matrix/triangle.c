@@ -2,8 +2,7 @@
 #include "matrix/matrix.h"
 
 /* Checks of views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix.
- * The rules are those of Matrix Market (NISTIR 5935), except that the upper triangle is allowed
- * too. */
+ * The rules are those of Matrix Market (NISTIR 5935), but upper triangles are also allowed. */
 
 MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
@@ -45,7 +44,7 @@ MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Returns the row (from 0) of `entry`. For a CSR, `row` is a row at or before it. */
+/* Returns the row (from 0) of an entry. For a CSR, the search starts at `row`. */
 MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry) {
   if (view->format == MERBIT_COO) {
     return mbi_index_at(view->row_ind, view->index_type, entry) - view->base;
@@ -56,7 +55,7 @@ MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t
   return row;
 }
 
-/* Returns the row where a walk over the entries from `first` on begins; first < nnz. */
+/* Returns the `row` with which mbi_entry_row can begin for entry number `first` < nnz. */
 MBI_INTERNAL int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
   return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
 }
@@ -68,13 +67,13 @@ MBI_INTERNAL int64_t mbi_entry_column(const merbit_view *view, int64_t entry) {
 typedef struct mbi_triangle {
   const merbit_view *view;
   int tasks;
-  int64_t first[MBI_MAX_THREADS][4]; /* per task: its first entry below, on and above the
-                                      * diagonal, and its first on the diagonal that is not
+  int64_t first[MBI_MAX_THREADS][4]; /* per task: the first entry below, on and above the
+                                      * diagonal, and the first one on the diagonal that is not
                                       * allowed; nnz: none */
   int64_t diagonal[MBI_MAX_THREADS]; /* per task: number of entries on the diagonal */
 } mbi_triangle;
 
-/* Returns whether an entry may not lie on the diagonal. */
+/* Returns whether an entry on the diagonal is not allowed there. */
 static int mbi_triangle_wrong(const merbit_view *view, int64_t entry) {
   if (view->symmetry != MERBIT_SYMMETRY_HERMITIAN || view->values == NULL) {
     return view->symmetry == MERBIT_SYMMETRY_SKEW;
@@ -105,8 +104,9 @@ static void mbi_triangle_task(void *argument, int task) {
   }
 }
 
-/* Sets first[kind] to the first entry of each kind, for any number of threads. Returns the
- * number of entries on the diagonal. */
+/* Sets first[MBI_BELOW], first[MBI_DIAGONAL], first[MBI_ABOVE] and first[MBI_WRONG] to the
+ * first entry of each kind, or to nnz, whatever the number of threads. Returns the number of
+ * entries on the diagonal. */
 MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
                                        int64_t *first) {
   mbi_triangle t;
@@ -127,8 +127,8 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
   return diagonal;
 }
 
-/* Checks that the entries of a host view, whose indices are valid, lie in one triangle. The
- * message names the first entry that does not; rows and columns are as stored. */
+/* Checks that a host view, whose indices are valid, has entries in only one triangle. The
+ * message names the first entry that breaks the rule; rows and columns in it are as stored. */
 MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
                                               const merbit_view *view) {
   int64_t first[4], bad, row, column;

@@ -1,6 +1,6 @@
 #ifndef MBI_COMPILER_H
 #define MBI_COMPILER_H
-/* Names for what the library needs beyond C99: by GNU C, or by the intrinsics of MSVC. */
+/* Names for compiler features beyond C99: those of GNU C, or intrinsics of MSVC. */
 #include "api/features.h"
 #include "merbit.h"
 
@@ -10,16 +10,15 @@
 #else
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #endif
-/* For loops that need the registers of others, and for short functions with many callers: their
- * copies would take compile time. */
+/* Keeps a function out of line: a hot loop that should not share registers with its caller, or
+ * a short function with many callers, whose copies would cost compile time. */
 #define MBI_NOINLINE __attribute__((noinline))
 #define MBI_UNUSED __attribute__((unused))
 #define MBI_PREFETCH(address) __builtin_prefetch(address)
-/* Keeps the compiler from vectorising a loop: most rows are too short for the vector code of a
- * sum. */
+/* Keeps the compiler from vectorising a sum over a row: most rows are too short to profit. */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
-/* Atomic operations. Sums return what was there before. */
+/* Atomic operations. Additions and ORs return the old value. */
 #define MBI_ATOMIC_LOAD(at) __atomic_load_n(at, __ATOMIC_ACQUIRE)
 #define MBI_ATOMIC_STORE(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
 #define MBI_ATOMIC_REPLACE_ZERO(at, value) ((void)__sync_val_compare_and_swap(at, 0, value))
@@ -37,7 +36,7 @@ static int mbi_trailing_zeros(uint64_t word) {
 
 __extension__ typedef unsigned __int128 mbi_u128;
 
-/* Returns the low half of a product, and its high half in *high. */
+/* Returns the low 64 bits of a product and stores the high 64 bits in *high. */
 static uint64_t mbi_multiply(uint64_t a, uint64_t b, uint64_t *high) {
   const mbi_u128 product = (mbi_u128)a * b;
   *high = (uint64_t)(product >> 64);
@@ -81,7 +80,7 @@ static uint64_t mbi_multiply(uint64_t a, uint64_t b, uint64_t *high) {
 #endif
 
 #ifndef _OPENMP
-/* Waits for a moment in a loop that polls. */
+/* Tells the processor that the thread is polling in a loop. */
 static void mbi_pause(void) {
 #ifdef _WIN32
   YieldProcessor();

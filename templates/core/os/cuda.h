@@ -1,12 +1,12 @@
 #ifndef MBI_OS_CUDA_H
 #define MBI_OS_CUDA_H
-/* The names of CUDA's libraries, and MBI_NVRTC_PLACES, the directories where NVRTC may lie: a
- * variable or NULL, and a shell pattern that follows its value. pip's wheels of CUDA 11 and 12
- * lie in nvidia/cuda_nvrtc, later ones in nvidia/cu13. */
+/* The names of CUDA's libraries, and MBI_NVRTC_PLACES, the directories to search for NVRTC.
+ * Each is a pair: an environment variable or NULL, and a shell pattern to append to its value.
+ * pip's wheels have it in nvidia/cuda_nvrtc for CUDA 11 and 12, in nvidia/cu13 for 13. */
 
 #ifdef _WIN32
 #define MBI_CUDA_DRIVER "nvcuda.dll"
-#define MBI_NVRTC_11 "nvrtc64_112_0.dll" /* of 11.2 to 11.8 */
+#define MBI_NVRTC_11 "nvrtc64_112_0.dll" /* CUDA 11.2 to 11.8 */
 #define MBI_NVRTC_MAJOR "nvrtc64_%d0_0.dll"
 #define MBI_NVRTC_ANY "nvrtc64.dll"
 #define MBI_NVRTC_PLACES                                                                       \

@@ -1,8 +1,8 @@
 #ifndef MBI_OS_H
 #define MBI_OS_H
-/* The functions of the operating system that the library needs. core/os/posix*.c has them on
- * Linux and macOS, core/os/windows*.c on Windows. Functions that return int return 0 or an
- * errno unless stated otherwise. On Windows a path is what fopen takes. */
+/* The functions of the operating system that the library uses. core/os/posix*.c implements them
+ * for Linux and macOS, core/os/windows*.c for Windows. Functions that return int return 0 or an
+ * errno unless stated otherwise. On Windows, paths are in the encoding that fopen takes. */
 #include "api/features.h"
 #include "merbit.h"
 
@@ -27,7 +27,7 @@
 #define NOMINMAX
 #endif
 #include <windows.h>
-/* windows.h comes first. */
+/* These need windows.h first. */
 #include <aclapi.h>
 #include <io.h>
 #include <process.h>
@@ -48,15 +48,15 @@
 #include "core/os/compiler.h"
 
 #ifdef MBI_SEPARATE
-/* The linkage of functions that other sources call. In merbit.h, a single translation unit, the
- * generator writes static instead. */
+/* The linkage of functions that several sources call. In merbit.h, which is a single
+ * translation unit, the generator writes static instead. */
 #define MBI_INTERNAL
 #endif /* MBI_SEPARATE */
 
 #define MBI_MAX_THREADS 1024
 #define MBI_NUMA_CPUS 1024
 #define MBI_PATH_SIZE 1024
-#define MBI_LONG_PATH 4096 /* bytes of a path that the user names */
+#define MBI_LONG_PATH 4096 /* bytes of a path that the user gives */
 
 #ifdef _WIN32
 typedef SRWLOCK mbi_mutex;
@@ -74,26 +74,25 @@ typedef pthread_t mbi_thread_id;
 typedef pid_t mbi_process;
 typedef void *(*mbi_thread_run)(void *argument);
 #define MBI_THREAD_RUN                                                                         \
-  static void * /* the head of a function that a thread runs; returns 0                        \
-                 */
+  static void * /* the beginning of a function that a thread runs; it returns 0 */
 #endif
 
 typedef struct mbi_numa { /* processors, grouped by memory node */
-  int nodes, count;       /* number of nodes with processors */
+  int nodes, count;       /* numbers of nodes and of processors */
   int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
 } mbi_numa;
 
-typedef struct mbi_entry { /* a regular file of a directory */
-  char name[64];           /* longer names are passed over */
+typedef struct mbi_entry { /* a regular file in a directory */
+  char name[64];           /* files with longer names are ignored */
   int64_t bytes;
-  int64_t written; /* the time of its last change: ns, since a time of the system's own */
+  int64_t written; /* time of the last change in ns, comparable with mbi_now */
 } mbi_entry;
 
 typedef struct mbi_directory { /* a directory that is being listed */
 #ifdef _WIN32
   HANDLE find;
   WIN32_FIND_DATAA next;
-  int more; /* 1: `next` has not been told yet */
+  int more; /* 1: `next` holds an entry that has not been returned yet */
   char path[MBI_PATH_SIZE];
 #else
   DIR *stream;

@@ -30,8 +30,7 @@ MBI_INTERNAL const char *mbi_environment(const char *name) {
 /* Returns the number of processors that this process may use, 1 to MBI_MAX_THREADS. */
 MBI_INTERNAL int mbi_processors(void) {
 #ifdef __linux__
-  cpu_set_t sets[64]; /* sets of 1,024 processors each; the kernel does not fill fewer than it
-                       * was built for */
+  cpu_set_t sets[64]; /* 1,024 processors each; the kernel may refuse fewer bytes */
   const int known = sched_getaffinity(0, sizeof sets, sets) == 0;
   const int count = known ? CPU_COUNT_S(sizeof sets, sets) : 1;
 #else
@@ -71,7 +70,7 @@ MBI_INTERNAL int mbi_thread_equal(mbi_thread_id left, mbi_thread_id right) {
 }
 
 #ifndef _OPENMP
-/* Returns 1 if it took the mutex, and 0 if another thread holds it. */
+/* Takes the mutex unless another thread holds it. Returns whether it did. */
 MBI_INTERNAL int mbi_mutex_try(mbi_mutex *mutex) {
   return pthread_mutex_trylock(mutex) == 0;
 }
@@ -88,12 +87,12 @@ MBI_INTERNAL void mbi_condition_wait(mbi_condition *condition, mbi_mutex *mutex)
   (void)pthread_cond_wait(condition, mutex);
 }
 
-/* Wakes all threads that wait. */
+/* Wakes all waiting threads. */
 MBI_INTERNAL void mbi_condition_wake(mbi_condition *condition) {
   (void)pthread_cond_broadcast(condition);
 }
 
-/* Returns 1 if the thread runs. */
+/* Starts a thread. Returns 1 on success. */
 MBI_INTERNAL int mbi_thread_start(mbi_thread *thread, mbi_thread_run run, void *argument) {
   return pthread_create(thread, NULL, run, argument) == 0;
 }
@@ -114,8 +113,8 @@ MBI_INTERNAL const char *mbi_library_error(void) {
   return text != NULL ? text : "unknown reason";
 }
 
-/* Finds a function of a library. Writes its address byte by byte to a function pointer of any
- * type, because ISO C has no conversion from void * to a function pointer. Returns 1 if the
+/* Looks up a function of a library and stores its address in a function pointer of any type. It
+ * copies bytes, because ISO C cannot convert void * to a function pointer. Returns 1 if the
  * function exists. */
 MBI_NOINLINE MBI_INTERNAL int mbi_library_function(void *library, const char *name,
                                                    void *pointer, size_t size) {
@@ -130,7 +129,7 @@ MBI_INTERNAL void mbi_library_close(void *library) {
   }
 }
 
-/* Writes the path where the loader found an open library, or "" if that is unknown. */
+/* Writes the path from which the loader took an open library, or "" if that is unknown. */
 MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
 #ifdef __linux__
   struct link_map *map = NULL;
@@ -142,8 +141,8 @@ MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
 #endif
 }
 
-/* Keeps a library in memory after its last close. Needed for libraries that own threads, exit
- * handlers or memory, or that take long to load. */
+/* Keeps a library in memory after it is closed. Libraries need this if they own threads, exit
+ * handlers or memory, or if loading them takes long. */
 MBI_INTERNAL void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);

@@ -2,7 +2,7 @@
 
 /* Linux and macOS: paths, files and directories. */
 #ifndef _WIN32
-#define MBI_LATEST_SECONDS 9000000000 /* in the year 2255; in ns still an int64_t */
+#define MBI_LATEST_SECONDS 9000000000 /* in the year 2255; fits an int64_t in ns */
 
 /* ---- Paths ------------------------------------------------------------------------------- */
 
@@ -21,7 +21,7 @@ MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size
   return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
 }
 
-/* Writes the directory for this user's cubins. Returns NULL, or why there is none. */
+/* Writes the default directory for this user's cubins. Returns NULL, or why there is none. */
 MBI_INTERNAL const char *mbi_user_cache(char *path, size_t size) {
   const char *base = mbi_environment("XDG_CACHE_HOME"), *below = "/merbit";
   if (base == NULL || base[0] != '/') {
@@ -38,8 +38,7 @@ MBI_INTERNAL const char *mbi_user_cache(char *path, size_t size) {
 
 /* ---- Reading ----------------------------------------------------------------------------- */
 
-/* Opens a file for reading. *size is 0 if it is unknown, as for pipes and for files that the
- * kernel generates. */
+/* Opens a file for reading. *size is 0 if it is unknown, as for pipes and files in /proc. */
 MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
@@ -61,8 +60,8 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-/* Opens a regular file that this user owns and others cannot write. Returns EINVAL if it is
- * another kind of file. */
+/* Opens a regular file that belongs to this user and that others cannot write. Returns EINVAL
+ * if it is another kind of file. */
 MBI_INTERNAL int mbi_private_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error;
@@ -82,8 +81,8 @@ MBI_INTERNAL int mbi_private_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-/* Reads from the descriptor that `user` points to, as a merbit_read_callback. If it returns -1,
- * errno is set. */
+/* Reads from a file, as a merbit_read_callback. `user` points to the descriptor. If it returns
+ * -1, errno is set. */
 MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
@@ -104,7 +103,7 @@ MBI_INTERNAL void mbi_file_close(int file) {
 
 /* ---- Writing ----------------------------------------------------------------------------- */
 
-/* Creates a file that does not exist yet; others cannot read a private one. */
+/* Creates a file that does not exist yet. A private one is readable by this user alone. */
 MBI_INTERNAL int mbi_file_create(const char *path, int private_file, int *file) {
   int error;
   *file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, private_file ? 0600 : 0666);
@@ -119,7 +118,7 @@ MBI_INTERNAL int mbi_file_create(const char *path, int private_file, int *file) 
 }
 
 /* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would exceed
- * RLIMIT_FSIZE, because the system would end the process with a signal. */
+ * RLIMIT_FSIZE, for which the system would otherwise kill the process with a signal. */
 MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
@@ -139,8 +138,8 @@ MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, s
   return 0;
 }
 
-/* Ends the writing of the file at `path`. If `error` is 0, it replaces `target`; otherwise it
- * is removed. Returns `error`, or the errno of a failure. */
+/* Closes the new file at `path` and renames it to `target`. If `error` is not 0 or something
+ * fails, removes it instead. Returns `error`, or the errno of the failure. */
 MBI_INTERNAL int mbi_file_end(int file, const char *path, const char *target, int error) {
   if (error == 0 && fsync(file) != 0) {
     error = errno;
@@ -157,13 +156,13 @@ MBI_INTERNAL int mbi_file_end(int file, const char *path, const char *target, in
   return error;
 }
 
-/* Removes a file. A missing file is no error. */
+/* Removes a file. Succeeds if there is none. */
 MBI_INTERNAL int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* Follows links from `target`, a buffer of `size` bytes. Returns ENOENT if the last one leads
- * to no file. */
+/* Replaces `target`, a buffer of `size` bytes, by the file to which its symbolic links lead.
+ * Returns ENOENT if the last link leads nowhere. */
 static int mbi_links_follow(char *target, size_t size) {
   int links, error = 0;
   for (links = 0; error == 0; links++) {
@@ -179,9 +178,9 @@ static int mbi_links_follow(char *target, size_t size) {
   return error;
 }
 
-/* Writes the path of the file that a write to `path` would change, links followed, and its
- * permissions, or -1 if there is none yet. It must be a regular file that the user may write.
- * Returns ENOTSUP for a device or a pipe. */
+/* Finds the file that a write to `path` would change. Writes its path, with links followed, to
+ * `target`, and its permissions to *mode; -1 if there is no file yet. It must be a regular file
+ * that the user may write. Returns ENOTSUP for a device or a pipe. */
 MBI_INTERNAL int mbi_file_target(const char *path, char *target, size_t size, int *mode) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
@@ -203,8 +202,8 @@ MBI_INTERNAL int mbi_file_target(const char *path, char *target, size_t size, in
   return error;
 }
 
-/* Gives a new file the permissions of the one that it replaces. Some file systems refuse this,
- * which does no harm. */
+/* Gives a new file the permissions of the one that it replaces. Failure is ignored; some file
+ * systems have no permissions. */
 MBI_INTERNAL void mbi_file_permit(int file, int mode) {
   (void)fchmod(file, (mode_t)mode);
 }
@@ -216,7 +215,7 @@ MBI_INTERNAL int mbi_directory_open(mbi_directory *directory, const char *path) 
   return directory->stream == NULL ? errno : 0;
 }
 
-/* Finds the next regular file. Returns 0 at the end. */
+/* Finds the next regular file. Returns 1, or 0 at the end. */
 MBI_INTERNAL int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) {
   const struct dirent *next;
   while ((next = readdir(directory->stream)) != NULL) {
@@ -244,7 +243,7 @@ MBI_INTERNAL int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) 
   return 0;
 }
 
-/* Removes a file of the directory. A missing file is no error. */
+/* Removes a file of the directory. Succeeds if there is none. */
 MBI_INTERNAL int mbi_directory_remove(mbi_directory *directory, const char *name) {
   return unlinkat(dirfd(directory->stream), name, 0) == 0 || errno == ENOENT ? 0 : errno;
 }

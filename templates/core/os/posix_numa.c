@@ -1,13 +1,13 @@
 #include "core/context.h"
 
-/* NUMA by the Linux kernel's own calls, without libnuma: which processor belongs to which
- * memory node, threads bound to processors, and pages moved to nodes. macOS has none of that.
- */
+/* NUMA through the Linux kernel's system calls, without libnuma: which processor belongs to
+ * which memory node, binding threads to processors, moving pages to nodes. macOS has no such
+ * calls. */
 #ifdef __linux__
 
 #define MBI_NODE_ROOT "/sys/devices/system/node"
 #define MBI_MOVED_AT_ONCE 1024 /* pages */
-#define MBI_MPOL_MF_MOVE 2     /* <linux/mempolicy.h>: only pages of this process */
+#define MBI_MPOL_MF_MOVE 2     /* <linux/mempolicy.h>: move only pages of this process */
 
 static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
   char path[512];
@@ -22,8 +22,8 @@ static void mbi_text_of_file(const char *root, const char *name, char *text, siz
   text[length] = '\0';
 }
 
-/* Reads the next range of a list in the kernel's format, such as "0-3,8,10-11". Returns 0
- * at its end. */
+/* Reads the next range of a list in the kernel's format, such as "0-3,8,10-11". Returns 0 at
+ * the end of the list. */
 static int mbi_list_next(const char **text, long *first, long *last) {
   char *end;
   *first = *last = strtol(*text, &end, 10);
@@ -49,8 +49,8 @@ static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   }
 }
 
-/* Lists the processors of `allowed` node by node. If `root` has no information, all belong
- * to one node. */
+/* Lists the processors of `allowed` node by node. If `root` has no information, all processors
+ * belong to node 0. */
 MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
   char nodes[1024], cpus[4096], name[64];
   const char *node_list = nodes;
@@ -97,7 +97,7 @@ MBI_INTERNAL void mbi_processor_bind(int cpu) {
   (void)sched_setaffinity(0, sizeof own, &own);
 }
 
-/* Sets *first and *end to the bounds of the pages of `page` bytes that lie wholly in an
+/* Sets *first and *end to the bounds of the pages of `page` bytes that lie entirely in an
  * array. */
 MBI_INTERNAL void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
                                  uintptr_t *first, uintptr_t *end) {
@@ -105,8 +105,8 @@ MBI_INTERNAL void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
   *end = (array + bytes) / page * page;
 }
 
-/* Moves the pages that lie wholly in the array to a node. Returns how many are elsewhere
- * afterwards, or -1 if the system moves none. */
+/* Moves the pages that lie entirely in an array to a memory node. Returns the number of pages
+ * that are not there afterwards, or -1 if the system cannot move pages. */
 MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t at, end;

@@ -1,12 +1,12 @@
 #include "core/context.h"
 
-/* Linux and macOS: whether other users could put files into a directory. */
+/* Linux and macOS: a check that other users cannot put files into a directory. */
 #ifndef _WIN32
 
 /* Returns why other users could put files into a directory, or NULL if only this user and root
- * can. A directory on the way to the last one may be sticky: there, others can neither rename
- * nor remove this user's files. For a symbolic link, its owner must be trusted, because the
- * owner chooses where it leads. */
+ * can. A directory above the last one may be writable by others if it is sticky, because then
+ * they can neither rename nor remove this user's files. A symbolic link must belong to this
+ * user or root, because its owner chooses where it leads. */
 static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
@@ -33,7 +33,7 @@ MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
   }
   target[length] = '\0';
   while (target[0] != '/' && end > 0 && path[end - 1] != '/') {
-    end--; /* a relative target begins beside the link */
+    end--; /* a relative target replaces the link's name only */
   }
   end = target[0] == '/' ? 0 : end;
   length = snprintf(path + end, size - end, "%s%s", target, rest);
@@ -58,10 +58,11 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-/* Checks the absolute `path`, a buffer of MBI_PATH_SIZE bytes, part by part, and replaces its
- * links. If `create` is set, makes missing directories, but none below a part that others
- * control. Returns NULL if the directory is safe. Otherwise cuts `path` after the faulty part
- * and returns what is wrong with it; *error is an errno or 0. */
+/* Checks the absolute `path`, a buffer of MBI_PATH_SIZE bytes, component by component, and
+ * replaces symbolic links by their targets. If `create` is set, creates missing directories,
+ * but none below a component that others control. Returns NULL if the directory is safe.
+ * Otherwise cuts `path` after the component at fault and returns what is wrong with it; *error
+ * is then an errno or 0. */
 MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;

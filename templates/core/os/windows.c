@@ -10,7 +10,7 @@ MBI_INTERNAL double mbi_seconds(void) {
   return (double)now.QuadPart / (double)frequency.QuadPart;
 }
 
-/* Returns a file's time in ns since 1970. */
+/* Converts a file's time to ns since 1970. */
 MBI_INTERNAL int64_t mbi_time_of(FILETIME time) {
   const uint64_t ticks = (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime;
   return ((int64_t)ticks - INT64_C(116444736000000000)) * 100;
@@ -27,7 +27,7 @@ MBI_INTERNAL const char *mbi_environment(const char *name) {
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* Lists the processors that this process may use, those of its first group. */
+/* Lists the processors of the first processor group that this process may use. */
 MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   DWORD_PTR own = 0, all;
   int cpu;
@@ -54,7 +54,7 @@ MBI_INTERNAL void mbi_processor_bind(int cpu) {
   (void)SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)1 << cpu);
 }
 
-/* Windows moves no pages. */
+/* Moves nothing: Windows cannot move pages to another node. */
 MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   (void)array, (void)bytes, (void)node;
   return -1;
@@ -66,7 +66,7 @@ MBI_INTERNAL mbi_process mbi_process_id(void) {
 
 /* ---- Errors and paths ---------------------------------------------------------------------- */
 
-/* Returns the errno that fits GetLastError best. */
+/* Returns the errno that is closest to GetLastError. */
 MBI_INTERNAL int mbi_windows_error(void) {
   switch (GetLastError()) {
   case ERROR_FILE_NOT_FOUND:
@@ -152,9 +152,9 @@ MBI_INTERNAL void mbi_thread_join(mbi_thread thread) {
 
 /* ---- Dynamic libraries ------------------------------------------------------------------- */
 
-/* Opens a library: by a name, from the program's or the system's directory; by a path, from
- * there. NVRTC later opens its builtins by name alone, which Windows finds among the loaded
- * libraries, so those beside NVRTC are loaded with it. */
+/* Opens a library. Given only a name, it searches the directories of the program and of the
+ * system. NVRTC later opens its builtins library by name alone, which Windows finds only if it
+ * is loaded already; so it is loaded here, from NVRTC's directory. */
 MBI_INTERNAL void *mbi_library_open(const char *path) {
   char full[MBI_PATH_SIZE], *name;
   void *library;

@@ -2,7 +2,7 @@
 
 /* Windows: paths, files and directories. Files are descriptors of the C library. */
 #ifdef _WIN32
-#define MBI_FILE_MOST ((size_t)1 << 30) /* bytes of one read or write */
+#define MBI_FILE_MOST ((size_t)1 << 30) /* the most bytes of one read or write */
 #define MBI_NOT_REGULAR                                                                        \
   (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT | FILE_ATTRIBUTE_DEVICE)
 
@@ -37,13 +37,13 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   return 0;
 }
 
-/* Leaves others free to remove or replace the file meanwhile. */
+/* Opens a private file and lets others remove or replace it meanwhile. */
 MBI_INTERNAL int mbi_private_open(const char *path, int *file, int64_t *size) {
   const DWORD shared = FILE_SHARE_READ | FILE_SHARE_DELETE;
   BY_HANDLE_FILE_INFORMATION facts;
   HANDLE handle = CreateFileA(path, GENERIC_READ | FILE_WRITE_ATTRIBUTES, shared, NULL,
                               OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT, NULL);
-  if (handle == INVALID_HANDLE_VALUE) { /* on a medium that cannot be written */
+  if (handle == INVALID_HANDLE_VALUE) { /* perhaps a read-only medium */
     handle = CreateFileA(path, GENERIC_READ, shared, NULL, OPEN_EXISTING,
                          FILE_FLAG_OPEN_REPARSE_POINT, NULL);
   }
@@ -81,7 +81,7 @@ MBI_INTERNAL void mbi_file_close(int file) {
 
 /* ---- Writing ----------------------------------------------------------------------------- */
 
-/* Creates a file that does not exist yet. Its access control list is the directory's. */
+/* Creates a file that does not exist yet. It inherits the directory's access control list. */
 MBI_INTERNAL int mbi_file_create(const char *path, int private_file, int *file) {
   (void)private_file;
   *file = _open(path, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT,
@@ -124,9 +124,9 @@ MBI_INTERNAL int mbi_file_remove(const char *path) {
   return _unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* Writes the path of the file that a write to `path` would change, links followed, with
- * slashes; *mode is -1 if there is none yet. It must be a regular file that the user may write.
- * Returns ENOTSUP for a device or a pipe. */
+/* Finds the file that a write to `path` would change. Writes its path to `target`, with links
+ * followed and forward slashes. *mode is always -1. It must be a regular file that the user may
+ * write. Returns ENOTSUP for a device or a pipe. */
 MBI_INTERNAL int mbi_file_target(const char *path, char *target, size_t size, int *mode) {
   DWORD attributes;
   int error = mbi_path_final(path, target, size);
@@ -185,7 +185,7 @@ MBI_INTERNAL void mbi_directory_close(mbi_directory *directory) {
   (void)FindClose(directory->find);
 }
 
-/* Copies the text: mbi_files_matching knows no patterns here. */
+/* Copies the text, because mbi_files_matching does not know patterns here. */
 MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   const size_t length = strlen(text);
   if (length >= size) {

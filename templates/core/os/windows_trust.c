@@ -1,7 +1,7 @@
 #include "core/context.h"
 
-/* Windows: whether other users could put files into a directory, by its owner and its access
- * control list. Administrators and services are trusted, as root is elsewhere. */
+/* Windows: a check that other users cannot put files into a directory, by the owners and access
+ * control lists on its path. Administrators and services are trusted, like root elsewhere. */
 #ifdef _WIN32
 #ifdef _MSC_VER
 #pragma comment(lib, "advapi32")
@@ -13,7 +13,7 @@
 #define MBI_RIGHTS_WRITE (MBI_RIGHTS_REPLACE | FILE_WRITE_DATA | FILE_APPEND_DATA)
 
 /* Returns whether a security identifier is this user's, the system's, a service's or the
- * administrators'. The rights of an owner are judged with the owner. */
+ * administrators'. "Owner rights" are also trusted, because the owner is checked separately. */
 static int mbi_sid_trusted(PSID sid, PSID user) {
   return EqualSid(sid, user) || IsWellKnownSid(sid, WinLocalSystemSid) ||
          IsWellKnownSid(sid, WinBuiltinAdministratorsSid) ||
@@ -22,8 +22,8 @@ static int mbi_sid_trusted(PSID sid, PSID user) {
           *GetSidSubAuthority(sid, 0) == SECURITY_SERVICE_ID_BASE_RID);
 }
 
-/* Returns why others could write to a file or directory, or NULL. If it is not the `last` of a
- * path, they may create files in it, but not replace what is there. */
+/* Returns why others could write to a file or directory, or NULL if they cannot. Unless it is
+ * the `last` component of a path, others may create files in it, but not replace any. */
 MBI_INTERNAL const char *mbi_access_fault(const char *path, int last) {
   const DWORD rights = last ? MBI_RIGHTS_WRITE : MBI_RIGHTS_REPLACE;
   union {
@@ -46,7 +46,7 @@ MBI_INTERNAL const char *mbi_access_fault(const char *path, int last) {
             : list == NULL ? "is writable by others"
                            : NULL;
     for (i = 0; fault == NULL && i < list->AceCount; i++) {
-      ACCESS_ALLOWED_ACE *entry = NULL; /* a callback entry begins in the same way */
+      ACCESS_ALLOWED_ACE *entry = NULL; /* callback entries begin alike */
       if (!GetAce(list, i, (void **)&entry) ||
           (entry->Header.AceType != ACCESS_DENIED_ACE_TYPE &&
            (entry->Header.AceFlags & INHERIT_ONLY_ACE) == 0 && (entry->Mask & rights) != 0 &&
@@ -62,7 +62,7 @@ MBI_INTERNAL const char *mbi_access_fault(const char *path, int last) {
   return fault;
 }
 
-/* Writes the path of a file or directory that exists, links followed. Returns ENOTSUP for a
+/* Writes the path of an existing file or directory, with links followed. Returns ENOTSUP for a
  * device or a pipe. */
 MBI_INTERNAL int mbi_path_final(const char *path, char *final, size_t size) {
   char buffer[MBI_PATH_SIZE];
@@ -79,7 +79,7 @@ MBI_INTERNAL int mbi_path_final(const char *path, char *final, size_t size) {
                : 0;
   error = length == 0 ? ENOTSUP : length >= sizeof buffer ? ENAMETOOLONG : 0;
   (void)CloseHandle(file);
-  if (error == 0) { /* what follows \\?\ or \\?\UNC */
+  if (error == 0) { /* drop the prefix \\?\ or \\?\UNC */
     const int network = strncmp(buffer, "\\\\?\\UNC", 7) == 0;
     const char *rest = buffer + (network ? 7 : strncmp(buffer, "\\\\?\\", 4) == 0 ? 4 : 0);
     error = (size_t)snprintf(final, size, "%s%s", network ? "\\" : "", rest) >= size
@@ -90,9 +90,9 @@ MBI_INTERNAL int mbi_path_final(const char *path, char *final, size_t size) {
 }
 
 /* Replaces the absolute `path`, a buffer of MBI_PATH_SIZE bytes, by the directory's final path,
- * and checks all directories on the way. If `create` is set, makes missing ones. Returns NULL
- * if the directory is safe. Otherwise cuts `path` after the faulty part and returns what is
- * wrong with it; *error is an errno or 0. */
+ * and checks every directory on it. If `create` is set, creates missing ones. Returns NULL if
+ * the directory is safe. Otherwise cuts `path` after the component at fault and returns what is
+ * wrong with it; *error is then an errno or 0. */
 MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   char final[MBI_PATH_SIZE];
@@ -133,7 +133,7 @@ MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *err
   return fault;
 }
 
-/* Copies a path that mbi_directory_distrust has made final. */
+/* Copies a path, which mbi_directory_distrust has already made final. */
 MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
   return (size_t)snprintf(resolved, size, "%s", path) >= size ? ENAMETOOLONG : 0;
 }
