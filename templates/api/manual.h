@@ -516,12 +516,13 @@
  * enqueues work on the stream, so a CUDA graph can capture it. After a CUDA context has died, every
  * call returns MERBIT_DEVICE_LOST.
  *
- * VALUES. A plan on CUDA that expects at least eight products inspects the values and stores them
- * in a shorter form if nothing is lost: one value if all are equal, one per column or per row if
- * each column or row has equal values, bytes if there are at most 256 different values, or halves
- * or floats that represent the values exactly. Results are those of the general form.
- * merbit_plan_update_values keeps the form if the new values fit it; otherwise it makes the plan
- * general. plan_desc.changing_values turns this off.
+ * VALUES. A plan on CUDA may inspect the values and store them in a shorter form if nothing is
+ * lost. If at least eight products are expected, it looks for one value if all are equal, and for
+ * floats that represent all values exactly. If at least 24 are expected, it also looks for one
+ * value per column or per row if each column or row has equal values, bytes if there are at most
+ * 256 different values, and halves that represent all values exactly. Results are those of the
+ * general form. merbit_plan_update_values keeps the form if the new values fit it; otherwise it
+ * makes the plan general. plan_desc.changing_values turns this off.
  *
  * THE CPU. If enough products are expected, AUTO makes another form of the matrix on the CPU too:
  * rows sorted by length (SORTED), or blocks if the CSR consists of full blocks.
