@@ -1,6 +1,6 @@
 #include "core/core.h"
 
-/* Descriptors of all defaults. */
+/* Descriptors with all defaults. */
 
 /* Defines merbit_NOUN_defaults, which returns a merbit_NOUN_desc of zeros. */
 #define MBI_DEFAULTS(noun)                                                                     \

@@ -1,4 +1,4 @@
-/* Sets what the implementation needs from system headers, so it comes before any of them. */
+/* Defines the macros that system headers must see, so it comes before all of them. */
 #if !defined(__GNUC__) && !defined(_MSC_VER)
 #error "merbit's implementation needs gcc, clang, MSVC or a compiler that is compatible with one"
 #endif

@@ -10,19 +10,19 @@
  *     #define MERBIT_IMPLEMENTATION
  *     #include "merbit.h"
  *
- * In all other files write the include alone. On Linux link with -lm -ldl, and with -pthread if
- * the C library is older than glibc 2.34; on Windows and macOS nothing more is needed. The build
- * needs no CUDA header and no CUDA library: merbit opens libcuda and libnvrtc at run time. Define
- * MERBIT_STATIC before the include to make every function static. The CPU methods use OpenMP if
- * the compiler has it enabled; else they use a small thread pool that belongs to the context.
+ * All other files only include it. On Linux link with -lm -ldl, and with -pthread if the C library
+ * is older than glibc 2.34; on Windows and macOS nothing more is needed. The build needs no CUDA
+ * header and no CUDA library: merbit opens libcuda and libnvrtc at run time. Define MERBIT_STATIC
+ * before the include to make every function static. The CPU methods use OpenMP if the compiler has
+ * it enabled; otherwise they use a small thread pool that belongs to the context.
  *
  * FUNCTIONS BY TASK. A name that begins with an underscore continues the name before it: _get_info
  * stands for merbit_context_get_info.
  *
  *     open a GPU or the CPU            merbit_context_create, _get_info, _destroy
- *     kernels for where NVRTC is not   merbit_cache_export, merbit_cache_import
+ *     run where NVRTC is missing       merbit_cache_export, merbit_cache_import
  *     say why a call failed            merbit_last_error, merbit_status_name, merbit_status_text
- *     descriptors of all defaults      merbit_context_defaults, merbit_read_defaults,
+ *     descriptors with all defaults    merbit_context_defaults, merbit_read_defaults,
  *                                      merbit_bsr_defaults, merbit_plan_defaults,
  *                                      merbit_solver_defaults, merbit_eigen_defaults,
  *                                      merbit_pagerank_defaults, merbit_preconditioner_defaults
@@ -41,9 +41,9 @@
  *     a product with dot products      merbit_spmv_epilogue
  *     products in several streams      merbit_workspace_create, merbit_workspace_destroy
  *     change the values                merbit_plan_update_values
- *     see what a plan will take        merbit_plan_forecast
+ *     see how much memory it will take merbit_plan_forecast
  *     see what a plan chose            merbit_plan_describe, merbit_plan_get_info
- *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
+ *     reorder and restore vectors      merbit_plan_reorder, _restore, _get_order
  *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
  *                                      merbit_solver_update_values; merbit_stop_name
  *     solve for several b at once      merbit_solver_solve_many
@@ -148,11 +148,11 @@
  *     merbit_solver_destroy(solver);
  *     merbit_context_destroy(context);
  *
- * BLOCKS. Some matrices have their entries in small dense blocks, as in finite elements with
- * several unknowns per node. BSR stores one column index per block. On the CPU, AUTO multiplies a
- * BSR view of F64 or F32 block by block; MERBIT_METHOD_BSR does so on either side.
- * merbit_matrix_create_bsr makes a BSR matrix from any view, with the block shape that you give or
- * with the shape that moves the fewest bytes.
+ * BLOCKS. Some matrices have their entries in small dense blocks, for example in finite elements
+ * with several unknowns per node. BSR stores one column index per block. On the CPU, AUTO
+ * multiplies a BSR view of F64 or F32 block by block; MERBIT_METHOD_BSR does so on either side.
+ * merbit_matrix_create_bsr makes a BSR matrix from any view, with blocks of the shape that you
+ * give, or else of the shape that needs the fewest bytes.
  *
  * Example: blocks
  *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // block rows, block columns
@@ -175,10 +175,11 @@
  *     merbit_matrix_destroy(larger);
  *     merbit_context_destroy(context);
  *
- * Where merbit_matrix_create_bsr fills up a block, it stores a zero. A stored zero is an entry:
- * zero times Inf is NaN. A plan with MERBIT_METHOD_BSR of a CSR or COO view also makes blocks, and
- * there the filled places do not act. The GPU makes these blocks from a CSR in device memory whose
- * rows have ascending columns; CPU threads make them from any other view.
+ * merbit_matrix_create_bsr fills the empty places of a block with stored zeros. A stored zero is an
+ * entry: zero times Inf is NaN. A plan with MERBIT_METHOD_BSR also makes blocks from a CSR or COO
+ * view, but there the filled places take no part in the product. The GPU makes these blocks from a
+ * CSR in device memory whose rows have ascending columns; CPU threads make them from any other
+ * view.
  *
  * ORDER. A plan can hold its matrix with rows and columns in another order (plan_desc.reordering),
  * so that entries of x that are used together are stored together. x and y then have the plan's
@@ -205,8 +206,8 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * CPU threads find the order; arrays in device memory are downloaded for it.
- * plan_info.reorder_seconds is the time it took, which is that of thousands of products on a GPU.
+ * CPU threads compute the order; arrays in device memory are downloaded for that.
+ * plan_info.reorder_seconds is the time it took, about as long as thousands of products on a GPU.
  * New values (merbit_plan_update_values) come in the order of the view, not of the plan.
  *
  * TRANSPOSE. A plan with plan_desc.operation = MERBIT_OPERATION_T multiplies by the transpose: x
@@ -229,9 +230,9 @@
  *     merbit_context_destroy(context);
  *
  * The plan holds a transposed copy even if few products are expected, so that products are
- * repeatable. The GPU makes the copy from a CSR view if the plan computes there. CPU threads make
- * it from blocks, for a reordered plan, and for a plan on the CPU. A COO view needs no copy,
- * because its rows and columns can change places. New values come in the order of the view.
+ * repeatable. If the plan computes on the GPU, the GPU makes the copy of a CSR view. CPU threads
+ * make it of blocks, for a reordered plan, and for a plan on the CPU. A COO view needs no copy,
+ * because its row and column indices can be exchanged. New values come in the order of the view.
  * plan_desc.block_rows, plan_desc.block_cols and all fields of merbit_plan_info refer to the
  * transpose.
  *
@@ -252,9 +253,9 @@
  *     }
  *     merbit_context_destroy(context);
  *
- * SEVERAL VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all
- * while it reads the matrix once. The vectors are in one array, row-major or column-major.
- * Row-major is faster on the GPU.
+ * SEVERAL VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) reads the matrix once
+ * and multiplies all of them. The vectors are in one array, row-major or column-major. Row-major is
+ * faster on the GPU.
  *
  * Example: vectors
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
@@ -293,14 +294,14 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * On the CPU, MERBIT_METHOD_SYMMETRIC multiplies by the triangle as it is, at half the bytes. AUTO
- * takes it if long rows reach only to columns nearby, or if few products are expected. For
- * other methods, for types other than F64 and F32, and on the GPU, the plan makes both triangles on
- * the CPU: device arrays are downloaded, and plan_info.expand_seconds is the time. A transposed
- * plan of one triangle costs nothing more. New values come in the order of the triangle. All other
- * calls that take a view (merbit_matrix_create, merbit_pagerank and so on) also work on both
- * triangles; merbit_matrix_write_file writes one. read_desc.keep_half keeps the one triangle that a
- * file stores.
+ * On the CPU, MERBIT_METHOD_SYMMETRIC multiplies by the stored triangle directly and so reads half
+ * the bytes. AUTO takes it if the rows are long and stay close to the diagonal, or if few products
+ * are expected. For other methods, for types other than F64 and F32, and on the GPU, CPU threads
+ * make both triangles: device arrays are downloaded, and plan_info.expand_seconds is the time. A
+ * transposed plan of one triangle costs nothing more. New values come in the order of the triangle.
+ * All other calls that take a view (merbit_matrix_create, merbit_pagerank and so on) also work on
+ * both triangles; merbit_matrix_write_file writes one. read_desc.keep_half keeps the one triangle
+ * that a file stores.
  *
  * TYPES. A view's value_type is the type of its values. x, y, the sums, alpha and beta have one
  * common type:
@@ -312,11 +313,11 @@
  *     F16, BF16                      F32                          as in the row above
  *     C64, C128                      the same                     as in the row above
  *
- * A complex number is two adjacent reals, real part first; alpha and beta too. On CUDA an array of
- * complex numbers begins at a multiple of its element's size. F16 and BF16 values are 16-bit
+ * A complex number is two adjacent reals, real part first; so are alpha and beta. On CUDA an array
+ * of complex numbers begins at a multiple of its element's size. F16 and BF16 values are 16-bit
  * patterns (uint16_t). If values are narrower than sums, a plan keeps duplicate entries apart, so
  * that only products and sums are rounded. Blocks (merbit_matrix_create_bsr, MERBIT_METHOD_BSR) and
- * merbit_pagerank take F64 and F32. A plan multiplies a BSR view of any other type as a CSR.
+ * merbit_pagerank take F64 and F32. A plan converts a BSR view of any other type to CSR.
  *
  * Example: complex
  *     int row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
@@ -372,41 +373,40 @@
  * min-plus an edge of length 0, in or-and no edge.
  *
  * min, max and or give the same bits in any order, so every method gives the same bits. A NaN
- * product makes its row NaN. A result that is zero is +0. In or-and every number that is not zero,
- * NaN too, is true, and results are 0 or 1. max-times is for numbers that are not negative, for
- * which its zero is 0; for other numbers give your own operators with max and the zero -Inf. MERGE,
- * SCAN and ROWS on CUDA, and MERGE and REFERENCE on the CPU, take semirings; AUTO takes one of
- * these. Views are CSR or COO of F64 or F32. All else works as with plus-times: transposes, orders,
- * new values, device arrays, scalars in device memory.
+ * product makes its row NaN. A result that is zero is +0. In or-and every nonzero number, NaN
+ * included, is true, and results are 0 or 1. max-times is for numbers >= 0, because its zero is 0;
+ * for other numbers define your own operators, with max as `add` and -Inf as the zero. MERGE, SCAN
+ * and ROWS on CUDA, and MERGE and REFERENCE on the CPU, take semirings; AUTO chooses among these.
+ * Views are CSR or COO of F64 or F32. Everything else works as with plus-times: transposes,
+ * reordering, new values, device arrays, scalars in device memory.
  *
  * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators gives `add` and `multiply`, as expressions for
  * CUDA and as functions for the CPU. A plan needs both operators for its side; if AUTO is to fall
- * back to the CPU, it needs the functions too. `add` must be associative and commutative. It need
- * not be commutative for plans on the CPU, nor for ROWS with one lane per row (plan_desc.tuning =
- * "lanes=1"): these take the entries of a row in their order.
+ * back to the CPU, it needs the functions too. `add` must be associative. It must be commutative as
+ * well, except for plans on the CPU and for ROWS with one lane per row (plan_desc.tuning =
+ * "lanes=1"), which take the entries of a row in their order.
  *
  * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix and its vectors. On
- * CUDA it also holds its iterations, which the first solve records as a CUDA graph, so that further
- * solves repeat no preparation. CG is for symmetric positive definite matrices. BICGSTAB and GMRES
+ * CUDA it also holds its iterations: the first solve records them as a CUDA graph, so that later
+ * solves need no preparation. CG is for symmetric positive definite matrices. BICGSTAB and GMRES
  * are for any square matrix; GMRES restarts every solver_desc.restart iterations.
  *
  * Scalars stay on the GPU. With CUDA 12.4 or later the loop itself runs there (result.recorded is
- * 2), and the host checks about ten times a second, but at most once per 50 iterations. At such a
- * check the host calls the progress callback, which may cancel the solve. Kernels after the
- * products add up the dot products, in double, in an order that depends on the matrix alone. So one
- * solver gives equal bits in every solve.
+ * 2), and the host checks about ten times a second, but at most once per 50 iterations. At each
+ * check the host calls the progress callback, which may cancel the solve. Kernels that run after
+ * the products add up the dot products, in double, in an order that depends on the matrix alone. So
+ * every solve of one solver gives the same bits.
  *
  * A solve has converged when ||b - A x|| / ||b||, recomputed from x, is at most the tolerance. If
- * only the recurrence's residual is that small, the solver goes on: first with a lower goal for the
- * recurrence, then from the recomputed residual. It ends with MERBIT_STOP_STAGNATED if that does
- * not help. After a breakdown, BICGSTAB starts again from the recomputed residual, up to ten times.
- * solver_desc.refine solves for corrections in f32 and computes residuals in f64.
+ * only the residual of the recurrence is that small, the solver continues: first with a lower goal
+ * for the recurrence, then from the recomputed residual. It ends with MERBIT_STOP_STAGNATED if that
+ * does not help. After a breakdown, BICGSTAB starts again from the recomputed residual, up to ten
+ * times. solver_desc.refine solves for corrections in f32 and computes residuals in f64.
  * result.description says in one sentence why the solve ended.
  *
  * With solver_desc.vectors, merbit_solver_solve_many runs CG for several right-hand sides at once.
- * Their products are one product of several vectors, by a second plan, and on CUDA each step is one
- * launch for all of them. A preconditioner that is not NONE or JACOBI is applied to one vector
- * after the other.
+ * A second plan computes all their products in one, and on CUDA each step is one launch for all of
+ * them. Preconditioners other than NONE and JACOBI are applied to one vector at a time.
  *
  * EPILOGUES. Write op(A) for A, or for its transpose if plan_desc.operation says so. A plan may
  * apply an expression to each row of op(A) x before it is stored in y, and may add up to two sums
@@ -441,14 +441,14 @@
  * for element `row` of each vector; s0, s1, ... for the scalars. The sums also know y, which is the
  * result. The result is computed in the plan's vector type, to which scalars are rounded. The sums
  * and all their operands are double, also in an f32 plan. Each row counts once; an empty row has ax
- * = 0. Epilogues work with plus and times, with one vector, and with F64 and F32 vectors (so with
- * narrower values too), by any method.
+ * = 0. Epilogues need plus-times, one vector, and vectors of F64 or F32 (the values may be
+ * narrower). They work with every method.
  *
  * On CUDA one kernel after the product reads y and the vectors, and writes y if there is a result.
- * The sums of a plan on CUDA have the same bits in every run; those on the CPU do for the same
- * number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), which is called
- * for ranges of rows after the product. These expressions, and those of the example above, need no
- * function:
+ * The sums of a plan on CUDA have the same bits in every run; on the CPU they have the same bits
+ * for the same number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), which
+ * is called for ranges of rows after the product. The expression of the example above and those in
+ * this table need no function:
  *
  *     result                  sums[0]                              sums[1]
  *     NULL                    "v0 * ax"                            NULL
@@ -459,13 +459,13 @@
  * EXPRESSIONS. An expression has + - * / and parentheses, the comparisons < <= > >= == != (which do
  * not chain), && || !, c ? a : b, decimal numbers, inf, the names listed where the expression is
  * given, and the functions min max abs sqrt exp log pow floor ceil. All operands have the plan's
- * type. A comparison is 1 or 0 where a number is wanted; a number is true unless it is zero. Each
- * operation is rounded separately, as in C without contraction. exp, log and pow may differ from
- * the C library's in the last bits. min and max of a NaN are NaN. merbit refuses everything else
- * and names its position. The compiler gets a text that merbit writes from the checked tokens; that
- * text is part of the cubin's key. An expression has at most 512 characters, and the text written
- * from it at most 1399. A number takes 48 of these: 26 numbers and their sum fit, or 21 numbers and
- * their product. If an epilogue needs more numbers, pass them as scalars.
+ * type. A comparison gives 1 or 0; a number is true unless it is zero. Each operation is rounded
+ * separately, as in C without contraction. exp, log and pow may differ from the C library's in the
+ * last bits. min and max of a NaN are NaN. merbit refuses everything else and names its position.
+ * The compiler sees only a text that merbit writes from the checked tokens; this text is part of
+ * the cubin's key. An expression has at most 512 characters, and the text written from it at most
+ * 1399. A number takes 48 of these: 26 numbers and their sum fit, or 21 numbers and their product.
+ * If an epilogue needs more numbers, pass them as scalars.
  *
  * STATUS. Every call that can fail returns a merbit_status. On failure it sets its out pointer to
  * NULL and leaves a sentence that names the value at fault. merbit_last_error gives the sentence of
@@ -477,7 +477,7 @@
  * unless MERBIT_LOG is set, and never exits.
  *
  * DESCRIPTORS. Fill a descriptor with zeros first, as merbit_plan_defaults and its like do: zero
- * means the default, and later versions may add fields. There are three exceptions.
+ * means the default, and later versions may add fields. Three fields have no default.
  * merbit_solver_create needs a descriptor with `method` set, because no method suits every matrix.
  * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
  * solver_desc.apply.
@@ -493,12 +493,13 @@
  * from them is destroyed. How much of them a plan copies depends on its method, so a change in
  * place reaches some products and not others. For new values, use merbit_plan_update_values,
  * merbit_solver_update_values or merbit_preconditioner_update_values, which copy them; for another
- * structure, make another plan. There are two exceptions. New values may be written over the old
- * ones if the update follows before the next product, solve or application. And products on CUDA do
- * not read arrays in host memory again: such arrays may go once the plan is made, unless the plan
- * is to take new values of a COO, of 64-bit columns or of blocks, or a solver or preconditioner is
- * to take new values. merbit_matrix_create, merbit_matrix_transpose and merbit_matrix_create_bsr
- * copy. merbit_pagerank and merbit_eigen read arrays only until they return.
+ * structure, make another plan. There are two exceptions. First, new values may be written over the
+ * old ones if the update follows before the next product, solve or application. Second, products on
+ * CUDA do not read arrays in host memory again: such arrays may go once the plan is made, unless
+ * the plan is to take new values of a COO, of 64-bit columns or of blocks, or a solver or
+ * preconditioner is to take new values. merbit_matrix_create, merbit_matrix_transpose and
+ * merbit_matrix_create_bsr copy. merbit_pagerank and merbit_eigen read arrays only until they
+ * return.
  *
  * THREADS. Threads may share a context, a matrix and a plan. Products of one plan that run at the
  * same time need a workspace each (merbit_workspace_create); so do products in different streams
@@ -508,34 +509,35 @@
  * FORK. In a forked child, contexts that the parent made compute with one thread and cannot use the
  * GPU; make a context in the child. Fork while no other thread is in a call. If the program is
  * built with gcc's OpenMP and the parent process has run OpenMP threads, a new context in the child
- * needs context_desc.threads = 1; else its first product hangs.
+ * needs context_desc.threads = 1; otherwise its first product hangs.
  *
  * CUDA. The context retains the device's primary context, or uses your own
  * (context_desc.cuda_context). Each call restores the caller's current context. merbit_spmv only
  * enqueues work on the stream, so a CUDA graph can capture it. After a CUDA context has died, every
- * call answers MERBIT_DEVICE_LOST.
+ * call returns MERBIT_DEVICE_LOST.
  *
- * VALUES. A plan on CUDA for eight products or more looks at the values and stores them in a
- * shorter form if nothing is lost: one value if all are equal, one per column or per row if each
- * column or row has equal values, bytes if at most 256 values differ, or halves or floats that are
- * exactly the values. Results are those of the general form. merbit_plan_update_values keeps the
- * form if the new values fit it; else it makes the plan general. plan_desc.changing_values turns
- * this off.
+ * VALUES. A plan on CUDA may inspect the values and store them in a shorter form if nothing is
+ * lost. If at least eight products are expected, it looks for one value if all are equal, and for
+ * floats that represent all values exactly. If at least 24 are expected, it also looks for one
+ * value per column or per row if each column or row has equal values, bytes if there are at most
+ * 256 different values, and halves that represent all values exactly. Results are those of the
+ * general form. merbit_plan_update_values keeps the form if the new values fit it; otherwise it
+ * makes the plan general. plan_desc.changing_values turns this off.
  *
  * THE CPU. If enough products are expected, AUTO makes another form of the matrix on the CPU too:
- * rows sorted by length (SORTED), or blocks if the CSR consists of full ones. merbit_plan_describe
- * gives the forecast of the chosen method and of the next best. Such a plan holds a copy of the
- * columns and, unless all values are equal, of the values. MERGE and REFERENCE read the caller's
- * arrays. plan_desc.numa moves each thread's part of columns and values to the thread's memory
- * node, inside the caller's arrays if MERGE reads those. context_desc.bind_threads binds each
- * thread to one processor, except the calling thread: that one is thread 0, and should run on the
- * first processor.
+ * rows sorted by length (SORTED), or blocks if the CSR consists of full blocks.
+ * merbit_plan_describe gives the forecast of the chosen method and of the next best. Such a plan
+ * holds a copy of the columns and, unless all values are equal, of the values. MERGE and REFERENCE
+ * read the caller's arrays. plan_desc.numa moves each thread's part of columns and values to the
+ * thread's memory node; if MERGE reads the caller's arrays, it moves their pages.
+ * context_desc.bind_threads binds each thread to one processor, except the calling thread, which
+ * works as thread 0 and should run on the first processor.
  *
- * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC (or the kernels of
- * merbit_cache_import) are there, else the CPU; merbit_context_info.reason then says why.
+ * SIDES. MERBIT_SIDE_AUTO takes the GPU if there are a driver, a device and NVRTC (or the kernels
+ * of merbit_cache_import). Otherwise it takes the CPU, and merbit_context_info.reason says why.
  * MERBIT_SIDE_CUDA fails with that reason instead. A plan under AUTO may still fall back to the CPU
- * when it is made, if its matrix, vectors and scalars are said to be in host memory. After that it
- * never changes sides. merbit_plan_describe names the side.
+ * when it is made, if by its view and descriptor the matrix, vectors and scalars are in host
+ * memory. After that it never changes sides. merbit_plan_describe names the side.
  *
  * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
  * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow; gamma(n) = n u / (1 - n u) with
@@ -552,16 +554,16 @@
  * LIMITS. A matrix has fewer than 2^31 columns. Rows and nonzeros are counted in 64 bits.
  *
  * NVRTC. merbit opens the libnvrtc that context_desc.nvrtc_path names, else the one that
- * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit
- * looks in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels; on
- * Windows in the program's folder, CUDA_PATH and pip's wheels of VIRTUAL_ENV. The context's CPU
- * threads compile the kernels that a plan needs side by side.
+ * MERBIT_NVRTC names. If one is named, no other is tried. If none is named, merbit looks in the
+ * loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels; on Windows in the
+ * program's folder, CUDA_PATH and pip's wheels of VIRTUAL_ENV. The context's CPU threads compile
+ * the kernels of a plan in parallel.
  *
  * CACHE. merbit keeps cubins in context_desc.cache_dir; else in MERBIT_CACHE_DIR; else in
  * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit; on Windows in %LOCALAPPDATA%/merbit/cache. An
  * empty cache_dir turns the disk cache off. The directory must belong to you, and nobody but you
  * and root (on Windows administrators and services) may have the right to write to any folder of
- * its path. Else there is no disk cache, and merbit_context_info.cache_off_reason says why.
+ * its path. Otherwise there is no disk cache, and merbit_context_info.cache_off_reason says why.
  *
  * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG, with any value,
  * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts,
