@@ -1,8 +1,8 @@
-// The set-up of AMG under the race detector (races.cpp), and a product with rows so long that
-// thread blocks take them.
+// The set-up of AMG under the race detector (races.cpp), and a product with rows long enough
+// for thread blocks.
 #include "simt/headers.h"
 
-extern "C" { // the library calls itself in what amg_bed.h includes
+extern "C" { // amg_bed.h includes C code that calls functions of the library
 #include "core/core.h"
 }
 #include "support/internal.h"
@@ -10,7 +10,7 @@ extern "C" { // the library calls itself in what amg_bed.h includes
 #include "simt/amg_bed.h"
 #include "simt/races_list.h"
 
-// A mesh of 20 columns; with `hub`, node 0 is a neighbour of all others.
+// The Laplacian of a mesh with 20 columns; with `hub`, node 0 is a neighbour of all others.
 struct mesh {
   std::vector<int32_t> row_ptr{0}, col_ind;
   std::vector<double> values;
@@ -20,7 +20,7 @@ struct mesh {
       for (int32_t j = 0; j < n; j++) {
         if (i == j || (hub && (i == 0 || j == 0)) || abs(i - j) == 1 || abs(i - j) == 20) {
           col_ind.push_back(j);
-          values.push_back(i != j ? -1 : i > 0 ? 5 : 1.9); // row 0 asks for Lanczos's steps
+          values.push_back(i != j ? -1 : i > 0 ? 5 : 1.9); // makes Lanczos steps necessary
         }
       }
       row_ptr.push_back((int32_t)col_ind.size());
