@@ -117,7 +117,7 @@ static int letters(int p, int q) {
   return p == q || p == 3 || (p + 2 * q) % 5 == 0 ? 0 : 1 + 3 * p + q;
 }
 
-/* One exchange on `stream`: letters(p, q) numbers from each other rank, and sums. */
+/* One exchange: letters(p, q) numbers from each rank p to each other rank q. */
 typedef struct mail {
   merbit_message sends[4], receives[4];
   merbit_buffer *out[4], *in[4];
