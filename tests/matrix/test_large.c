@@ -234,7 +234,7 @@ static void the_last_column(void **state) {
 
 /* ---- Built ------------------------------------------------------------------------------- */
 
-/* Transposes an antidiagonal band of `n` rows: entry (i, n - 1 - i) has the value i % 1021. */
+/* Transposes an antidiagonal of `n` rows: entry (i, n - 1 - i) has the value i % 1021. */
 static void transposes_around_2_24(void **state) {
   int64_t n, i;
   (void)state;
