@@ -616,7 +616,7 @@ typedef struct mbi_dist_gpu {
   mbi_program vector_program, number_program;
   void *move, *pass, *total, *numbers; /* CUfunctions */
   void *stream;                        /* the exchange's stream, of high priority */
-  void *packed, *arrived;              /* events: what is sent is packed; the halo is there */
+  void *packed, *arrived;              /* events: packing is done; the halo is there */
   int stream_made, packed_made,
       arrived_made;     /* a failing driver may leave rubbish in a handle */
   void *send, *receive; /* page-locked memory for an exchange through the host; or NULL */
@@ -1639,7 +1639,7 @@ static int mbi_dist_messages(merbit_message *list, const int64_t *counts, int ra
 
 /* The lists of columns that ranks request from each other, during the exchange. */
 typedef struct mbi_dist_requests {
-  int64_t *wanted, *asked; /* numbers for each rank of elements that come, and that go */
+  int64_t *wanted, *asked; /* elements per rank that are received, and sent */
   int64_t *columns;        /* columns that others request */
   void *wanted_there, *columns_there; /* copies where the messages are; or NULL */
 } mbi_dist_requests;
@@ -3389,7 +3389,7 @@ static int mbi_nccl_group(mbi_nccl *n, const merbit_message *sends, int send_cou
   if (!mbi_nccl_begin(n, "ncclGroupEnd")) {
     return 1;
   }
-  end = mbi_nccl_end(n, n->calls.group_end()); /* also after a failure: the thread leaves the group */
+  end = mbi_nccl_end(n, n->calls.group_end()); /* even after a failure, to leave the group */
   return mbi_nccl_check(n, result, call) || end;
 }
 

@@ -22,7 +22,7 @@ typedef struct crew_shared {
   int arrived, turn, stop;
   double value[CREW_MOST];
   int64_t number[CREW_MOST * CREW_MOST];
-  size_t place[CREW_MOST * CREW_MOST]; /* in the boxes: of what p sends q, at p * ranks + q */
+  size_t place[CREW_MOST * CREW_MOST]; /* in the boxes, of p to q at p * ranks + q */
   char id[128];                        /* of NCCL */
 } crew_shared;
 

@@ -604,7 +604,7 @@ static PyObject *plan_vector_type(PyObject *object, void *closure) {
 typedef struct mpy_product {
   PyObject_HEAD mpy_plan *plan;
   PyObject *empty;    /* called without arguments: returns a new array for y */
-  PyObject *stream;   /* called without arguments: the stream's address; NULL: none is needed */
+  PyObject *stream;   /* called without arguments: returns the stream; NULL: not needed */
   PyObject *address;  /* called with an array: returns its address; NULL: arrays are borrowed */
   PyObject *facts;    /* called with x: returns its other properties; NULL: x is borrowed */
   PyObject *expected; /* the properties of an x that fits */

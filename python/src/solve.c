@@ -136,7 +136,7 @@ typedef struct mpy_preconditioner {
   PyObject_HEAD merbit_preconditioner *preconditioner;
   mpy_context *context;
   mpy_view *view;
-  merbit_buffer *staged_r, *staged_z; /* on the GPU, for host vectors; NULL until they come */
+  merbit_buffer *staged_r, *staged_z; /* on the GPU, for host vectors; NULL before them */
 } mpy_preconditioner;
 
 static PyTypeObject *preconditioner_type;

@@ -151,7 +151,7 @@ static void rows_vary(void **state) {
   m.nnz = 6;
   m.row_ptr = row_ptr;
   near(bench_mean_row(&m), 2);
-  near(bench_row_variation(&m), sqrt(14.0 / 3) / 2); /* 1, 4 and 9 off the mean, squared */
+  near(bench_row_variation(&m), sqrt(14.0 / 3) / 2); /* squared deviations: 1, 4, 9 */
   m.nnz = 0;
   row_ptr[1] = row_ptr[2] = row_ptr[3] = 0;
   assert_true(bench_row_variation(&m) == 0);

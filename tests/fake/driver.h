@@ -74,7 +74,7 @@ struct job { // of a stream or a graph
   std::string what;
   job_work work;
   bool kernel;                     // may access all memory
-  const graph *repeated = nullptr; // a conditional node: this, while the condition is not zero
+  const graph *repeated = nullptr; // conditional node: loops while its condition holds
   unsigned *condition = nullptr;
   job_wait wait = nullptr; // instead of `work`
 };

@@ -26,7 +26,7 @@ typedef struct fake_calls {
  * device, run a kernel that fails. */
 typedef struct fake_cuda {
   fake_calls calls;
-  int devices, driver_version, capability, multiprocessors, shared_bytes; /* what is played */
+  int devices, driver_version, capability, multiprocessors, shared_bytes; /* simulated */
   int resident_threads; /* of a multiprocessor */
   int clock, memory_clock, memory_width, l2_bytes; /* kHz, bits */
   int cooperative;      /* whether cooperative launches are allowed */

@@ -32,7 +32,7 @@ typedef int (*fake_program_run)(const fake_kernel *kernel, const fake_launch *la
                                 uint64_t seed, const void *arguments, char *error,
                                 size_t error_bytes);
 #define FAKE_PROGRAM_RUN "fake_program_run_one"
-#define FAKE_PROGRAM_REST "fake_program_rest" // void (): nothing of it runs for now
+#define FAKE_PROGRAM_REST "fake_program_rest" // void (): frees the stacks
 
 #ifdef FAKE_INSIDE_PROGRAM
 #include "jit/device.cuh"

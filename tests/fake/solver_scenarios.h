@@ -370,7 +370,7 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.method = MERBIT_SOLVER_CG;
     desc.vector_memory = MERBIT_MEMORY_HOST;
-    desc.deterministic = 1; /* or times of methods would choose one, and with it the rounding */
+    desc.deterministic = 1; /* else measured times decide the rounding */
     desc.tolerance = 1e-6;
     assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
     for (again = 0; again < 3; again++) {

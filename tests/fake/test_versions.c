@@ -247,7 +247,7 @@ static void callers_context(void **state) {
   assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
   assert_int_equal(context->device.ordinal, 1);
   assert_int_equal(products(context), MERBIT_OK);
-  assert_int_equal(cuda->modules, 0); /* nothing stays in a context that may go before ours */
+  assert_int_equal(cuda->modules, 0); /* that context may be destroyed before ours */
   merbit_context_destroy(context);
   assert_int_equal(cuda->retained, 1);
   cuda->calls.made = 0;

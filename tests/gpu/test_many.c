@@ -92,7 +92,7 @@ static void even_rows(void **state) {
     (void)snprintf(m.name, sizeof m.name, "even rows of %d", (int)length);
     m.rows = rows;
     m.cols = 150;
-    m.nnz = rows * length - 1; /* the last is shorter: the arrays end off a multiple of 16 bytes */
+    m.nnz = rows * length - 1; /* arrays do not end at multiples of 16 bytes */
     m.row_ptr = (int64_t *)test_allocate(rows + 1, sizeof *m.row_ptr);
     m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
     m.values = (double *)test_allocate(m.nnz, sizeof *m.values);

@@ -233,7 +233,7 @@ static void fifo_with_a_writer(void **state) {
   expect_removed(context, path);
   assert_int_equal(symlink(in_root("fifo"), path), 0);
   expect_removed(context, path);
-  assert_int_equal(read(fifo, bytes, sizeof bytes), sizeof bytes); /* nobody took any */
+  assert_int_equal(read(fifo, bytes, sizeof bytes), sizeof bytes); /* none was taken */
   (void)close(fifo);
   merbit_context_destroy(context);
 }

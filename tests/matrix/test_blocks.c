@@ -249,7 +249,7 @@ static void full_patterns_stay_patterns(void **state) {
   merbit_matrix *made;
   (void)state;
   assert_int_equal(merbit_matrix_create_bsr(contexts[0], &view, &desc, &made), MERBIT_OK);
-  assert_int_equal(merbit_matrix_view(made).nnz, 2); /* the second one reaches beyond */
+  assert_int_equal(merbit_matrix_view(made).nnz, 2); /* the second reaches beyond */
   assert_null(merbit_matrix_view(made).values);
   merbit_matrix_destroy(made);
   desc.block_cols = 3;

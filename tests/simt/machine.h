@@ -111,8 +111,7 @@ enum {
   SIMT_SECONDS = 100,
   SIMT_STAY = 64, // mean number of switches before another warp may run
   SIMT_THREADS_MAX = 1024,
-  SIMT_SPARE_STACKS =
-      4096, // beside those of one block, each two of the process's 64 K mappings
+  SIMT_SPARE_STACKS = 4096, // besides one block's; each takes two of 64 K mappings
   SIMT_SHARED_MAX = 227 << 10
 };
 

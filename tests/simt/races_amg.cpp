@@ -70,7 +70,7 @@ static void test_amg(void **) {
                      MERBIT_OK);
     assert_int_equal(mbi_amg_product_values(&gpu, &a, &unit, nullptr, &c), MERBIT_OK);
     assert_memory_equal(amg_at<double>(c.values), star.values.data(), star.values.size() * 8);
-    std::vector<int32_t> counts(257 * 2048 + 1, 1); // more tiles than a turn of the scan takes
+    std::vector<int32_t> counts(257 * 2048 + 1, 1); // exceeds a turn of the scan
     assert_int_equal(mbi_amg_scan(&gpu, (mbi_devptr)(uintptr_t)counts.data(), 257 * 2048),
                      MERBIT_OK);
     assert_int_equal(counts.back(), 257 * 2048);

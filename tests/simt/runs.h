@@ -101,7 +101,7 @@ struct simt_late_guard {
       add(array->get(), array->count * array->width);
     }
   }
-  template <class S> void scalar(S number) { // a kernel's argument
+  template <class S> void scalar(S number) { // a number or a pointer
     if constexpr (std::is_same_v<S, const void *>) {
       add(number, sizeof(float));
     }

@@ -53,7 +53,7 @@ TEST_UNUSED static merbit_context *gpu_context(void) {
     (void)fprintf(stderr, "%s\n", error.message);
     exit(1);
   }
-  if (getenv("MERBIT_TEST_NO_LOOPS") != NULL) { /* in graphs: as with a driver that has none */
+  if (getenv("MERBIT_TEST_NO_LOOPS") != NULL) { /* in graphs: like a driver without them */
     context->device.driver.graph_conditional_create = NULL;
   }
   return context;

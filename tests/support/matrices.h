@@ -60,7 +60,7 @@ typedef enum test_lengths { /* distributions of row lengths; a, b, c are in test
 
 typedef enum test_columns {
   TEST_ANY,        /* random: unsorted, with duplicates in long rows */
-  TEST_SORTED,     /* ascending, distinct; rows no longer than the matrix is wide */
+  TEST_SORTED,     /* ascending, distinct; at most `cols` per row */
   TEST_DESCENDING, /* the same, descending */
   TEST_BAND,       /* around the diagonal, ascending, clamped at the edges */
   TEST_FEW,        /* three columns only: many duplicates, not adjacent */

@@ -21,7 +21,7 @@ typedef struct run {
   uint64_t slack;              /* device memory beyond what the plan reports */
   merbit_plan_memory forecast; /* upper bound of the memory */
   merbit_status forecasts;     /* what the forecast returned */
-  long host_slack;             /* the same of host memory: what the context keeps of programs */
+  long host_slack;             /* host memory: the context keeps programs */
 } run;
 
 /* ---- The plan ---------------------------------------------------------------------------- */

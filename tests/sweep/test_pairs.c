@@ -132,7 +132,7 @@ static void wrong_forecasts_are_refused(void **state) {
   assert_int_equal(merbit_plan_forecast(context, &view, &desc, &m), MERBIT_NOT_SUPPORTED);
   assert_non_null(strstr(sweep_sentence(context), "the number of blocks depends"));
   assert_int_equal(m.host_bytes, 0);
-  view = merbit_bsr(4, 6, 4, 2, 3, unread, unread, NULL); /* transposed, its blocks are 3 x 2 */
+  view = merbit_bsr(4, 6, 4, 2, 3, unread, unread, NULL); /* 3 x 2 in the transpose */
   desc.operation = MERBIT_OPERATION_T;
   desc.block_rows = 2;
   desc.block_cols = 3;

@@ -47,7 +47,7 @@ static void what_measuring_costs(void **state) {
   plan.desc.expected_calls = (int)((sliced + scan) / 0.03) + 1;
   assert_int_equal(mbi_measure_affords(&plan, c, 3), 2);
   plan.desc.expected_calls--;
-  assert_int_equal(mbi_measure_affords(&plan, c, 3), 0); /* one alone tells nothing */
+  assert_int_equal(mbi_measure_affords(&plan, c, 3), 0); /* nothing to compare */
   plan.desc.expected_calls = (int)((sliced + 2 * scan) / 0.03) + 1;
   assert_int_equal(mbi_measure_affords(&plan, c, 3), 3);
   assert_int_equal(mbi_measure_affords(&plan, c, 2), 2);

@@ -147,7 +147,7 @@ static void small_matrices_of_long_rows(void **state) {
   plan.nonempty.narrow = 1;
   plan.desc.expected_calls = 300;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
-  square_of(&plan, MERBIT_F32, 2450, 2450 * 1225); /* an assignment's, lines of x abreast */
+  square_of(&plan, MERBIT_F32, 2450, 2450 * 1225); /* parallel rows share lines of x */
   plan.device.cols = 1225 * 1225;
   plan.nonempty.longest = 1225;
   plan.nonempty.sectors = 0.19;

@@ -153,7 +153,7 @@ static void the_fullest_columns(void **state) {
   expect_hubs(bins, 200, 2, 11, 2, 11, 0.5);
   expect_hubs(bins, 200, 2, 40, 2, 11, 0.79);
   expect_hubs(bins, 200, 2, 41, 2, 11, 0.8);
-  expect_hubs(bins, 200, 2, UINT64_MAX, 2, 11, 0.8); /* a column met once is never a hub */
+  expect_hubs(bins, 200, 2, UINT64_MAX, 2, 11, 0.8); /* one nonzero: never a hub */
   expect_hubs(bins, 130, 2, 1, 3, 1, 0);             /* sampled counts are only approximate */
   expect_hubs(bins, 200, 3, 41, 3, 1, 0.5);
   expect_hubs(bins, 200, 4, 41, 4, 1, 0.35);

@@ -95,7 +95,7 @@ typedef struct long_matrix { /* 6 rows, some of them very long; the columns repe
   int64_t ptr64[7];
   int32_t ptr32[7];
   sparse_array col_ind, values;
-  float sample[PERIOD]; /* values of f32; each lane of eight adds what it then takes away */
+  float sample[PERIOD]; /* f32; each lane of eight subtracts what it added */
   int32_t columns[PERIOD];
   merbit_view view;
 } long_matrix;

@@ -17,7 +17,7 @@
 #define MBK_KERNEL_2 MBK_KERNEL
 #define MBK_DEVICE [[maybe_unused]] static inline
 #define MBK_CALLED MBK_DEVICE
-#define SIMT_SHORT MBK_DEVICE __attribute__((always_inline)) // even where nothing is optimised
+#define SIMT_SHORT MBK_DEVICE __attribute__((always_inline)) // even without -O
 #define MBK_MEMBER
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
