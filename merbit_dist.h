@@ -4,12 +4,11 @@
  * merbit multiplies on one GPU or CPU. This second header joins several of them. Each process
  * (a rank, numbered from 0) has some contiguous rows of a square matrix and the same part of
  * every vector. merbit_dist_create finds which elements of x a rank needs from others (its
- * halo). A product then packs what others need, starts the exchange, multiplies by the columns
- * that the rank owns, waits for the halo, and adds the rest in those rows alone that have halo
- * columns.
+ * halo). A product packs the elements that others need, starts the exchange, multiplies by the
+ * columns that the rank owns, waits for the halo, and completes the rows with halo columns.
  *
- * How the ranks talk is up to the program: it fills a merbit_exchange with a few functions.
- * Over MPI that takes a dozen lines, and this header never includes mpi.h
+ * The program decides how the ranks communicate: it fills a merbit_exchange with a few
+ * functions. Over MPI that takes a dozen lines, and this header never includes mpi.h
  * (docs/distributed.md). Between GPUs merbit_exchange_nccl opens NCCL at run time.
  *
  * USE. Copy merbit.h and this file into your project. In exactly one C or C++ file write,
@@ -19,20 +18,20 @@
  *     #define MERBIT_DIST_IMPLEMENTATION
  *     #include "merbit_dist.h"
  *
- * In all other files write the include alone. This header includes merbit.h, and both
+ * In all other files write only the include. This header includes merbit.h, and both
  * implementations must be in the same file.
  *
- * COLLECTIVE CALLS. The calls marked "collective" are made by all ranks, in the same order. If
- * one rank fails in merbit_dist_create or merbit_dist_update_values, all ranks return the same
- * status, and merbit_last_error gives on each of them a sentence that begins with the rank at
- * fault. In a product or a solve a rank that fails calls merbit_exchange.abort; the others
- * return MERBIT_IO_ERROR as soon as a function of their exchange fails. How long a function
- * waits for a rank that is gone is up to the exchange.
+ * COLLECTIVE CALLS. All ranks make the calls marked "collective", in the same order. If one rank
+ * fails in merbit_dist_create or merbit_dist_update_values, all ranks return the same status,
+ * and merbit_last_error gives on each of them a sentence that begins with the rank at fault. If
+ * a rank fails in a product or a solve, it calls merbit_exchange.abort; the others return
+ * MERBIT_IO_ERROR as soon as a function of their exchange fails. The exchange decides how long
+ * a function waits for a rank that is gone.
  *
- * REPEATABILITY. Results are the same bits in every run with the same number of ranks, if
- * plan_desc.deterministic is set. With another number of ranks they differ by rounding, except
- * with merbit_dist_desc.whole_rows and a named method: then products are the same bits for any
- * number of ranks. Dots and solves are not, because each rank adds up its own part first.
+ * REPEATABILITY. If plan_desc.deterministic is set, results have the same bits in every run with
+ * the same number of ranks. With another number of ranks they differ by rounding, except that
+ * with merbit_dist_desc.whole_rows and a named method products have the same bits for any number
+ * of ranks. Dots and solves do not, because each rank adds up its own part first.
  *
  * LIMITS. F64 and F32. Square matrices. A rank has at most 2^31 - 1 rows, and its halo has at
  * most 2^31 - 1 elements less the rank's rows; all ranks together may have up to 2^62 rows.
@@ -53,38 +52,38 @@ extern "C" {
 
 /* ==== >>DIST TYPES ======================================================================== */
 
-/* `bytes` bytes at `data` that go to, or come from, the rank `rank`. */
+/* `bytes` bytes at `data`, to be sent to or received from rank `rank`. */
 typedef struct merbit_message {
   int rank;
   void *data;
   size_t bytes;
 } merbit_message;
 
-/* How the ranks talk. All ranks call the same functions in the same order; the thread that uses
- * the operator makes the calls. Each function returns 0, or nonzero for a failure, after which
- * only `error` and `abort` are called. A function that waits for other ranks should give up
- * after some time, as there is nobody else who could. merbit copies this struct; what `user`
- * points to must outlive every operator made with it. Operators may share an exchange if their
- * calls take turns in the same order on all ranks. */
+/* How the ranks communicate. All ranks call the same functions in the same order; the thread
+ * that uses the operator makes the calls. Each function returns 0, or nonzero for a failure,
+ * after which only `error` and `abort` are called. A function that waits for other ranks should
+ * give up after some time, because merbit cannot interrupt it. merbit copies this struct; what
+ * `user` points to must outlive every operator made with it. Operators may share an exchange if
+ * their calls take turns in the same order on all ranks. */
 typedef struct merbit_exchange {
   int rank;  /* of this process: 0 to ranks - 1 */
   int ranks; /* number of ranks: 1 or more */
   /* Sends to[q] to each rank q and receives from[q] from it, this rank included. Both are host
-   * arrays of `ranks` numbers. Returns when from[] is complete. Called by set-up, by error
+   * arrays of `ranks` numbers. Returns when from[] is complete. Called during set-up, by error
    * reports and, if `sum` is NULL, by dots. */
   int (*counts)(void *user, const int64_t *to, int64_t *from);
   /* Starts to send and to receive. Between each pair of ranks there is at most one message in
    * each direction, never one to the rank itself, and sizes fit: what one rank sends the other
    * receives. Both lists are in ascending order of ranks and may be empty. The lists and the
-   * data stay as they are until `finish` returns, or on a device until the work of `finish` is
-   * done. A rank may start while others have not yet finished the exchange before. `stream` is
-   * a CUstream if device_messages is set: then the transfers begin after the work that it has,
-   * and start may return at once. Otherwise it is NULL. */
+   * data stay valid and unchanged until `finish` returns, or on a device until the work of
+   * `finish` is done. A rank may start while others have not yet finished the previous
+   * exchange. If device_messages is set, `stream` is a CUstream: the transfers begin after the
+   * work already enqueued there, and start may return at once. Otherwise it is NULL. */
   int (*start)(void *user, const merbit_message *sends, int send_count,
                const merbit_message *receives, int receive_count, void *stream);
-  /* Returns when all that the last `start` began is complete. With device_messages it may
-   * return at once: work that is enqueued on `stream` (the one given to start) afterwards then
-   * finds the data complete. One call follows each `start`. */
+  /* Returns when everything that the last `start` began is complete. With device_messages it
+   * may return at once: work that is enqueued on `stream` (the one given to start) afterwards
+   * then finds the data complete. One call follows each `start`. */
   int (*finish)(void *user, void *stream);
   /* Replaces each of `count` doubles by its sum over all ranks: the same bits on every rank.
    * With device_messages `values` is in device memory and the work is enqueued on `stream`, a
@@ -93,14 +92,14 @@ typedef struct merbit_exchange {
    * ranks. */
   int (*sum)(void *user, double *values, int count, void *stream);
   /* Waits until the work on `stream` is done; returns nonzero if another rank is gone or the
-   * time is up. For exchanges with device_messages, whose transfers would otherwise be waited
-   * for without end. NULL: the operator waits by cuStreamSynchronize. */
+   * time is up. For exchanges with device_messages, whose transfers could otherwise wait for
+   * ever. NULL: the operator waits by cuStreamSynchronize. */
   int (*wait)(void *user, void *stream);
-  /* Makes pending and later calls of all ranks fail as soon as can be. Called when this rank
+  /* Makes pending and later calls of all ranks fail as soon as possible. Called when this rank
    * leaves a collective call after an error of its own. May be NULL. */
   void (*abort)(void *user);
-  /* Returns a sentence about the last failure of a function above, which merbit puts into its
-   * own; or NULL. May be NULL. */
+  /* Returns a sentence about the last failure of a function above, which merbit quotes in its
+   * error message; or NULL. May be NULL. */
   const char *(*error)(void *user);
   /* Nonzero: messages of operators on CUDA are in device memory. 0: the operator copies them
    * through page-locked host memory and waits for them, so that its products cannot be captured
@@ -111,14 +110,15 @@ typedef struct merbit_exchange {
 
 /* Options of merbit_dist_create. All-zero means default. */
 typedef struct merbit_dist_desc {
-  /* Describes the local products. operation, reordering, semiring, epilogue, vectors, block_rows and
-   * block_cols must be left 0. vector_memory must be where the plan computes, or DEFAULT. */
+  /* Describes the local products. operation, reordering, semiring, epilogue, vectors,
+   * block_rows and block_cols must be 0. vector_memory must be where the plan computes, or
+   * DEFAULT. */
   merbit_plan_desc plan;
   /* Nonzero: a row with a halo column is multiplied as a whole after the exchange, so that its
-   * sum does not depend on where ranks begin. With a method that adds the entries of a row in
-   * an order of their own (plan.method REFERENCE on the CPU; SLICED, or ROWS with `lanes` in
-   * plan.tuning, on CUDA), products then have the same bits for any number of ranks. It costs:
-   * less is left to overlap with the exchange. */
+   * sum does not depend on where the ranks' rows begin. With a method that adds the entries of
+   * each row in a fixed order (plan.method REFERENCE on the CPU; SLICED, or ROWS with `lanes`
+   * in plan.tuning, on CUDA), products then have the same bits for any number of ranks. The
+   * price: less work overlaps with the exchange. */
   int whole_rows;
 } merbit_dist_desc;
 
@@ -135,36 +135,36 @@ typedef struct merbit_dist_info {
   int send_ranks;        /* number of ranks that it sends to */
   int64_t boundary_rows; /* rows that have a halo column */
   int64_t own_nnz;       /* entries multiplied while the halo travels */
-  int64_t halo_nnz;      /* entries multiplied when it has arrived */
-  int64_t device_bytes;  /* GPU memory that the operator holds, its plans included */
+  int64_t halo_nnz;      /* entries multiplied after it has arrived */
+  int64_t device_bytes;  /* GPU memory that the operator holds, including its plans */
   double create_seconds; /* time of merbit_dist_create */
 } merbit_dist_info;
 
-/* A matrix whose rows lie on several ranks, prepared for products. One product, dot or solve at
- * a time, on one stream at a time. */
+/* A matrix whose rows lie on several ranks, prepared for products. Supports one product, dot or
+ * solve at a time, on one stream at a time. */
 typedef struct merbit_dist merbit_dist;
 
-/* Options of merbit_dist_solve. `method` must be set; all else may be 0. */
+/* Options of merbit_dist_solve. `method` must be set; everything else may be 0. */
 typedef struct merbit_dist_solver_desc {
   merbit_solver_method method; /* MERBIT_SOLVER_CG or MERBIT_SOLVER_BICGSTAB */
   double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
   merbit_preconditioner_kind preconditioner; /* NONE or JACOBI */
-  int check_every;  /* CUDA: iterations between two convergence checks by the host; 0: 16.
-                       On the CPU, or where sums pass through the host: 1 */
-  double *history;  /* receives the estimated residuals of the checks, history[k] that of
-                       check k; may be NULL */
+  int check_every;  /* CUDA: iterations between two convergence checks by the host; 0: 16. On
+                     * the CPU, or if sums pass through the host: 1 */
+  double *history;  /* receives the estimated residuals at the checks: history[k] is that of
+                     * check k; may be NULL */
   int history_size; /* number of elements of `history` */
 } merbit_dist_solver_desc;
 
-/* How merbit_dist_solve or merbit_dist_pagerank went. The same on all ranks but for the time.
- */
+/* How merbit_dist_solve or merbit_dist_pagerank ended. The same on all ranks except for the
+ * time. */
 typedef struct merbit_dist_result {
   merbit_stop stop; /* CONVERGED, CAP, NOT_FINITE or BREAKDOWN */
   int iterations;
   double residual;           /* solve: ||b - A x|| / ||b|| in the 2-norm, recomputed from x.
                                 pagerank: the L1 norm of the last change */
-  double estimated_residual; /* the same as the iteration's recurrence had it */
+  double estimated_residual; /* the same, estimated by the iteration's recurrence */
   double seconds;            /* time of the call */
   int synchronizations;      /* CUDA: how often the host waited for the GPU */
 } merbit_dist_result;
@@ -176,9 +176,9 @@ typedef struct merbit_dist_pagerank_desc {
                          in f32 */
   int max_iterations; /* 0: 1000 */
   int check_every;    /* as in merbit_dist_solver_desc */
-  const void *out_weights; /* the sum of the weights of each own vertex's outgoing links, 0 for
-                              a vertex without: as x of a product. NULL: the columns of the
-                              operator already add up to 1 (or to 0) */
+  const void *out_weights; /* the sum of the weights of the outgoing links of each of the rank's
+                            * vertices, 0 for a vertex without any; stored like x of a product.
+                            * NULL: the columns of the operator already add up to 1 (or to 0) */
 } merbit_dist_pagerank_desc;
 
 /* ==== >>DIST FUNCTIONS ==================================================================== */
@@ -200,17 +200,17 @@ MERBIT_API merbit_status merbit_dist_create(merbit_context *context,
                                             const merbit_exchange *exchange,
                                             const merbit_view *rows,
                                             const merbit_dist_desc *desc, merbit_dist **dist);
-/* Gives the operator up; NULL is accepted. Not collective. No product may be running. */
+/* Destroys the operator; NULL is accepted. Not collective. No product may be running. */
 MERBIT_API void merbit_dist_destroy(merbit_dist *dist);
 
 /* Computes y = alpha A x + beta y. Collective. x and y have as many elements as the rank has
  * rows, of the operator's type, where it computes (on CUDA: device memory), and must not
  * overlap. alpha and beta are as in merbit_spmv: NULL means 1 and 0; beta = 0 never reads y;
- * all ranks give the same numbers. On CUDA the work is enqueued on `stream`, a CUstream or NULL
- * for the default stream. With device messages the call returns when all is enqueued and can be
- * captured in a graph, which all ranks must launch; the first product on a stream should not be
- * captured, because an exchange may connect then. Fails with MERBIT_IO_ERROR if a function of
- * the exchange fails, and with the statuses of merbit_spmv. */
+ * all ranks pass the same numbers. On CUDA the work is enqueued on `stream`, a CUstream or NULL
+ * for the default stream. With device messages the call returns when all work is enqueued, and
+ * it can be captured in a graph, which all ranks must launch; do not capture the first product
+ * on a stream, because an exchange may connect then. Fails with MERBIT_IO_ERROR if a function
+ * of the exchange fails, and with the statuses of merbit_spmv. */
 MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, const void *x,
                                           const void *beta, void *y, void *stream);
 /* Computes the dot product of two distributed vectors, x and y as in merbit_dist_spmv; they may
@@ -218,27 +218,27 @@ MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, 
  * ranks. The call waits for the stream. */
 MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const void *y,
                                          double *result, void *stream);
-/* Copies new values for the same structure into the operator: as many as the view of
+/* Copies new values for the same structure into the operator: as many as the view given to
  * merbit_dist_create had, in its order and type, in host memory. Collective. No product may be
  * running. Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_dist_update_values(merbit_dist *dist, const void *values);
-/* Writes to *info what the operator is. Fails only if a pointer is NULL. */
+/* Writes facts about the operator to *info. Fails only if a pointer is NULL. */
 MERBIT_API merbit_status merbit_dist_get_info(const merbit_dist *dist, merbit_dist_info *info);
-/* Writes one line that says what the rank has and how its two products are multiplied. Writes
+/* Writes one line that describes the rank's part and how its two products are computed. Writes
  * at most `size` bytes, always terminated if size > 0. Returns the length of the whole line. */
 MERBIT_API size_t merbit_dist_describe(const merbit_dist *dist, char *text, size_t size);
 
-/* Says what the halo would be, without other ranks: `rows` as in merbit_dist_create (its values
- * are not read), first_row the number of its first row in the whole matrix. Sets rows,
- * first_row, halo, boundary_rows, own_nnz and halo_nnz of *info (those of an operator without
- * whole_rows), and nothing else. */
+/* Computes what the halo would be, without other ranks. `rows` is as in merbit_dist_create (its
+ * values are not read); first_row is the number of its first row in the whole matrix. Sets
+ * rows, first_row, halo, boundary_rows, own_nnz and halo_nnz of *info (those of an operator
+ * without whole_rows), and nothing else. */
 MERBIT_API merbit_status merbit_dist_forecast(merbit_context *context, const merbit_view *rows,
                                               int64_t first_row, merbit_dist_info *info);
 /* Numbers vertices so that each part of a partition is contiguous, as merbit_dist_create needs
  * it. part[i], from 0 to parts - 1, is the part of vertex i, for example from METIS or Scotch.
- * Vertex i gets the number number[i]; within a part the order stays. Part p begins at first[p];
- * first has parts + 1 elements, the last of which is `vertices`. All arrays are in host memory
- * and yours. */
+ * Sets number[i] to the new number of vertex i; within a part the order is kept. Sets first[p]
+ * to where part p begins; first has parts + 1 elements, the last of which is `vertices`. All
+ * arrays are in host memory and belong to the caller. */
 MERBIT_API merbit_status merbit_dist_renumber(merbit_context *context, int64_t vertices,
                                               const int32_t *part, int parts, int64_t *number,
                                               int64_t *first);
@@ -256,9 +256,10 @@ MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
                                            merbit_dist_result *result);
 /* Computes PageRank by the power method. Collective. Entry (i, j) of the operator is the weight
  * of the link from j to i: the operator is the transpose of the link graph. Weights must be at
- * least 0; a link graph's pattern will do. The rank of vertices without outgoing links goes to
- * all vertices alike, and so do teleports. `ranks` is as y of merbit_dist_spmv; it receives
- * ranks whose sum over all ranks of processes is 1. `desc` and `result` may be NULL. */
+ * least 0; a link graph's pattern is enough. The rank of vertices without outgoing links is
+ * spread evenly over all vertices, and so are teleports. `ranks` is stored like y of
+ * merbit_dist_spmv; it receives ranks whose sum over all processes is 1. `desc` and `result`
+ * may be NULL. */
 MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
                                               const merbit_dist_pagerank_desc *desc,
                                               void *ranks, void *stream,
@@ -266,14 +267,15 @@ MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
 
 /* ==== >>DIST NCCL FUNCTIONS =================================================================== */
 
-/* Names one group of ranks to NCCL (an ncclUniqueId). One rank makes it and gives it to the others
- * by the program's own means: a file, a socket, shared memory, MPI_Bcast. It holds the address of
- * the rank that made it, so it serves once and while that process lives. */
+/* Names one group of ranks to NCCL (an ncclUniqueId). One rank makes it and passes it to the
+ * others by the program's own means: a file, a socket, shared memory, MPI_Bcast. It holds
+ * the address of the rank that made it, so it can be used once, and only while that process
+ * lives. */
 typedef struct merbit_nccl_id {
   char bytes[128];
 } merbit_nccl_id;
 
-/* Options of an exchange over NCCL. All-zero means default; NULL stands for it. */
+/* Options of an exchange over NCCL. All-zero means default, and so does NULL. */
 typedef struct merbit_nccl_desc {
   const char *library;    /* the libnccl to open; NULL: the one that the environment variable
                              MERBIT_NCCL names, else libnccl.so.2 */
@@ -287,27 +289,29 @@ MERBIT_API merbit_status merbit_exchange_nccl_id(merbit_context *context,
                                                  const merbit_nccl_desc *desc,
                                                  merbit_nccl_id *id);
 /* Makes an exchange between GPUs over NCCL, version 2.7 or later, which is opened at run time.
- * Collective: each of the `ranks` ranks gives the same id and its own number, and computes on the
- * GPU of its context. NCCL wants a GPU for each rank (but from 2.30 on, with
- * NCCL_MULTI_RANK_GPU_ENABLE=1). The exchange has device messages and sums on the stream, so that
- * products and solves can be captured in graphs. Give *exchange to merbit_dist_create.
+ * Collective: each of the `ranks` ranks passes the same id and its own number, and computes on
+ * the GPU of its context. NCCL requires a GPU for each rank (except from 2.30 on, with
+ * NCCL_MULTI_RANK_GPU_ENABLE=1). The exchange has device messages and sums on the stream, so
+ * that products and solves can be captured in graphs. Pass *exchange to merbit_dist_create.
  *
- * Nothing waits longer than timeout_seconds for a rank that is gone or stuck. Then the communicator
- * is aborted, which ends its work on the GPU; the call fails with MERBIT_IO_ERROR and a sentence
- * that names the rank that waited and the call; every later call fails with that sentence. NCCL does
- * not tell ranks that another one failed: they wait until their own time is up. To be safe with
- * streams and graphs of your own, wait for them by (*exchange)->wait((*exchange)->user, stream): the
- * driver's cuStreamSynchronize has no limit. A limit shorter than the work before an exchange, or
- * than the time by which ranks reach a call apart, aborts a healthy program.
+ * No call waits longer than timeout_seconds for a rank that is gone or stuck. Then the
+ * communicator is aborted, which ends its work on the GPU; the call fails with MERBIT_IO_ERROR
+ * and a sentence that names the waiting rank and the call; every later call fails with that
+ * sentence. NCCL does not tell ranks that another one failed: they wait until their own time is
+ * up. To be safe with streams and graphs of your own, wait for them by
+ * (*exchange)->wait((*exchange)->user, stream): the driver's cuStreamSynchronize has no limit.
+ * If the limit is shorter than the work before an exchange, or than the time between the
+ * arrivals of two ranks at a call, it aborts a healthy program.
  *
- * Fails as merbit_exchange_nccl_id does, and with MERBIT_INVALID_ARGUMENT for a rank that is not in
- * [0, ranks). The exchange keeps the context alive. */
+ * Fails like merbit_exchange_nccl_id, and with MERBIT_INVALID_ARGUMENT for a rank outside [0,
+ * ranks). The exchange keeps the context alive. */
 MERBIT_API merbit_status merbit_exchange_nccl_create(merbit_context *context,
                                                      const merbit_nccl_id *id, int rank, int ranks,
                                                      const merbit_nccl_desc *desc,
                                                      merbit_exchange **exchange);
-/* Gives the exchange up, after all operators that use it and all work on its streams; NULL is
- * accepted. Collective, but it waits at most timeout_seconds for the others. */
+/* Destroys the exchange. Call it after all operators that use it are destroyed and all work on
+ * its streams is done; NULL is accepted. Collective, but it waits at most timeout_seconds for
+ * the others. */
 MERBIT_API void merbit_exchange_nccl_destroy(merbit_exchange *exchange);
 
 #ifdef __cplusplus
@@ -318,25 +322,25 @@ MERBIT_API void merbit_exchange_nccl_destroy(merbit_exchange *exchange);
 #if defined(MERBIT_DIST_IMPLEMENTATION) && !defined(MERBIT_DIST_IMPLEMENTED)
 #define MERBIT_DIST_IMPLEMENTED
 
-/* This file uses of merbit.h, beyond its public functions: the context's record and its
- * references (mbi_context_retain, mbi_context_unref), errors (mbi_fail, MBI_TRY), memory
- * (mbi_allocate, mbi_allocate_array, mbi_release), CPU threads (mbi_parallel), time
- * (mbi_seconds), entering the CUDA context, allocating, copying and waiting there
- * (mbi_device_...), compiling and launching kernels (mbi_preamble, mbi_program_...,
- * mbi_device_launch), and finding functions of libcuda (mbi_library_function). */
+/* Internals of merbit.h that this file uses: the context's record and its references
+ * (mbi_context_retain, mbi_context_unref), errors (mbi_fail, MBI_TRY), memory (mbi_allocate,
+ * mbi_allocate_array, mbi_release), CPU threads (mbi_parallel), time (mbi_seconds), entering
+ * the CUDA context, allocating, copying and waiting there (mbi_device_...), compiling and
+ * launching kernels (mbi_preamble, mbi_program_..., mbi_device_launch), and finding functions
+ * of libcuda (mbi_library_function). */
 
 /* ==== >>DIST TEXTS ======================================================================== */
 
-/* Code that the CPU runs as it is and NVRTC compiles as a string. Neither comments nor
- * directives may stand inside; MBI_DIST_HERE begins each function. */
+/* Code that the CPU runs and that NVRTC compiles from a string. It may contain neither comments
+ * nor directives; MBI_DIST_HERE begins each function. */
 #define MBI_DIST_BOTH(name, ...) __VA_ARGS__ static const char name[] = #__VA_ARGS__;
 #define MBI_DIST_HERE static
 
-/* The numbers of a solve, which are doubles where the operator computes: ONE is 1; STOP why the
- * iteration ended, a MBI_DIST_STOP number; TARGET the squared residual at which it ends
- * (PageRank: the change); RR the squared residual, BB the squared right-hand side; then those
- * of the methods. SUM and the three that follow receive sums over rows, then over ranks. STEP
- * numbers are what mbi_dist_step computes. */
+/* The numbers of a solve: doubles, stored where the operator computes. ONE is 1; STOP is a
+ * MBI_DIST_STOP number, why the iteration ended; TARGET is the squared residual at which it
+ * ends (PageRank: the change); RR is the squared residual, BB the squared right-hand side; then
+ * come those of the methods. SUM and the next three receive sums over rows, then over ranks.
+ * STEP numbers say what mbi_dist_step computes. */
 MBI_DIST_BOTH(
     mbi_dist_text_numbers,
     enum {MBI_DIST_ONE, MBI_DIST_STOP, MBI_DIST_ITERATIONS, MBI_DIST_CAP, MBI_DIST_TARGET,
@@ -426,8 +430,8 @@ MBI_DIST_BOTH(
 /* A pass over vectors of `rows` elements: out = scale * (sum of sign[k] * scalars[factor[k]] *
  * in[k]). factor[k] < 0: no such term; in[k] NULL: ones; scale NULL: ones; out NULL: only sums.
  * Then sums[k] = left[k] . right[k] of the new values; left[k] NULL: no such sum; right[k]
- * NULL: ones. `change`: sums[0] is the L1 norm of the change of `out` instead. Unless `always`
- * is set, nothing is done once STOP is. */
+ * NULL: ones. If `change` is set, sums[0] is the L1 norm of the change of `out` instead. Once
+ * STOP is set the pass does nothing, unless `always` is set. */
 MBI_DIST_BOTH(
     mbi_dist_text_pass,
     typedef struct mbi_dist_pass {
@@ -479,7 +483,7 @@ MBI_DIST_BOTH(
       }
     })
 
-/* Moves `count` elements by the numbers `at`. */
+/* Gathers, adds or places `count` elements by the indices `at`. */
 MBI_DIST_BOTH(
     mbi_dist_text_move, enum {MBI_DIST_GATHER, MBI_DIST_ADD, MBI_DIST_PLACE};
 
@@ -513,9 +517,9 @@ MBI_DIST_BOTH(
     })
 
 /* The kernels around them. MBK_DIST_SINGLE is 1 for F32. A block of 256 threads adds up its
- * part of the sums in a fixed order, and mbk_dist_total the blocks'. */
+ * part of the sums in a fixed order, and mbk_dist_total adds up the blocks' parts. */
 #define MBI_DIST_THREADS 256
-#define MBI_DIST_BLOCKS 1024 /* the most of a pass */
+#define MBI_DIST_BLOCKS 1024 /* most blocks of a pass */
 
 /* The arguments of the two small kernels. */
 MBI_DIST_BOTH(
@@ -611,11 +615,11 @@ typedef struct mbi_dist_gpu {
   mbi_dist_driver driver;
   mbi_program vector_program, number_program;
   void *move, *pass, *total, *numbers; /* CUfunctions */
-  void *stream;                        /* of the exchange, of high priority */
-  void *packed, *arrived;              /* events: what is sent is packed; the halo is there */
+  void *stream;                        /* the exchange's stream, of high priority */
+  void *packed, *arrived;              /* events: packing is done; the halo is there */
   int stream_made, packed_made,
       arrived_made;     /* a failing driver may leave rubbish in a handle */
-  void *send, *receive; /* page-locked memory of an exchange through the host; or NULL */
+  void *send, *receive; /* page-locked memory for an exchange through the host; or NULL */
 } mbi_dist_gpu;
 
 /* A CSR matrix in host memory with 32-bit columns. */
@@ -627,7 +631,7 @@ typedef struct mbi_dist_csr {
   void *values; /* NULL: a pattern */
 } mbi_dist_csr;
 
-/* The ranks as one of them sees them while it is made. */
+/* A rank's view of the ranks while the operator is made. */
 typedef struct mbi_dist_ranks {
   merbit_context *context;
   merbit_exchange exchange;
@@ -652,7 +656,7 @@ struct merbit_dist {
   mbi_dist_csr own, boundary;       /* the matrices of the two plans */
   merbit_plan *own_plan;            /* NULL: the rank has no rows */
   merbit_plan *boundary_plan;       /* NULL: no row has a halo column */
-  merbit_message *sends, *receives; /* a product's */
+  merbit_message *sends, *receives; /* of a product */
   mbi_dist_gpu gpu;
   /* Arrays where the operator computes. A boundary product reads `used` own elements of x (0
    * unless whole_rows is set), then the halo; all of it is in halo_x. */
@@ -690,7 +694,7 @@ static merbit_status mbi_dist_counts(const mbi_dist_ranks *ranks) {
              : mbi_dist_exchange_failed(ranks, "counts");
 }
 
-/* Gives the same number to all ranks. */
+/* Sends the same number to all ranks. */
 static merbit_status mbi_dist_tell(const mbi_dist_ranks *ranks, int64_t number) {
   int q;
   for (q = 0; q < ranks->exchange.ranks; q++) {
@@ -699,8 +703,8 @@ static merbit_status mbi_dist_tell(const mbi_dist_ranks *ranks, int64_t number) 
   return mbi_dist_counts(ranks);
 }
 
-/* Returns MERBIT_OK if every rank comes with MERBIT_OK. Otherwise all ranks return the status
- * of the first that does not, with its sentence, which passes eight bytes at a time. */
+/* Returns MERBIT_OK if every rank passes MERBIT_OK. Otherwise all ranks return the status of
+ * the first that does not, with its error message, which travels eight bytes at a time. */
 static merbit_status mbi_dist_agree(const mbi_dist_ranks *ranks, merbit_status status) {
   char sentence[MERBIT_MESSAGE_SIZE] = "", whose[MERBIT_MESSAGE_SIZE];
   int64_t word;
@@ -726,7 +730,8 @@ static merbit_status mbi_dist_agree(const mbi_dist_ranks *ranks, merbit_status s
   return mbi_fail(ranks->context, status, "rank %d: %.480s", q, whose);
 }
 
-/* Ends a collective call: after a failure other ranks need not wait for this one. */
+/* Ends a collective call: after a failure, aborts so that other ranks need not wait for this
+ * one. */
 static merbit_status mbi_dist_end(merbit_dist *d, merbit_status status) {
   if (status != MERBIT_OK) {
     d->broken = 1;
@@ -822,14 +827,14 @@ static int64_t mbi_dist_part_end(int part, int64_t elements) {
   return end < elements ? end : elements;
 }
 
-/* Returns the thread blocks of a kernel over so many elements. */
+/* Returns the number of thread blocks of a kernel over `elements` elements. */
 static int mbi_dist_blocks(int64_t elements) {
   const int64_t blocks = (elements + MBI_DIST_THREADS - 1) / MBI_DIST_THREADS;
   return blocks < MBI_DIST_BLOCKS ? (int)blocks : MBI_DIST_BLOCKS;
 }
 
-/* Moves a part's elements. `single` is a constant where it is called, so that each type has a
- * loop of its own. */
+/* Moves a part's elements. Callers pass a constant `single`, so that each type gets its own
+ * loop. */
 static inline void mbi_dist_move_part(const mbi_dist_move *m, int part, int single) {
   const int64_t end = mbi_dist_part_end(part, m->count);
   int64_t i;
@@ -915,8 +920,8 @@ static void mbi_dist_pass_dot(mbi_dist_pass *p, const void *left, const void *ri
   p->right[k] = right;
 }
 
-/* Runs a pass. `sums` of its sums, 0 to 2, go to scalars[SUM + at], which is this rank's part.
- */
+/* Runs a pass. Its first `sums` sums (0 to 2) go to scalars[SUM + at], which is this rank's
+ * part. */
 static merbit_status mbi_dist_pass_run(merbit_dist *d, mbi_dist_pass *p, int sums, int at,
                                        void *stream) {
   const int64_t rows = d->info.rows;
@@ -1018,7 +1023,8 @@ static merbit_status mbi_dist_sum(merbit_dist *d, int count, void *stream) {
 
 /* ==== >>DIST HALO ========================================================================= */
 
-/* The set-up: which entries a rank can multiply at once, and what it needs from whom. */
+/* The set-up: which entries a rank can multiply at once, and which elements it needs from other
+ * ranks. */
 
 /* The distinct columns of a rank's rows that other ranks own, in ascending order, and the way
  * from a column to its place among them: a bitmap with counts if the columns lie close enough
@@ -1068,7 +1074,7 @@ static int mbi_dist_bits_in(uint64_t word) {
   return (int)(word * 0x0101010101010101u >> 56);
 }
 
-/* Checks what can be said of a view without its arrays. */
+/* Checks a view without reading its arrays. */
 static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_view *rows) {
   if (rows == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "`rows` is NULL");
@@ -1114,8 +1120,8 @@ static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_v
     high = column > high ? column : high;                                                      \
   }
 
-/* Looks at the entries of row `row` of the rank. Returns the first entry whose column does not
- * exist, or -1. *entries_outside receives the number of its entries in halo columns. */
+/* Scans the entries of row `row` of the rank. Returns the first entry whose column does not
+ * exist, or -1. Sets *entries_outside to the number of its entries in halo columns. */
 static int64_t mbi_dist_scan(const merbit_view *rows, int64_t first, int64_t row, int64_t start,
                              int64_t stop, mbi_dist_counts_of *counts,
                              int64_t *entries_outside) {
@@ -1138,7 +1144,7 @@ static int64_t mbi_dist_scan(const merbit_view *rows, int64_t first, int64_t row
   return -1;
 }
 
-/* Checks all offsets and columns and counts. `first` is the number of the first row. Sets a bit
+/* Checks and counts all offsets and columns. `first` is the number of the first row. Sets a bit
  * of boundary[], which is zero, for each row with a halo column. */
 static merbit_status mbi_dist_count(merbit_context *context, const merbit_view *rows,
                                     int64_t first, uint64_t *boundary,
@@ -1380,7 +1386,7 @@ MERBIT_API merbit_status merbit_dist_renumber(merbit_context *context, int64_t v
 
 /* ---- Create ------------------------------------------------------------------------------ */
 
-/* Allocates an array of set-up's in host memory, of zeros. */
+/* Allocates a zeroed array for set-up in host memory. */
 static merbit_status mbi_dist_host(merbit_dist *d, int64_t count, size_t size, const char *what,
                                    void **array) {
   MBI_TRY(mbi_allocate_array(d->context, count, size, what, array));
@@ -1388,7 +1394,7 @@ static merbit_status mbi_dist_host(merbit_dist *d, int64_t count, size_t size, c
   return MERBIT_OK;
 }
 
-/* Checks what this rank asks for. */
+/* Checks this rank's options. */
 static merbit_status mbi_dist_check_desc(merbit_dist *d, const merbit_plan_desc *plan) {
   merbit_context *context = d->context;
   const merbit_memory here = mbi_dist_on_gpu(d) ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
@@ -1418,7 +1424,7 @@ static merbit_status mbi_dist_check_desc(merbit_dist *d, const merbit_plan_desc 
   return MERBIT_OK;
 }
 
-/* Learns where each rank's rows begin, and that the ranks fit together. */
+/* Finds where each rank's rows begin, and checks that the ranks fit together. */
 static merbit_status mbi_dist_meet(merbit_dist *d, const merbit_view *rows) {
   const mbi_dist_ranks *ranks = &d->ranks;
   const int64_t kind = (int64_t)d->type | (int64_t)d->info.side << 8 |
@@ -1455,8 +1461,9 @@ static merbit_status mbi_dist_meet(merbit_dist *d, const merbit_view *rows) {
   return MERBIT_OK;
 }
 
-/* Allocates an array and writes to each of its pages: later, where the arrays are filled side by
- * side, their pages would mix in memory, and products that read them would be slower. */
+/* Allocates an array and writes to each of its pages: if threads wrote the pages first when
+ * they fill several arrays in parallel, pages of different arrays would mix in memory, and
+ * products that read them would be slower. */
 static merbit_status mbi_dist_allocate_paged(merbit_dist *d, int64_t count, size_t size,
                                              const char *what, void **array) {
   size_t at;
@@ -1509,7 +1516,7 @@ static void mbi_dist_copy_values(const merbit_dist *d, const void *values, int64
   *at += count;
 }
 
-/* Sorts values in the order of the view into those of the two matrices: runs of equal bits. */
+/* Distributes values in the order of the view to the two matrices, by runs of equal bits. */
 static void mbi_dist_take_values(const merbit_dist *d, const void *values, void *own,
                                  void *boundary) {
   int64_t own_at = 0, boundary_at = 0, k = 0;
@@ -1545,7 +1552,7 @@ static void mbi_dist_take_diagonal(merbit_dist *d, const void *values) {
   }
 }
 
-/* Numbers the own elements of x that whole boundary rows read: place[] of each is its number
+/* Numbers the own elements of x that whole boundary rows read: sets their place[] to the number
  * + 1. */
 static void mbi_dist_number_used(merbit_dist *d, const merbit_view *rows,
                                  const uint64_t *boundary, int32_t *place) {
@@ -1630,11 +1637,11 @@ static int mbi_dist_messages(merbit_message *list, const int64_t *counts, int ra
   return n;
 }
 
-/* The lists of columns that ranks ask each other for, while they travel. */
+/* The lists of columns that ranks request from each other, during the exchange. */
 typedef struct mbi_dist_requests {
-  int64_t *wanted, *asked; /* numbers for each rank of elements that come, and that go */
-  int64_t *columns;        /* the columns that others ask for */
-  void *wanted_there, *columns_there; /* copies where messages are; or NULL */
+  int64_t *wanted, *asked; /* elements per rank that are received, and sent */
+  int64_t *columns;        /* columns that others request */
+  void *wanted_there, *columns_there; /* copies where the messages are; or NULL */
 } mbi_dist_requests;
 
 /* Counts the halo columns that each rank owns. */
@@ -1670,7 +1677,7 @@ static merbit_status mbi_dist_plan(merbit_dist *d, const merbit_plan_desc *desc,
   return mbi_plan_create(d->context, &view, &changed, &making, plan);
 }
 
-/* Copies numbers of elements to where the operator computes. */
+/* Copies element numbers to where the operator computes. */
 static merbit_status mbi_dist_place(merbit_dist *d, const int32_t *from, int64_t count,
                                     const char *what, int32_t **array) {
   void *made;
@@ -1711,7 +1718,8 @@ static void mbi_dist_texts(merbit_type type, mbi_preamble *vectors, mbi_preamble
   mbi_dist_append(numbers, mbi_dist_text_number_kernels);
 }
 
-/* Compiles and loads the kernels. Behind a text stands a file that it has included already. */
+/* Compiles and loads the kernels. A program needs a file after its text; this one is included
+ * already. */
 static merbit_status mbi_dist_compile(merbit_dist *d) {
   static const char file[] = "jit/device.cuh";
   mbi_dist_gpu *gpu = &d->gpu;
@@ -1818,7 +1826,7 @@ static merbit_status mbi_dist_pinned(merbit_dist *d, size_t bytes, void **memory
 
 /* ---- Create ------------------------------------------------------------------------------ */
 
-/* The set-up's own arrays, which the operator does not keep. */
+/* Arrays of set-up that the operator does not keep. */
 typedef struct mbi_dist_setup {
   mbi_dist_columns columns;
   mbi_dist_requests requests;
@@ -1844,7 +1852,7 @@ static void mbi_dist_setup_release(merbit_dist *d, mbi_dist_setup *s) {
   }
 }
 
-/* Allocates what the requests and later products need. */
+/* Allocates memory for the requests and later products. */
 static merbit_status mbi_dist_requests_allocate(merbit_dist *d, mbi_dist_setup *s) {
   const mbi_dist_columns *columns = &s->columns;
   mbi_dist_requests *r = &s->requests;
@@ -1865,7 +1873,7 @@ static merbit_status mbi_dist_requests_allocate(merbit_dist *d, mbi_dist_setup *
                               &r->wanted_there));
     MBI_TRY(mbi_dist_allocate(d, d->info.sent, sizeof *r->columns, "requested columns",
                               &r->columns_there));
-    d->info.device_bytes = held; /* they go with set-up */
+    d->info.device_bytes = held; /* freed after set-up */
     MBI_TRY(
         mbi_dist_upload(d, r->wanted_there, columns->list, columns->count, sizeof *r->columns));
   }
@@ -1873,8 +1881,8 @@ static merbit_status mbi_dist_requests_allocate(merbit_dist *d, mbi_dist_setup *
   return mbi_dist_allocate(d, d->used + columns->count, d->element, "the halo", &d->halo_x);
 }
 
-/* Asks each owner for the halo columns: an exchange the other way round than those of products.
- */
+/* Sends each owner the list of its halo columns, an exchange in the opposite direction to those
+ * of products. */
 static merbit_status mbi_dist_requests_travel(merbit_dist *d, mbi_dist_setup *s) {
   const merbit_exchange *e = &d->ranks.exchange;
   const mbi_dist_requests *r = &s->requests;
@@ -1895,7 +1903,7 @@ static merbit_status mbi_dist_requests_travel(merbit_dist *d, mbi_dist_setup *s)
   return device ? mbi_dist_wait(d, stream) : MERBIT_OK;
 }
 
-/* Makes pack_at[] of what others ask for. */
+/* Sets pack_at[] to the elements that others request. */
 static merbit_status mbi_dist_requests_take(merbit_dist *d, mbi_dist_setup *s) {
   const mbi_dist_requests *r = &s->requests;
   int64_t k;
@@ -1916,7 +1924,8 @@ static merbit_status mbi_dist_requests_take(merbit_dist *d, mbi_dist_setup *s) {
   return MERBIT_OK;
 }
 
-/* Makes what a rank can make before it knows others' wishes: its two matrices and its halo. */
+/* Makes everything that does not depend on others' requests: the rank's two matrices and its
+ * halo. */
 static merbit_status mbi_dist_look(merbit_dist *d, const merbit_view *rows, mbi_dist_setup *s) {
   const int64_t n = rows->rows, words = rows->nnz / 64 + 1;
   mbi_dist_counts_of counts;
@@ -1968,7 +1977,7 @@ static merbit_status mbi_dist_look(merbit_dist *d, const merbit_view *rows, mbi_
   return mbi_dist_on_gpu(d) ? mbi_dist_gpu_open(d) : MERBIT_OK;
 }
 
-/* Makes the plans, and all that products and solves need. */
+/* Makes the plans, and everything that products and solves need. */
 static merbit_status mbi_dist_prepare(merbit_dist *d, const merbit_plan_desc *desc,
                                       mbi_dist_setup *s) {
   const int64_t n = d->info.rows, boundary = d->info.boundary_rows;
@@ -2008,7 +2017,7 @@ static merbit_status mbi_dist_prepare(merbit_dist *d, const merbit_plan_desc *de
   return MERBIT_OK;
 }
 
-/* Runs a part of set-up that no other rank has a part in, with the CUDA context current. */
+/* Runs a part of set-up that involves no other rank, with the CUDA context current. */
 #define MBI_DIST_ALONE(d, call)                                                                \
   do {                                                                                         \
     merbit_status alone = mbi_dist_enter(d);                                                   \
@@ -2019,7 +2028,7 @@ static merbit_status mbi_dist_prepare(merbit_dist *d, const merbit_plan_desc *de
     MBI_TRY(mbi_dist_agree(&(d)->ranks, alone));                                               \
   } while (0)
 
-/* Builds an operator whose ranks can talk. Whatever fails on one rank is told to all. */
+/* Builds an operator whose ranks can communicate. A failure on one rank is reported on all. */
 static merbit_status mbi_dist_build(merbit_dist *d, const merbit_view *rows,
                                     const merbit_plan_desc *desc, mbi_dist_setup *s) {
   const mbi_dist_ranks *ranks = &d->ranks;
@@ -2046,7 +2055,7 @@ static merbit_status mbi_dist_build(merbit_dist *d, const merbit_view *rows,
   return MERBIT_OK;
 }
 
-/* Makes the record of an operator, after `exchange` was found usable. */
+/* Makes the record of an operator, after checking `exchange`. */
 static merbit_status mbi_dist_begin(merbit_context *context, const merbit_exchange *exchange,
                                     const merbit_view *rows, const merbit_dist_desc *desc,
                                     merbit_dist **dist) {
@@ -2082,7 +2091,7 @@ static merbit_status mbi_dist_begin(merbit_context *context, const merbit_exchan
   return mbi_dist_check_desc(d, &plan);
 }
 
-/* The most ranks that hear of a failure while a rank has no memory for the record. */
+/* Most ranks that can be told of a failure if a rank has no memory for its record. */
 #define MBI_DIST_FEW 64
 
 MERBIT_API merbit_status merbit_dist_create(merbit_context *context,
@@ -2178,7 +2187,7 @@ MERBIT_API void merbit_dist_destroy(merbit_dist *d) {
   mbi_context_unref(context);
 }
 
-/* Copies the values that a plan takes, and gives them to it. */
+/* Copies the values of a plan and updates it. */
 static merbit_status mbi_dist_update(merbit_dist *d, const void *values) {
   void *own = NULL, *boundary = NULL;
   merbit_status status;
@@ -2207,7 +2216,7 @@ static merbit_status mbi_dist_update(merbit_dist *d, const void *values) {
   return status;
 }
 
-/* Fails if an earlier call has left the ranks at different places. */
+/* Fails if the ranks may be at different places after an earlier call. */
 static merbit_status mbi_dist_usable(const merbit_dist *d) {
   if (d == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -2273,7 +2282,7 @@ MERBIT_API size_t merbit_dist_describe(const merbit_dist *dist, char *text, size
 
 /* ==== >>DIST PRODUCT ====================================================================== */
 
-/* Packs what others need, and lets it go. */
+/* Packs the elements that others need, and starts the exchange. */
 static merbit_status mbi_dist_send(merbit_dist *d, const void *x, void *stream) {
   const merbit_exchange *e = &d->ranks.exchange;
   const mbi_dist_gpu *gpu = &d->gpu;
@@ -2283,7 +2292,7 @@ static merbit_status mbi_dist_send(merbit_dist *d, const void *x, void *stream) 
     MBI_TRY(mbi_dist_cuda(d, gpu->driver.event_record(gpu->packed, stream), "cuEventRecord"));
     MBI_TRY(mbi_dist_cuda(d, gpu->driver.stream_wait(gpu->stream, gpu->packed, 0),
                           "cuStreamWaitEvent"));
-    if (!mbi_dist_device_messages(d)) { /* to the host; from there when it has arrived */
+    if (!mbi_dist_device_messages(d)) { /* copy to the host, and back after the exchange */
       const size_t bytes = (size_t)d->info.sent * d->element;
       return bytes == 0
                  ? MERBIT_OK
@@ -2299,7 +2308,7 @@ static merbit_status mbi_dist_send(merbit_dist *d, const void *x, void *stream) 
              : mbi_dist_exchange_failed(&d->ranks, "start");
 }
 
-/* Waits until the halo is in halo_x: the host, or on CUDA the stream. */
+/* Waits until the halo is in halo_x: the host waits, or on CUDA the stream. */
 static merbit_status mbi_dist_receive(merbit_dist *d, void *stream) {
   const merbit_exchange *e = &d->ranks.exchange;
   const mbi_dist_gpu *gpu = &d->gpu;
@@ -2398,7 +2407,7 @@ MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const
   return mbi_dist_end(dist, status);
 }
 
-/* A solve while it runs. Vectors of the same name as in Saad's algorithms. */
+/* A running solve. Vectors have the names of Saad's algorithms. */
 typedef struct mbi_dist_solve {
   merbit_dist *d;
   void *stream;
@@ -2407,14 +2416,14 @@ typedef struct mbi_dist_solve {
   void *memory; /* of the vectors */
   void *r, *p, *q, *z, *shadow, *p_hat, *s_hat;
   void *inverse;                    /* of the diagonal; NULL: no preconditioner */
-  double numbers[MBI_DIST_NUMBERS]; /* as the host last saw them */
+  double numbers[MBI_DIST_NUMBERS]; /* as last read by the host */
   int check_every;
   double *history;
   int history_size, checks;
   merbit_dist_result *result;
 } mbi_dist_solve;
 
-/* Runs one iteration without looking at the numbers. */
+/* Runs one iteration without reading the numbers. */
 typedef merbit_status (*mbi_dist_iterate)(mbi_dist_solve *v);
 
 /* Writes all numbers to where the operator computes. */
@@ -2441,7 +2450,7 @@ static mbi_dist_pass mbi_dist_update_of(mbi_dist_solve *v, void *out, const void
   return p;
 }
 
-/* Computes out = M^-1 a, and if `dot` is set a . out into the third sum. */
+/* Computes out = M^-1 a and, if `dot` is set, a . out as the third sum. */
 static merbit_status mbi_dist_precondition(mbi_dist_solve *v, void *out, const void *a,
                                            int dot) {
   mbi_dist_pass p = mbi_dist_update_of(v, out, a, 0, 0, NULL);
@@ -2467,7 +2476,7 @@ static merbit_status mbi_dist_residual(mbi_dist_solve *v) {
   return mbi_dist_compute(v->d, MBI_DIST_STEP_START, v->stream);
 }
 
-/* One iteration of CG: Saad, algorithm 9.1. z is r without a preconditioner. */
+/* Does one iteration of CG (Saad, algorithm 9.1). Without a preconditioner z is r. */
 static merbit_status mbi_dist_cg(mbi_dist_solve *v) {
   merbit_dist *d = v->d;
   mbi_dist_pass p = mbi_dist_pass_begin(d, NULL);
@@ -2490,8 +2499,8 @@ static merbit_status mbi_dist_cg(mbi_dist_solve *v) {
   return mbi_dist_pass_run(d, &p, 0, 0, v->stream);
 }
 
-/* One iteration of BiCGSTAB with M on the right: Saad, algorithm 7.7. v is in q, s in r, t in
- * z; p_hat and then s_hat are M^-1 p and M^-1 s, or these themselves. */
+/* Does one iteration of BiCGSTAB with M on the right (Saad, algorithm 7.7). v is in q, s in r,
+ * t in z; p_hat and then s_hat are M^-1 p and M^-1 s, or p and s themselves. */
 static merbit_status mbi_dist_bicgstab(mbi_dist_solve *v) {
   merbit_dist *d = v->d;
   void *const p_hat = v->inverse != NULL ? v->p_hat : v->p;
@@ -2532,7 +2541,7 @@ static merbit_status mbi_dist_bicgstab(mbi_dist_solve *v) {
   return mbi_dist_pass_run(d, &p, 0, 0, v->stream);
 }
 
-/* Iterates until a number tells to stop. */
+/* Iterates until STOP is set. */
 static merbit_status mbi_dist_run(mbi_dist_solve *v, mbi_dist_iterate iterate, double scale) {
   int k;
   do {
@@ -2631,7 +2640,7 @@ static merbit_status mbi_dist_zero(merbit_dist *d, void *vector, void *stream) {
   return MERBIT_OK;
 }
 
-/* Copies what an iteration starts with from the residual. */
+/* Copies the residual to the vectors with which an iteration starts. */
 static merbit_status mbi_dist_first_directions(mbi_dist_solve *v) {
   mbi_dist_pass p = mbi_dist_update_of(v, v->p, v->shadow != NULL ? v->r : v->z, 0, 0, NULL);
   MBI_TRY(mbi_dist_pass_run(v->d, &p, 0, 0, v->stream));
@@ -2642,8 +2651,8 @@ static merbit_status mbi_dist_first_directions(mbi_dist_solve *v) {
   return MERBIT_OK;
 }
 
-/* Iterates from the true residual, again and again while that pays: after a breakdown, and if
- * the recurrence's residual was far from the true one. */
+/* Iterates, and restarts from the true residual as long as that helps: after a breakdown, and
+ * if the recurrence's residual was far from the true one. */
 static merbit_status mbi_dist_solve_run(mbi_dist_solve *v,
                                         const merbit_dist_solver_desc *desc) {
   const double tolerance = desc->tolerance > 0        ? desc->tolerance
@@ -2654,7 +2663,7 @@ static merbit_status mbi_dist_solve_run(mbi_dist_solve *v,
   const int jacobi = v->inverse != NULL && desc->method == MERBIT_SOLVER_CG;
   double *const s = v->numbers;
   double last = 0, slack = 1;
-  int stopped = MBI_DIST_RUNS; /* why the last iteration did */
+  int stopped = MBI_DIST_RUNS; /* why the last iteration ended */
   for (;; slack = 1.01) {
     s[MBI_DIST_STOP] = MBI_DIST_RUNS;
     s[MBI_DIST_CAP] = desc->max_iterations > 0 ? desc->max_iterations : 20000;
@@ -2694,12 +2703,12 @@ static merbit_status mbi_dist_solve_run(mbi_dist_solve *v,
   }
 }
 
-/* Returns how many iterations pass between two checks. */
+/* Returns the number of iterations between two checks. */
 static int mbi_dist_check_every(const merbit_dist *d, int wish) {
   return mbi_dist_sums_on_host(d) ? 1 : wish > 0 ? wish : 16;
 }
 
-/* Runs `body` with what all solves need around it. */
+/* Runs `body` with the set-up and clean-up that all solves share. */
 static merbit_status mbi_dist_solve_end(mbi_dist_solve *v, merbit_status status, double begin,
                                         merbit_dist_result *result) {
   if (v->memory != NULL) {
@@ -2739,7 +2748,7 @@ MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
     v.history_size = desc->history_size;
     status = start_from_x ? MERBIT_OK : mbi_dist_zero(dist, x, stream);
     if (status == MERBIT_OK) {
-      status = mbi_dist_wait(dist, stream); /* uploads of numbers do not wait for it */
+      status = mbi_dist_wait(dist, stream); /* uploads of numbers are not ordered after it */
     }
     if (status == MERBIT_OK) {
       status = mbi_dist_solve_run(&v, desc);
@@ -2882,7 +2891,7 @@ MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
   if (status != MERBIT_OK) {
     return mbi_dist_end(dist, status);
   }
-  status = mbi_dist_wait(dist, stream); /* copies of weights and numbers do not */
+  status = mbi_dist_wait(dist, stream); /* copies of weights and numbers are not */
   status = mbi_dist_agree(&dist->ranks,
                           status == MERBIT_OK ? mbi_dist_pagerank_begin(&v, desc) : status);
   if (status == MERBIT_OK) {
@@ -2907,12 +2916,12 @@ enum {
   MBI_NCCL_SUM = 0
 };
 #define MBI_NCCL_TIMEOUT 60.0
-#define MBI_NCCL_TICK 0.1    /* seconds between two looks of the guard */
-#define MBI_NCCL_SPIN 0.001  /* seconds for which a wait asks without a pause */
+#define MBI_NCCL_TICK 0.1    /* seconds between two checks by the guard */
+#define MBI_NCCL_SPIN 0.001  /* seconds for which a wait polls without a pause */
 #define MBI_CUDA_NOT_READY 600
 
-/* NCCL and what the exchange needs of the driver beyond merbit.h. A result is an ncclResult_t or a
- * CUresult, a communicator an ncclComm_t, a type an ncclDataType_t. */
+/* Functions of NCCL, and those of the driver that merbit.h lacks. A result is an ncclResult_t
+ * or a CUresult, a communicator an ncclComm_t, a type an ncclDataType_t. */
 typedef struct mbi_nccl_calls {
   int (*get_version)(int *version);
   int (*get_unique_id)(merbit_nccl_id *id);
@@ -2960,8 +2969,8 @@ static const mbi_nccl_symbol mbi_nccl_driver_symbols[] = {
     {"cuMemcpyHtoDAsync_v2", MBI_NCCL_AT(upload), 0},
     {"cuMemcpyDtoHAsync_v2", MBI_NCCL_AT(download), 0}};
 
-/* One rank's exchange. The guard is a thread that makes and destroys the communicator, so that the
- * caller can give up waiting, and aborts it if a call of the caller takes too long. */
+/* One rank's exchange. The guard is a thread that makes and destroys the communicator, so that
+ * the caller can stop waiting, and aborts it if a call of the caller takes too long. */
 typedef struct mbi_nccl {
   merbit_exchange exchange; /* first: the caller's pointer */
   merbit_context *context;
@@ -2977,11 +2986,11 @@ typedef struct mbi_nccl {
   pthread_cond_t changed;
   int ready;         /* 1: the communicator was made, or `result` says why not */
   int result;        /* of ncclCommInitRank */
-  int stop;          /* 1: the guard is to end */
-  int ended;         /* 1: it touches this struct no more */
+  int stop;          /* 1: the guard must end */
+  int ended;         /* 1: the guard no longer touches this struct */
   int abandoned;     /* 1: the caller has given up; the guard releases everything */
   int failed;        /* 1: the communicator is aborted or about to be */
-  const char *call;  /* the NCCL call in which the caller is; NULL: none */
+  const char *call;  /* the NCCL call in progress; NULL: none */
   double call_began; /* mbi_seconds */
   char sentence[MERBIT_MESSAGE_SIZE]; /* about the first failure */
 } mbi_nccl;
@@ -3042,7 +3051,7 @@ static merbit_status mbi_nccl_open(merbit_context *context, const merbit_nccl_de
   return MERBIT_OK;
 }
 
-/* Writes what NCCL says about a result. */
+/* Writes NCCL's text for a result. */
 static void mbi_nccl_text(const mbi_nccl_calls *calls, int result, char *text, size_t size) {
   const char *meaning = calls->error_string(result);
   const char *last = calls->last_error != NULL ? calls->last_error(NULL) : NULL;
@@ -3076,8 +3085,8 @@ MERBIT_API merbit_status merbit_exchange_nccl_id(merbit_context *context,
 
 /* ---- Failures -------------------------------------------------------------------------------- */
 
-/* Records the first failure, with a sentence that names the rank, and aborts the communicator. A
- * thread that is in an NCCL call then comes back from it, and kernels that wait for other ranks end.
+/* Records the first failure, with a sentence that names the rank, and aborts the communicator.
+ * A thread in an NCCL call then returns from it, and kernels that wait for other ranks end.
  * Returns 1. */
 MBI_PRINTF(2, 3) static int mbi_nccl_fail(mbi_nccl *n, const char *format, ...) {
   int first, length;
@@ -3144,8 +3153,8 @@ static void mbi_nccl_release(mbi_nccl *n) {
   mbi_context_unref(context);
 }
 
-/* Begins a call of NCCL that may wait for other ranks: the guard looks at its time. Returns 0 after
- * a failure, when nothing may be called. */
+/* Begins an NCCL call that may wait for other ranks; the guard watches its time. Returns 0
+ * after a failure, when no call may be made. */
 static int mbi_nccl_begin(mbi_nccl *n, const char *call) {
   int alive;
   mbi_mutex_lock(&n->lock);
@@ -3156,7 +3165,7 @@ static int mbi_nccl_begin(mbi_nccl *n, const char *call) {
   return alive;
 }
 
-/* Ends it with its result. */
+/* Ends a call with its result. */
 static int mbi_nccl_end(mbi_nccl *n, int result) {
   const char *call;
   int failed;
@@ -3174,7 +3183,7 @@ static void *mbi_nccl_guard(void *argument) {
   const int entered = mbi_device_enter_alive(n->context);
   void *communicator = NULL;
   int result = MBI_NCCL_CUDA_ERROR, release;
-  if (entered) { /* NCCL takes the GPU whose context is current */
+  if (entered) { /* NCCL uses the GPU of the current context */
     result = n->calls.init_rank(&communicator, n->exchange.ranks, n->id, n->exchange.rank);
   }
   mbi_mutex_lock(&n->lock);
@@ -3222,8 +3231,8 @@ static int mbi_nccl_await(mbi_nccl *n, const int *done) {
   return *done;
 }
 
-/* Ends the guard, which then has destroyed the communicator. If it takes longer than the limit, the
- * guard is left alone and releases everything when NCCL returns, if ever. */
+/* Ends the guard, which has then destroyed the communicator. If that takes longer than the
+ * limit, the guard is abandoned and releases everything when NCCL returns, if ever. */
 static void mbi_nccl_close(mbi_nccl *n) {
   int ended;
   mbi_mutex_lock(&n->lock);
@@ -3242,7 +3251,7 @@ static void mbi_nccl_close(mbi_nccl *n) {
 
 /* ---- The exchange ---------------------------------------------------------------------------- */
 
-/* Asks NCCL whether another thread or rank has met an error. */
+/* Asks NCCL whether another thread or rank has had an error. */
 static void mbi_nccl_look(mbi_nccl *n) {
   int error = 0;
   const int answer = n->calls.async_error(n->communicator, &error);
@@ -3251,7 +3260,7 @@ static void mbi_nccl_look(mbi_nccl *n) {
   }
 }
 
-/* After a failure it still waits for the stream, whose kernels end soon then. */
+/* Waits for the stream, even after a failure: its kernels then end soon. */
 static int mbi_nccl_wait_entered(mbi_nccl *n, void *stream) {
   double began = mbi_seconds(), looked = began;
   for (;;) {
@@ -3307,7 +3316,7 @@ static int mbi_nccl_all_reduce(mbi_nccl *n, void *values, int64_t count, int typ
   return mbi_nccl_end(n, result);
 }
 
-/* Each rank fills its row of a matrix that is zero elsewhere; the sum over the ranks has all rows. */
+/* Gathers all counts by a sum: each rank fills its row of a matrix that is zero elsewhere. */
 static int mbi_nccl_counts_entered(mbi_nccl *n, const int64_t *to, int64_t *from) {
   const int ranks = n->exchange.ranks, rank = n->exchange.rank;
   const int64_t count = (int64_t)ranks * ranks;
@@ -3380,7 +3389,7 @@ static int mbi_nccl_group(mbi_nccl *n, const merbit_message *sends, int send_cou
   if (!mbi_nccl_begin(n, "ncclGroupEnd")) {
     return 1;
   }
-  end = mbi_nccl_end(n, n->calls.group_end()); /* also after a failure: the thread leaves the group */
+  end = mbi_nccl_end(n, n->calls.group_end()); /* even after a failure, to leave the group */
   return mbi_nccl_check(n, result, call) || end;
 }
 
@@ -3399,7 +3408,7 @@ static int mbi_nccl_start(void *user, const merbit_message *sends, int send_coun
   return failed;
 }
 
-/* The stream keeps the order. */
+/* Does nothing: the stream keeps the order. */
 static int mbi_nccl_finish(void *user, void *stream) {
   (void)stream;
   return mbi_nccl_failed((mbi_nccl *)user);

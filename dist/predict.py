@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What products on several GPUs took, and what more GPUs would make of them: the tables of docs/distributed.md.
+"""Measured times of products on several GPUs, and predictions for more GPUs: the tables of docs/distributed.md.
 
     python3 dist/predict.py          write them between their marks, from docs/results/distributed/*.json
     python3 dist/predict.py --check  fail if the page differs from what would be written
@@ -22,18 +22,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "distributed.md"
 RESULTS = ROOT / "docs" / "results" / "distributed"
 REQUIRED = ("device", "date", "commit", "command")
-HOST = 8  # GPUs that NVLink joins
-LINK = (15e-6, 45e9)  # between hosts: seconds to start over NCCL, bytes a second each way of a GPU with 400 Gb/s InfiniBand
-HOP = 5e-6  # seconds that a sum takes longer for each doubling of the hosts
+HOST = 8  # GPUs connected by NVLink
+LINK = (15e-6, 45e9)  # between hosts: start-up seconds over NCCL, bytes per second each way of a GPU with 400 Gb/s InfiniBand
+HOP = 5e-6  # extra seconds of a sum per doubling of the hosts
 GPUS = (2, 4, 8, 16, 64, 256, 1024)
-WEAK, STRONG = 80e6, 600e6  # nonzeros of a GPU; of all
+WEAK, STRONG = 80e6, 600e6  # nonzeros per GPU; of all GPUs
 
 
 # ---- Fits ----
 
 
 def line(points):
-    """(start, rate) with time = start + size / rate, by least squares of relative errors; neither is negative."""
+    """Returns (start, rate) for time = start + size / rate, by least squares of relative errors; neither is negative."""
     points = [(size, seconds) for size, seconds in points if seconds > 0]
     if not points:
         return 0.0, math.inf
@@ -58,7 +58,7 @@ def at(fit, size):
 
 
 class Model:
-    """The rates of a GPU and of the links within a host, from the results of one kind of machine."""
+    """The rates of a GPU and of the links within a host, fitted to the results of one kind of machine."""
 
     def __init__(self, results):
         self.results = results
@@ -81,13 +81,13 @@ class Model:
             }
 
     def sum_seconds(self, gpus):
-        """One sum over all GPUs: as measured within a host, and a hop more for each doubling of the hosts."""
+        """Returns the time of a sum over all GPUs: as measured within a host, plus a hop per doubling of the hosts."""
         known = [ranks for ranks in self.sums if ranks <= gpus]
         seconds = sorted(self.sums[max(known)])[len(self.sums[max(known)]) // 2]
         return seconds + HOP * max(0.0, math.log2(gpus / HOST))
 
     def product(self, name, own_nnz, halo_nnz, halo, outside):
-        """Seconds of a rank's product; `outside`: the part of the halo that comes from other hosts."""
+        """Returns the seconds of a rank's product; `outside` is the part of the halo that comes from other hosts."""
         bytes_in = 8 * halo
         exchange = at(self.exchange, bytes_in * (1 - outside))
         if outside > 0:
@@ -99,7 +99,7 @@ class Model:
 
 
 def boxes(gpus):
-    """GPUs along each side of a grid of boxes, as near a cube as can be."""
+    """Returns the GPUs along each side of a grid of boxes, as close to a cube as possible."""
     sides = [1, 1, 1]
     for _ in range(round(math.log2(gpus))):
         sides[sides.index(min(sides))] *= 2
@@ -107,7 +107,7 @@ def boxes(gpus):
 
 
 def box_halo(rows, gpus, corners):
-    """Halo of an inner box of `rows` points; without `corners`, of a 7-point stencil."""
+    """Returns the halo of an inner box of `rows` points; without `corners`, for a 7-point stencil."""
     side = rows ** (1 / 3)
     wide = [side + min(count - 1, 2) for count in boxes(gpus)]
     if corners:
@@ -116,7 +116,7 @@ def box_halo(rows, gpus, corners):
 
 
 def rmat_halo(nnz, gpus):
-    """Different columns of others that a rank's share of an R-MAT matrix meets: those with k ones have equal probability."""
+    """Returns the distinct columns of other ranks in a rank's share of an R-MAT matrix: columns with k ones are equally likely."""
     scale = max(3, round(math.log2(nnz / 15.5)))
     draws = nnz / gpus
     met = sum(math.comb(scale, k) * -math.expm1(-draws * 0.24**k * 0.76 ** (scale - k)) for k in range(scale + 1))
@@ -124,12 +124,12 @@ def rmat_halo(nnz, gpus):
 
 
 def halo_of(name, nnz, gpus, base):
-    """(elements, the part from other hosts) of a rank's halo; `base`: a result with several ranks, to scale from."""
+    """Returns (elements, part from other hosts) of a rank's halo, scaled from `base`, a result with several ranks."""
     rows = nnz / gpus * base["rank_rows"] / (base["nnz"] / base["ranks"])
     beyond = max(0.0, (gpus - HOST) / (gpus - 1))
-    if name in ("stencil27", "stencil7"):  # a host has 2 x 2 x 2 boxes: half of each box's faces stay within
+    if name in ("stencil27", "stencil7"):  # a host has 2 x 2 x 2 boxes: half of each box's faces are inside it
         return box_halo(rows, gpus, name == "stencil27"), 0.5 if gpus > HOST else 0.0
-    if name == "road":  # the edge of a piece of a plane; that of eight pieces together is sqrt(8) times as long
+    if name == "road":  # the boundary of a piece of a plane; that of eight pieces together is sqrt(8) times as long
         return base["rank_halo"] * math.sqrt(rows / base["rank_rows"]), math.sqrt(1 / HOST) if gpus > HOST else 0.0
     if name == "rmat":
         return rmat_halo(nnz, gpus), beyond
@@ -138,7 +138,7 @@ def halo_of(name, nnz, gpus, base):
 
 
 def forecast(model, name, nnz, gpus):
-    """(seconds of a product, of an iteration of CG, of one of PageRank) on one or several GPUs; None: not measured."""
+    """Returns (seconds of a product, of an iteration of CG, of one of PageRank) on one or several GPUs; None: not measured."""
     mine = [r for r in model.results if r["matrix"] == name]
     base = max(mine, key=lambda r: (r["ranks"], r["scaling"] == "weak"))
     rows = nnz / gpus * base["rank_rows"] / (base["nnz"] / base["ranks"])
@@ -182,7 +182,7 @@ def us(seconds):
 
 
 def measured(runs):
-    """A row for each matrix, kind of scaling and number of GPUs."""
+    """Yields a row for each matrix, kind of scaling and number of GPUs."""
     head = ["matrix", "scaling", "GPUs", "A x, us", "own part", "halo, KB", "exchange, us", "hidden, %", "efficiency, %", "model, us",
             "CG, us", "eff.", "PageRank, us", "eff.", "set-up, ms", "GPU MB"]
     lines = []

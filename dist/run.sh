@@ -1,8 +1,8 @@
 #!/bin/sh
-# Shows distributed operators at work: sh dist/run.sh
+# Demonstrates distributed operators: sh dist/run.sh
 # Installs Open MPI, hypre and Trilinos if they are missing, builds the examples in build/dist/, and solves a 3D problem over MPI on
-# 1 to 4 processes. Where nvidia-smi finds GPUs and NCCL is there, it does the same on 1, 2, 4, ... GPUs. Then runs the tests of
-# merbit_dist.h.
+# 1 to 4 processes. If nvidia-smi finds GPUs and NCCL is installed, does the same on 1, 2, 4, ... GPUs. Then runs the tests
+# of merbit_dist.h.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build="$root/build/dist"

@@ -1,10 +1,11 @@
 /* A finite-element model in blocks: elasticity [elements along the height]
  *
- * A cantilever, four times as long as high, clamped at the left, pulled down at the right end.
- * Plane stress, bilinear squares, two displacements a node, so that the stiffness matrix
- * consists of 2 x 2 blocks. It is assembled as (row, column, value) triples, made into blocks
- * and into CSR, and solved by conjugate gradients with each: the same iterations, and the time
- * of their products. Runs on the GPU if there is one, else on the CPU's threads. */
+ * A cantilever in plane stress, four times as long as high, is clamped at its left end and
+ * pulled down at its right end. Bilinear square elements with two displacements per node give a
+ * stiffness matrix of 2 x 2 blocks. It is assembled as (row, column, value) triples, converted
+ * to blocks and to CSR, and solved with each by conjugate gradients. Both need the same number
+ * of iterations; the program compares the times of their products. Runs on the GPU if there is
+ * one, else on the CPU's threads. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -16,7 +17,7 @@
 
 enum { CORNERS = 4, PER_ELEMENT = 2 * CORNERS };
 
-typedef struct model { /* n displacements; triples of the stiffness matrix */
+typedef struct model { /* n displacements; `count` triples of the stiffness matrix */
   int64_t height, length, n, count;
   int32_t *row, *col;
   double *values, *load;
@@ -27,8 +28,9 @@ typedef struct solution {
   double residual, tip, product_seconds;
 } solution;
 
-/* The stiffness of a square element for Young's modulus 1 and Poisson's ratio 0.3, by 2 x 2
- * Gauss points, which are exact for it. Corners counted around from the lower left one. */
+/* Computes the stiffness of a square element for Young's modulus 1 and Poisson's ratio 0.3 with
+ * 2 x 2 Gauss points, which are exact here. Corners are counted counterclockwise from the lower
+ * left. */
 static void element(double k[PER_ELEMENT][PER_ELEMENT]) {
   static const double sx[CORNERS] = {-1, 1, 1, -1}, sy[CORNERS] = {-1, -1, 1, 1};
   const double nu = 0.3, d = 1 / (1 - nu * nu), g = sqrt(1.0 / 3);
@@ -37,12 +39,13 @@ static void element(double k[PER_ELEMENT][PER_ELEMENT]) {
   for (point = 0; point < 4; point++) {
     const double x = sx[point] * g, y = sy[point] * g;
     double dx[CORNERS], dy[CORNERS];
-    for (i = 0; i < CORNERS; i++) { /* of the shape functions, on an element of side 1 */
+    for (i = 0; i < CORNERS; i++) { /* gradients of the shape functions on an element of side
+                                     * 1 */
       dx[i] = sx[i] * (1 + sy[i] * y) / 2;
       dy[i] = sy[i] * (1 + sx[i] * x) / 2;
     }
     for (i = 0; i < CORNERS; i++) {
-      for (j = 0; j < CORNERS; j++) { /* a quarter of the area for each point */
+      for (j = 0; j < CORNERS; j++) { /* each point has a quarter of the area */
         k[2 * i][2 * j] += d * (dx[i] * dx[j] + (1 - nu) / 2 * dy[i] * dy[j]) / 4;
         k[2 * i][2 * j + 1] += d * (nu * dx[i] * dy[j] + (1 - nu) / 2 * dy[i] * dx[j]) / 4;
         k[2 * i + 1][2 * j] += d * (nu * dy[i] * dx[j] + (1 - nu) / 2 * dx[i] * dy[j]) / 4;
@@ -52,7 +55,8 @@ static void element(double k[PER_ELEMENT][PER_ELEMENT]) {
   }
 }
 
-/* 0, or 1 without memory. Clamped displacements have ones on the diagonal and nothing else. */
+/* Assembles the model. Returns 1 if memory runs out, else 0. A clamped displacement has a one
+ * on the diagonal and nothing else in its row. */
 static int model_make(int64_t height, model *m) {
   double k[PER_ELEMENT][PER_ELEMENT];
   int64_t x, y, i, j;
@@ -68,7 +72,7 @@ static int model_make(int64_t height, model *m) {
   }
   element(k);
   for (x = 0; x < m->length; x++) {
-    for (y = 0; y < m->height; y++) { /* nodes are numbered upwards, then to the right */
+    for (y = 0; y < m->height; y++) { /* nodes are numbered upwards, then rightwards */
       const int64_t left = x * (m->height + 1) + y, right = left + m->height + 1;
       const int64_t corner[CORNERS] = {left, right, right + 1, left + 1};
       for (i = 0; i < PER_ELEMENT; i++) {
@@ -87,7 +91,7 @@ static int model_make(int64_t height, model *m) {
     m->row[m->count] = m->col[m->count] = (int32_t)i;
     m->values[m->count++] = 1;
   }
-  for (y = 0; y <= m->height; y++) { /* a load of 1 over the right end */
+  for (y = 0; y <= m->height; y++) { /* a total load of 1, spread over the right end */
     m->load[m->n - 2 * y - 1] = -1.0 / (double)(m->height + 1);
   }
   return 0;
@@ -108,7 +112,7 @@ static double dot(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-/* Conjugate gradients from zero, until the residual is 1e-8 of the load. */
+/* Solves by conjugate gradients from x = 0 until the residual is 1e-8 of the load's norm. */
 static merbit_status solve(merbit_plan *plan, const model *m, solution *s) {
   const int64_t n = m->n;
   double *u = (double *)calloc((size_t)(4 * n), sizeof *u);
@@ -148,7 +152,7 @@ static merbit_status solve(merbit_plan *plan, const model *m, solution *s) {
   return status;
 }
 
-/* The matrix as `view` has it, by what AUTO takes for it. */
+/* Plans and solves with the matrix in the view's format, with the method that AUTO chooses. */
 static merbit_status solve_with(merbit_context *context, const char *name,
                                 const merbit_view *view, const model *m) {
   merbit_plan_desc desc;
@@ -201,7 +205,7 @@ int main(int argc, char **argv) {
   }
   status = model_make(height, &m) ? MERBIT_OUT_OF_MEMORY : MERBIT_OK;
   view = merbit_csr(m.n, m.n, m.count, NULL, m.col, m.values);
-  view.format = MERBIT_COO; /* every element adds its own triples: duplicates add up */
+  view.format = MERBIT_COO; /* each element adds its own triples; duplicates are summed */
   view.row_ind = m.row;
   shape.block_rows = shape.block_cols = 2;
   if (status == MERBIT_OK &&

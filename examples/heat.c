@@ -1,11 +1,11 @@
-/* A plate that cools, in implicit time steps: heat [side [steps [amg|jacobi]]]
+/* A cooling plate in implicit time steps: heat [side [steps [amg|jacobi]]]
  *
- * dT/dt = div(k(T) grad T) on a square of side x side points, 200 and 20 unless given, with the
- * edges held at 0. It conducts better where it is hot: k = 1 + T^2. Each step solves
- * (I - dt div k grad) T' = T by CG with the k of the step's beginning, so the matrix keeps its
- * structure and gets new values: the solver, its plan and its preconditioner are made once and
- * take them by merbit_solver_update_values. Runs on the GPU if there is one, else on the CPU.
- */
+ * dT/dt = div(k(T) grad T) on a square of side x side points (default: 200, and 20 steps) with
+ * the edges held at 0. The plate conducts better where it is hot: k = 1 + T^2. Each step solves
+ * (I - dt div k grad) T' = T by CG with k taken from the beginning of the step. So the matrix
+ * keeps its structure and changes its values: the solver, its plan and its preconditioner are
+ * made once, and merbit_solver_update_values gives them the new values. Runs on the GPU if
+ * there is one, else on the CPU. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -19,11 +19,10 @@ typedef struct plate {
   int side;
   int32_t *row_ptr, *col_ind;
   double *values, *temperature, *before;
-  int stopped; /* 1: a solve ended without converging */
+  int stopped; /* 1 if a solve ended without converging */
 } plate;
 
-/* Returns the index of the point at (x, y), or -1 if it is on the edge, which has no unknown.
- */
+/* Returns the index of the point at (x, y), or -1 on the edge, where there is no unknown. */
 static int point_at(const plate *p, int x, int y) {
   return x < 0 || y < 0 || x >= p->side || y >= p->side ? -1 : y * p->side + x;
 }
@@ -34,8 +33,8 @@ static double conductivity(const plate *p, int from, int to) {
   return 1 + (a * a + b * b) / 2;
 }
 
-/* Writes the matrix of a step from the present temperatures, and returns its nonzeros. The
- * structure is the same each time. */
+/* Writes the matrix of a time step from the current temperatures. Returns the number of
+ * nonzeros. The structure is the same every time. */
 static int32_t plate_assemble(const plate *p) {
   static const int steps[4][2] = {{0, -1}, {-1, 0}, {1, 0}, {0, 1}};
   const double scale = step_seconds * (p->side + 1.0) * (p->side + 1.0);
@@ -85,7 +84,7 @@ static int plate_make(plate *p) {
          p->temperature != NULL && p->before != NULL;
 }
 
-/* Solves `steps` time steps, or until a solve does not converge. */
+/* Solves `steps` time steps, but stops if a solve does not converge. */
 static merbit_status plate_cool(plate *p, merbit_context *context, int steps,
                                 merbit_preconditioner_kind kind) {
   const int32_t n = p->side * p->side;
@@ -103,12 +102,12 @@ static merbit_status plate_cool(plate *p, merbit_context *context, int steps,
   desc.expected_solves = steps;
   status = merbit_solver_create(context, &view, &desc, &solver);
   for (step = 1; step <= steps && status == MERBIT_OK; step++) {
-    if (step > 1) { /* over the old values: the update follows */
+    if (step > 1) { /* a new matrix in the old arrays */
       (void)plate_assemble(p);
       status = merbit_solver_update_values(solver, p->values, MERBIT_MEMORY_HOST);
     }
     memcpy(p->before, p->temperature, (size_t)n * sizeof *p->before);
-    if (status == MERBIT_OK) { /* from the last temperatures on */
+    if (status == MERBIT_OK) { /* start from the previous temperatures */
       status = merbit_solver_solve(solver, p->before, p->temperature, 1, NULL, 0, &result);
     }
     if (status == MERBIT_OK && result.stop != MERBIT_STOP_CONVERGED) {

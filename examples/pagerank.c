@@ -1,10 +1,10 @@
 /* PageRank of a link graph: pagerank [--picture FILE] [graph.mtx [names.txt]]
  *
- * graph.mtx is a Matrix Market file whose entry (i, j) is a link from i to j; line i of
- * names.txt names vertex i. Without arguments: the packages of Debian 12, unpacked beside this
- * program by examples/data/unpack.sh. Runs on the GPU if there is one, else on the CPU's
- * threads. How it converged is drawn in FILE, pagerank.svg beside this program by default; if
- * FILE ends in .json, it gets the numbers. */
+ * graph.mtx is a Matrix Market file in which entry (i, j) is a link from i to j; line i of
+ * names.txt names vertex i. Without arguments the graph is the packages of Debian 12, which
+ * examples/data/unpack.sh unpacks into this program's folder. Runs on the GPU if there is one,
+ * else on the CPU's threads. FILE (default: pagerank.svg in this program's folder) gets a plot
+ * of the convergence, or its numbers if the name ends in .json. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -18,14 +18,14 @@
 
 enum { TOP = 10, HISTORY = 1000 };
 
-typedef struct job { /* what has to be released at the end */
+typedef struct job { /* resources that are released at the end */
   merbit_context *context;
   merbit_matrix *matrix;
   double *ranks, *changes;
   FILE *names;
 } job;
 
-/* On a terminal each progress line replaces the last; elsewhere one a second is enough. */
+/* Prints a progress line: over the last one on a terminal, elsewhere once a second. */
 static void progress(const char *line) {
   static time_t last;
   const time_t now = time(NULL);
@@ -43,7 +43,7 @@ static int read_progress(void *user, int64_t done, int64_t total) {
   (void)snprintf(line, sizeof line, "reading: %.0f of %.0f MB", 1e-6 * (double)done,
                  1e-6 * (double)total);
   progress(line);
-  return 0; /* anything else would cancel */
+  return 0; /* nonzero would cancel */
 }
 
 static int solve_progress(void *user, int iteration, double change, double seconds) {
@@ -70,7 +70,7 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The vertices with the highest ranks, best first; returns how many. */
+/* Finds the vertices with the highest ranks, best first. Returns how many it found. */
 static int find_top(const double *ranks, int64_t n, int64_t *top) {
   int count = 0, at;
   int64_t i;
@@ -123,7 +123,7 @@ static void print_result(const merbit_pagerank_result *result, const merbit_cont
   }
 }
 
-/* The changes of all iterations on a logarithmic scale. */
+/* Plots the change of each iteration on a logarithmic scale. */
 static void draw(const char *path, const char *graph_path, const double *changes,
                  const merbit_pagerank_result *result) {
   const char *slash = strrchr(graph_path, '/');
@@ -138,7 +138,7 @@ static void draw(const char *path, const char *graph_path, const double *changes
   if (picture_write(path, &p, &curve, 1) == 0) {
     printf("picture:    %s\n", path);
   } else {
-    perror(path); /* the ranks are there all the same */
+    perror(path); /* the ranks are valid all the same */
   }
 }
 
@@ -202,7 +202,7 @@ static int run(job *j, const char *graph_path, const char *names_path,
   return 0;
 }
 
-/* Where examples/data/unpack.sh puts a file for this program. */
+/* Sets `path` to file `name` in the folder of the program, where unpack.sh puts its files. */
 static void beside(const char *program, const char *name, char *path, size_t size) {
   const char *slash = strrchr(program, strchr(program, '/') != NULL ? '/' : '\\');
   (void)snprintf(path, size, "%.*s%s", slash != NULL ? (int)(slash - program) + 1 : 0, program,

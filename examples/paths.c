@@ -1,11 +1,13 @@
 /* Shortest paths and breadth-first search as products: paths [graph.mtx [source]]
  *
- * graph.mtx is a Matrix Market file whose entry (i, j) is an edge from i to j of that length (1
- * where the file has no values); source is a vertex, counted from 1. Without arguments: roads
- * between towns. Runs on the GPU if there is one, else on the CPU's threads.
+ * graph.mtx is a Matrix Market file in which entry (i, j) is an edge from i to j, with its
+ * length as value (1 if the file has no values); source is a vertex, counted from 1. Without
+ * arguments the graph is a set of roads between towns. Runs on the GPU if there is one, else on
+ * the CPU's threads.
  *
- * Over min-plus, y = A' x (+) y is what one more edge does to distances x, y being those
- * before; over or-and the same product says which vertices one more edge reaches. */
+ * Over min-plus, y = A' x (+) y extends every known path by one edge: x and y hold the
+ * distances before. Over or-and the same product finds the vertices that one more edge
+ * reaches. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -19,7 +21,7 @@ enum { TOWNS = 11, ROADS = 15, SHOWN = 12 };
 static const char *const towns[TOWNS] = {"Amsterdam", "Berlin", "Brussels", "Cologne",
                                          "Frankfurt", "Geneva", "Hamburg",  "Lyon",
                                          "Munich",    "Paris",  "Zurich"};
-/* Both ways, in kilometres. */
+/* each road goes both ways; kilometres */
 static const struct {
   int from, to, length;
 } roads[ROADS] = {
@@ -28,7 +30,7 @@ static const struct {
     {3, 4, 190},  {4, 8, 395}, {4, 10, 405}, {3, 0, 265}, {1, 4, 550},
 };
 
-typedef struct job { /* what has to be released at the end */
+typedef struct job { /* resources that are released at the end */
   merbit_context *context;
   merbit_matrix *matrix;
   merbit_plan *plan;
@@ -58,17 +60,18 @@ static merbit_status read_towns(job *j) {
   return merbit_matrix_create(j->context, &view, &j->matrix);
 }
 
-/* Products until nothing changes; result[i] is left as the last of them says, and rounds[i], if
- * it is wanted, is the first round after which vertex i was no longer `none`. Each product goes
- * to the vector before the last one: what it holds is older, but nothing gets worse. Returns
- * how many products there were, or -1. */
+/* Repeats the product until nothing changes. Sets result[i] to the final value of vertex i and,
+ * if rounds is not NULL, rounds[i] to the first round in which it was not `none`. Two vectors
+ * take turns as x and y; y then holds values two rounds old, which is harmless because values
+ * only improve. Returns the number of products, or -1. */
 static int64_t iterate(job *j, const merbit_view *graph, merbit_semiring semiring,
                        int64_t source, double none, double start, double *result,
                        double *rounds) {
   const size_t bytes = (size_t)graph->rows * sizeof(double);
   merbit_plan_desc desc;
   char text[512];
-  const double one = semiring == MERBIT_SEMIRING_MIN_PLUS ? 0 : 1; /* which changes nothing */
+  const double one = semiring == MERBIT_SEMIRING_MIN_PLUS ? 0 : 1; /* neutral: leaves y
+                                                                    * unchanged */
   int64_t round, i, changed = 1;
   memset(&desc, 0, sizeof desc);
   desc.semiring = semiring;
@@ -147,7 +150,7 @@ static int run(job *j, const char *path, int64_t source) {
     return fail(j, path != NULL ? "reading the graph" : "the towns");
   }
   graph = links = merbit_matrix_view(j->matrix);
-  links.values = NULL; /* each entry is an edge, whatever its length */
+  links.values = NULL; /* an entry is an edge whatever its length */
   if (graph.rows != graph.cols || source < 0 || source >= graph.rows) {
     (void)fprintf(stderr,
                   "paths: a graph has as many rows as columns, and source is one of them\n");

@@ -16,20 +16,20 @@
 
 typedef struct picture_curve {
   const char *name;
-  const int *iterations; /* ascending; NULL: 1, 2, 3, ... */
-  const double *values;  /* what is not above 0, or not finite, is left out */
+  const int *iterations; /* ascending; NULL means 1, 2, 3, ... */
+  const double *values;  /* values that are not finite and positive are left out */
   int count;
 } picture_curve;
 
 typedef struct picture {
   const char *title, *x_label, *y_label;
-  double target; /* a dashed line at this value, where the iteration may stop; 0: none */
+  double target; /* draws a dashed line at this tolerance; 0: none */
 } picture;
 
 enum {
   PICTURE_WIDTH = 760,
   PICTURE_HEIGHT = 440,
-  PICTURE_LEFT = 84, /* the frame that the curves are in */
+  PICTURE_LEFT = 84, /* frame around the curves */
   PICTURE_RIGHT = 740,
   PICTURE_TOP = 48,
   PICTURE_BOTTOM = 380
@@ -37,7 +37,7 @@ enum {
 
 typedef struct picture_scale {
   int last;         /* iteration at the right edge */
-  double low, high; /* powers of ten at the bottom and the top */
+  double low, high; /* bottom and top, as powers of ten */
 } picture_scale;
 
 static int picture_shows(double value) {
@@ -75,14 +75,14 @@ static picture_scale picture_measure(const picture *p, const picture_curve *curv
     }
   }
   picture_widen(&scale, p->target);
-  if (scale.low >= scale.high) { /* nothing to show, or one power of ten */
+  if (scale.low >= scale.high) { /* no values, or all within one power of ten */
     scale.high = fabs(scale.high) < 400 ? scale.high : 0;
     scale.low = scale.high - 1;
   }
   return scale;
 }
 
-/* Text that may hold what XML gives a meaning. */
+/* Writes text and escapes the characters that are special in XML. */
 static void picture_text(FILE *file, const char *text) {
   for (; *text != '\0'; text++) {
     const char *name = *text == '<' ? "&lt;" : *text == '&' ? "&amp;" : NULL;
@@ -106,11 +106,11 @@ static void picture_line(FILE *file, double x1, double y1, double x2, double y2,
   (void)fprintf(file, "<path d=\"M%.1f %.1fL%.1f %.1f\" %s/>\n", x1, y1, x2, y2, attributes);
 }
 
-/* The least of 1, 2, 5, 10, 20, 50, ... that gives at most ten steps to `last`. */
+/* Returns the smallest of 1, 2, 5, 10, 20, 50, ... that gives at most ten steps to `last`. */
 static int picture_step(int last) {
   int step = 1;
   while (last / step > 10) {
-    step = step % 9 == 2 ? step / 2 * 5 : 2 * step; /* 2, 20, 200: remainder 2 by 9 */
+    step = step % 9 == 2 ? step / 2 * 5 : 2 * step; /* 2, 20, 200: remainder 2 mod 9 */
   }
   return step;
 }
@@ -133,7 +133,7 @@ static void picture_axes(FILE *file, const picture *p, const picture_scale *scal
     picture_line(file, x, PICTURE_BOTTOM, x, PICTURE_BOTTOM + 5, "stroke=\"#333\"");
     picture_label(file, x, PICTURE_BOTTOM + 20, "text-anchor=\"middle\"", text);
     if (k > scale->last - step) {
-      break; /* k + step may be too large for an int */
+      break; /* k + step might overflow */
     }
   }
   (void)fprintf(file, "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"#333\"/>\n",
@@ -199,7 +199,7 @@ static void picture_json_text(FILE *file, const char *name, const char *text) {
   (void)fputs("\",\n", file);
 }
 
-/* Values that the SVG leaves out are null. */
+/* Writes the curves as JSON. Values that the SVG leaves out become null. */
 static void picture_json(FILE *file, const picture *p, const picture_curve *curves, int count) {
   int c, k;
   (void)fputs("{\n", file);
@@ -224,7 +224,7 @@ static void picture_json(FILE *file, const picture *p, const picture_curve *curv
   (void)fputs("]\n}\n", file);
 }
 
-/* 0, or -1 with errno where the file cannot be written. */
+/* Writes the picture. Returns 0, or -1 with errno set if the file cannot be written. */
 static int picture_write(const char *path, const picture *p, const picture_curve *curves,
                          int count) {
   const char *ending = strrchr(path, '.');

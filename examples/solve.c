@@ -1,11 +1,11 @@
-/* A x = b from a Matrix Market file: solve [--method cg|bicgstab|gmres] [--preconditioner
+/* Solves A x = b for a Matrix Market file: solve [--method cg|bicgstab|gmres] [--preconditioner
  * amg|chebyshev|fsai|jacobi|none] [--picture FILE] matrix.mtx
  *
- * b is A times a vector of ones, so that the answer is known. CG is the default for symmetric
- * matrices, BiCGSTAB for others; Jacobi is the default preconditioner where the diagonal has no
- * zero. FILE gets a picture of the residuals as SVG, or the numbers if it ends in .json.
- * examples/data/1138_bus.mtx ships with this program. Runs on the GPU if there is one, else on
- * the CPU's threads. */
+ * b is A times a vector of ones, so that the solution is known. The default method is CG for
+ * symmetric matrices and BiCGSTAB for others; the default preconditioner is Jacobi if the
+ * diagonal has no zero. FILE gets a plot of the residuals as SVG, or the numbers if its name
+ * ends in .json. You can try it on examples/data/1138_bus.mtx. Runs on the GPU if there is one,
+ * else on the CPU's threads. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -23,7 +23,7 @@ typedef struct job {
   merbit_solver *solver;
   double *ones, *b, *x, *history;
   merbit_solver_method method;
-  int preconditioner; /* a merbit_preconditioner_kind, or -1: Jacobi if the diagonal is full */
+  int preconditioner; /* merbit_preconditioner_kind; -1: Jacobi if the diagonal is full */
   const char *path, *picture;
 } job;
 
@@ -40,7 +40,7 @@ static int progress(void *user, int iteration, double residual, double seconds) 
     (void)fprintf(stderr, "\r\033[Kiteration %d: residual %.1e after %.2f s", iteration,
                   residual, seconds);
   }
-  return 0; /* anything else would cancel */
+  return 0; /* nonzero would cancel */
 }
 
 /* Returns whether each row has a nonzero diagonal entry, so that Jacobi can divide by it. */
@@ -62,8 +62,8 @@ static int full_diagonal(const merbit_view *view) {
   return 1;
 }
 
-/* Returns whether A is symmetric as far as a product shows it: A'u = A u for an uneven u; -1 if
- * a call fails. */
+/* Tests numerically whether A is symmetric: A'u = A u for one generic u. Returns 1 or 0, or -1
+ * if a call fails. */
 static int symmetric(job *j, const merbit_view *view) {
   merbit_plan_desc desc;
   merbit_plan *plan = NULL;
@@ -131,7 +131,7 @@ static void report(const job *j, const merbit_solver_result *r, int64_t n) {
   (void)printf("plan: %s\n", r->plan_description);
 }
 
-/* The names of merbit_preconditioner_kind, in its order; those without one are not offered. */
+/* Names of merbit_preconditioner_kind in its order; kinds without a name are not offered. */
 static const char *const preconditioners[] = {"none",      "jacobi", "",   "",
                                               "chebyshev", "fsai",   "amg"};
 enum { PRECONDITIONERS = sizeof preconditioners / sizeof preconditioners[0] };
@@ -152,7 +152,7 @@ static int draw(const job *j, const char *method, merbit_preconditioner_kind pre
   (void)snprintf(label, sizeof label, "%s%s%s", method, preconditioner != 0 ? ", " : "",
                  preconditioner != 0 ? preconditioners[preconditioner] : "");
   curve.name = label;
-  curve.values = j->history + 1; /* the first is of x = 0 */
+  curve.values = j->history + 1; /* skip the residual of x = 0 */
   curve.count = r->iterations < HISTORY - 1 ? r->iterations : HISTORY - 1;
   if (picture_write(j->picture, &p, &curve, 1) != 0) {
     perror(j->picture);

@@ -1,4 +1,4 @@
-"""Builds merbit._core from src/ and merbit.h, which lies in the repository's root, or here in a source distribution."""
+"""Builds merbit._core from src/ and merbit.h, which is in the repository's root, or here in a source distribution."""
 
 import pathlib
 import re
@@ -8,13 +8,13 @@ from setuptools import Extension, setup
 from setuptools.command.sdist import sdist
 
 HERE = pathlib.Path(__file__).resolve().parent
-SHARED = ("merbit.h", "LICENSE")  # of the repository's root
+SHARED = ("merbit.h", "LICENSE")  # from the repository's root
 ROOT = HERE if (HERE / "merbit.h").exists() else HERE.parent
 VERSION = re.search(r'^#define MERBIT_VERSION_STRING "(.*)"', (ROOT / "merbit.h").read_text(encoding="utf-8"), re.M)[1]
 
 
 class SourceDistribution(sdist):
-    """Puts the files of the repository's root into the distribution's."""
+    """Copies the files of the repository's root into the distribution."""
 
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)

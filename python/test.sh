@@ -1,10 +1,9 @@
 #!/bin/sh
 # Build the Python package and pass its tests: sh python/test.sh [PYTHON]
-# Makes a virtual environment under build/, installs the package there with SciPy, pytest, matplotlib, tqdm and mypy, and runs
-# python/tests; with PyTorch and CuPy too if PYTHON, python3 unless given, has them. Where there is no GPU, the tests of CuPy
-# run once more with a stand-in on the fake CUDA driver of tests/fake, if g++ is there, and so does one of SciPy's arrays.
-# Without an index for pip the tests use what PYTHON has: if that is not SciPy, pytest and setuptools 77, the script exits
-# with 77.
+# Makes a virtual environment under build/, installs the package there with SciPy, pytest, matplotlib, tqdm and mypy, and
+# runs python/tests, including those of PyTorch and CuPy if PYTHON (default python3) has them. Without a GPU, the CuPy tests
+# and one of SciPy's arrays run again with a stand-in on the fake CUDA driver of tests/fake, if g++ is installed. Without
+# a package index the tests use what PYTHON has; without SciPy, pytest and setuptools 77 the script exits with 77.
 set -eu
 python=${1:-python3}
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -12,7 +11,7 @@ work=$root/build/python-package
 venv=$work/venv
 
 "$python" -m venv --clear --system-site-packages "$venv"
-# If PYTHON is one of a virtual environment, that environment's packages are not the system's.
+# If PYTHON belongs to a virtual environment, its packages are not the system's.
 "$python" -c 'import site; print(*site.getsitepackages(), sep="\n")' \
   >"$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/parent.pth"
 if "$venv/bin/pip" install -q --retries 1 scipy pytest matplotlib tqdm mypy; then
@@ -24,7 +23,7 @@ else
   exit 77
 fi
 
-# The tests use the installed package: they run elsewhere than in python/.
+# Run outside python/, so that the tests use the installed package.
 cd "$work"
 "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "$root/python/tests"
 

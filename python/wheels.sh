@@ -1,7 +1,7 @@
 #!/bin/sh
 # Build the source distribution and the wheels: sh python/wheels.sh [FOLDER]
-# FOLDER, build/wheels unless given, receives merbit-VERSION.tar.gz and a wheel each for x86_64 and aarch64, for every
-# CPython from 3.9 on and glibc from 2.17 on (manylinux2014). Zig's C compiler, which pip installs, compiles for both.
+# FOLDER (default build/wheels) receives merbit-VERSION.tar.gz and wheels for x86_64 and aarch64, for every CPython from
+# 3.9 on and glibc from 2.17 on (manylinux2014). Zig's C compiler, which pip installs, compiles for both.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=${1:-$root/build/wheels}

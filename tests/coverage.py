@@ -1,4 +1,4 @@
-"""The figures of tests/coverage.sh, from gcovr's JSON: totals, files, and every uncovered branch with its
+"""Print the figures of tests/coverage.sh from gcovr's JSON: totals, files, and every uncovered branch with its
 function. Each function with uncovered branches must be explained in tests/uncovered.md, as
 
     - `function` (2): why
@@ -16,7 +16,7 @@ EXPLAINED = re.compile(r"^- `(\w+)` \((\d+)\): \S")
 
 
 def functions(text):
-    """The function of every line of a source."""
+    """Returns the function of every line of a source."""
     function, found = "", [""]
     for line in text:
         head = FUNCTION.match(line)
@@ -35,7 +35,7 @@ def main():
         where = functions(texts[room][1:])
         for line in measured["lines"]:
             number = line["line_number"]
-            # One entry for each place, though several programs report it.
+            # Merge the entries of several programs for the same place.
             key = seen.setdefault((room, number), dict(function=where[number], count=0, branches={}))
             key["count"] = max(key["count"], line["count"])
             for i, branch in enumerate(line.get("branches", [])):

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Line and branch coverage of the sources in templates/ by the tests that run on this machine: sh tests/coverage.sh
-# Run sh tests/run.sh first: it installs what both need. gcovr, pinned, comes into the virtual environment
-# under build/. Measured are the sources as C (-O0, no sanitizers); the kernels' texts are measured by
-# tests/mutations/run.py. What stays uncovered is listed, and held against tests/uncovered.md. Forked children end
-# with exit instead of _exit, so that they write their counts.
+# Run sh tests/run.sh first: it installs the tools. This script adds gcovr, pinned, to the virtual environment under
+# build/. It measures the sources as C (-O0, no sanitizers); tests/mutations/run.py measures the tests of kernels.
+# Uncovered branches are listed and compared with tests/uncovered.md. Forked children end with exit instead of _exit,
+# so that they write their counts.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -21,7 +21,7 @@ rm -rf build/coverage
   -DCMAKE_SHARED_LINKER_FLAGS=--coverage &&
   cmake --build build/coverage --parallel "$jobs"; } >build/coverage.log 2>&1 ||
   { cat build/coverage.log; exit 1; }
-# Not there: what compiles the header its own way, or not as C.
+# Leaves out tests that compile the header in their own way, or not as C.
 ctest --test-dir build/coverage --parallel "$jobs" --output-on-failure --no-tests=error \
   -E '^(compile_|gen_|simt_|mutations_)' >build/coverage.tests.log 2>&1 ||
   { echo "some tests fail here, perhaps for lack of room for counts; tests/run.sh decides:"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds merbit for other platforms and runs what can run here: sh tests/platforms.sh [PLATFORM ...]
-# All platforms by default; their names are below. Each compiles the header without a warning as C99 and C++11, the
-# examples and the tests of the CPU side. Linux's run here or under qemu-user, Windows' under Wine, macOS' nowhere.
-# Installs what is missing: the compiler zig from PyPI in a virtual environment under build/platforms, qemu-user and Wine
-# by apt-get, and the source of cmocka from Debian. Says what it skips.
+# All platforms by default; their names are below. For each, compiles the header without warnings as C99 and C++11, the
+# examples and the tests of the CPU side. Linux programs run here or under qemu-user, Windows programs under Wine, macOS
+# programs not at all. Installs what is missing: the compiler zig from PyPI in a virtual environment under
+# build/platforms, qemu-user and Wine with apt-get, and cmocka's source from Debian. Reports what it skips.
 set -eu
 all="x86_64-linux-musl aarch64-linux-musl aarch64-linux-gnu x86_64-windows-gnu x86_64-windows-msvc x86_64-macos aarch64-macos"
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -47,7 +47,7 @@ if [ ! -f "$work/cmocka/src/cmocka.c" ]; then
 fi
 
 # ---- One platform --------------------------------------------------------------------------------
-# Each step says what it did, or fails with its log.
+# Each step reports what it did, or fails with its log.
 step() {
   what=$1
   shift
@@ -59,7 +59,7 @@ step() {
   say "$platform: $what"
 }
 
-# glibc's own macros have _Generic for memchr, which clang minds in C99.
+# glibc's macro for memchr uses _Generic, about which clang warns in C99.
 headers() {
   quiet=""
   case $target in *-linux-gnu) quiet=-Wno-c11-extensions ;; esac
@@ -80,15 +80,15 @@ configure() {
     -DCMOCKA_INCLUDE="$work/cmocka/include" -DCMOCKA_LIBRARY="$dir/libcmocka.a" -DMERBIT_PYTHON="$python"
 }
 
-# The tests' names are patterns of ctest. Those of files, processes and sizes beyond memory are for the system that run.sh
-# runs on; qemu, which is slow, takes the quick ones alone.
+# Patterns of ctest for the tests to run. Tests of files, of processes and of sizes beyond memory run only on the host
+# (run.sh); qemu is slow and runs only quick ones.
 quick="core_hash|core_memory|jit_buffer|jit_profile_estimate|market_read_(faults|values)|market_write_text"
 quick="$quick|matrix_(block_shape|build_failures|build_wide|check|expand|triangle.*)|solve_(core_solver|pagerank|pagerank_refusals)"
 quick="$quick|spmv_cpu_(many|reference)|spmv_plan_(lifetime|product|refusals)"
 long="matrix_(blocks|build_forms|mutants|order)|solve_pagerank_random_graphs|spmv_plan_(identities|types)|spmv_stages_.*"
 long="$long|spmv_cpu_(blocks|merge|semirings|sorted|symmetric)"
 
-# Sets `names`, the tests to run. CTest itself takes patterns of few parentheses alone.
+# Sets `names`, the tests to run. CTest itself accepts only patterns with few parentheses.
 build() {
   names=$(ctest --test-dir "$dir/build" -N | sed -n 's/^ *Test *#[0-9]*: //p' | grep -E -x "$tests")
   cmake --build "$dir/build" --parallel "$(getconf _NPROCESSORS_ONLN)" --target readme pagerank elasticity heat paths solve \
@@ -99,7 +99,7 @@ run_tests() {
   ctest --test-dir "$dir/build" --output-on-failure --no-tests=error --timeout 1500 -R "^($(echo "$names" | paste -s -d '|'))\$"
 }
 
-# An example as a program of this system, for tests/examples.
+# Wraps an example as a program of this system, for tests/examples.
 wrap() {
   program=$(ls "$dir/build/$1" "$dir/build/$1.exe" 2>/dev/null)
   cat >"$dir/example-$1" <<END
@@ -122,7 +122,7 @@ examples() {
 for platform in ${*:-$all}; do
   dir=$work/$platform
   mkdir -p "$dir"
-  guard="-D_UINTPTR_T_DEFINED" # cmocka.h would define the type anew
+  guard="-D_UINTPTR_T_DEFINED" # cmocka.h would redefine the type
   flags=$guard runs="" emulator="" tests=$quick target=$platform
   case $platform in
   *-linux-*)
@@ -157,7 +157,7 @@ for platform in ${*:-$all}; do
   for tool in cc c++ ar; do
     to="-target $target"
     [ $tool != ar ] || to="" flags=""
-    # CMake and cmocka are to find a compiler that they know.
+    # CMake and cmocka must find a compiler that they know.
     cat >"$dir/$tool" <<END
 #!/bin/sh
 case "\$PWD \$*" in *CompilerId* | *CMakeScratch* | *cmocka.c*) ;; *) set -- $flags "\$@" ;; esac

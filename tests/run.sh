@@ -1,10 +1,9 @@
 #!/bin/sh
 # Build and pass all tests: sh tests/run.sh [--full]
-# Installs what is missing (Debian's apt-get for tools; Jinja2, pinned, in a virtual environment under build/), then
-# runs twice: optimised, and under AddressSanitizer and UndefinedBehaviorSanitizer (kernels on the CPU and the fake
-# driver only so). Tests that need a GPU are reported as skipped where there is none. --full runs the
-# random ones at length, and then tests of the CPU's threads under ThreadSanitizer, not at length.
-# MERBIT_TEST_SEED=N repeats the run that printed it.
+# Installs what is missing (tools with Debian's apt-get; Jinja2, pinned, in a virtual environment under build/), then
+# tests two builds: optimised, and under AddressSanitizer and UndefinedBehaviorSanitizer (kernels on the CPU and the
+# fake driver only there). Tests that need a GPU are skipped without one. --full runs the random tests at length, and
+# then the tests of CPU threads under ThreadSanitizer at normal length. MERBIT_TEST_SEED=N repeats the run that printed it.
 set -eu
 case "${1-}" in
 "")
@@ -88,8 +87,8 @@ fi
 
 # ---- Build and test --------------------------------------------------------------------------------
 say "MERBIT_TEST_SEED=$MERBIT_TEST_SEED"
-jobs=$(($(getconf _NPROCESSORS_ONLN) + 1)) # so that no core waits for files, or long for the last jobs
-# Ninja spends less time on itself than make. A build folder keeps the generator that it has.
+jobs=$(($(getconf _NPROCESSORS_ONLN) + 1)) # keeps all cores busy while a job waits for files
+# Ninja has less overhead than make. An existing build folder keeps its generator.
 ! have ninja || export CMAKE_GENERATOR="${CMAKE_GENERATOR-Ninja}"
 mkdir -p build
 for preset in $presets; do

@@ -1,5 +1,5 @@
-/* The bed of one rank: its context, stream, exchange, operator and vectors, on a GPU or
- * on the CPU. */
+/* The state of one rank: its context, stream, exchange, operator and vectors, on a GPU or on
+ * the CPU. */
 #ifndef DIST_BENCH_BED_H
 #define DIST_BENCH_BED_H
 #include "crew.h"
@@ -36,7 +36,7 @@ static void *bed_stream(const bed *b) {
   return b->cuda ? b->gpu.stream : NULL;
 }
 
-/* Waits for the stream, but not for ever if another rank has ended. */
+/* Waits for the stream, but with a limit in case another rank has ended. */
 static void bed_wait(bed *b) {
   if (b->cuda && b->exchange.wait != NULL) {
     if (b->exchange.wait(b->exchange.user, b->gpu.stream) != 0) {
@@ -48,7 +48,7 @@ static void bed_wait(bed *b) {
   }
 }
 
-/* Makes the exchange that the options name. With NCCL the id travels through shared memory. */
+/* Makes the exchange that the options select. NCCL's id travels through shared memory. */
 static void bed_connect(bed *b) {
   crew *c = b->members;
   if (b->options->exchange == DIST_EXCHANGE_SHARED) {
@@ -136,12 +136,12 @@ static double *bed_download(bed *b, const merbit_buffer *buffer, int64_t rows) {
 /* ---- Time ------------------------------------------------------------------------------------ */
 
 #define BED_ROUNDS 31
-#define BED_SECONDS 0.02 /* that a batch of calls should take */
-#define BED_GRAPH 50     /* the most calls that one graph records */
+#define BED_SECONDS 0.02 /* duration of a batch of calls */
+#define BED_GRAPH 50     /* most calls in one graph */
 
 typedef struct bed_time {
   double median, least, most,
-      quartiles[2]; /* seconds a call, of the slowest rank in each round */
+      quartiles[2]; /* seconds per call, of the slowest rank in each round */
   int batch, rounds, recorded;
 } bed_time;
 

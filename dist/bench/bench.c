@@ -22,7 +22,7 @@ static void bench_tell_device(bed *b, report *all) {
   }
 }
 
-/* All matrices on the ranks of one crew. */
+/* Runs all matrices on the ranks of one crew. */
 static void bench_work(crew *c, void *argument) {
   const bench_run *run = (const bench_run *)argument;
   const dist_options *o = run->options;
@@ -65,7 +65,7 @@ static char *bench_command(int argc, char **argv) {
   return text;
 }
 
-/* 0: every rank ended well and every product was right. */
+/* Returns 0 if every rank ended well and every product was right. */
 int main(int argc, char **argv) {
   char *command = bench_command(argc, argv);
   dist_options options;
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
   for (i = 0; i < options.rank_counts; i++) {
     failed += crew_run(&c, options.ranks[i], bench_work, &run,
                        options.limit - (mbi_seconds() - began));
-    if (options.json != NULL) { /* each time: who runs this may lose patience */
+    if (options.json != NULL) { /* written each time, in case the run is interrupted */
       report_write(run.all, &options, command, failed);
     }
   }

@@ -14,15 +14,15 @@
 
 #define CREW_MOST 64
 #define CREW_LIMIT 120.0           /* seconds for which a rank waits for the others */
-#define CREW_BOX ((size_t)1 << 30) /* bytes of address space for what a rank sends at once */
+#define CREW_BOX ((size_t)1 << 30) /* bytes of address space for one rank's messages */
 #define CREW_COLUMNS                                                                           \
-  ((size_t)1 << 34) /* and for numbers of columns; pages exist once touched */
+  ((size_t)1 << 34) /* and for numbers of columns; only touched pages use memory */
 
 typedef struct crew_shared {
   int arrived, turn, stop;
   double value[CREW_MOST];
   int64_t number[CREW_MOST * CREW_MOST];
-  size_t place[CREW_MOST * CREW_MOST]; /* in the boxes: of what p sends q, at p * ranks + q */
+  size_t place[CREW_MOST * CREW_MOST]; /* in the boxes, of p to q at p * ranks + q */
   char id[128];                        /* of NCCL */
 } crew_shared;
 
@@ -30,7 +30,7 @@ typedef struct crew {
   int rank, ranks;
   crew_shared *shared;
   char *boxes;     /* CREW_BOX bytes of each rank */
-  double *columns; /* a number of each column of a matrix */
+  double *columns; /* one number per column of a matrix */
 } crew;
 
 static void *crew_map(size_t bytes) {
@@ -48,7 +48,7 @@ static double crew_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Returns when all ranks have come here. */
+/* Waits until all ranks have called it. */
 static void crew_meet(crew *c) {
   crew_shared *s = c->shared;
   const int turn = __atomic_load_n(&s->turn, __ATOMIC_ACQUIRE);
@@ -66,7 +66,7 @@ static void crew_meet(crew *c) {
   }
 }
 
-/* Returns the largest, or the sum, of a number of each rank. */
+/* Returns the largest of a number over all ranks; below, the sum. */
 static double crew_largest(crew *c, double value) {
   double largest;
   int q;
@@ -107,7 +107,7 @@ static int crew_counts(void *user, const int64_t *to, int64_t *from) {
   return 0;
 }
 
-typedef struct crew_post { /* what `finish` needs of `start` */
+typedef struct crew_post { /* passed from `start` to `finish` */
   crew *members;
   const merbit_message *receives;
   int count;
@@ -154,7 +154,7 @@ static int crew_post_counts(void *user, const int64_t *to, int64_t *from) {
   return crew_counts(((crew_post *)user)->members, to, from);
 }
 
-/* `post` stays until the exchange is not used any more. */
+/* `post` must live as long as the exchange is used. */
 static merbit_exchange crew_exchange(crew *c, crew_post *post) {
   merbit_exchange exchange;
   memset(&exchange, 0, sizeof exchange);
@@ -180,7 +180,7 @@ static void crew_open(crew *c) {
   c->columns = (double *)crew_map(CREW_COLUMNS);
 }
 
-/* Ends the ranks that are still there. */
+/* Ends the ranks that still run. */
 static void crew_kill(const pid_t *ranks, int count) {
   int i;
   for (i = 0; i < count; i++) {
@@ -190,8 +190,8 @@ static void crew_kill(const pid_t *ranks, int count) {
   }
 }
 
-/* Runs `work` in `ranks` processes. When one of them fails, or when `limit` seconds are over,
- * the others are ended. Returns 0 if all ended well. */
+/* Runs `work` in `ranks` processes. If one of them fails, or after `limit` seconds, ends the
+ * others. Returns 0 if all ended well. */
 static int crew_run(crew *c, int ranks, crew_work work, void *argument, double limit) {
   const double began = crew_seconds();
   const pid_t parent = getpid();
@@ -235,7 +235,7 @@ static int crew_run(crew *c, int ranks, crew_work work, void *argument, double l
         (void)fprintf(stderr, "bench: %d ranks have not ended within %.0f s\n", left,
                       limit > 0 ? limit : 0);
       }
-      (void)usleep(300000); /* the others may have something to say */
+      (void)usleep(300000); /* time for the others' messages */
       crew_kill(pids, ranks);
     }
     if (ended <= 0) {

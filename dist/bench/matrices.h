@@ -1,20 +1,20 @@
 /* One rank's rows of matrices of any size. Every rank computes its rows from their numbers
- * alone, so that no rank ever holds the whole matrix, and the same row is the same for any
- * number of ranks. */
+ * alone, so that no rank ever holds the whole matrix, and a row is the same for any number of
+ * ranks. */
 #ifndef DIST_BENCH_MATRICES_H
 #define DIST_BENCH_MATRICES_H
 #include "generators.h"
 #include "graphs.h"
 #include "stencils.h"
 
-#define DIST_SHIFT 1e-3    /* what the diagonal has beyond the row's other entries */
-#define DIST_MOST_ROW 1024 /* columns of a row, but for R-MAT */
+#define DIST_SHIFT 1e-3    /* excess of the diagonal over the row's other entries */
+#define DIST_MOST_ROW 1024 /* most columns in a row, except R-MAT's */
 
 /* R-MAT row by row. All vertices are renamed at random, so that equal parts of the rows have
- * about equal numbers of entries. */
+ * similar numbers of entries. */
 typedef struct dist_rmat {
   int scale;
-  double edges; /* to be drawn for the whole matrix */
+  double edges; /* drawn for the whole matrix */
   uint64_t counts, draws, labels;
 } dist_rmat;
 
@@ -28,8 +28,8 @@ typedef struct dist_matrix {
   char name[32];
   int64_t global_rows;
   double sign;               /* of the entries off the diagonal */
-  int symmetric;             /* positive definite too: CG takes it */
-  int graph;                 /* its entries are positive: PageRank takes it */
+  int symmetric;             /* positive definite, too: suitable for CG */
+  int graph;                 /* positive entries: suitable for PageRank */
   bench_row_function narrow; /* columns in 32 bits; NULL: R-MAT or vast */
   const void *parameters;
   grid box;
@@ -51,7 +51,8 @@ typedef struct dist_matrix {
 #define DIST_RMAT_LOWER 0.24
 static const double dist_rmat_right[2] = {0.19 / 0.76, 0.05 / 0.24};
 
-/* Returns a number with the Poisson distribution: by inversion, or normal where it is large. */
+/* Returns a Poisson-distributed number, by inversion, or by the normal distribution for large
+ * means. */
 static int64_t dist_poisson(double mean, double u, double v) {
   double term, sum;
   int64_t k = 0;
@@ -110,10 +111,10 @@ static void dist_rmat_size(dist_matrix *m, int64_t nnz, uint64_t seed) {
 
 /* ---- Vast: more than 2^31 columns ------------------------------------------------------------ */
 
-#define DIST_VAST_STEP 64 /* of so many rows one has entries */
+#define DIST_VAST_STEP 64 /* one row in so many has entries */
 
-/* Row i has itself, its nearest neighbours that have entries, and the row on the other side of
- * the ring. The pattern is symmetric. */
+/* Writes the columns of row i: itself, its nearest neighbours that have entries, and the row on
+ * the other side of the ring. The pattern is symmetric. */
 static int64_t dist_vast_row(const dist_vast *v, int64_t row, int64_t *columns) {
   if (row % DIST_VAST_STEP != 0) {
     return 0;

@@ -1,10 +1,10 @@
-/* The parts of a product, each alone: what is left of them in the whole product is what the
- * overlap does not hide. They use the operator's own arrays and plans. */
+/* The parts of a product, each timed alone: comparing them with the whole product shows how
+ * much the overlap hides. They use the operator's own arrays and plans. */
 #ifndef DIST_BENCH_PARTS_H
 #define DIST_BENCH_PARTS_H
 #include "bed.h"
 
-/* The context of CUDA is current while a bed is open: bench_gpu_open. */
+/* The CUDA context is current while a bed is open: bench_gpu_open. */
 static void parts_own(bed *b) {
   merbit_dist *d = b->dist;
   if (d->own_plan != NULL) {
@@ -23,7 +23,7 @@ static void parts_pack(bed *b) {
             "packing");
 }
 
-/* Through page-locked host memory it includes packing. */
+/* Does the exchange; through page-locked host memory that includes packing. */
 static void parts_exchange(bed *b) {
   merbit_dist *d = b->dist;
   const merbit_exchange *e = &b->exchange;
@@ -52,7 +52,7 @@ static void parts_halo(bed *b) {
   }
 }
 
-/* The two sums of an iteration. */
+/* Does the two sums of an iteration. */
 static void parts_sum(bed *b) {
   const merbit_exchange *e = &b->exchange;
   if (e->sum(e->user, b->dist->scalars, 2, bed_stream(b)) != 0) {

@@ -1,4 +1,4 @@
-/* The table and the JSON of a run. */
+/* The table and the JSON file of a run. */
 #ifndef DIST_BENCH_REPORT_H
 #define DIST_BENCH_REPORT_H
 #include "json.h"
@@ -13,7 +13,7 @@ typedef struct report { /* in shared memory: rank 0 of each run fills it */
   task_result results[REPORT_MOST];
 } report;
 
-/* Returns the result of the fewest ranks for the same matrix and kind of scaling. */
+/* Returns the result with the fewest ranks for the same matrix and kind of scaling. */
 static const task_result *report_base(const report *all, const task_result *r) {
   const task_result *base = r;
   int i;
@@ -27,8 +27,8 @@ static const task_result *report_base(const report *all, const task_result *r) {
   return base;
 }
 
-/* Returns the efficiency of `seconds` over the base's: weak: base / this; strong: over the
- * ranks too. 1 is perfect. */
+/* Returns the efficiency of `seconds` relative to the base; 1 is perfect. Weak: base / this;
+ * strong: also divided by the ratio of ranks. */
 static double report_efficiency(const task_result *base, const task_result *r, double before,
                                 double seconds) {
   const double scale = r->strong ? (double)r->ranks / base->ranks
@@ -43,7 +43,7 @@ static void report_head(void) {
                "GPU MB");
 }
 
-/* A column of the table: "-" for what was not measured. */
+/* Returns a cell of the table: "-" if it was not measured. */
 static const char *report_cell(char *text, size_t size, double number) {
   (void)snprintf(text, size, isnan(number) ? "-" : "%.1f", number);
   return text;
@@ -130,7 +130,7 @@ static void report_json(const report *all, const task_result *r, bench_json *jso
   bench_json_close(json, '}');
 }
 
-/* `command` and `failed` ranks are of the whole run. */
+/* Writes the report; `command` and `failed` ranks refer to the whole run. */
 static void report_write(const report *all, const dist_options *o, const char *command,
                          int failed) {
   bench_json json;

@@ -1,30 +1,30 @@
-/* The measurements of one matrix on a number of ranks, and how results are verified. */
+/* The measurements of one matrix on a number of ranks, and the verification of results. */
 #ifndef DIST_BENCH_TASKS_H
 #define DIST_BENCH_TASKS_H
 #include "bed.h"
 #include "parts.h"
 
-#define TASK_SAMPLE 2000 /* rows of each rank that are computed again in long double */
+#define TASK_SAMPLE 2000 /* rows per rank that are recomputed in long double */
 #define TASK_FEW 20      /* iterations of a short solve, */
-#define TASK_MANY 120    /* and of a long one: the difference tells what an iteration takes */
+#define TASK_MANY 120    /* and of a long one: the difference gives the time of an iteration */
 #define TASK_EPSILON 0x1p-53
 
-typedef struct task_result { /* largest of all ranks, unless it says otherwise */
+typedef struct task_result { /* maximum over all ranks, unless it says otherwise */
   char matrix[32];
   int ranks, strong;
   int64_t global_rows, nnz; /* of all ranks */
   int64_t rows, halo, sent, boundary_rows, own_nnz, halo_nnz, device_bytes;
   int64_t total_halo; /* of all ranks */
-  double used_bytes;  /* of the GPU, by all that the process holds */
+  double used_bytes;  /* GPU memory of the whole process */
   int send_ranks, receive_ranks;
   double make_seconds, create_seconds;
   bed_time own, pack, exchange, halo_product, product, sum;
-  double cg_seconds, pagerank_seconds; /* an iteration; NaN: not measured */
+  double cg_seconds, pagerank_seconds; /* seconds of an iteration; NaN: not measured */
   double pagerank_total;               /* sum of the ranks, which should be 1 */
-  double hidden; /* percent of pack and exchange that the product does not show */
-  int64_t wrong; /* rows outside the bound, of all ranks; and solves that went wrong */
-  double error;  /* the largest error as a part of its bound */
-  char about[MERBIT_MESSAGE_SIZE]; /* rank 0's operator */
+  double hidden;                       /* percent of packing and exchange that overlap hides */
+  int64_t wrong;                   /* rows outside the bound on all ranks, plus failed solves */
+  double error;                    /* the largest error relative to its bound */
+  char about[MERBIT_MESSAGE_SIZE]; /* description of rank 0's operator */
 } task_result;
 
 /* ---- Verification ---------------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ static void task_compare(double found, double expected, double bound, int64_t *w
   }
 }
 
-/* Compares y = A x for x of ones with the sums of the rows as they were generated. */
+/* Compares y = A x for x = 1 with the row sums of the generated values. */
 static void task_verify_sums(const dist_matrix *m, const double *y, int64_t *wrong,
                              double *error) {
   int64_t row, bad = 0;
@@ -67,7 +67,7 @@ static void task_verify_sums(const dist_matrix *m, const double *y, int64_t *wro
   *error = worst > *error ? worst : *error;
 }
 
-/* Generates some rows again, from their numbers alone, and compares y = A x for x of dist_x. */
+/* Generates some rows again, from their numbers alone, and compares y = A x for x = dist_x. */
 static void task_verify_sample(const dist_matrix *m, const double *y, int64_t *wrong,
                                double *error) {
   const int64_t count = m->rows < TASK_SAMPLE ? m->rows : TASK_SAMPLE;
@@ -104,7 +104,7 @@ static void task_product(bed *b) {
             "a product");
 }
 
-/* Multiplies by two vectors; the result of the second twice, which must give the same bits. */
+/* Verifies products with two vectors, the second one twice, which must give the same bits. */
 static void task_verify(bed *b, const dist_matrix *m, task_result *r) {
   const size_t bytes = (size_t)m->rows * sizeof(double);
   double *y, *again, error = 0;
@@ -225,7 +225,7 @@ static double task_pagerank(bed *b, const dist_matrix *m, const merbit_buffer *w
 
 /* ---- One matrix ------------------------------------------------------------------------------ */
 
-/* Tells of the operator: the largest of all ranks. */
+/* Collects facts about the operator: the maximum over all ranks. */
 static void task_describe(bed *b, const dist_matrix *m, task_result *r) {
   crew *c = b->members;
   merbit_dist_info info;

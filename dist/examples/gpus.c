@@ -1,6 +1,6 @@
-/* Solves a 3D Poisson problem on the GPUs of one machine, a process for each: gpus SIDE N
- * solves a cube of SIDE^3 unknowns on N GPUs. The processes are forked and exchange over NCCL.
- * A process without a GPU of its own, or without NCCL, says so, and all end. */
+/* Solves a 3D Poisson problem on the GPUs of one machine: gpus SIDE N solves a cube of SIDE^3
+ * unknowns on N GPUs. It forks one process per GPU; they exchange over NCCL. If a process lacks
+ * a GPU or NCCL, it says so, and all end. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The processes share the id of their group, and whether it is there. */
+/* Memory that the processes share: the id of their group, and whether it is ready. */
 typedef struct shared {
-  volatile int ready; /* 1: the id is made; -1: it cannot be */
+  volatile int ready; /* 1: the id is ready; -1: it could not be made */
   merbit_nccl_id id;
 } shared;
 
@@ -23,7 +23,7 @@ static int fail(merbit_context *context, int rank) {
   return 1;
 }
 
-/* One process. */
+/* Runs one process. */
 static int solve(shared *s, int64_t n, int rank, int ranks) {
   const int64_t first = n * n * n * rank / ranks, end = n * n * n * (rank + 1) / ranks;
   const size_t rows = (size_t)(end - first), bytes = rows * sizeof(double);
@@ -42,7 +42,7 @@ static int solve(shared *s, int64_t n, int rank, int ranks) {
   gpu.device = rank;
   if (ones == NULL || merbit_context_create(&gpu, &context, &error) != MERBIT_OK) {
     (void)fprintf(stderr, "rank %d: no memory, or no GPU %d: %s\n", rank, rank, error.message);
-    s->ready = -1; /* nobody waits */
+    s->ready = -1; /* so that no one waits */
     return 1;
   }
   if (rank == 0 && s->ready == 0) {
@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
     (void)fprintf(stderr, "usage: gpus [side of the cube] [processes]\n");
     return 2;
   }
-  for (rank = 0; rank < ranks; rank++) { /* before anything of CUDA */
+  for (rank = 0; rank < ranks; rank++) { /* fork before any CUDA call */
     if (fork() == 0) {
       exit(solve(s, n, rank, ranks));
     }

@@ -1,6 +1,7 @@
 /* Solves a 3D Poisson problem by hypre's PCG with merbit's products: mpirun -n 4 hypre [side]
- * The matrix is never hypre's: PCG takes the functions of a matrix, and only its product is
- * ours. */
+ *
+ * hypre never holds the matrix: its PCG takes functions for the operations on a matrix, of
+ * which merbit provides the product. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -54,7 +55,7 @@ static void need(int fine, merbit_context *context) {
   }
 }
 
-/* Makes a vector of this rank's rows, all of one value. */
+/* Makes a vector of this rank's rows with equal elements. */
 static HYPRE_IJVector vector_make(HYPRE_BigInt first, HYPRE_BigInt end, double value,
                                   HYPRE_ParVector *vector) {
   HYPRE_IJVector made;

@@ -1,4 +1,5 @@
-/* The exchange of merbit_dist.h over MPI. A message is at most 2 GB, as MPI counts in int. */
+/* The exchange of merbit_dist.h over MPI. A message is at most 2 GB, because MPI counts in
+ * int. */
 #ifndef OVER_MPI_H
 #define OVER_MPI_H
 #include "merbit_dist.h"

@@ -1,4 +1,4 @@
-/* The matrix of the examples, in the parts that ranks have. */
+/* The matrix of the examples, divided among ranks. */
 #ifndef POISSON_H
 #define POISSON_H
 #include "merbit_dist.h"

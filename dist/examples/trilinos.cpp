@@ -1,5 +1,6 @@
 /* Solves a 3D Poisson problem by Belos's CG with merbit's products: mpirun -n 4 trilinos [side]
- * The matrix is a Tpetra::Operator, whose product is merbit_dist_spmv on the vectors' own
+ *
+ * The matrix is a Tpetra::Operator, whose product calls merbit_dist_spmv on the vectors' own
  * arrays. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"

@@ -1,9 +1,9 @@
-/* The matrix types seqaijmerbit and mpiaijmerbit, called aijmerbit together: PETSc's seqaij and
- * mpiaij, but for the products of their local blocks. */
+/* The matrix types seqaijmerbit and mpiaijmerbit, together called aijmerbit: PETSc's seqaij and
+ * mpiaij, except that merbit multiplies by their local blocks. */
 #include "merbit_petsc.h"
 
-/* Functions that PETSc has for seqaij and mpiaij under names that hold the type's: "%s" is
- * replaced by the type. Derived types do not inherit it, unless it is copied. */
+/* Functions that PETSc composes with seqaij and mpiaij under names that contain the type; "%s"
+ * stands for it. Derived types do not inherit them, so they are copied. */
 static const char *const inherited[] = {"MatConvert_%s_hypre_C",
                                         "MatConvert_%s_is_C",
                                         "MatConvert_%s_scalapack_C",
@@ -25,7 +25,7 @@ static PetscErrorCode to_seqaij(Mat A, MatType type, MatReuse reuse, Mat *M);
 static PetscErrorCode from_mpiaij(Mat A, MatType type, MatReuse reuse, Mat *M);
 static PetscErrorCode to_mpiaij(Mat A, MatType type, MatReuse reuse, Mat *M);
 
-/* A type of PETSc's, ours, and the conversions between them. */
+/* A type of PETSc's, merbit's type, and the conversions between them. */
 typedef struct {
   const char *theirs, *ours;
   PetscErrorCode (*from)(Mat, MatType, MatReuse, Mat *), (*to)(Mat, MatType, MatReuse, Mat *);
@@ -34,7 +34,7 @@ typedef struct {
 static const type_pair sequential = {MATSEQAIJ, MATSEQAIJMERBIT, from_seqaij, to_seqaij};
 static const type_pair parallel = {MATMPIAIJ, MATMPIAIJMERBIT, from_mpiaij, to_mpiaij};
 
-/* Gives A our type's name, and the functions that PETSc looks up by it. */
+/* Gives A the name of merbit's type, and the functions that PETSc looks up by it. */
 static PetscErrorCode take_name(Mat A, const type_pair *pair) {
   const PetscObject object = (PetscObject)A;
   char name[128];
@@ -72,7 +72,7 @@ static PetscErrorCode target(Mat A, MatReuse reuse, Mat *M, PetscBool *done) {
 
 /* ---- seqaijmerbit ------------------------------------------------------------------------ */
 
-/* Makes A, a seqaij, ours. Its vectors keep their type. */
+/* Converts A, a seqaij, to merbit's type. Its vectors keep their type. */
 static PetscErrorCode take_block(Mat A) {
   PetscFunctionBegin;
   PetscCall(merbit_petsc_take_products(A));
@@ -80,7 +80,7 @@ static PetscErrorCode take_block(Mat A) {
   PetscFunctionReturn(0);
 }
 
-/* Makes A a seqaij again. */
+/* Converts A back to a seqaij. */
 static PetscErrorCode return_block(Mat A) {
   PetscFunctionBegin;
   PetscCall(merbit_petsc_return_products(A));
@@ -121,7 +121,8 @@ static PetscErrorCode create_sequential(Mat A) {
 
 /* ---- mpiaijmerbit ------------------------------------------------------------------------ */
 
-/* Changes the local blocks of A: those of the columns of this process and of others. */
+/* Converts the local blocks of A: one has the columns of this process, the other those of other
+ * processes. */
 static PetscErrorCode change_blocks(Mat A, PetscErrorCode (*change)(Mat)) {
   Mat blocks[2] = {NULL, NULL};
   int k;
@@ -135,7 +136,7 @@ static PetscErrorCode change_blocks(Mat A, PetscErrorCode (*change)(Mat)) {
   PetscFunctionReturn(0);
 }
 
-/* The assembly of mpiaij, which is the same function for all of them. It makes new blocks. */
+/* The assembly of mpiaij, one function for all matrices. It makes new blocks. */
 static PetscErrorCode (*assembly_end_of_mpiaij)(Mat, MatAssemblyType);
 
 /* Gives the local blocks the type of A's vectors: PETSc's assembly makes a vector of that type
@@ -179,7 +180,7 @@ static PetscErrorCode from_mpiaij(Mat A, MatType type, MatReuse reuse, Mat *M) {
   }
   PetscCall(take_name(*M, &parallel));
   PetscCall(MatAssembled(*M, &assembled));
-  if (assembled) { /* and has made its vector of the elements that other processes send */
+  if (assembled) { /* it has made its vector of the elements that other processes send */
     PetscCall(change_blocks(*M, take_block));
   } else {
     PetscCall(merbit_petsc_take_vectors(*M));
@@ -209,8 +210,8 @@ static PetscErrorCode create_parallel(Mat A) {
   PetscFunctionReturn(0);
 }
 
-/* Makes the types known: -mat_type aijmerbit, and -mat_seqaij_type seqaijmerbit, which gives
- * the sequential type to local blocks of any mpiaij. */
+/* Registers the types: -mat_type aijmerbit, and -mat_seqaij_type seqaijmerbit, which sets the
+ * sequential type of the local blocks of any mpiaij. */
 PetscErrorCode merbit_petsc_register_types(void) {
   PetscFunctionBegin;
   PetscCall(MatRegisterRootName(MATAIJMERBIT, MATSEQAIJMERBIT, MATMPIAIJMERBIT));

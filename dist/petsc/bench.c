@@ -1,6 +1,6 @@
 /* Times products y = A x with PETSc's matrix types, and writes a line of JSON for each.
  * bench.sh runs it on 1, 2 and 4 processes. Options: -types lists those to compare with aij
- * (aijmerbit, aijperm, aijsell, aijmkl; those that this PETSc lacks are left out), -size is the
+ * (aijmerbit, aijperm, aijsell, aijmkl; types that this PETSc lacks are left out), -size is the
  * number of rows of each matrix, -seconds the time for each, -json the file.
  *
  * The types multiply in turn, in rounds. A time is the median over rounds of the slowest
@@ -15,7 +15,7 @@
 /* A class of matrices over n^3 vertices. */
 typedef struct {
   const char *name;
-  PetscInt unknowns; /* rows of a vertex, which form dense blocks */
+  PetscInt unknowns; /* rows per vertex, which form dense blocks */
   /* Writes the neighbours of a vertex; returns their number. */
   PetscInt (*row)(PetscInt vertex, PetscInt n, PetscInt *cols);
 } shape;
@@ -55,7 +55,7 @@ static PetscInt stencil27(PetscInt vertex, PetscInt n, PetscInt *cols) {
   return stencil(vertex, n, 3, cols);
 }
 
-/* A power law of rows: 2 to 2,000 columns, the most by few rows, at random places. */
+/* Writes a row of a power law: 2 to 2,000 columns at random places; few rows have many. */
 static PetscInt power_law(PetscInt vertex, PetscInt n, PetscInt *cols) {
   const unsigned vertices = (unsigned)(n * n * n);
   const double u = (hash((unsigned)vertex) + 1.0) / 4294967296.0;
@@ -109,7 +109,7 @@ static PetscErrorCode assemble(const shape *s, PetscInt size, Mat *A) {
   PetscFunctionReturn(0);
 }
 
-/* Returns the seconds of one of `calls` products, of the slowest process. */
+/* Returns the seconds per product, over `calls` products of the slowest process. */
 static PetscErrorCode time_products(Mat A, Vec x, Vec y, PetscInt calls, double *seconds) {
   PetscLogDouble begin, end;
   double mine;
@@ -154,7 +154,7 @@ static PetscErrorCode measure(const shape *s, PetscInt size, double time_s, char
   for (t = 0; t < count; t++) {
     PetscReal norm, error;
     PetscCall(MatConvert(given, types[t], MAT_INITIAL_MATRIX, &A[t]));
-    PetscCall(time_products(A[t], x, y, 40, &once)); /* a plan has its last form after 35 */
+    PetscCall(time_products(A[t], x, y, 40, &once)); /* a plan is final after 35 products */
     PetscCall(VecNorm(expected, NORM_INFINITY, &norm));
     PetscCall(VecAXPY(y, -1, expected));
     PetscCall(VecNorm(y, NORM_INFINITY, &error));

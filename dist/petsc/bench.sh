@@ -1,9 +1,9 @@
 #!/bin/sh
-# Times merbit beside PETSc's matrix types on 1, 2 and 4 processes: sh dist/petsc/bench.sh [FILE.json] [OPTION...]
-# The options are those of bench.c, for example -size 1000000. The file is docs/results/petsc-products.json if none is
-# given. Each product is compared with that of PETSc's aij; times are medians. Measure on a machine that does nothing else.
-# RANKS="1 2" measures on other numbers of processes. Times of more processes than processors depend on how the system
-# shares these: they are marked "oversubscribed", and the means are also given without them.
+# Times merbit and PETSc's matrix types on 1, 2 and 4 processes: sh dist/petsc/bench.sh [FILE.json] [OPTION...]
+# The options are those of bench.c, for example -size 1000000. The default file is
+# docs/results/petsc-products.json. Each product is compared with that of PETSc's aij; times are medians. Use an idle machine.
+# RANKS="1 2" measures on other numbers of processes. With more processes than processors, times depend on the system's
+# scheduling: they are marked "oversubscribed", and the means are also given without them.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1-$here/../../docs/results/petsc-products.json}

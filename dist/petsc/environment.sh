@@ -1,5 +1,5 @@
-# For the scripts beside it: the folder in which the plugin is built, the PETSc for which (PETSC, by pkg-config's name or the
-# path of a petsc.pc), and that mpirun may run as root and with more processes than cores.
+# Settings for the scripts in this folder: the build folder, the PETSc to build for (PETSC, pkg-config's name or the path of a
+# petsc.pc), and permission for mpirun to run as root and with more processes than cores.
 : "${BUILD:=$here/../../build/petsc}" "${PETSC:=petsc}"
 mkdir -p "$BUILD"
 build=$(cd "$BUILD" && pwd)

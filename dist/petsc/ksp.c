@@ -1,16 +1,16 @@
 /* -ksp_type merbit: a whole solve by merbit's CG, BiCGSTAB or GMRES. Its preconditioner is the
- * PC of the KSP, which must be one that merbit has as well. With a GPU the whole solve runs
- * there: b goes in, x comes out, unless they are CUDA vectors, which are there already. */
+ * PC of the KSP, which must be one that merbit also has. With a GPU the whole solve runs there:
+ * b is copied in and x out, unless they are CUDA vectors. */
 #include "merbit_petsc.h"
 #include <petsc/private/kspimpl.h> /* a KSP type fills the record of the KSP */
 
-#define SOLVES_EXPECTED 10 /* of one KSP with the same structure */
+#define SOLVES_EXPECTED 10 /* expected solves of one KSP with the same structure */
 
 typedef struct {
-  merbit_solver_desc desc;    /* what the options say */
+  merbit_solver_desc desc;    /* from the options */
   merbit_petsc_recipe recipe; /* of the preconditioner */
   merbit_solver *solver;      /* NULL before the first solve */
-  merbit_solver_desc made;    /* of which the solver was made, with the recipe below */
+  merbit_solver_desc made;    /* from which the solver was made, with the recipe below */
   merbit_petsc_recipe made_with;
   merbit_petsc_stamp stamp;
   merbit_solver_result result; /* of the last solve */
@@ -86,7 +86,7 @@ static PetscErrorCode take_preconditioner(KSP ksp, Mat A, Mat P) {
   PetscFunctionReturn(0);
 }
 
-/* -pc_type merbit makes nothing of its own for this KSP, which is set up before its PC. */
+/* Sets up the KSP before its PC, so that -pc_type merbit makes no preconditioner of its own. */
 static PetscErrorCode set_up(KSP ksp) {
   merbit_preconditioner_desc desc;
   PetscBool ours;
@@ -181,7 +181,7 @@ static PetscErrorCode solve_system(KSP ksp, Mat A, Vec b, Vec x) {
                                (int)ksp->max_it + 1, &k->result);
   PetscCall(merbit_petsc_vectors_close(&v));
   MERBIT_PETSC_CALL(merbit_petsc.solvers, status);
-  PetscCall(MatGetInfo(A, MAT_LOCAL, &info)); /* of the flops, those of the products */
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &info)); /* flops of the products only */
   PetscCall(PetscLogFlops((desc.method == MERBIT_SOLVER_BICGSTAB ? 4 : 2) * info.nz_used *
                           k->result.iterations));
   PetscCall(PetscLogEventEnd(merbit_petsc.solve, A, b, x, 0));
@@ -226,7 +226,7 @@ static PetscErrorCode solve(KSP ksp) {
   PetscFunctionReturn(0);
 }
 
-/* Prints how the last solve went, and the plan's line. */
+/* Prints how the last solve ended, and the plan's description. */
 static PetscErrorCode view(KSP ksp, PetscViewer viewer) {
   static const char *const names[] = {"not chosen", "CG", "BiCGSTAB", "GMRES"};
   const ksp_merbit *k = (const ksp_merbit *)ksp->data;
@@ -262,7 +262,7 @@ PetscErrorCode merbit_petsc_create_ksp(KSP ksp) {
   ksp_merbit *k;
   PetscFunctionBegin;
   PetscCall(PetscNew(&k));
-  k->desc.method = MERBIT_SOLVER_GMRES; /* as PETSc's default, it takes any matrix */
+  k->desc.method = MERBIT_SOLVER_GMRES; /* suits any matrix, and is PETSc's default */
   k->desc.restart = 30;
   ksp->data = k;
   ksp->ops->setfromoptions = set_from_options;

@@ -6,7 +6,7 @@
  *       -dll_prepend $PWD/libmerbit_petsc.so -mat_type aijmerbit -log_view */
 #include <petscksp.h>
 
-/* Assembles the 7-point stencil of n x n x n points; the rows of a process are its own. */
+/* Assembles the 7-point stencil of n x n x n points, the rows of this process. */
 static PetscErrorCode assemble(PetscInt n, Mat *A) {
   PetscInt begin, end, row, k;
   PetscFunctionBeginUser;
@@ -33,7 +33,7 @@ static PetscErrorCode assemble(PetscInt n, Mat *A) {
   PetscFunctionReturn(0);
 }
 
-/* Writes the norms of the residuals, one a line. */
+/* Writes the norms of the residuals, one per line. */
 static PetscErrorCode write_residuals(KSP ksp, const char *name) {
   const PetscReal *norms;
   PetscViewer viewer;

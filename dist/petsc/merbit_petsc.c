@@ -1,5 +1,5 @@
-/* The PETSc plugin: what PETSc calls when -dll_prepend loads it, and what its files share.
- * PETSc derives the name of the function below from that of the file, libmerbit_petsc.so. */
+/* The PETSc plugin: the function that PETSc calls when -dll_prepend loads it, and code that its
+ * files share. PETSc derives the function's name from the file's, libmerbit_petsc.so. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit_petsc.h"
 
@@ -9,7 +9,7 @@
 
 merbit_petsc_state merbit_petsc;
 
-/* Raises merbit's sentence as PETSc's error. */
+/* Raises merbit's error message as PETSc's error. */
 PetscErrorCode merbit_petsc_error(int line, const char *function, const char *file,
                                   merbit_context *context, merbit_status status) {
   char sentence[MERBIT_MESSAGE_SIZE];
@@ -22,7 +22,7 @@ PetscErrorCode merbit_petsc_error(int line, const char *function, const char *fi
                     "merbit: %s", sentence);
 }
 
-/* Sets *device to the number of PETSc's GPU, if it uses one by now, else to 0. */
+/* Sets *device to the number of PETSc's GPU if it uses one already, else to 0. */
 static PetscErrorCode find_device(int *device) {
   PetscFunctionBegin;
   *device = 0;
@@ -40,11 +40,11 @@ static PetscErrorCode find_device(int *device) {
   PetscFunctionReturn(0);
 }
 
-/* Opens a context for what computes on `side`, with the threads that -merbit_threads gives. */
+/* Opens a context on `side`, with the number of threads that -merbit_threads gives. */
 static PetscErrorCode open_context(merbit_side side, merbit_context **context) {
   merbit_context_desc desc;
   merbit_error error;
-  PetscInt threads = 1; /* a process is a core's share of an MPI program */
+  PetscInt threads = 1; /* a process is one core's share of an MPI program */
   PetscFunctionBegin;
   if (*context) {
     PetscFunctionReturn(0);
@@ -66,14 +66,14 @@ static PetscErrorCode open_context(merbit_side side, merbit_context **context) {
   PetscFunctionReturn(0);
 }
 
-/* Opens the context of products, which stay where PETSc's vectors are. */
+/* Opens the context of products, which run where PETSc's vectors are. */
 PetscErrorCode merbit_petsc_open_products(void) {
   PetscFunctionBegin;
   PetscCall(open_context(MERBIT_SIDE_CPU, &merbit_petsc.products));
   PetscFunctionReturn(0);
 }
 
-/* Sets *side to what -merbit_side says. */
+/* Sets *side to the value of -merbit_side. */
 PetscErrorCode merbit_petsc_side(merbit_side *side) {
   static const char *const sides[] = {"auto", "cpu", "cuda"}; /* merbit_side in its order */
   PetscInt number = MERBIT_SIDE_AUTO;
@@ -83,7 +83,7 @@ PetscErrorCode merbit_petsc_side(merbit_side *side) {
   PetscFunctionReturn(0);
 }
 
-/* Opens the context of solvers: the GPU if there is one, or what -merbit_side says. */
+/* Opens the context of solvers: the GPU if there is one, or the side of -merbit_side. */
 PetscErrorCode merbit_petsc_open_solvers(void) {
   merbit_side side;
   PetscFunctionBegin;
@@ -94,9 +94,9 @@ PetscErrorCode merbit_petsc_open_solvers(void) {
 
 /* ---- The arrays of a matrix -------------------------------------------------------------- */
 
-/* Describes A, a seqaij or derived from it, by a view of PETSc's own arrays. Tells what has
- * changed since `stamp`, and stamps it anew. Call merbit_petsc_close_csr when the values are
- * read. */
+/* Describes A, a seqaij or derived from it, by a view of PETSc's own arrays. Reports what has
+ * changed since `stamp`, and renews the stamp. Call merbit_petsc_close_csr when the values have
+ * been read. */
 PetscErrorCode merbit_petsc_open_csr(Mat A, merbit_petsc_stamp *stamp, merbit_view *view,
                                      merbit_petsc_change *change) {
   const merbit_petsc_stamp old = *stamp;
@@ -127,7 +127,7 @@ PetscErrorCode merbit_petsc_open_csr(Mat A, merbit_petsc_stamp *stamp, merbit_vi
   PetscFunctionReturn(0);
 }
 
-/* Gives the arrays of the view back to A. */
+/* Returns the view's arrays to A. */
 PetscErrorCode merbit_petsc_close_csr(Mat A, merbit_view *view) {
   const PetscScalar *values = (const PetscScalar *)view->values;
   const PetscInt *row_ptr = NULL, *col_ind = NULL;
@@ -177,7 +177,7 @@ static PetscErrorCode finalize(void) {
   PetscFunctionReturn(0);
 }
 
-/* Refuses a PETSc whose version or types are not those that the plugin was built for. */
+/* Refuses a PETSc whose version or types differ from those that the plugin was built for. */
 static PetscErrorCode check_build(void) {
   PetscDataType type; /* PETSC_SCALAR would be the plugin's own */
   PetscInt major, minor;

@@ -23,7 +23,7 @@ PETSC_EXTERN void *PetscDefaultCudaStream; /* declared by a header that needs CU
 #define MATSEQAIJMERBIT "seqaijmerbit"
 #define MATMPIAIJMERBIT "mpiaijmerbit"
 
-/* Stops with merbit's sentence if a call on `context` fails. */
+/* Returns with merbit's error message if a call on `context` fails. */
 #define MERBIT_PETSC_CALL(context, call)                                                       \
   do {                                                                                         \
     const merbit_status merbit_status_ = (call);                                               \
@@ -49,7 +49,7 @@ PETSC_INTERN merbit_petsc_state merbit_petsc;
 /* The part of a matrix that has changed since something was made from it. */
 typedef enum { CHANGED_NOTHING, CHANGED_VALUES, CHANGED_STRUCTURE } merbit_petsc_change;
 
-/* The arrays and the values from which something was made. All-zero stands for no matrix. */
+/* The arrays and the state of the values from which something was made. All-zero: no matrix. */
 typedef struct {
   PetscObjectId matrix;
   PetscObjectState values, structure;
@@ -71,7 +71,7 @@ PETSC_INTERN PetscErrorCode merbit_petsc_check_matrix(PetscObject object, Mat A)
 /* The vector that merbit reads and the one that it writes. */
 typedef struct {
   Vec in, out;
-  PetscBool reads_out;     /* what the second one holds is read as well */
+  PetscBool reads_out;     /* the old contents of the second one are read, too */
   PetscBool on_gpu;        /* set only if merbit_petsc_vectors_on_gpu says so */
   const PetscScalar *from; /* their arrays, while they are open */
   PetscScalar *to;

@@ -1,15 +1,15 @@
 /* -pc_type merbit: merbit's preconditioners, z = M^-1 r, for PETSc's KSP and for -ksp_type
- * merbit. With a GPU M is there; host vectors are copied to it and back. */
+ * merbit. With a GPU M is on the GPU; host vectors are copied there and back. */
 #include "merbit_petsc.h"
 #include <petsc/private/pcimpl.h> /* a PC type fills the record of the PC */
 
 typedef struct {
-  merbit_preconditioner_desc desc; /* what the options say */
+  merbit_preconditioner_desc desc; /* from the options */
   PetscBool in_solve;         /* a KSP of type merbit makes its own M from the description */
-  merbit_petsc_recipe recipe; /* of which M was made */
+  merbit_petsc_recipe recipe; /* from which M was made */
   merbit_petsc_stamp stamp;
-  /* M's own copy of A: M may have to stay as it is when A changes (PCSetReusePreconditioner).
-   */
+  /* M's own copy of A: M may have to stay unchanged when A changes
+   * (PCSetReusePreconditioner). */
   PetscInt *row_ptr, *col_ind;
   PetscScalar *values;
   merbit_preconditioner *M; /* NULL before the first set-up or application */
@@ -52,7 +52,7 @@ static PetscErrorCode set_from_options(PC pc, merbit_petsc_options PetscOptionsO
 
 /* ---- What M is made from ------------------------------------------------------------------ */
 
-/* Writes to *recipe the options, and what A knows of its unknowns and of its null space. */
+/* Sets *recipe to the options and to what A tells about its unknowns and its null space. */
 PetscErrorCode merbit_petsc_recipe_for(Mat A, const merbit_preconditioner_desc *desc,
                                        merbit_petsc_recipe *recipe) {
   MatNullSpace kernel, near;
@@ -123,8 +123,8 @@ PetscErrorCode merbit_petsc_recipe_open(Mat A, merbit_petsc_recipe *recipe, doub
   PetscFunctionReturn(0);
 }
 
-/* Gives a KSP of type merbit the options of the PC, which from then on makes no M unless it is
- * applied. */
+/* Passes the options of the PC to a KSP of type merbit. The PC then makes no M of its own
+ * unless it is applied. */
 PetscErrorCode merbit_petsc_lend_pc(PC pc, merbit_preconditioner_desc *desc) {
   pc_merbit *p = (pc_merbit *)pc->data;
   PetscFunctionBegin;

@@ -6,20 +6,20 @@
 
 #define MERBIT_KEY "merbit_products" /* the name under which a matrix holds its products */
 
-/* A matrix whose values have served as many products is worth another form, which takes as long
- * as about 12 products to build. Until then the plan reads PETSc's arrays as they are. */
+/* After this many products with the same values a matrix is worth a tuned plan, which takes as
+ * long as about 12 products to make. Until then the plan reads PETSc's arrays directly. */
 #define PRODUCTS_TO_TUNE 24
 #define PRODUCTS_EXPECTED 1000
-/* The first products of a plan on the CPU are its trial: after TRIAL_WARM by merbit,
- * TRIAL_TIMED by PETSc and as many by merbit are timed. A plan whose fastest product is slower
- * than PETSc's is given up. */
+/* The first products of a plan on the CPU are a trial: after TRIAL_WARM products by merbit,
+ * TRIAL_TIMED by PETSc and as many by merbit are timed. If the fastest product of the plan is
+ * slower than PETSc's, the plan is dropped. */
 #define TRIAL_WARM 3
 #define TRIAL_TIMED 4
 
 enum { BY_PETSC, BY_MERBIT };
 enum { IN_HOST_MEMORY, IN_GPU_MEMORY, PLACES }; /* where the vectors are */
 
-/* The products by one of the two operations, of vectors in one place. */
+/* The products by one of the two operations, with vectors in one place. */
 typedef struct {
   merbit_plan *plan; /* NULL: PETSc multiplies, because merbit cannot or is slower */
   merbit_petsc_stamp stamp;
@@ -109,7 +109,7 @@ static PetscErrorCode multiplier_keep_rows(multiplier *m, merbit_view *view) {
   PetscFunctionReturn(0);
 }
 
-/* Prints a sentence on the products of A, for -merbit_view. */
+/* Prints a sentence about the products of A, for -merbit_view. */
 static PetscErrorCode multiplier_report(int operation, const char *sentence) {
   PetscMPIInt rank;
   PetscFunctionBegin;
@@ -121,7 +121,7 @@ static PetscErrorCode multiplier_report(int operation, const char *sentence) {
   PetscFunctionReturn(0);
 }
 
-/* Returns the context that computes where the vectors are. */
+/* Returns the context for vectors in `place`. */
 static merbit_context *context_of(int place) {
   return place == IN_GPU_MEMORY ? merbit_petsc.solvers : merbit_petsc.products;
 }
@@ -174,7 +174,7 @@ static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation, in
   merbit_petsc_change change;
   merbit_view view;
   PetscFunctionBegin;
-  if (m->tuned && !m->plan) { /* PETSc multiplies, until something changes */
+  if (m->tuned && !m->plan) { /* PETSc multiplies until something changes */
     PetscCall(PetscObjectStateGet((PetscObject)A, &values));
     PetscCall(MatGetNonzeroState(A, &structure));
     if (values == m->stamp.values && structure == m->stamp.structure) {
@@ -186,8 +186,8 @@ static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation, in
     m->calls = 0;
   }
   if (change == CHANGED_STRUCTURE || (m->calls >= PRODUCTS_TO_TUNE && !m->tuned)) {
-    /* A transposed plan, and one on the GPU, cost more than its form: they are made once, for
-     * many products. */
+    /* A transposed plan, and one on the GPU, costs more than tuning: it is made once, for many
+     * products. */
     const PetscBool tuned =
         PetscNot(operation == PLAIN && place == IN_HOST_MEMORY && change == CHANGED_STRUCTURE);
     PetscCall(PetscLogEventBegin(merbit_petsc.plan, A, 0, 0, 0));
@@ -250,7 +250,7 @@ static int multiplier_side(const multiplier *m, int in_trial) {
   return !m->plan || (in_trial && timed >= 0 && timed < TRIAL_TIMED) ? BY_PETSC : BY_MERBIT;
 }
 
-/* Counts a product of the trial, and gives up the plan if that ends with it the slower. */
+/* Counts a product of the trial. At its end, drops the plan if it is the slower one. */
 static PetscErrorCode multiplier_judge(multiplier *m, int operation, int side,
                                        PetscLogDouble seconds) {
   char sentence[128];

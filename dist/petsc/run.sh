@@ -1,8 +1,8 @@
 #!/bin/sh
-# Shows the PETSc plugin at work: sh dist/petsc/run.sh
+# Demonstrates the PETSc plugin: sh dist/petsc/run.sh
 # Installs Debian's PETSc and Open MPI if they are missing, builds the plugin and an ordinary PETSc program (laplace.c), and
 # solves a 3D problem on 4 processes by PETSc's aij and by merbit. Prints the residuals side by side, and fails if the
-# numbers of iterations differ or the residuals differ by more than 1e-8 of their size.
+# numbers of iterations differ or the residuals differ by more than 1e-8, relatively.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/environment.sh"

@@ -20,8 +20,8 @@ PetscErrorCode merbit_petsc_stream(void **stream) {
   PetscFunctionReturn(0);
 }
 
-/* Waits for the work on PETSc's stream, which may be one that no other waits for. merbit
- * changes values on another. */
+/* Waits for the work on PETSc's stream, with which other streams may not be ordered: merbit
+ * changes values on another one. */
 PetscErrorCode merbit_petsc_wait(void) {
   PetscFunctionBegin;
 #if defined(PETSC_HAVE_CUDA) && !PETSC_VERSION_LT(3, 20, 0)
@@ -35,7 +35,7 @@ PetscErrorCode merbit_petsc_wait(void) {
 }
 
 /* Starts PETSc's GPU, as matrices of type aijcusparse do. Sets *started to whether that worked
- * and merbit computes on it as well; a PETSc without CUDA starts none. */
+ * and merbit uses it, too; a PETSc without CUDA starts none. */
 static PetscErrorCode start_gpu(PetscBool *started) {
   merbit_context_info info;
   merbit_side side;
@@ -65,8 +65,8 @@ static PetscErrorCode start_gpu(PetscBool *started) {
   PetscFunctionReturn(0);
 }
 
-/* Makes PETSc create CUDA vectors for A (MatCreateVecs) where products of these are computed on
- * a GPU, unless A has another type of vectors than PETSc's default. */
+/* Makes PETSc create CUDA vectors for A (MatCreateVecs) if their products are computed on a
+ * GPU, unless A has another vector type than PETSc's default. */
 PetscErrorCode merbit_petsc_take_vectors(Mat A) {
   PetscBool standard, started;
   VecType type;
@@ -138,7 +138,7 @@ PetscErrorCode merbit_petsc_vectors_open(merbit_petsc_vectors *v) {
   PetscFunctionReturn(0);
 }
 
-/* Gives the arrays back. */
+/* Returns the arrays. */
 PetscErrorCode merbit_petsc_vectors_close(merbit_petsc_vectors *v) {
   PetscFunctionBegin;
   if (v->on_gpu) {

@@ -24,7 +24,7 @@ SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "": 1}
 
 
 def band(name):
-    """A SciPy BSR: 5 x 5 blocks, as many to each side of the diagonal as bench/block_matrices.h has."""
+    """Returns a SciPy BSR of 5 x 5 blocks, with the half bandwidth of bench/block_matrices.h."""
     match = re.fullmatch(r"gen:bsrband:([\d.]+)([kKMG]?)", name)
     if match is None:
         sys.exit(f"{name} is no block band; write gen:bsrband:NNZ, such as gen:bsrband:2M")
@@ -39,7 +39,7 @@ def band(name):
 
 
 def median(product, rounds):
-    """Seconds of a product: the median of `rounds` batches of at least 50 ms."""
+    """Returns the seconds of a product: the median of `rounds` batches of at least 50 ms."""
     product()
     start = time.perf_counter()
     product()

@@ -1,4 +1,4 @@
-"""merbit on the CPU beside SciPy, Eigen, librsb, SuiteSparse:GraphBLAS and MKL.
+"""Compare merbit on the CPU with SciPy, Eigen, librsb, SuiteSparse:GraphBLAS and MKL.
 
     apt-get install libeigen3-dev librsb-dev libgraphblas-dev
     pip install scipy; pip install --no-deps mkl
@@ -26,8 +26,8 @@ import sys
 import tempfile
 import time
 
-# Before any library starts its threads: one OpenMP runtime for all, threads that stay where they
-# are, and none that spins while another product wants its core.
+# Set before any library starts its threads: one OpenMP runtime for all, pinned threads, and no
+# thread that spins while another product needs its core.
 THREADS = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else "2"
 os.environ.setdefault("OMP_NUM_THREADS", THREADS)
 os.environ.setdefault("OMP_PROC_BIND", "true")
@@ -86,7 +86,7 @@ def mkl_path():
 
 
 def read(path):
-    """A SciPy CSR with 32-bit indices."""
+    """Returns a SciPy CSR with 32-bit indices."""
     data = pathlib.Path(path).read_bytes()
     data = lzma.decompress(data) if path.endswith(".xz") else data
     if int.from_bytes(data[:8], "little") != MAGIC:
@@ -106,7 +106,7 @@ def address(array):
 
 
 class Product:
-    """One product of one matrix: by the library, or by SciPy."""
+    """One matrix's product by one program: the compiled library or SciPy."""
 
     def __init__(self, library, name, method, matrix, options, mkl):
         self.library, self.matrix, self.name = library, matrix, name
@@ -118,7 +118,7 @@ class Product:
                 options.threads, METHODS[method], (mkl or "").encode()))
 
     def run(self, x, y, count):
-        """Seconds per product."""
+        """Returns the seconds per product."""
         if self.handle is None:
             start = time.perf_counter()
             for _ in range(count):
@@ -148,7 +148,7 @@ def products(library, matrix, options, mkl):
 
 
 def verify(found, x, y, matrix):
-    """A product that is wrong is not compared."""
+    """Drops the programs whose product fails or is wrong."""
     right = matrix @ x
     bound = abs(matrix) @ abs(x)
     kept = []
@@ -222,7 +222,7 @@ def processor():
 
 
 def write_json(options, records):
-    """What was measured, where and when, and the records: docs/tables.py reads it."""
+    """Writes what was measured, where and when, and the records, for docs/tables.py."""
     run = dict(program=os.path.basename(sys.argv[0]), date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                device=f"{processor()}, {options.threads} threads", cpu_threads=options.threads,
                precision=getattr(options, "precision", "f64"), command=" ".join(["python3", *sys.argv]), results=records)

@@ -45,7 +45,7 @@ static void transfer(const char *path, int writes, long offset, void *data, size
   }
 }
 
-/* Returns memory, even for 0 bytes; without any left, ends all processes. */
+/* Allocates memory, even for 0 bytes; ends all processes if there is none. */
 static void *allocated(size_t bytes) {
   void *data = malloc(bytes + 1);
   if (data == NULL) {
@@ -54,7 +54,7 @@ static void *allocated(size_t bytes) {
   return data;
 }
 
-/* Makes the matrix of rows `first` to `last` - 1 of a file with this header. */
+/* Reads rows `first` to `last` - 1 of a file with this header into a matrix. */
 static HYPRE_IJMatrix read_matrix(const char *path, const int64_t header[5], HYPRE_BigInt first,
                                   HYPRE_BigInt last) {
   const long columns_at = HEADER_BYTES + 4 * (long)(header[1] + 1);
@@ -96,7 +96,7 @@ static HYPRE_IJMatrix read_matrix(const char *path, const int64_t header[5], HYP
   return a;
 }
 
-/* Makes a vector of which this process has the elements `first` to `last` - 1. */
+/* Makes a vector of which this process owns elements `first` to `last` - 1. */
 static HYPRE_IJVector make_vector(HYPRE_BigInt first, HYPRE_BigInt last, const double *values) {
   HYPRE_IJVector v;
   HYPRE_IJVectorCreate(MPI_COMM_WORLD, first, last - 1, &v);
@@ -107,7 +107,7 @@ static HYPRE_IJVector make_vector(HYPRE_BigInt first, HYPRE_BigInt last, const d
   return v;
 }
 
-/* Makes a BoomerAMG that does one cycle, with the settings given as NAME=NUMBER. */
+/* Makes a BoomerAMG preconditioner of one cycle, with the settings given as NAME=NUMBER. */
 static HYPRE_Solver make_amg(char **given, int count) {
   HYPRE_Solver amg;
   int i;
@@ -130,7 +130,7 @@ static HYPRE_Solver make_amg(char **given, int count) {
   return amg;
 }
 
-/* ---- The three solvers, which hypre gives the same functions -------------------------------- */
+/* ---- The three solvers, behind one set of functions ----------------------------------------- */
 
 static HYPRE_PtrToSolverFcn apply = (HYPRE_PtrToSolverFcn)HYPRE_BoomerAMGSolve;
 static HYPRE_PtrToSolverFcn setup = (HYPRE_PtrToSolverFcn)HYPRE_BoomerAMGSetup;

@@ -1,4 +1,4 @@
-"""merbit's PageRank on the CPU beside NetworkX's SciPy form, igraph and SuiteSparse:GraphBLAS.
+"""Compare merbit's PageRank on the CPU with NetworkX's SciPy form, igraph and SuiteSparse:GraphBLAS.
 
     apt-get install libgraphblas-dev
     pip install scipy igraph
@@ -61,7 +61,7 @@ def build():
 
 
 class Compiled:
-    """merbit or GraphBLAS."""
+    """Runs merbit or GraphBLAS."""
 
     def __init__(self, library, name, matrix, options):
         self.function = getattr(library, "ranks_" + name)
@@ -80,7 +80,7 @@ class Compiled:
 
 
 class NetworkX:
-    """As networkx.pagerank iterates; the sum over dangling vertices is NumPy's, not Python's."""
+    """Iterates as networkx.pagerank does, but sums over dangling vertices with NumPy instead of Python."""
 
     def __init__(self, matrix, options):
         self.matrix, self.options = matrix, options
@@ -105,7 +105,7 @@ class NetworkX:
 
 
 class Igraph:
-    """PRPACK makes its own form of the graph inside: its time cannot be told apart."""
+    """Runs igraph's PRPACK, whose time includes the conversion to its own graph format."""
 
     def __init__(self, matrix, options):
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
@@ -131,7 +131,7 @@ def solvers(library, matrix, options):
 
 
 def measure(found, n, options):
-    """For each name its times, iterations and ranks."""
+    """Returns for each name its times, iterations and ranks."""
     ranks = {name: np.zeros(n) for name in found}
     times = {name: [] for name in found}
     counts = {}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""merbit's preconditioners on the CPU beside PyAMG's, hypre's BoomerAMG and SciPy's incomplete LU.
+"""Compare merbit's preconditioners on the CPU with PyAMG's, hypre's BoomerAMG and SciPy's incomplete LU.
 
     apt-get install libhypre-dev mpi-default-dev mpi-default-bin
     pip install scipy pyamg ./python
@@ -40,28 +40,28 @@ import scipy.sparse.linalg
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOLERANCE, MOST, RESTART = 1e-8, 3000, 30  # hypre.c has the same
-SHIFT = 1e-6  # of a graph's Laplacian, which is singular
-GRACE = 5  # seconds for what comes before a set-up
+SHIFT = 1e-6  # added to a graph's Laplacian, which is singular
+GRACE = 5  # seconds allowed before the set-up starts
 FORK = multiprocessing.get_context("fork")
 # BoomerAMG: the library's defaults, and one or two levels of aggressive coarsening by HMIS or by PMIS.
 HYPRE = {"hypre-default": (), "hypre-aggressive": ("aggressive=1",), "hypre-aggressive-2": ("aggressive=2",),
          "hypre-pmis": ("coarsening=8", "aggressive=1")}
-# SciPy's spilu: its factors of a symmetric matrix are nearly each other's transposes, if rows are not exchanged.
+# SciPy's spilu without row exchanges: for a symmetric matrix L and U are nearly transposes of each other.
 SYMMETRIC = dict(drop_tol=0.01, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=dict(SymmetricMode=True))
-# What is for some of the solvers alone.
+# Preconditioners that suit only some of the solvers.
 SOLVERS = {"merbit-fsai": ("cg",), "scipy-ilu-symmetric": ("cg",), "pyamg-air": ("bicgstab", "gmres")}
 
 
 @dataclasses.dataclass
 class System:
-    """A x = b, and what a user knows of it."""
+    """A system A x = b, and what a user knows about it."""
 
     name: str
     method: str
     matrix: scipy.sparse.csr_matrix
     b: np.ndarray
-    block: int = 1  # unknowns of a node
-    modes: np.ndarray | None = None  # the near-null-space, if it is not the constant vector
+    block: int = 1  # unknowns per node
+    modes: np.ndarray | None = None  # near-null-space, unless it is the constant vector
 
 
 def arguments():
@@ -80,7 +80,7 @@ def arguments():
 
 
 def rigid_body_modes(side):
-    """The translations and rotations of the bar of pde:elastic:SIDE, as columns."""
+    """Returns the translations and rotations of the bar of pde:elastic:SIDE, as columns."""
     z, y, x = np.meshgrid(np.arange(side + 1), np.arange(side + 1), np.arange(1, 2 * side + 1), indexing="ij")
     at = np.stack([x.ravel(), y.ravel(), z.ravel()]).astype(float)
     modes = np.zeros((at.shape[1], 3, 6))
@@ -93,7 +93,7 @@ def rigid_body_modes(side):
 
 
 def finished(a):
-    """CSR of float64 with ascending columns and 32-bit indices."""
+    """Returns a CSR of float64 with ascending columns and 32-bit indices."""
     a = scipy.sparse.csr_matrix(a)
     a.sum_duplicates()
     return scipy.sparse.csr_matrix((a.data.astype(np.float64), a.indices.astype(np.int32), a.indptr.astype(np.int32)),
@@ -107,7 +107,7 @@ def laplacian(a):
 
 
 def load(text, options, folder):
-    """(name, matrix) of an INPUT."""
+    """Returns (name, matrix) of an INPUT."""
     if not text.startswith(("pde:", "gen:")):
         a = compare.read(text)
         name = pathlib.Path(text).name.split(".")[0]
@@ -144,7 +144,7 @@ def merbit(kind, **more):
 
 
 def scipys(system, m):
-    """x and the iterations of SciPy's solver with m as preconditioner."""
+    """Returns x and the iterations of SciPy's solver with m as preconditioner."""
     count, more = [0], {}
 
     def step(_):
@@ -193,7 +193,7 @@ def hypre(program, settings):
                 array.tofile(file)
         np.concatenate([system.b, np.zeros(n)]).tofile(folder / "vectors")
         blocks = (f"functions={system.block}", "nodal=4") if system.block > 1 else ()
-        done = subprocess.run(  # timeout ends the processes that mpirun starts, too
+        done = subprocess.run(  # timeout also ends the processes that mpirun starts
             ["timeout", str(options.limit + GRACE / 2), "mpirun", "--allow-run-as-root", "--oversubscribe", "-n",
              str(options.threads), str(program), str(folder / "matrix"), str(folder / "vectors"), system.method, *settings,
              *blocks], stdout=subprocess.PIPE, text=True, check=False)
@@ -207,7 +207,7 @@ def hypre(program, settings):
 
 
 def hypre_program(folder):
-    """hypre.c compiled, or None."""
+    """Compiles hypre.c. Returns the program, or None."""
     program = folder / "hypre"
     if shutil.which("mpicc") is None or shutil.which("mpirun") is None:
         return None
@@ -217,13 +217,13 @@ def hypre_program(folder):
 
 
 def installed(module):
-    """Whether a Python module is there. Imports it here, so that the processes of all solves have it."""
+    """Returns whether a Python module exists. Imports it, so that the forked processes of all solves have it."""
     with contextlib.suppress(ImportError):
         return importlib.import_module(module)
 
 
 def programs(options, folder):
-    """{name: function} of what is installed and asked for."""
+    """Returns {name: function} for the programs that are installed and selected."""
     found, missing = {}, []
     if installed("merbit"):
         found.update({"merbit-amg": merbit("amg"), "merbit-amg-single": merbit("amg", single=True),
@@ -251,13 +251,13 @@ def programs(options, folder):
 
 
 def small_system(method):
-    """A grid of 20 x 20 points."""
+    """Returns the system of a grid of 20 x 20 points."""
     line = scipy.sparse.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(20, 20))
     return System("", method, finished(scipy.sparse.kronsum(line, line)), np.ones(400))
 
 
 def child(run, system, options, x, send):
-    """Solves a small system, so that the program is loaded and its threads are there, then this one."""
+    """Solves a small system, so that the program is loaded and its threads are running, then this one."""
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
@@ -266,12 +266,12 @@ def child(run, system, options, x, send):
         run(small_system(system.method), options)
         x[:], *figures = run(system, options)
         send.send(figures)
-    except Exception as error:  # a program that fails is told, and the others go on
+    except Exception as error:  # report a failing program and go on with the others
         send.send(f"{type(error).__name__}: {error}")
 
 
 def attempt(run, system, options):
-    """(iterations, set-up, solve, residual) of one program in a process of its own, or what went wrong."""
+    """Runs one program in its own process. Returns (iterations, set-up, solve, residual), or an error message."""
     x = np.frombuffer(mmap.mmap(-1, 8 * len(system.b)))
     receive, send = FORK.Pipe(False)
     process = FORK.Process(target=child, args=(run, system, options, x, send))
@@ -295,7 +295,7 @@ def attempt(run, system, options):
 
 
 def measure(found, system, options):
-    """{name: figures, or {"failed": why}}"""
+    """Returns {name: figures, or {"failed": why}}."""
     found = {name: run for name, run in found.items() if system.method in SOLVERS.get(name, system.method)}
     runs, failed = {name: [] for name in found}, {}
     for turn in range(options.rounds):
@@ -326,7 +326,7 @@ def show(record):
 
 
 def ratios(records):
-    """{library: best total of its programs over that of merbit-amg, for each system where both converge}"""
+    """Returns {library: its best total time over that of merbit-amg, for each system where both converge}."""
     found = {}
     for record in records:
         totals = {name: f["total_seconds"] for name, f in record["programs"].items() if "failed" not in f}

@@ -1,7 +1,7 @@
-/* The PageRanks that pagerank.py times and that are not Python: merbit's, and SuiteSparse:
- * GraphBLAS's by the calls that LAGraph's LAGr_PageRank makes, in double. The graph comes as a
- * CSR without values. Returns the iterations, or -1; seconds[0]: before them, seconds[1]: in
- * them. */
+/* The PageRank programs of pagerank.py that are not Python: merbit, and SuiteSparse:GraphBLAS
+ * with the calls of LAGraph's LAGr_PageRank, in double. The graph is a CSR without values. Each
+ * function returns the number of iterations, or -1; seconds[0] is the time of the set-up,
+ * seconds[1] that of the iterations. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -72,7 +72,7 @@ static GrB_Matrix import(const graph *g) {
   return a;
 }
 
-/* The transpose, the degrees by the damping, and which vertices are sinks. */
+/* Computes the transpose, the out-degrees divided by the damping, and the sinks. */
 static void prepare(GrB_Matrix a, GrB_Index n, double damping, work *w) {
   GrB_Vector degree, full;
   (void)GrB_Matrix_new(&w->at, GrB_FP64, n, n);
@@ -120,7 +120,7 @@ static double iterate(work *w, GrB_Index n, double damping) {
   return change;
 }
 
-/* Taking the CSR over is not counted: GraphBLAS is given the matrix as it likes it. */
+/* Runs PageRank with GraphBLAS. The import of the CSR is not timed. */
 int ranks_graphblas(const graph *g, double damping, double tolerance, int threads, double *ranks,
                     double *seconds, char *note) {
   static int started;

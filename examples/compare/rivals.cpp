@@ -1,7 +1,7 @@
-// The products that compare.py times: merbit, Eigen, librsb, SuiteSparse:GraphBLAS and MKL,
-// behind one C interface. All of them use the threads of one OpenMP runtime, so that none waits
-// while the idle threads of another still spin. y = A x; GraphBLAS adds to y, which is its
-// fastest form.
+// The products that compare.py times: merbit, Eigen, librsb, SuiteSparse:GraphBLAS and MKL
+// behind one C interface. All use the threads of one OpenMP runtime; with several, the idle
+// threads of one would spin while another computes. All compute y = A x except GraphBLAS, which
+// adds to y, its fastest form.
 #define MERBIT_IMPLEMENTATION
 #define MERBIT_STATIC
 #include "merbit.h"
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-extern "C" { // which this version of its header leaves out
+extern "C" { // missing from this version of its header
 #include <GraphBLAS.h>
 }
 
@@ -151,7 +151,7 @@ template <typename T> struct Graph : Rival {
     std::vector<T> zeros(count);
     put(*vector, zeros.data(), count);
   }
-  void put(GrB_Vector vector, const T *from, size_t count) { // a full vector, not an iso one
+  void put(GrB_Vector vector, const T *from, size_t count) { // full, not iso-valued
     void *v = copy<T, T>(from, count);
     (void)GxB_Vector_pack_Full(vector, &v, count * sizeof(T), false, nullptr);
   }
@@ -164,7 +164,7 @@ template <typename T> struct Graph : Rival {
     return GrB_mxv(out, nullptr, plus, times, a, in, nullptr) == GrB_SUCCESS;
   }
   const void *last = nullptr;
-  bool multiply(const void *x, void *y) override { // x stays packed while it is the same
+  bool multiply(const void *x, void *y) override { // packs a new x only
     GrB_Index rows, cols;
     if (x == last) {
       return step();
@@ -270,7 +270,7 @@ void rival_note(void *rival, char *text, size_t size) {
   (void)snprintf(text, size, "%s", static_cast<Rival *>(rival)->note().c_str());
 }
 
-// Seconds of one product, over `count` of them; negative where it fails.
+// Returns the seconds of one product, averaged over `count`, or a negative number on failure.
 double rival_time(void *rival, const void *x, void *y, int count) {
   const double start = mbi_seconds();
   for (int i = 0; i < count; i++) {
@@ -281,7 +281,7 @@ double rival_time(void *rival, const void *x, void *y, int count) {
   return (mbi_seconds() - start) / count;
 }
 
-// Bytes per second of a = b + s c, as STREAM counts them.
+// Returns the bytes per second of a = b + s c, counted as STREAM does.
 double stream_triad(double *a, const double *b, const double *c, int64_t count, int threads) {
   const double start = mbi_seconds();
 #pragma omp parallel for schedule(static) num_threads(threads)

@@ -1,9 +1,10 @@
-/* merbit's solvers behind one C function, for solvers.py: cc -O3 -shared -fPIC. */
+/* merbit's solvers behind one C function, for solvers.py. Compile with cc -O3 -shared -fPIC. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
-/* CSR of f64, n rows, on the CPU. found: {iterations, stop, residual recomputed, restarts}.
- * Returns a merbit_status; `text` gets why. */
+/* Solves a system on the CPU, given as a CSR of f64 with n rows. Sets found to {iterations,
+ * stop, recomputed residual, restarts}. Returns a merbit_status and copies an error message to
+ * `text`. */
 int solvers_run(int64_t n, int64_t nnz, const int32_t *row_ptr, const int32_t *col_ind,
                 const double *values, const double *b, double *x, int method, int jacobi,
                 double tolerance, int max_iterations, int restart, double *found, char *text,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Iterations of merbit's CG, BiCGSTAB and GMRES beside SciPy's, to the same residual.
+"""Compare the iterations of merbit's CG, BiCGSTAB and GMRES with SciPy's, to the same residual.
 
 Outside CI. Needs numpy and scipy. Files are Matrix Market or the binary CSR of compare.py (also .xz). Each square real
 matrix is a system as it is (CG where it is symmetric with a positive diagonal) and, by its structure, one with random
@@ -78,7 +78,7 @@ def scipys(a, b, method, jacobi, options):
 
 
 def dominant(a):
-    """Symmetric, the structure of `a`, random values below the diagonal's."""
+    """Returns a symmetric, diagonally dominant matrix with the structure of `a` and random values."""
     pattern = scipy.sparse.triu(abs(a) + abs(a).T, 1).tocsr()
     pattern.data = -np.random.default_rng(1).uniform(0.5, 1.5, pattern.nnz)
     whole = (pattern + pattern.T).tocsr()
@@ -95,7 +95,7 @@ def finished(a):
 
 
 def systems(path, options):
-    """(name, matrix, whether it is symmetric and may be definite)"""
+    """Yields (name, matrix, whether it is symmetric and may be definite)."""
     try:
         if str(path).endswith(".mtx") and scipy.io.mminfo(path)[4] == "complex":
             return
@@ -117,7 +117,7 @@ def agree(mine, theirs, tolerance, reached, reached_theirs):
     if not done and not done_theirs:
         return True
     if not done_theirs:
-        return True  # only ours arrives
+        return True  # only merbit converges
     return done and abs(mine - theirs) <= max(2, 0.1 * theirs)
 
 

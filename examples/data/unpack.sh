@@ -1,7 +1,7 @@
 #!/bin/sh
 # Unpack the shipped graph: sh examples/data/unpack.sh FOLDER
 # Writes FOLDER/debian12-deps.mtx (Matrix Market) and FOLDER/debian12-deps.names.txt. The packed form has
-# one line of columns for each row, which takes half the room of Matrix Market's row and column.
+# one line of columns for each row, half the size of Matrix Market's pairs of row and column.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:?usage: unpack.sh FOLDER}

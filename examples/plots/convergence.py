@@ -1,4 +1,4 @@
-"""Draw convergence curves from JSON files: what solve and pagerank write with --picture FILE.json.
+"""Draw convergence curves from the JSON files that solve and pagerank write with --picture FILE.json.
 
     pip install -r examples/plots/requirements.txt
     python3 examples/plots/convergence.py --output cg.svg curve.json...
@@ -9,15 +9,15 @@ import json
 import os
 
 import matplotlib.pyplot as plt
-from plot import save  # which sets Matplotlib up
+from plot import save  # also sets Matplotlib up
 
 
-# Iterations far along a logarithmic axis lie closer together than a pixel.
+# Late iterations on a logarithmic axis lie closer together than a pixel.
 plt.rcParams["path.simplify_threshold"] = 0.5
 
 
 def draw(runs, title, logarithmic=False):
-    """All curves of all files against the iteration, on a logarithmic scale, and the targets. `logarithmic`: iterations, too."""
+    """Draws all curves and targets of all files on a logarithmic scale; with `logarithmic` the iterations, too."""
     figure, axes = plt.subplots(figsize=(7, 4))
     for run in runs:
         for curve in run["curves"]:
@@ -32,7 +32,7 @@ def draw(runs, title, logarithmic=False):
     axes.legend()
     if logarithmic:
         axes.set_xscale("log")
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1))  # there is no room among the curves
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1))  # outside: it would hide curves
     return figure
 
 

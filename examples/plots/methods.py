@@ -22,7 +22,7 @@ def short(name):
 
 
 def load(paths):
-    """{(side, precision): {input: {method: its JSON}}}, in the order of the files."""
+    """Returns {(side, precision): {input: {method: its JSON}}}, in the order of the files."""
     found = {}
     for path in paths:
         with open(path, encoding="utf-8") as file:
@@ -72,7 +72,7 @@ def ours(name):
 
 
 def print_choice(table):
-    """AUTO over the best of the methods that it may take; 1 within the repeats' spread."""
+    """Returns AUTO's time over that of the best method it may choose; 1 within the spread of the repeats."""
     off = {}
     for matrix, methods in table.items():
         rivals = [m for name, m in methods.items() if ours(name)]
@@ -88,7 +88,7 @@ def print_choice(table):
 
 
 def print_spread(table):
-    """Coefficients of variation of the time per nonzero over the matrices."""
+    """Returns the coefficients of variation of the time per nonzero over the matrices."""
     spreads = []
     for name in dict.fromkeys(name for methods in table.values() for name in methods):
         times = [m[name]["seconds"] / m[name]["nnz"] for m in table.values() if name in m]

@@ -1,4 +1,4 @@
-"""Pictures of the benchmark's JSON files, as SVG: speed-up per matrix, distribution, and the roofline where bytes are known.
+"""Draw the benchmark's JSON files as SVG: speed-up per matrix, its distribution, and the roofline where bytes are known.
 
     pip install -r examples/plots/requirements.txt
     python3 examples/plots/plot.py bench.json... [--output DIR] [--method auto] [--general]
@@ -15,7 +15,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-# Text stays text, and the same JSON gives the same file.
+# Keep text as text, and make the file depend on the JSON alone.
 plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "merbit", "font.family": "sans-serif"})
 
 PRECISIONS = ("f32", "f64")
@@ -32,7 +32,7 @@ def short(name):
 
 
 def load(paths, method, kind):
-    """The points to draw, the ceilings of the last file that has any, and what was measured where and when."""
+    """Returns the points to draw, the ceilings of the last file that has any, and what was measured where and when."""
     points, ceilings, about = [], None, []
     for path in paths:
         with open(path, encoding="utf-8") as file:
@@ -59,20 +59,20 @@ def speedups(points, precision):
 
 
 def with_mean(points, precision):
-    """The legend's entry of a precision."""
+    """Returns the legend's entry for a precision."""
     found = speedups(points, precision)
     return f"{precision}, geometric mean {geometric_mean(found):.2f}, worst {min(found):.2f}"
 
 
 def spread_of(point):
-    """How far the quartiles of our time move the speed-up down and up; 0 where the file has none."""
+    """Returns how far the quartiles of merbit's time move the speed-up down and up; 0 if the file has none."""
     ours = point["ours"]
     low, high = (ours["seconds"] / ours.get(f"seconds_quartile_{k}", ours["seconds"]) for k in (3, 1))
     return ours["speedup"] * max(0.0, 1 - low), ours["speedup"] * max(0.0, high - 1)
 
 
 def draw_speedups(points, title):
-    """A pair of bars per matrix, one for each precision; whiskers are the quartiles of our time."""
+    """Draws a bar per matrix and precision; whiskers show the quartiles of merbit's time."""
     inputs = list(dict.fromkeys(p["input"] for p in points))
     figure, axes = plt.subplots(figsize=(max(6, 0.42 * len(inputs) + 2), 4.4))
     for side, precision in zip((-0.2, 0.2), PRECISIONS):
@@ -98,7 +98,7 @@ def draw_speedups(points, title):
 
 
 def draw_roof(axes, ceilings, value_bytes, ends):
-    """Copy bandwidth as a slope; gather rates, by the size of x, as levels."""
+    """Draws the copy bandwidth as a slope, and the gather rate for each size of x as a level."""
     copy = ceilings["copy_bytes_per_second"]
     axes.plot(ends, [copy * x for x in ends], color="black", linewidth=1.2)
     axes.annotate(f"copy, {1e-12 * copy:.2f} TB/s", (ends[0], copy * ends[0]), fontsize=7,
@@ -128,7 +128,7 @@ def draw_points(axes, points, colour):
 
 
 def draw_roofline(points, ceilings, method, title):
-    """Nonzeros per second against nonzeros per byte. The cap over a point is its own limit, the
+    """Draws nonzeros per second against nonzeros per byte. The cap over a point is its own limit: the
     lower of the slope and the gather rate for its x."""
     shown = [p for p in PRECISIONS if speedups(points, p)]
     figure, panels = plt.subplots(1, len(shown), figsize=(6.5 * len(shown), 5.6), sharey=True,
@@ -152,7 +152,7 @@ def draw_roofline(points, ceilings, method, title):
 
 
 def draw_distribution(points, title):
-    """For every speed-up the share of matrices that reach it."""
+    """Draws for every speed-up the share of matrices that reach it."""
     figure, axes = plt.subplots(figsize=(6.4, 4.4))
     for precision in PRECISIONS:
         found = sorted(speedups(points, precision))

@@ -18,7 +18,7 @@ import merbit
 folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 
 # %% PageRank
-# Pages lie in the plane and link to near ones; one page in twenty is a hub that its whole neighbourhood links to.
+# Pages are points in the plane and link to close ones; one in twenty is a hub that its whole neighbourhood links to.
 
 random = np.random.default_rng(1)
 pages = random.random((600, 2))

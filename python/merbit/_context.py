@@ -1,4 +1,4 @@
-"""Contexts: a GPU or the CPU. One per device is made when it is first needed."""
+"""Contexts: a GPU or the CPU. The context of a device is created when it is first needed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ SIDES = {"auto": 0, "cpu": 1, "cuda": 2}
 
 @dataclasses.dataclass(frozen=True)
 class DeviceProfile:
-    """The speed of a GPU's caches and memory, of which forecasts are made: the fields of merbit_device_profile."""
+    """The speed of a GPU's caches and memory, on which forecasts are based: the fields of merbit_device_profile."""
 
-    measured: bool  # False: estimated from the GPU's clocks and widths
+    measured: bool  # False: estimated from the GPU's clocks and bus widths
     l2_bytes: float
     copy_rate: float  # bytes per second, read plus written
-    launch_seconds: float  # the shortest product
+    launch_seconds: float  # time of the shortest product
     l2_load_seconds: float
     memory_load_seconds: float
-    gather_bytes: tuple[float, ...]  # sizes of x, rising
+    gather_bytes: tuple[float, ...]  # sizes of x, ascending
     gather_rate_f32: tuple[float, ...]  # gathers per second at these sizes
     gather_rate_f64: tuple[float, ...]
 
@@ -34,9 +34,9 @@ class ContextInfo:
 
     side: str  # "cpu" or "cuda"
     device: str  # the GPU's name, or "CPU"
-    reason: str  # why "auto" took the CPU; else empty
-    nvrtc: str  # path of NVRTC; else empty
-    cache_dir: str  # directory of compiled kernels; empty: there is none
+    reason: str  # why "auto" chose the CPU; else empty
+    nvrtc: str  # path of NVRTC; empty without one
+    cache_dir: str  # directory of compiled kernels; empty without one
     cache_off_reason: str
     threads: int
     compute_capability: int  # 90 for 9.0; 0 on the CPU
@@ -49,12 +49,12 @@ class ContextInfo:
 
 
 class Context:
-    """A GPU, or the CPU with some threads. Threads may share it.
+    """A GPU, or the CPU with some threads. Python threads may share a context.
 
-    side: "auto" (the GPU if driver, device and NVRTC are there, else the CPU), "cpu", or "cuda" (the GPU or an
-    exception). device: the CUDA ordinal. threads: CPU threads; 0: as many as the process may use. cache_dir: the
-    directory of compiled kernels; None: ~/.cache/merbit; "": no disk cache. nvrtc: path of libnvrtc; None: that of
-    NVIDIA's wheels, else of the CUDA toolkit. bind_threads: bind each CPU thread to one processor.
+    side: "auto" (the GPU if driver, device and NVRTC are available, else the CPU), "cpu", or "cuda" (the GPU or an
+    exception). device: the CUDA ordinal. threads: CPU threads; 0: one per processor that the process may use.
+    cache_dir: the directory of compiled kernels; None: ~/.cache/merbit; "": no disk cache. nvrtc: path of libnvrtc;
+    None: that of NVIDIA's wheels, else of the CUDA toolkit. bind_threads: bind each CPU thread to one processor.
     """
 
     __slots__ = ("_core", "__weakref__")
@@ -80,11 +80,11 @@ class Context:
 
     @property
     def device(self) -> Optional[int]:
-        """The CUDA ordinal, or None if this context computes on the CPU."""
+        """The CUDA ordinal, or None for a context on the CPU."""
         return self._core.device
 
     def export_cubins(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Write the compiled kernels of this context's cache to a file, for import_cubins on a machine without NVRTC."""
+        """Writes the compiled kernels of this context's cache to a file, for import_cubins on a machine without NVRTC."""
         self._core.export_cubins(os.fspath(path))
 
     def __repr__(self) -> str:
@@ -97,10 +97,10 @@ class Context:
 
 
 def import_cubins(path: Union[str, os.PathLike[str]], cache_dir: Optional[str] = None) -> None:
-    """Put the kernels of a file of Context.export_cubins into the cache, so that contexts made later need no NVRTC.
+    """Imports the kernels of a file of Context.export_cubins into the cache, so that later contexts need no NVRTC.
 
-    Import only files that you exported: the kernels run as merbit's own. The file must belong to you, and nobody else
-    may write to it. cache_dir is that of the contexts.
+    Import only files that you exported: the kernels run as merbit's own. The file must belong to you, and no one else
+    may be able to write to it. cache_dir: as for Context.
     """
     _core.import_cubins(os.fspath(path), cache_dir)
 
@@ -108,7 +108,7 @@ def import_cubins(path: Union[str, os.PathLike[str]], cache_dir: Optional[str] =
 def _open(
     side: int, device: int, threads: int, cache_dir: Optional[str], nvrtc: Optional[str], bind_threads: bool
 ) -> _core.Context:
-    """Opens a context, by the first NVRTC that works: those of wheels, then those that the library finds."""
+    """Opens a context with the first NVRTC that works: those of wheels, then those that the library finds."""
     paths: list[Optional[str]] = [nvrtc]
     if nvrtc is None and side != SIDES["cpu"]:
         paths = [*_nvrtc.candidates(), None]
@@ -117,18 +117,18 @@ def _open(
             context = _core.Context(side, device, threads, cache_dir, path, bind_threads)
         except NoCompilerError:
             continue
-        if context.device is not None and context.info()["nvrtc"]:  # no imported kernels while an NVRTC may follow
+        if context.device is not None and context.info()["nvrtc"]:  # imported kernels only if no NVRTC is left to try
             return context
     return _core.Context(side, device, threads, cache_dir, paths[-1], bind_threads)
 
 
 _contexts: dict[Optional[int], Context] = {}  # by CUDA ordinal; None: for arrays in host memory
 _lock = threading.Lock()
-os.register_at_fork(after_in_child=_contexts.clear)  # a child cannot use the GPU by its parent's contexts
+os.register_at_fork(after_in_child=_contexts.clear)  # a child cannot use its parent's GPU contexts
 
 
 def default_context(device: Optional[int]) -> Context:
-    """The shared context for matrices in host memory (None), or in the memory of a GPU."""
+    """Returns the shared context for matrices in host memory (None) or in a GPU's memory."""
     with _lock:
         if device not in _contexts:
             first = _contexts.get(None)

@@ -1,4 +1,4 @@
-"""The exceptions of merbit: one class a status, each also of the built-in class that a caller would expect."""
+"""The exceptions of merbit: one class per status, derived also from the built-in class that a caller expects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Status(enum.IntEnum):
 
 
 class Error(Exception):
-    """What merbit refuses or fails at. `status` says which kind it is, str(error) names the value at fault."""
+    """An error of merbit. `status` tells its kind; str(error) names the value at fault."""
 
     status: Status
 
@@ -59,19 +59,19 @@ class InputOutputError(Error, OSError):
 
 
 class HostMemoryError(Error, MemoryError):
-    """The host has no memory left."""
+    """The host is out of memory."""
 
 
 class DeviceMemoryError(Error, MemoryError):
-    """The GPU has no memory left."""
+    """The GPU is out of memory."""
 
 
 class TooLargeError(Error, OverflowError):
-    """A size is beyond what this version handles."""
+    """A size exceeds the limits of this version."""
 
 
 class NotSupportedError(Error, NotImplementedError):
-    """This version does not support what was asked for."""
+    """This version does not support the request."""
 
 
 class NoDeviceError(Error, RuntimeError):
@@ -87,7 +87,7 @@ class CompileError(Error, RuntimeError):
 
 
 class DeviceError(Error, RuntimeError):
-    """A call of the CUDA driver failed."""
+    """A CUDA driver call failed."""
 
 
 class DeviceLostError(Error, RuntimeError):
@@ -95,7 +95,7 @@ class DeviceLostError(Error, RuntimeError):
 
 
 class CancelledError(Error, RuntimeError):
-    """A callback asked to stop."""
+    """A callback stopped the call."""
 
 
 CLASSES: dict[int, type[Error]] = {
@@ -117,12 +117,12 @@ CLASSES: dict[int, type[Error]] = {
 
 
 def error_of(status: int, sentence: str) -> Error:
-    """The exception of a status; the extension module calls it by name."""
+    """Returns the exception for a status; the extension module calls it by name."""
     return CLASSES[status](status, sentence)
 
 
 def bad_type(sentence: str) -> ArgumentTypeError:
-    """The exception for an argument of the wrong type; the extension module calls it by name."""
+    """Returns the exception for an argument of the wrong type; the extension module calls it by name."""
     return ArgumentTypeError(Status.INVALID_ARGUMENT, sentence)
 
 

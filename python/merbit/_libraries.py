@@ -1,4 +1,4 @@
-"""What merbit asks of the libraries whose arrays it uses: NumPy, CuPy and PyTorch. None but NumPy is imported here."""
+"""The interface to the libraries whose arrays merbit uses: NumPy, CuPy and PyTorch. Only NumPy is imported here."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ COMPLEX = (C64, C128)
 
 
 class Library:
-    """NumPy. The others replace what differs."""
+    """NumPy; base class of the others, which override what differs."""
 
     name = "NumPy"
-    address: Optional[Callable[[Any], int]] = None  # returns the address of an array, more quickly than lending it
-    facts: Optional[Callable[[Any], Any]] = None  # returns all else that a product must know of a vector
+    address: Optional[Callable[[Any], int]] = None  # returns an array's address, faster than borrowing it
+    facts: Optional[Callable[[Any], Any]] = None  # returns a vector's other properties for a product
 
     def array_type(self) -> type:
         return numpy.ndarray
@@ -35,27 +35,27 @@ class Library:
         return numpy.empty(shape, NAMES[kind], order="F" if column_major else "C")
 
     def maker(self, length: int, kind: int, device: int) -> Callable[[], Any]:
-        """A callable that makes arrays of one dimension, as quickly as can be."""
+        """Returns a fast callable that makes arrays of one dimension."""
         empty, dtype = numpy.empty, numpy.dtype(NAMES[kind])
         return lambda: empty(length, dtype)
 
     def doubles(self, numbers: Any, device: int) -> Any:
-        """An array of float64 with these numbers."""
+        """Returns an array of float64 with these numbers."""
         return numpy.array(numbers, numpy.float64)
 
     def plain(self, array: Any) -> Any:
-        """The array without what only its library understands (gradients, pending conjugates)."""
+        """Returns the array without features of its library that merbit does not know (gradients, pending conjugates)."""
         return array
 
     def copy(self, array: Any) -> Any:
         return array.copy()
 
     def adjacent(self, array: Any) -> Any:
-        """The array itself if its elements are adjacent, else a copy."""
+        """Returns the array itself if its elements are adjacent, else a copy."""
         return numpy.ascontiguousarray(array)
 
     def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
-        """A callable that returns the address of the caller's current stream; None for host memory."""
+        """Returns a callable for the address of the caller's current stream; None for host memory."""
         return None
 
     def synchronize(self, device: int) -> None:
@@ -65,7 +65,7 @@ class Library:
         """Waits for the caller's current stream."""
 
     def borrowed(self, address: int, length: int, kind: int, device: int) -> Any:
-        """An array over memory that belongs to merbit."""
+        """Returns an array over memory that belongs to merbit."""
         size = numpy.dtype(NAMES[kind]).itemsize
         return numpy.frombuffer(memoryview((ctypes.c_char * (length * size)).from_address(address)), NAMES[kind])
 
@@ -75,7 +75,7 @@ class Library:
 
 
 class _DeviceMemory:
-    """GPU memory of merbit's, for libraries that take __cuda_array_interface__."""
+    """GPU memory of merbit, for libraries that accept __cuda_array_interface__."""
 
     def __init__(self, address: int, length: int, kind: int) -> None:
         self.__cuda_array_interface__ = {
@@ -88,7 +88,7 @@ class _DeviceMemory:
 
 
 class _Stream:
-    """A stream of the caller's, for libraries that take __cuda_stream__."""
+    """A stream of the caller, for libraries that accept __cuda_stream__."""
 
     def __init__(self, address: int) -> None:
         self.address = address
@@ -172,7 +172,7 @@ class Torch(Library):
         return array.T if column_major else array
 
     def maker(self, length: int, kind: int, device: int) -> Callable[[], Any]:
-        # Type and device come from a tensor without elements: PyTorch reads keywords slowly.
+        # An empty tensor gives type and device: PyTorch is slow to read keywords.
         return functools.partial(self.empty((0,), kind, device).new_empty, length)
 
     def doubles(self, numbers: Any, device: int) -> Any:
@@ -193,7 +193,7 @@ class Torch(Library):
     def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
         if device == HOST:
             return None
-        address = getattr(self.torch._C, "_cuda_getCurrentRawStream", None)  # without an object for each call
+        address = getattr(self.torch._C, "_cuda_getCurrentRawStream", None)  # avoids an object per call
         if address is not None:
             return functools.partial(address, device)
         current = self.torch.cuda.current_stream
@@ -223,7 +223,7 @@ _others: dict[str, Library] = {}
 
 
 def _other(name: str, kind: type[Library]) -> Optional[Library]:
-    """The library of this name if the program has imported it."""
+    """Returns the library of this name if the program has imported it."""
     if name not in _others:
         if name not in sys.modules:
             return None
@@ -232,7 +232,7 @@ def _other(name: str, kind: type[Library]) -> Optional[Library]:
 
 
 def library_of(array: Any) -> Optional[Library]:
-    """The library of an array; None for all but NumPy, CuPy and PyTorch."""
+    """Returns the library of an array, or None if it is not NumPy, CuPy or PyTorch."""
     if isinstance(array, numpy.ndarray):
         return NUMPY
     for library in (_other("torch", Torch), _other("cupy", CuPy)):

@@ -1,4 +1,4 @@
-"""Matrix: products y = A x, with NumPy, CuPy and PyTorch arrays in place."""
+"""Matrix: products y = A x that use NumPy, CuPy and PyTorch arrays in place."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ METHODS = {
 SEMIRINGS = {"plus_times": 0, "min_plus": 1, "max_times": 2, "or_and": 3, "custom": 4}
 OPERATIONS = {"N": 0, "T": 1, "H": 2}
 ROW_MAJOR, COLUMN_MAJOR = 1, 0
-MOST_VECTORS = 64  # of one product
-KEPT_PLANS = 8  # for several vectors: one for each number of them
+MOST_VECTORS = 64  # in one product
+KEPT_PLANS = 8  # for several vectors: a plan for each number of vectors
 
 CFunction: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the class of all ctypes functions
-Function = Union[None, int, Any]  # an address, a ctypes function, or what has .address (Numba's cfunc)
+Function = Union[None, int, Any]  # an address, a ctypes function, or an object with .address (Numba's cfunc)
 
 
 def address_of(function: Function) -> int:
-    """The address of a C function; 0 for None."""
+    """Returns the address of a C function; 0 for None."""
     if function is None:
         return 0
     if isinstance(function, int):
@@ -57,10 +57,10 @@ def address_of(function: Function) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Operators:
-    """Operators of your own for semiring="custom": expressions in a, b and x for the GPU, C functions for the CPU.
+    """User-defined operators for semiring="custom": expressions in a, b and x for the GPU, C functions for the CPU.
 
-    add must be associative and commutative, and add(zero, b) must be b. A function of the CPU is
-    `double f(void *, double, double)`, with float for matrices of float32.
+    add must be associative and commutative, and add(zero, b) must be b. A CPU function is
+    `double f(void *, double, double)`, with float for float32 matrices.
     """
 
     zero: float
@@ -98,17 +98,17 @@ class PlanInfo:
 
 @dataclasses.dataclass(frozen=True)
 class PlanMemory:
-    """What a plan takes of memory at most: fields of merbit_plan_memory."""
+    """The most memory that a plan will take: fields of merbit_plan_memory."""
 
-    device_bytes: int  # GPU memory that it holds
+    device_bytes: int  # GPU memory that it keeps
     device_peak_bytes: int  # GPU memory while it is made
     host_bytes: int  # without the matrix's own arrays
-    workspace_bytes: int  # more for each product at the same time
-    method: str  # of the methods that may be chosen the one that takes the most
+    workspace_bytes: int  # extra for each concurrent product
+    method: str  # the candidate that takes the most
 
 
 class Source:
-    """What a matrix and its transposes share: arrays, plans and solvers."""
+    """The arrays, plans and solvers that a matrix and its transposes share."""
 
     def __init__(self, parts: Parts, context: Optional[Context], options: dict[str, Any]) -> None:
         self.parts, self.options = parts, options
@@ -133,7 +133,7 @@ class Source:
         epilogue: Optional[tuple[Any, ...]] = None,
         keep: Any = None,
     ) -> _core.Plan:
-        """The plan for such vectors, which is made when it is first needed."""
+        """Returns the plan for such vectors, which is made when it is first needed."""
         key = (operation, vector_type, host, vectors, order, epilogue)
         with self.lock:
             plan = self.plans.pop(key, None)
@@ -147,13 +147,13 @@ class Source:
                 )
                 several = [k for k in self.plans if k[3] > 1]
                 if vectors > 1 and len(several) >= KEPT_PLANS:
-                    del self.plans[several[0]]  # the one that was used longest ago
+                    del self.plans[several[0]]  # the least recently used
             self.plans[key] = plan
             self.recent = plan
             return plan
 
     def wish(self, operation: str, vector_type: int, host: bool, vectors: int, order: int) -> dict[str, Any]:
-        """The arguments of a plan for such vectors, but for an epilogue."""
+        """Returns the arguments of a plan for such vectors, without an epilogue."""
         return {
             **self.options,
             "operators": self.operators(),
@@ -177,12 +177,12 @@ class Source:
         )
 
     def takes_several(self, vector_type: int) -> bool:
-        """Whether one product multiplies several vectors."""
+        """Returns whether one product can multiply several vectors."""
         plain = self.options["semiring"] == SEMIRINGS["plus_times"] and self.options["method"] == METHODS["auto"]
         return plain and vector_type == self.value_type and vector_type not in COMPLEX
 
     def home_plan(self) -> _core.Plan:
-        """The plan used last, or that for vectors beside the matrix's arrays."""
+        """Returns the plan used last, or the one for vectors in the memory of the matrix's arrays."""
         return self.recent or self.plan("N", self.vector_type, self.view.device == HOST)
 
     def update(self, values: Any) -> None:
@@ -207,7 +207,7 @@ class Source:
                 for plan in self.plans.values():
                     plan.update(view)
             except BaseException:
-                # Some plans may have the new values: they are made again, with the old ones.
+                # Some plans may have the new values already: remake them with the old ones.
                 self.forget()
                 raise
             self.view = view
@@ -220,7 +220,7 @@ class Source:
 
 
 class Operand:
-    """An array as merbit sees it."""
+    """An array and its properties as merbit sees them."""
 
     def __init__(self, array: Any) -> None:
         self.library = library_of(array)
@@ -234,11 +234,11 @@ class Operand:
 class Matrix:
     """A sparse matrix for many products; make one with merbit.csr. Threads may share it.
 
-    SciPy and CuPy take it wherever they take a LinearOperator.
+    SciPy and CuPy accept it wherever they accept a LinearOperator.
     """
 
     __slots__ = ("_source", "_operation", "_products", "__weakref__")
-    __array_ufunc__ = None  # x @ A is ours, not NumPy's
+    __array_ufunc__ = None  # x @ A calls __rmatmul__, not NumPy
     ndim = 2
 
     def __init__(self, source: Source, operation: str = "N") -> None:
@@ -255,12 +255,12 @@ class Matrix:
 
     @property
     def dtype(self) -> numpy.dtype:
-        """The type of x and y. A float32 matrix multiplies float64 vectors as well."""
+        """The type of x and y. A float32 matrix also multiplies float64 vectors."""
         return numpy.dtype(NAMES[self._source.vector_type])
 
     @property
     def nnz(self) -> int:
-        """The number of stored entries; of one triangle where only that is stored."""
+        """The number of stored entries; those of one triangle if only that is stored."""
         rows, cols = self._source.parts.block
         return self._source.view.nnz * (rows * cols or 1)
 
@@ -274,13 +274,13 @@ class Matrix:
 
     @property
     def info(self) -> PlanInfo:
-        """What describe says, in numbers."""
+        """The numbers behind describe()."""
         plan = self._source.home_plan()
         return PlanInfo(**{**plan.info(), "method": plan.describe().split()[0]})
 
     def forecast(self, vectors: int = 1, *, host: bool = False, column_major: bool = False) -> PlanMemory:
-        """What the plan for products with so many vectors will take of memory at most. Neither makes nor compiles anything.
-        host: the vectors are in host memory, the matrix multiplies on a GPU."""
+        """Returns the most memory that the plan for products with this many vectors will take. Makes and compiles nothing.
+        host: the vectors are in host memory, and the matrix multiplies on a GPU."""
         source = self._source
         order = COLUMN_MAJOR if column_major or vectors <= 1 else ROW_MAJOR
         memory = _core.forecast(
@@ -315,12 +315,12 @@ class Matrix:
     def multiply(
         self, x: Any, out: Any = None, *, alpha: Any = None, beta: Any = None, stream: Optional[int] = None
     ) -> Any:
-        """Computes alpha A x + beta out, into `out` if it is given, else into a new array of x's library.
+        """Computes alpha A x + beta out, in `out` if it is given, else in a new array of x's library.
 
         x is one vector of shape (columns,), or several of shape (columns, k), row by row or column by column. alpha
         None is 1, beta None is 0. stream: the address of a CUDA stream; None: the current one of x's library, or the
-        one that x names in __cuda_array_interface__. On a GPU the call returns when the product is enqueued, if x is
-        there too.
+        one that x names in __cuda_array_interface__. If A and x are on a GPU, the call returns when the product is
+        enqueued.
         """
         if _wants_gradient(x):
             if out is not None or alpha is not None or beta is not None:
@@ -368,7 +368,7 @@ class Matrix:
         return vector_type
 
     def _result(self, x: Operand, out: Any, beta: Any, vector_type: int, place: int, column_major: bool) -> Any:
-        """The array to write: a new one, or `out` without what only its library understands."""
+        """Returns the array to write: a new one, or `out` without features that merbit does not know."""
         if out is None:
             if beta is not None:
                 raise bad_argument("beta needs out, the array that it multiplies")
@@ -382,7 +382,7 @@ class Matrix:
         return out if library is None else library.plain(out)
 
     def _shares(self, x: Operand, y: Any, vector_type: int, column_major: bool) -> Iterator[tuple[Any, Any, int]]:
-        """Cuts x and y into what one product takes: (part of x, part of y, number of vectors)."""
+        """Cuts x and y into parts for one product each: (part of x, part of y, number of vectors)."""
         most = MOST_VECTORS if self._source.takes_several(vector_type) else 1
         parts = -(-x.vectors // most)
         if parts == 1:
@@ -419,7 +419,7 @@ class Matrix:
 
     @property
     def T(self) -> Matrix:
-        """The transpose, which shares the arrays. Its first product prepares it."""
+        """Returns the transpose, which shares the arrays. Its first product prepares it."""
         if self._operation == "H":
             raise not_supported(
                 "A.H.T is the conjugate of A, which merbit does not multiply; use (A @ x.conj()).conj()"
@@ -428,7 +428,7 @@ class Matrix:
 
     @property
     def H(self) -> Matrix:
-        """The conjugate transpose."""
+        """Returns the conjugate transpose."""
         if self._source.vector_type not in COMPLEX:
             return self.T
         if self._operation == "T":
@@ -444,7 +444,7 @@ class Matrix:
         return self.H
 
     def matvec(self, x: Any) -> Any:
-        """A @ x, which copies x first if its elements are not adjacent: solvers pass columns of arrays."""
+        """Returns A @ x. Copies x first if its elements are not adjacent, because solvers pass columns of arrays."""
         return self @ _adjacent(x)
 
     def rmatvec(self, x: Any) -> Any:
@@ -462,8 +462,8 @@ class Matrix:
     # ---- New values, epilogues ----
 
     def update(self, values: Any) -> None:
-        """Takes new values for the same structure: as many, in the order and the type of the matrix's own. They are
-        copied. If this fails, the matrix keeps its old values. No other thread may be multiplying."""
+        """Copies new values for the same structure: as many as the matrix has, in the same order and type. If this
+        fails, the matrix keeps its old values. No other thread may be multiplying."""
         self._source.update(values)
 
     def epilogue(
@@ -475,7 +475,7 @@ class Matrix:
         scalars: int = 0,
         function: Function = None,
     ) -> Epilogue:
-        """A product that applies an expression to each row of A x, and adds up to two sums over all rows.
+        """Makes a product that applies an expression to each row of A x, and computes up to two sums over all rows.
 
         result: y in ax, row, v0, ..., s0, ...; None: ax. sums: expressions in the same names and y. EPILOGUES and
         EXPRESSIONS in merbit.h have the rules. On the CPU all but the expressions of solvers and PageRank need
@@ -502,7 +502,7 @@ class Epilogue:
         self._function = function
         first, second = (*sums, None, None)[:2]
         self._epilogue = (result, first, second, vectors, scalars, address_of(function))
-        self._plan()  # which checks the expressions
+        self._plan()  # checks the expressions
 
     def _plan(self) -> _core.Plan:
         source = self._matrix._source
@@ -511,7 +511,7 @@ class Epilogue:
         )
 
     def __call__(self, x: Any, *vectors: Any, scalars: Sequence[float] = (), out: Any = None) -> tuple[Any, Any]:
-        """Returns y and an array of the sums, both of x's library and where the matrix computes."""
+        """Returns y and an array of the sums, both arrays of x's library, where the matrix computes."""
         library = library_of(x)
         if library is None:
             raise bad_type(f"x is of type {type(x).__name__}; an epilogue takes arrays of NumPy, CuPy and PyTorch")
@@ -599,16 +599,16 @@ def _adjacent(x: Any) -> Any:
 
 
 def _wants_gradient(array: Any) -> bool:
-    """Whether PyTorch is to record what is done with the array."""
+    """Returns whether PyTorch must record operations on the array."""
     torch = sys.modules.get("torch")
     return torch is not None and getattr(array, "requires_grad", False) and torch.is_grad_enabled()
 
 
-_function: Any = None  # the class that _differentiable makes when it is first needed
+_function: Any = None  # a class, made by _differentiable on first use
 
 
 def _differentiable(matrix: Matrix, x: Any) -> Any:
-    """A @ x for torch.autograd: the gradient of x is the conjugate transpose times that of y."""
+    """Returns A @ x for torch.autograd: the gradient of x is the conjugate transpose times that of y."""
     global _function
     if matrix._source.options["semiring"] != SEMIRINGS["plus_times"]:
         raise not_supported("x requires a gradient, which products over plus_times alone have; pass x.detach()")
@@ -630,7 +630,7 @@ def _differentiable(matrix: Matrix, x: Any) -> Any:
 
 
 def _adjoint(matrix: Matrix, gradient: Any) -> Any:
-    """The conjugate transpose of the matrix times a tensor."""
+    """Returns the conjugate transpose of the matrix times a tensor."""
     if matrix._operation == "T" and matrix._source.vector_type in COMPLEX:
         return (matrix.T @ gradient.conj().resolve_conj()).conj().resolve_conj()
     return matrix.H @ gradient

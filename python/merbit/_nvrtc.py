@@ -1,4 +1,4 @@
-"""Where pip has put NVRTC: the wheels that the extras cuda12 and cuda13 name."""
+"""Finds NVRTC in the wheels that the extras cuda12 and cuda13 install."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 
 
 def driver_major() -> int:
-    """The CUDA version of the driver, for example 13; 0 without a driver."""
+    """Returns the driver's CUDA version, for example 13; 0 without a driver."""
     try:
         version = ctypes.c_int(0)
         ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
@@ -20,7 +20,7 @@ def driver_major() -> int:
 
 
 def installed() -> list[tuple[int, str]]:
-    """(major version, path) of each NVRTC in the wheels of NVIDIA that this interpreter imports."""
+    """Returns (major version, path) of each NVRTC in the NVIDIA wheels of this interpreter."""
     spec = importlib.util.find_spec("nvidia")
     found = []
     for folder in (spec.submodule_search_locations or []) if spec is not None else []:
@@ -32,8 +32,8 @@ def installed() -> list[tuple[int, str]]:
 
 
 def candidates() -> list[str]:
-    """Paths of NVRTC to try, best first: the driver's own version, older ones, then newer ones."""
+    """Returns paths of NVRTC to try, best first: the driver's own version, older ones, then newer ones."""
     if os.environ.get("MERBIT_NVRTC"):
-        return []  # the library reads it by itself, and then tries no other
+        return []  # the library reads it and tries no other
     driver = driver_major()
     return [path for _, path in sorted(installed(), key=lambda row: (row[0] > driver, abs(row[0] - driver)))]

@@ -19,7 +19,7 @@ KINDS: dict[Optional[str], int] = {"jacobi": 1, "block_jacobi": 2, "chebyshev": 
 
 @dataclasses.dataclass(frozen=True)
 class PreconditionerInfo:
-    """What a preconditioner is and what it cost: fields of merbit_preconditioner_info."""
+    """Facts about a preconditioner and its cost: fields of merbit_preconditioner_info."""
 
     side: str  # "cpu" or "cuda"
     levels: int
@@ -32,7 +32,7 @@ class PreconditionerInfo:
 
 
 def matrix_of(A: Any, context: Optional[Context] = None) -> Matrix:
-    """A merbit.Matrix as it is; anything else by merbit.csr."""
+    """Returns a merbit.Matrix itself, or anything else through merbit.csr."""
     if not isinstance(A, Matrix):
         return csr(A, context=context)
     if A._operation != "N":
@@ -44,7 +44,7 @@ def matrix_of(A: Any, context: Optional[Context] = None) -> Matrix:
 
 
 def near_nullspace_of(vectors: Any, rows: int) -> Optional[numpy.ndarray]:
-    """The near-null-space as merbit takes it: a row for each vector."""
+    """Returns the near-null-space in merbit's layout: one row per vector."""
     if vectors is None:
         return None
     near = numpy.asarray(vectors, dtype=numpy.float64)
@@ -54,15 +54,16 @@ def near_nullspace_of(vectors: Any, rows: int) -> Optional[numpy.ndarray]:
 
 
 class Preconditioner:
-    """M, which is near a square matrix A: M @ r is z = M^-1 r. One call at a time runs; others wait.
+    """A preconditioner M, an approximation of a square matrix A: M @ r is z = M^-1 r. One call runs at a time; others wait.
 
-    merbit.cg, bicgstab and gmres take it as M, also where they compute on a GPU. SciPy's and CuPy's solvers take it as
-    M too, for it has the methods of a LinearOperator.
+    merbit.cg, bicgstab and gmres accept it as M, also when they compute on a GPU. So do SciPy's and CuPy's solvers,
+    because it has the methods of a LinearOperator.
 
-    A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. kind: "jacobi", "block_jacobi" (block_size rows
-    to a block, 4 if 0), "chebyshev" (of a degree, 4 if 0), "fsai" or "amg" (block_size unknowns to a node, 1 if 0).
-    near_nullspace: for "amg", vectors that A takes nearly to 0, as columns of float64. single: computed in float32 inside
-    float64. singular: A takes the constant vector to 0; r and z lose their mean. deterministic: equal bits in every run.
+    A: a merbit.Matrix, or anything that merbit.csr accepts; float64 or float32. kind: "jacobi", "block_jacobi"
+    (block_size rows per block; 0: 4), "chebyshev" (degree; 0: 4), "fsai" or "amg" (block_size unknowns per node; 0: 1).
+    near_nullspace: for "amg", vectors v with A v nearly 0, as columns of float64. single: compute in float32 inside
+    float64. singular: A maps the constant vector to 0; the mean of r and z is removed. deterministic: equal bits in
+    every run.
     """
 
     __slots__ = ("_source", "_core", "_lock", "__weakref__")
@@ -112,7 +113,7 @@ class Preconditioner:
         return self._source.context
 
     def describe(self) -> str:
-        """One line that says what it is and what it cost."""
+        """Returns one line that describes the preconditioner and its cost."""
         return self._core.describe()
 
     @property
@@ -123,7 +124,7 @@ class Preconditioner:
         return f"<merbit.Preconditioner: {self.describe()}>"
 
     def apply(self, r: Any, out: Any = None, *, stream: Optional[int] = None) -> Any:
-        """Computes z = M^-1 r into `out` if it is given, else into a new array of r's library and place; r is one vector.
+        """Computes z = M^-1 r in `out` if it is given, else in a new array of r's library and device; r is one vector.
         On a GPU the work is enqueued in `stream`, the address of a CUDA stream; None: the current one of r's library. If M
         computes there and r is in host memory, r is copied there and z back, in the default stream, which takes time."""
         library = library_of(r)
@@ -144,7 +145,7 @@ class Preconditioner:
         return out
 
     def _place(self, r: Any) -> int:
-        """Where r and z are: in host memory, or on the GPU, where M computes too."""
+        """Returns where r and z are: in host memory, or on the GPU, where M then computes, too."""
         if _core.inspect(r, "r")[1] == HOST:
             return HOST
         if self.context.device is None:
@@ -152,7 +153,7 @@ class Preconditioner:
         return self.context.device
 
     def __matmul__(self, r: Any) -> Any:
-        """M^-1 r, for one vector or for each column of r."""
+        """Returns M^-1 r, for one vector or for each column of r."""
         library = library_of(r)
         shape: tuple[int, ...] = tuple(getattr(r, "shape", ()))
         if len(shape) == 1 or library is None:
@@ -178,8 +179,8 @@ class Preconditioner:
         return self @ r
 
     def update(self, values: Any) -> None:
-        """Makes M again from new values for the same structure, as many, in the order and the type of the matrix's own.
-        They are read until the call returns. If this fails, M may have some of them: update it again."""
+        """Recomputes M from new values for the same structure: as many as the matrix has, in the same order and type. They
+        are read until the call returns. If this fails, M may have some of them: update it again."""
         source = self._source
         if source.parts.values is None:
             raise bad_argument("the matrix is a pattern: it has no values to replace")

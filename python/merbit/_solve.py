@@ -20,7 +20,7 @@ STOPS = ("converged", "cap", "cancelled", "not_finite", "stagnated", "breakdown"
 SOLVERS = {"cg": 1, "bicgstab": 2, "gmres": 3}
 PRECONDITIONERS: dict[Optional[str], int] = {None: 0, **KINDS}
 CALLBACK = 3
-OPTIONS = ("block_size", "degree", "near_nullspace", "single", "singular")  # of preconditioners with a name
+OPTIONS = ("block_size", "degree", "near_nullspace", "single", "singular")  # of named preconditioners
 WHICH = {"LM": 0, "LA": 1, "SA": 2, "BE": 3}
 EIGEN_METHODS = {"lanczos": 0, "power": 1}
 Progress = Union[None, Callable[[int, float, float], object], Any]
@@ -43,7 +43,7 @@ class _Info:
 
 @dataclasses.dataclass(frozen=True)
 class SolveInfo(_Info):
-    """How a solve went: fields of merbit_solver_result."""
+    """The outcome of a solve: fields of merbit_solver_result."""
 
     restarts: int
     residual: float  # ||b - A x|| / ||b||, recomputed from x
@@ -51,14 +51,14 @@ class SolveInfo(_Info):
     backward_error: float
     recorded: int
     description: str
-    history: numpy.ndarray = dataclasses.field(repr=False)  # the estimated residual after 0, 1, ... iterations; of
-    # several right-hand sides there is none
-    columns: tuple[SolveInfo, ...] = ()  # how each of several right-hand sides went; all else is of the worst of them
+    history: numpy.ndarray = dataclasses.field(repr=False)  # the estimated residual after 0, 1, ... iterations;
+    # empty for several right-hand sides
+    columns: tuple[SolveInfo, ...] = ()  # one for each of several right-hand sides; all other fields are the worst of them
 
 
 @dataclasses.dataclass(frozen=True)
 class PageRankInfo(_Info):
-    """How a call of pagerank went: fields of merbit_pagerank_result."""
+    """The outcome of pagerank: fields of merbit_pagerank_result."""
 
     change: float
     dangling: int
@@ -68,11 +68,11 @@ class PageRankInfo(_Info):
 
 @dataclasses.dataclass(frozen=True)
 class EigenInfo(_Info):
-    """How a call of eigsh went: fields of merbit_eigen_result."""
+    """The outcome of eigsh: fields of merbit_eigen_result."""
 
     restarts: int
     converged_pairs: int
-    residuals: tuple[float, ...]  # of each pair, in the order of the eigenvalues
+    residuals: tuple[float, ...]  # one per pair, in the order of the eigenvalues
     description: str
 
 
@@ -81,7 +81,7 @@ def _named(result: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def _callback(progress: Progress) -> Optional[Callable[[int, float, float], object]]:
-    """A callable as it is, or one that moves a tqdm bar to the number of iterations."""
+    """Returns a callable itself, or one that moves a tqdm bar to the number of iterations."""
     if progress is None or (callable(progress) and not hasattr(progress, "update")):
         return progress
     if hasattr(progress, "update") and hasattr(progress, "n"):
@@ -93,7 +93,7 @@ def _callback(progress: Progress) -> Optional[Callable[[int, float, float], obje
 
 
 def _callback_of(M: Any, source: Source, library: Library, device: int) -> Any:
-    """What merbit applies for M: a preconditioner of its own, or a function that calls M with arrays over its vectors."""
+    """Returns what merbit applies for M: its own preconditioner, or a function that calls M with arrays."""
     if isinstance(M, Preconditioner):
         if M.shape != source.parts.shape or M.dtype != numpy.dtype(NAMES[source.value_type]):
             raise bad_argument(f"M is of {M.shape} and {M.dtype}, the matrix of {source.parts.shape} and {NAMES[source.value_type]}")
@@ -121,8 +121,8 @@ def _callback_of(M: Any, source: Source, library: Library, device: int) -> Any:
 def _solver(
     source: Source, method: int, options: dict[str, Any], M: Any, library: Library, device: int
 ) -> tuple[threading.Lock, _core.Solver]:
-    """The solver that the matrix keeps, locked, if it fits; else a new one."""
-    # The solver that is kept holds M's function, and the near-null-space, so that no other has the same identity.
+    """Returns the solver that the matrix keeps, locked, if it fits; else a new one."""
+    # The kept solver holds M's function and the near-null-space, so that no other object can have their identity.
     given = options["near_nullspace"]
     named = {**options, "near_nullspace": id(given)}
     key = (method, device, tuple(named.items()), None if M is None else id(M), library.name)
@@ -180,7 +180,7 @@ def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **o
         matrix._check_device(device)
         source.libraries.add(library)
     several = len(shape) == 2
-    if several:  # merbit's vectors lie one behind the other
+    if several:  # merbit expects one vector after the other
         b = library.adjacent(b.T)
         if method == "cg" and not options["refine"] and options["reorder"] <= 0:
             options["vectors"] = min(shape[1], MOST_VECTORS)
@@ -192,7 +192,7 @@ def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **o
     lock, solver = _solver(source, SOLVERS[method], options, M, library, device)
     try:
         with M._lock if isinstance(M, Preconditioner) else contextlib.nullcontext():
-            library.wait(device)  # the solver computes in streams of its own
+            library.wait(device)  # the solver uses its own streams
             if several:
                 results = solver.solve_many(b, x, shape[1], x0 is not None, report)
                 return x.T, _info_of(results)
@@ -204,7 +204,7 @@ def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **o
 
 
 def _info_of(results: list[dict[str, Any]]) -> SolveInfo:
-    """How several right-hand sides went: what the first of those that did not converge has, the largest numbers."""
+    """Summarises several right-hand sides: the fields of the first that did not converge, and the largest numbers."""
     columns = tuple(SolveInfo(**_named(result, history=numpy.empty(0))) for result in results)
     worst = max(columns, key=lambda info: (not info.converged, info.residual))
     return dataclasses.replace(worst, iterations=max(info.iterations for info in columns), columns=columns)
@@ -230,21 +230,21 @@ def cg(
     expected_solves: int = 0,
     progress: Progress = None,
 ) -> tuple[Any, SolveInfo]:
-    """Solves A x = b by conjugate gradients, for symmetric positive definite A. Returns x and how it went.
+    """Solves A x = b by conjugate gradients, for symmetric positive definite A. Returns x and a SolveInfo.
 
-    A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. b: a NumPy, CuPy or PyTorch vector of A's type, or
-    several as columns of an array of two dimensions, which share their products; x is the same, and info.columns then
-    tells how each went. x0: where to begin; None: zero. tolerance: for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5.
-    max_iterations: 0: 20000. preconditioner: None, "jacobi", "block_jacobi" (with block_size rows, 4 if 0), "chebyshev" (a
-    polynomial of degree, 4 if 0), "fsai" or "amg" (of block_size unknowns a node). near_nullspace: for "amg", vectors that A
-    takes nearly to 0, as columns of a NumPy array, for example the rigid body modes of elasticity; read when the solver is
-    made. M: a preconditioner of yours instead: a merbit.Preconditioner, a function z = M(r), or an object with matvec, as a
-    SciPy LinearOperator has. single: the preconditioner computes in float32 inside float64. singular: A takes the constant
-    vector to 0, as a Laplacian does; b and x lose their mean. refine: iterate in float32, correct in float64.
-    deterministic: equal bits in every run. reorder: 1 always, -1 never, 0 if it pays for
-    expected_solves. progress: called with (iteration, residual, seconds) about ten times a second on the GPU, after each
-    check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration; Ctrl-C ends it with KeyboardInterrupt. The
-    matrix keeps the solver, so that further solves prepare nothing.
+    A: a merbit.Matrix, or anything that merbit.csr accepts; float64 or float32. b: a NumPy, CuPy or PyTorch vector of
+    A's type, or several as columns of a two-dimensional array, which share their products; x has the same shape, and
+    info.columns then has one entry per column. x0: the first guess; None: zero. tolerance: for ||b - A x|| / ||b||; 0:
+    1e-10, in float32 1e-5. max_iterations: 0: 20000. preconditioner: None, "jacobi", "block_jacobi" (block_size rows;
+    0: 4), "chebyshev" (a polynomial of degree; 0: 4), "fsai" or "amg" (block_size unknowns per node). near_nullspace:
+    for "amg", vectors v with A v nearly 0, as columns of a NumPy array, for example the rigid body modes of elasticity;
+    read when the solver is made. M: your own preconditioner instead: a merbit.Preconditioner, a function z = M(r), or
+    an object with matvec such as a SciPy LinearOperator. single: the preconditioner computes in float32 inside float64.
+    singular: A maps the constant vector to 0, as a Laplacian does; the mean of b and x is removed. refine: iterate in
+    float32, correct in float64. deterministic: equal bits in every run. reorder: 1 always, -1 never, 0 if it pays for
+    expected_solves. progress: called with (iteration, residual, seconds), about ten times a second on the GPU and after
+    each check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration; Ctrl-C ends it with
+    KeyboardInterrupt. The matrix keeps the solver, so that further solves need no preparation.
     """
     return _solve(
         "cg",
@@ -332,7 +332,7 @@ def gmres(
     expected_solves: int = 0,
     progress: Progress = None,
 ) -> tuple[Any, SolveInfo]:
-    """Solves A x = b by GMRES, for any square A. restart: iterations of a cycle, up to 512; 0: 30. max_iterations counts
+    """Solves A x = b by GMRES, for any square A. restart: iterations per cycle, up to 512; 0: 30. max_iterations counts
     single iterations. The other arguments are those of cg."""
     return _solve(
         "gmres",
@@ -374,12 +374,13 @@ def eigsh(
     progress: Progress = None,
 ) -> tuple[numpy.ndarray, numpy.ndarray, EigenInfo]:
     """Finds k eigenvalues (at most 32) at the ends of the spectrum of a symmetric matrix. Returns the eigenvalues in the
-    order of `which`, the vectors as columns, and how it went; all in host memory.
+    order of `which`, the vectors as columns, and the outcome; all in host memory.
 
-    A: a merbit.Matrix, or what merbit.csr takes. which: "LM" (largest absolute value first), "LA" (largest), "SA"
-    (smallest), or "BE" (both ends in turn). method: "lanczos", or "power" for the one eigenvalue of largest absolute value
-    of any real matrix. basis: vectors kept; 0: 2 k + 16. tolerance: for the residual over the largest |eigenvalue|; 0: 1e-10,
-    in float32 1e-5. max_iterations: most products; 0: 10000. Pairs that were not reached are NaN. progress: as for cg.
+    A: a merbit.Matrix, or anything that merbit.csr accepts. which: "LM" (largest absolute value first), "LA" (largest),
+    "SA" (smallest), or "BE" (both ends in turn). method: "lanczos", or "power" for the one eigenvalue of largest
+    absolute value of any real matrix. basis: number of vectors kept; 0: 2 k + 16. tolerance: for the residual over the
+    largest |eigenvalue|; 0: 1e-10, in float32 1e-5. max_iterations: most products; 0: 10000. Pairs that were not found
+    are NaN. progress: as for cg.
     """
     for name, value, known in (("which", which, WHICH), ("method", method, EIGEN_METHODS)):
         if value not in known:
@@ -426,13 +427,14 @@ def pagerank(
     context: Optional[Context] = None,
 ) -> tuple[numpy.ndarray, PageRankInfo]:
     """Computes the PageRank of a link graph: entry (i, j) is an edge from i to j, its value the weight. Returns ranks that
-    add up to 1, in host memory, and how it went.
+    add up to 1, in host memory, and the outcome.
 
-    graph: a merbit.Matrix, or what merbit.csr takes. personalisation: where teleports go: a weight for each vertex, or
-    {vertex: weight}; None: all alike. start: the first ranks, for example earlier ones. damping: the probability to follow
-    a link. tolerance: for the L1 norm of the change; 0: 1e-10, in float32 2^-22. max_iterations: 0: 1000. unweighted: every edge
-    has weight 1. unaccelerated: the plain power method. progress: called with (iteration, change, seconds), as for cg.
-    context: where to compute, for a graph that is no merbit.Matrix.
+    graph: a merbit.Matrix, or anything that merbit.csr accepts. personalisation: where teleports go: a weight for each
+    vertex, or {vertex: weight}; None: all equal. start: the first ranks, for example earlier ones. damping: the
+    probability of following a link. tolerance: for the L1 norm of the change; 0: 1e-10, in float32 2^-22.
+    max_iterations: 0: 1000. unweighted: all edges have weight 1. unaccelerated: the plain power method. progress:
+    called with (iteration, change, seconds), as for cg. context: where to compute, for a graph that is no
+    merbit.Matrix.
     """
     source = matrix_of(graph, context)._source
     name, rows = NAMES[_real(source)], source.parts.shape[0]

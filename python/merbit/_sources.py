@@ -17,8 +17,8 @@ FORMS = "a SciPy, CuPy or PyTorch sparse matrix (CSR, CSC, COO or BSR), or (valu
 
 
 class Parts:
-    """The arrays of a matrix, and how to make a view of them. `kind` is the merbit_type of values that only their
-    name tells (bfloat16 of NumPy), or of a pattern; 0 elsewhere."""
+    """The arrays of a matrix, and how to make a view of them. `kind` is the merbit_type of a pattern, or of values whose
+    type only their name tells (NumPy's bfloat16); else 0."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Parts:
 
 
 def _named_bits(values: Any, kind: int) -> tuple[Any, int]:
-    """bfloat16 arrays of NumPy (ml_dtypes), which have no buffer, as 16-bit patterns."""
+    """Returns NumPy's bfloat16 arrays (ml_dtypes), which have no buffer, as 16-bit patterns."""
     if isinstance(values, numpy.ndarray) and values.dtype.name == "bfloat16":
         return values.view(numpy.uint16), TYPES["bfloat16"]
     library = library_of(values)
@@ -104,7 +104,7 @@ def _of_torch(torch: Any, tensor: Any, symmetry: int) -> Parts:
 
 
 def _of_scipy(matrix: Any, symmetry: int) -> Parts:
-    """SciPy's and CuPy's matrices have the same attributes."""
+    """Reads the attributes that SciPy's and CuPy's matrices share."""
     if matrix.format == "csc":
         matrix = matrix.tocsr()
     shape = _pair(matrix.shape)
@@ -118,7 +118,7 @@ def _of_scipy(matrix: Any, symmetry: int) -> Parts:
 
 
 def parts_of(matrix: Any, shape: Any, dtype: Optional[str], base: int, symmetry: Optional[str]) -> Parts:
-    """The arrays of whatever describes a matrix."""
+    """Returns the arrays of any object that describes a matrix."""
     if symmetry not in SYMMETRIES:
         raise bad_argument(f"symmetry is {symmetry!r}; it must be one of {list(SYMMETRIES)}")
     number = SYMMETRIES[symmetry]

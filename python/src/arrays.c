@@ -1,5 +1,5 @@
-/* Arrays of other libraries, used in place: NumPy and all else with the buffer protocol,
- * PyTorch, CuPy, and what speaks DLPack or __cuda_array_interface__. */
+/* Arrays of other libraries, used in place: NumPy and everything else with the buffer protocol,
+ * PyTorch, CuPy, and objects with DLPack or __cuda_array_interface__. */
 #include "binding.h"
 
 #include <limits.h>
@@ -35,7 +35,7 @@ typedef struct dl_exchange {
 
 enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
 
-/* Type of an object: (callable that makes its capsule, callable that raises if it may not be
+/* Maps a type to (callable that makes its capsule, callable that raises if it may not be
  * exported or None, capsule of a dl_exchange or None). */
 static PyObject *exporters;
 /* Interned names. */
@@ -52,7 +52,7 @@ int mpy_arrays_init(void) {
              : -1;
 }
 
-/* Returns an attribute, or NULL; without an exception if the object has none of that name. */
+/* Returns an attribute, or NULL; sets no exception if the object has none of that name. */
 static PyObject *attribute_or_null(PyObject *object, PyObject *name) {
   PyObject *found = PyObject_GetAttr(object, name);
   if (found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
@@ -168,7 +168,7 @@ static mpy_type type_of_format(const char *format, Py_ssize_t bytes) {
 
 /* ---- Ways to borrow ---------------------------------------------------------------------- */
 
-/* Replaces the exception that is set by one that names the argument; returns -1. */
+/* Replaces the current exception by one that names the argument; returns -1. */
 static int refuse(const char *name) {
   PyObject *type, *value, *trace, *text = NULL, *bytes = NULL;
   PyErr_Fetch(&type, &value, &trace);
@@ -223,7 +223,7 @@ static int lend_buffer(PyObject *object, const char *name, int writable, mpy_arr
   return 0;
 }
 
-/* Takes the array of a DLPack tensor. */
+/* Borrows the array of a DLPack tensor. */
 static int lend_tensor(const dl_tensor *tensor, const char *name, mpy_array *array) {
   static const char kinds[] = {'i', 'u', 'f', 0, 'b', 'c', '?'};
   int i;
@@ -261,7 +261,7 @@ static int lend_tensor(const dl_tensor *tensor, const char *name, mpy_array *arr
   return 0;
 }
 
-/* Takes the array of a DLPack capsule, which stays with the array; steals the reference. */
+/* Borrows the array of a DLPack capsule, which stays with the array; steals the reference. */
 static int lend_capsule(PyObject *capsule, const char *name, mpy_array *array) {
   array->lender = capsule;
   if (capsule == NULL || !PyCapsule_IsValid(capsule, "dltensor")) {
@@ -273,7 +273,7 @@ static int lend_capsule(PyObject *capsule, const char *name, mpy_array *array) {
   return lend_tensor((const dl_tensor *)PyCapsule_GetPointer(capsule, "dltensor"), name, array);
 }
 
-/* Takes the array of an object whose type is in `exporters`, with this entry. briefly: keeps
+/* Borrows the array of an object whose type is in `exporters`, with this entry. briefly: keeps
  * the object alive, but not its memory if the object is given other memory. */
 static int lend_registered(PyObject *object, PyObject *entry, const char *name, int briefly,
                            mpy_array *array) {
@@ -359,7 +359,8 @@ static mpy_type type_of_typestr(PyObject *text) {
   return type;
 }
 
-/* Takes the dictionary of __cuda_array_interface__ (Numba's specification, version 3). */
+/* Borrows the array of the dictionary of __cuda_array_interface__ (Numba's specification,
+ * version 3). */
 static int lend_cuda(PyObject *object, PyObject *dict, const char *name, int writable,
                      mpy_array *array) {
   PyObject *shape, *typestr, *data, *strides, *stream;
@@ -444,7 +445,7 @@ static int lend(PyObject *object, const char *name, int writable, int briefly,
   return -1;
 }
 
-/* Lends and checks the array. */
+/* Borrows and checks the array. */
 static int lend_checked(PyObject *object, const char *name, int writable, int briefly,
                         mpy_array *array) {
   int i;

@@ -34,7 +34,7 @@ typedef struct mpy_type {
   int bits;  /* of one element */
 } mpy_type;
 
-/* An array that a Python object has lent, until mpy_return. */
+/* An array borrowed from a Python object, until mpy_return. */
 typedef struct mpy_array {
   void *data;
   int device; /* CUDA ordinal, MPY_HOST or MPY_CUDA */
@@ -42,7 +42,7 @@ typedef struct mpy_array {
   int ndim;
   int64_t shape[MPY_DIMENSIONS];
   int64_t strides[MPY_DIMENSIONS]; /* in bytes */
-  void *stream;                    /* in which the lender's work is ordered; NULL: unknown */
+  void *stream;                    /* stream that orders the lender's work; NULL: unknown */
   PyObject *lender;                /* the object, or the capsule that it made; NULL: `buffer` */
   mpy_buffer buffer;               /* its field obj is NULL if the array came another way */
 } mpy_array;
@@ -64,13 +64,13 @@ PyObject *mpy_raise_last(merbit_context *context, merbit_status status);
  * __cuda_array_interface__ or by __dlpack__. `name` is for errors. Returns 0, or -1 with an
  * exception. */
 int mpy_lend(PyObject *object, const char *name, int writable, mpy_array *array);
-/* The same to read for the time of one call, which is quicker with some types. */
+/* The same for reading during one call, which is faster with some types. */
 int mpy_lend_briefly(PyObject *object, const char *name, mpy_array *array);
-/* Gives the array back. Keeps an exception that is set. Does nothing if all bytes are zero. */
+/* Returns the array. Keeps an exception that is set. Does nothing if all bytes are zero. */
 void mpy_return(mpy_array *array);
 /* Visits what the array refers to, for the garbage collector. */
 int mpy_visit(mpy_array *array, visitproc visit, void *arg);
-/* Returns 1 if the array is where a product on `device` (CUDA ordinal or MPY_HOST) takes it. */
+/* Returns 1 if a product on `device` (CUDA ordinal or MPY_HOST) accepts the array. */
 int mpy_is_on(const mpy_array *array, int device);
 /* Returns the number of elements. */
 int64_t mpy_count(const mpy_array *array);

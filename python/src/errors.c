@@ -1,4 +1,4 @@
-/* Exceptions. Their classes are in merbit/_errors.py. */
+/* Exceptions. merbit/_errors.py defines their classes. */
 #include "binding.h"
 
 #include <stdarg.h>

@@ -1,3 +1,3 @@
-/* The library itself. */
+/* merbit's implementation. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"

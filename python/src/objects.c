@@ -152,7 +152,7 @@ static PyObject *context_device(PyObject *object, void *closure) {
 
 /* ---- View -------------------------------------------------------------------------------- */
 
-/* Lends an array of offsets or indices; sets its width. */
+/* Borrows an array of offsets or indices and sets its width. */
 static int lend_indices(PyObject *object, const char *name, mpy_array *array,
                         merbit_index_type *width) {
   if (mpy_lend(object, name, 0, array) != 0) {
@@ -173,7 +173,7 @@ static int lend_indices(PyObject *object, const char *name, mpy_array *array,
   return 0;
 }
 
-/* Lends the values; `value_type` replaces their type if it is not 0. */
+/* Borrows the values; `value_type` replaces their type if it is not 0. */
 static int lend_values(mpy_view *self, PyObject *object, int value_type) {
   mpy_array *values = &self->values;
   int64_t needed = self->view.nnz;
@@ -185,7 +185,7 @@ static int lend_values(mpy_view *self, PyObject *object, int value_type) {
     return -1;
   }
   if (value_type != 0 && values->type.kind == 'u' && values->type.bits == 16) {
-    values->type.kind = value_type == MERBIT_BF16 ? 'b' : 'f'; /* given as 16-bit patterns */
+    values->type.kind = value_type == MERBIT_BF16 ? 'b' : 'f'; /* passed as 16-bit patterns */
   }
   self->view.value_type = mpy_merbit_type(values->type);
   if (self->view.value_type == MERBIT_TYPE_DEFAULT) {

@@ -1,22 +1,22 @@
-/* The types Plan and Product: a matrix prepared for products, and the quick way to y = A x for
+/* The types Plan and Product: a matrix prepared for products, and a fast path to y = A x for
  * the arrays of one library. */
 #include "binding.h"
 
-/* The scratch memory of one product at a time, in one stream. */
+/* Scratch memory for one product at a time, in one stream. */
 typedef struct mpy_slot {
   merbit_workspace *workspace; /* NULL: the plan's own */
   void *stream;
-  int busy; /* a thread is in a call with it */
+  int busy; /* a thread is using it */
 } mpy_slot;
 
 typedef struct mpy_plan {
   PyObject_HEAD merbit_plan *plan;
   mpy_context *context;
   mpy_view *view;
-  PyObject *keep;          /* what owns the functions of operators and epilogues */
+  PyObject *keep;          /* owner of the functions of operators and epilogues */
   int device;              /* where x and y are: CUDA ordinal or MPY_HOST */
   int asynchronous;        /* products are enqueued in a stream */
-  int updating;            /* a thread changes the values */
+  int updating;            /* a thread is changing the values */
   merbit_type vector_type; /* of x and y */
   int64_t in, out;         /* number of elements of x and of y */
   int vectors;
@@ -33,7 +33,7 @@ static double nothing[2];
 
 /* ---- Making a plan ----------------------------------------------------------------------- */
 
-/* Returns the type of vectors that a plan for `view` multiplies if none is asked for. */
+/* Returns the default type of vectors of a plan for `view`. */
 static merbit_type default_vector_type(merbit_type values) {
   switch (values) {
   case MERBIT_F16:
@@ -231,8 +231,8 @@ static void plan_dealloc(PyObject *object) {
 
 /* ---- Scratch memory ---------------------------------------------------------------------- */
 
-/* Returns a slot that no thread uses and, on CUDA, that belongs to `stream`, marked as busy;
- * makes one if there is none. Returns -1 with an exception. */
+/* Returns a slot marked as busy that no other thread uses and that, on CUDA, belongs to
+ * `stream`; makes one if necessary. Returns -1 with an exception. */
 static int take_slot(mpy_plan *self, void *stream) {
   merbit_workspace *workspace = NULL;
   mpy_slot *slots;
@@ -272,7 +272,7 @@ static int take_slot(mpy_plan *self, void *stream) {
 
 /* ---- Products ---------------------------------------------------------------------------- */
 
-enum { EPILOGUE_VECTORS = 6 }; /* the most that a plan takes */
+enum { EPILOGUE_VECTORS = 6 }; /* the limit of a plan */
 
 /* A product's arguments, checked. */
 typedef struct mpy_operands {
@@ -314,14 +314,14 @@ static int run(mpy_plan *self, const mpy_operands *o, const void *alpha, const v
   return 0;
 }
 
-/* Returns 1 if the array is one vector of `count` elements that the plan takes as it is. */
+/* Returns 1 if the array is one vector of `count` elements that the plan accepts unchanged. */
 static int fits(const mpy_plan *self, const mpy_array *array, int64_t count) {
   return array->ndim == 1 && array->shape[0] == count &&
          mpy_merbit_type(array->type) == self->vector_type && mpy_contiguous(array) &&
          mpy_is_on(array, self->device);
 }
 
-/* Checks the array's type and place. */
+/* Checks the array's type and location. */
 static int check_kind(const mpy_plan *self, const mpy_array *array, const char *name) {
   char first[32], second[32];
   if (mpy_merbit_type(array->type) != self->vector_type) {
@@ -378,7 +378,7 @@ static int check_vectors(const mpy_plan *self, const mpy_array *array, int64_t c
   }
   inner = rows ? array->strides[1] : array->strides[0];
   outer = rows ? array->strides[0] : array->strides[1];
-  least = rows ? k : count; /* the length of what is adjacent */
+  least = rows ? k : count; /* the length of the contiguous part */
   most = rows ? count : k;
   if ((least > 1 && inner != item) ||
       (most > 1 && (outer % item != 0 || outer < least * item))) {
@@ -395,7 +395,7 @@ static int check_vectors(const mpy_plan *self, const mpy_array *array, int64_t c
   return 0;
 }
 
-/* Sets the stream: `object` if it is not None, else that of the arrays. */
+/* Sets the stream to `object` unless it is None, else to that of the arrays. */
 static int choose_stream(PyObject *object, mpy_operands *o) {
   if (object != Py_None) {
     o->stream = PyLong_AsVoidPtr(object);
@@ -410,7 +410,8 @@ static int choose_stream(PyObject *object, mpy_operands *o) {
   return 0;
 }
 
-/* Converts a number to the plan's vector type; returns its address in `room`, NULL for None. */
+/* Converts a number to the plan's vector type. Returns its address in `room`, or NULL for
+ * None. */
 static const void *scalar(const mpy_plan *self, PyObject *number, double room[2]) {
   const merbit_type type = self->vector_type;
   float narrow[2];
@@ -427,7 +428,7 @@ static const void *scalar(const mpy_plan *self, PyObject *number, double room[2]
   return room;
 }
 
-/* Lends and checks x and y, and sets the stream. The caller returns the arrays, also after a
+/* Borrows and checks x and y, and sets the stream. The caller returns the arrays, also after a
  * failure. */
 static int lend_xy(const mpy_plan *self, PyObject *x, PyObject *y, PyObject *stream,
                    mpy_operands *o) {
@@ -466,7 +467,7 @@ static PyObject *plan_multiply(PyObject *object, PyObject *arguments) {
 
 /* ---- Epilogues --------------------------------------------------------------------------- */
 
-/* Lends a contiguous array of `count` float64 where the plan computes. */
+/* Borrows a contiguous array of `count` float64 where the plan computes. */
 static int lend_doubles(const mpy_plan *self, PyObject *object, const char *name, int writable,
                         int64_t count, mpy_array *array) {
   if (mpy_lend(object, name, writable, array) != 0) {
@@ -487,7 +488,7 @@ static int lend_doubles(const mpy_plan *self, PyObject *object, const char *name
   return 0;
 }
 
-/* Lends and checks the epilogue's vectors; `tuple` has as many as it needs. */
+/* Borrows and checks the epilogue's vectors; `tuple` has as many as it needs. */
 static int lend_operands(const mpy_plan *self, PyObject *tuple,
                          mpy_array arrays[EPILOGUE_VECTORS],
                          const void *addresses[EPILOGUE_VECTORS]) {
@@ -598,15 +599,15 @@ static PyObject *plan_vector_type(PyObject *object, void *closure) {
   return PyLong_FromLong(((mpy_plan *)object)->vector_type);
 }
 
-/* ---- Product: the quick way -------------------------------------------------------------- */
+/* ---- Product: the fast path -------------------------------------------------------------- */
 
 typedef struct mpy_product {
   PyObject_HEAD mpy_plan *plan;
-  PyObject *empty;    /* called without arguments: a new array for y */
-  PyObject *stream;   /* called without arguments: the stream's address; NULL: none is needed */
-  PyObject *address;  /* called with an array: its address; NULL: arrays are lent */
-  PyObject *facts;    /* called with x: what else the product needs to know; NULL: x is lent */
-  PyObject *expected; /* the facts of an x that fits */
+  PyObject *empty;    /* called without arguments: returns a new array for y */
+  PyObject *stream;   /* called without arguments: returns the stream; NULL: not needed */
+  PyObject *address;  /* called with an array: returns its address; NULL: arrays are borrowed */
+  PyObject *facts;    /* called with x: returns its other properties; NULL: x is borrowed */
+  PyObject *expected; /* the properties of an x that fits */
 } mpy_product;
 
 static PyObject *new_reference_or_null(PyObject *object) {
@@ -665,8 +666,8 @@ static void product_dealloc(PyObject *object) {
   mpy_free(object);
 }
 
-/* Stores the address that `callable` returns, called with `argument` or, if that is NULL,
- * without one. Returns 0, or -1 with an exception. */
+/* Stores the address that `callable` returns; calls it with `argument`, or without arguments if
+ * that is NULL. Returns 0, or -1 with an exception. */
 static int ask_address(PyObject *callable, PyObject *argument, void **address) {
   PyObject *number = PyObject_CallFunctionObjArgs(callable, argument, NULL);
   if (number != NULL) {
@@ -676,7 +677,7 @@ static int ask_address(PyObject *callable, PyObject *argument, void **address) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Borrows x. Returns 1 if it is what the plan multiplies, 0 if not, -1 with an exception. */
+/* Borrows x. Returns 1 if the plan can multiply it, 0 if not, -1 with an exception. */
 static int borrow_x(const mpy_product *self, PyObject *x, mpy_array *array) {
   PyObject *found;
   int same;
@@ -698,8 +699,8 @@ static int borrow_y(const mpy_product *self, PyObject *y, mpy_array *array) {
                                : ask_address(self->address, y, &array->data);
 }
 
-/* Returns y = A x in a new array, or None if x is not exactly what the plan multiplies: then
- * the caller finds out why. */
+/* Returns y = A x in a new array, or None if x does not fit the plan exactly; the caller then
+ * finds out why. */
 static PyObject *product_multiply(PyObject *object, PyObject *x) {
   mpy_product *self = (mpy_product *)object;
   PyObject *y;

@@ -8,9 +8,9 @@ typedef struct mpy_watch {
   PyObject *type, *value, *trace; /* the exception that ended the call */
 } mpy_watch;
 
-/* Asks whether to go on: for signals (Ctrl-C), then the user's callback, which stops the
- * iteration by raising StopIteration. Every other exception stops it too and is raised when it
- * has ended. */
+/* Asks whether to continue: checks signals (Ctrl-C), then calls the user's callback, which
+ * stops the iteration by raising StopIteration. Any other exception also stops it, and is
+ * raised after it has ended. */
 static int on_progress(void *user, int iteration, double change, double seconds) {
   mpy_watch *watch = (mpy_watch *)user;
   const PyGILState_STATE state = PyGILState_Ensure();
@@ -54,8 +54,8 @@ static int on_apply(void *user, const void *r, void *z, int64_t n, void *stream)
   return watch->type != NULL;
 }
 
-/* Raises what a callback has raised, or the failure of the call. Returns 0 if there is neither.
- */
+/* Raises the exception of a callback, or the failure of the call. Returns 0 if there is
+ * neither. */
 static int raise_outcome(mpy_watch *watch, merbit_context *context, merbit_status status) {
   if (watch->type != NULL) {
     PyErr_Restore(watch->type, watch->value, watch->trace);
@@ -77,7 +77,7 @@ static merbit_type value_type_of(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
-/* Lends `vectors` vectors, one behind the other: view.rows adjacent elements each, of the
+/* Borrows `vectors` vectors, one after the other: view.rows adjacent elements each, of the
  * matrix's type, on `device`. vectors 0: the array has one dimension. */
 static int lend_vectors(const merbit_view *view, int device, PyObject *object, const char *name,
                         int writable, int64_t vectors, mpy_array *array) {
@@ -106,7 +106,7 @@ static int lend_vectors(const merbit_view *view, int device, PyObject *object, c
   return 0;
 }
 
-/* Lends a contiguous host array of `count` elements of `type`; None leaves it empty. */
+/* Borrows a contiguous host array of `count` elements of `type`; None leaves it empty. */
 static int lend_host(PyObject *object, const char *name, int writable, merbit_type type,
                      int64_t count, mpy_array *array) {
   memset(array, 0, sizeof *array);
@@ -136,7 +136,7 @@ typedef struct mpy_preconditioner {
   PyObject_HEAD merbit_preconditioner *preconditioner;
   mpy_context *context;
   mpy_view *view;
-  merbit_buffer *staged_r, *staged_z; /* on the GPU, for host vectors; NULL until they come */
+  merbit_buffer *staged_r, *staged_z; /* on the GPU, for host vectors; NULL before them */
 } mpy_preconditioner;
 
 static PyTypeObject *preconditioner_type;
@@ -210,8 +210,8 @@ static void preconditioner_dealloc(PyObject *object) {
   mpy_free(object);
 }
 
-/* Applies M, which computes on the GPU, to host vectors of `bytes` bytes: copies r there and z
- * back, in the default stream. */
+/* Applies M on the GPU to host vectors of `bytes` bytes: copies r there and z back, in the
+ * default stream. */
 static merbit_status apply_staged(mpy_preconditioner *self, const mpy_array *r, mpy_array *z,
                                   size_t bytes) {
   merbit_buffer **buffers[] = {&self->staged_r, &self->staged_z};
@@ -629,7 +629,7 @@ PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords
   return answer;
 }
 
-/* Makes the result of merbit_eigen a dictionary; `count` pairs. */
+/* Returns the result of merbit_eigen for `count` pairs as a dictionary. */
 static PyObject *build_eigen_result(const merbit_eigen_result *r, int64_t count) {
   PyObject *residuals = PyTuple_New((Py_ssize_t)count);
   Py_ssize_t i;

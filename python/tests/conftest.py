@@ -1,4 +1,4 @@
-"""What the tests share: random matrices, and the seed that makes them."""
+"""Shared by the tests: random matrices, and their seed."""
 
 import os
 import time
@@ -38,7 +38,7 @@ def sparse(random):
 
 
 def numbers(random, shape, dtype):
-    """Random numbers of a type, none of them near zero."""
+    """Returns random numbers of a type, none of them close to zero."""
     found = random.uniform(0.5, 2, shape)
     if numpy.dtype(dtype).kind == "c":
         found = found + 1j * random.uniform(-2, 2, shape)
@@ -46,5 +46,5 @@ def numbers(random, shape, dtype):
 
 
 def laplacian(n, shift=0.01):
-    """A symmetric positive definite tridiagonal matrix."""
+    """Returns a symmetric positive definite tridiagonal matrix."""
     return scipy.sparse.diags_array([-1.0, 2.0 + shift, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tocsr()

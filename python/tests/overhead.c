@@ -10,7 +10,7 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Returns the least seconds of a call, of `batches` batches. Waits after each, so that the
+/* Returns the least seconds per call over `batches` batches. Waits after each, so that the
  * GPU's queue does not fill. */
 static double least(merbit_plan *plan, merbit_buffer *x, merbit_buffer *y, int calls,
                     int batches) {

@@ -1,4 +1,4 @@
-"""Prints how long A @ x takes on a matrix so small that the call itself is all, and merbit_spmv in C: python overhead.py
+"""Prints the time of A @ x on a tiny matrix, which is the overhead of the call, and of merbit_spmv in C: python overhead.py
 
 On the CPU, and on the GPU where there is one: there until the call returns, the product being enqueued. Needs a C compiler.
 """
@@ -15,12 +15,12 @@ import scipy.sparse
 
 import merbit
 
-CALLS, BATCHES = 300, 60  # few enough calls that they fit into the GPU's queue
+CALLS, BATCHES = 300, 60  # few enough calls to fit in the GPU's queue
 HERE = pathlib.Path(__file__).resolve().parent
 
 
 def build(folder):
-    """overhead.c as a library."""
+    """Compiles overhead.c as a library."""
     path = os.path.join(folder, "overhead.so")
     command = [os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", "-pthread", f"-I{HERE.parent.parent}"]
     subprocess.run([*command, str(HERE / "overhead.c"), "-o", path, "-lm", "-ldl"], check=True)
@@ -30,7 +30,7 @@ def build(folder):
 
 
 def least(call, wait):
-    """The least seconds of a call."""
+    """Returns the least seconds per call."""
     found = []
     for _ in range(BATCHES):
         start = time.perf_counter()
@@ -42,7 +42,7 @@ def least(call, wait):
 
 
 def arrays(side):
-    """{library: (x, how to wait)}"""
+    """Returns {library: (x, function that waits)}."""
     found = {}
     if side == "cpu":
         found["NumPy"] = (numpy.ones(3), lambda: None)
@@ -80,5 +80,5 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"{side}: merbit_spmv in C takes {in_c * 1e6:.2f} us")
         for name, (x, wait) in arrays(side).items():
             A @ x
-            seconds = least(lambda: A @ x, wait)  # noqa: B023: called within the round
+            seconds = least(lambda: A @ x, wait)  # noqa: B023: called in this round
             print(f"{side}: A @ x with {name} takes {seconds * 1e6:.2f} us, {(seconds - in_c) * 1e6:.2f} us over C")

@@ -1,4 +1,4 @@
-"""Times A @ x beside what the arrays' own libraries do: python products.py [--device cpu] [--json FILE]
+"""Compares the time of A @ x with that of the arrays' own libraries: python products.py [--device cpu] [--json FILE]
 
 On a GPU: merbit on CuPy arrays beside cupyx.scipy.sparse, and on PyTorch tensors beside torch.sparse, by CUDA events in
 the current stream. On the CPU: beside SciPy and torch.sparse. Each time is that of one call, its new array for y included:
@@ -22,24 +22,24 @@ import scipy.sparse
 
 import merbit
 
-PAIRS = {"cupy": "cupyx", "torch": "torch.sparse", "numpy": "scipy"}  # arrays that merbit multiplies: its rival
+PAIRS = {"cupy": "cupyx", "torch": "torch.sparse", "numpy": "scipy"}  # library of the arrays -> merbit's rival
 ROUNDS = 9
-LEAST = 2e-3  # seconds of calls between two readings of the clock
+LEAST = 2e-3  # seconds of calls between two clock readings
 
 
 def assemble(rows, cols, row, col, random):
-    """A CSR matrix of random values, from the places of its entries; those that are named twice are one entry."""
+    """Returns a CSR matrix of random values at the given places; duplicates become one entry."""
     S = scipy.sparse.coo_array((numpy.ones(len(row), "f4"), (row, col)), shape=(rows, cols)).tocsr()
     S.sum_duplicates()
     return scipy.sparse.csr_array((random.uniform(0.5, 1.5, S.nnz), S.indices, S.indptr), shape=S.shape)
 
 
 def matrices(size, random):
-    """(name, matrix in float64) of about 12 million entries each at size 1, but for two that fit into the L2 cache."""
+    """Yields (name, matrix in float64): about 12 million entries each at size 1, except two that fit in the L2 cache."""
     n = int(1_000_000 * size)
 
     def grid(*lengths):
-        """The 5-point or 7-point mesh."""
+        """Returns the 5-point or 7-point mesh."""
         S = scipy.sparse.csr_array((1, 1))
         for length in lengths:
             line = scipy.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(length, length))
@@ -75,7 +75,7 @@ def matrices(size, random):
 
 
 def libraries(device):
-    """{name of arrays: (how to move a NumPy array there, the rival's matrix of a SciPy one, back to NumPy)}"""
+    """Returns {library: (moves a NumPy array there, makes the rival's matrix from SciPy's, moves back to NumPy)}."""
     found = {}
     if device == "cpu":
         found["numpy"] = (lambda a: a, lambda S: S, lambda y: y)
@@ -105,7 +105,7 @@ def libraries(device):
 
 
 def clock(library, device):
-    """A function that times a number of calls of another, in seconds."""
+    """Returns a function that times a number of calls of another one, in seconds."""
     if device == "cpu":
 
         def seconds(call, calls):
@@ -132,7 +132,7 @@ def clock(library, device):
 
 
 def measure(S, device, context, found):
-    """Medians in seconds by library, and merbit's time from the matrix to the first result."""
+    """Returns medians in seconds by library, and merbit's time from the matrix to the first result."""
     x = numpy.random.default_rng(2).uniform(-1, 1, S.shape[1]).astype(S.dtype)
     expected = S.astype("float64") @ x.astype("float64")
     limit = abs(S) @ abs(x) * 64 * numpy.finfo(S.dtype).eps * math.log2(2 + numpy.diff(S.indptr).max())

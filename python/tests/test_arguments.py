@@ -19,7 +19,7 @@ def A():
 
 
 class Odd:
-    """What is given instead of an array."""
+    """A non-array argument."""
 
     def __init__(self, **attributes):
         self.__dict__.update(attributes)
@@ -75,7 +75,7 @@ def test_vectors(A, name):
     x, kind, words = BAD_X[name]
     if name == "GPU memory":
         A = merbit.csr((VALUES, COLUMNS, POINTERS), SHAPE, context=merbit.Context("cpu"))
-    A @ numpy.ones(3)  # so that the quick way is there to refuse it
+    A @ numpy.ones(3)  # so that the fast path exists and must refuse it
     with pytest.raises(kind, match=words) as caught:
         A @ x
     assert isinstance(caught.value, merbit.Error) and caught.value.status == merbit.Status.INVALID_ARGUMENT
@@ -196,14 +196,14 @@ def test_cubins_of_no_gpu(tmp_path):
 
 
 def test_exchange_of_another_version(A):
-    """DLPack's functions for C are called in the version that merbit knows alone; what a type's check says is told."""
-    words = (ctypes.c_uint64 * 7)()  # version, previous, five functions: none can be called
+    """DLPack's C functions are called only in the version that merbit knows; a type's check gives the error message."""
+    words = (ctypes.c_uint64 * 7)()  # version, previous, five functions, none of them callable
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     place, name = ctypes.addressof(words), ctypes.create_string_buffer(b"dlpack_exchange_api")
     make = merbit._libraries.NUMPY.maker(3, merbit._libraries.F64, merbit._libraries.HOST)
     A @ numpy.ones(3)
-    for version, view in ((2, 1), (1, 0)):  # unknown; without the function
+    for version, view in ((2, 1), (1, 0)):  # unknown version; missing function
 
         class Array:
             __dlpack_c_exchange_api__ = new_capsule(place, ctypes.cast(name, ctypes.c_char_p), None)

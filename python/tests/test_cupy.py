@@ -1,4 +1,4 @@
-"""CuPy arrays on a GPU: products and solvers in place. With tests/standin on PYTHONPATH a stand-in takes CuPy's place."""
+"""CuPy arrays on a GPU: products and solvers in place. With tests/standin on PYTHONPATH a stand-in replaces CuPy."""
 
 import ctypes
 
@@ -54,11 +54,11 @@ def test_arrays(sparse, random):
 
 
 def test_interface_without_a_library(sparse, random):
-    """Arrays that only have __cuda_array_interface__: the result must be given, the stream may be named."""
+    """Arrays with only __cuda_array_interface__: the result must be given, and they may name a stream."""
 
     class Bare:
         def __init__(self, array, stream=None, readonly=False):
-            self.array = array  # keeps the memory
+            self.array = array  # keeps the memory alive
             data, shape = array.__dlpack__(stream=-1), array.shape
             pointer = ctypes.pythonapi.PyCapsule_GetPointer
             pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -155,7 +155,7 @@ def test_solvers(random):
 
 
 def test_preconditioner(random):
-    """M where the GPU computes, for b there and in host memory; several right-hand sides."""
+    """M on the GPU, for b there and in host memory; several right-hand sides."""
     S, b = laplacian(100), random.random(100)
     A, g = merbit.csr(S, context=merbit.Context("cuda")), cupy.asarray(b)
     M = merbit.Preconditioner(A, "chebyshev")

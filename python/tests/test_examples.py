@@ -24,7 +24,7 @@ def test_pictures(tmp_path):
 
 
 def test_compare_preconditioners(tmp_path):
-    """A graph, a matrix that is not symmetric and one without a diagonal, each by the solvers that suit it."""
+    """A graph, a nonsymmetric matrix and one without a diagonal, each solved by the suitable solvers."""
     pytest.importorskip("scipy", reason="SciPy is not installed")
     import scipy.io
     import scipy.sparse
@@ -51,7 +51,7 @@ def test_compare_preconditioners(tmp_path):
         own = {name for name in programs if name.startswith("merbit")}
         assert own == {"merbit-amg", "merbit-amg-single"}
         assert programs.keys() - own == {"scipy-ilu"} | ({"scipy-ilu-symmetric"} if record["method"] == "cg" else set())
-        if record["input"] == "hollow":  # what fails is told, and the others go on
+        if record["input"] == "hollow":  # a failure is reported, and the others go on
             assert all("no diagonal" in programs.pop(name)["failed"] for name in own)
         for figures in programs.values():
             assert 0 < figures["iterations"] < 100 and figures["residual"] <= 2e-8, record
@@ -59,7 +59,7 @@ def test_compare_preconditioners(tmp_path):
 
 
 def test_compare_preconditioners_verifies(monkeypatch):
-    """A wrong answer, a crash, an exception and a solve without end are told apart; none of them is compared."""
+    """A wrong result, a crash, an exception and an endless solve are distinguished; none of them is compared."""
     pytest.importorskip("scipy", reason="SciPy is not installed")
     import numpy
 
@@ -87,7 +87,7 @@ def test_compare_preconditioners_verifies(monkeypatch):
 
 
 def test_compare_preconditioners_systems(monkeypatch):
-    """The Laplacian of a graph given in one direction, with a loop; the rigid body modes stretch no edge of the bar."""
+    """The Laplacian of a graph given in one direction, with a self-loop; rigid body modes stretch no edge of the bar."""
     sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
     import numpy
 

@@ -1,4 +1,4 @@
-"""What lives how long: arrays stay while something uses them, and nothing stays longer."""
+"""Lifetimes: arrays stay alive while something uses them, and nothing stays longer."""
 
 import gc
 import os
@@ -15,7 +15,7 @@ from conftest import laplacian
 
 
 class Array(numpy.ndarray):
-    """An array that can be watched."""
+    """An array that can be weakly referenced."""
 
 
 def watched(values):
@@ -62,7 +62,7 @@ def test_vectors_are_given_back():
         plain = numpy.ones(10)
         product(plain)
         before = sys.getrefcount(plain)
-        product(plain)  # the quick way, which is for plain arrays
+        product(plain)  # the fast path, for plain arrays
         assert sys.getrefcount(plain) == before
     for wrong in (numpy.ones(11), numpy.ones(10, "f4"), numpy.ones(20)[::2], numpy.ones((10, 1, 1, 1))):
         before = sys.getrefcount(wrong)
@@ -73,7 +73,7 @@ def test_vectors_are_given_back():
 
 def test_lenders_are_given_back():
     class Lender:
-        """An array that speaks DLPack alone."""
+        """An array with only DLPack."""
 
         def __init__(self):
             self.array = numpy.ones(10)
@@ -139,7 +139,7 @@ def test_nothing_leaks():
         everything()
     gc.collect()
     grown = []
-    for _ in range(3):  # a leak shows each time, a cache of Python's or NumPy's hardly
+    for _ in range(3):  # a leak shows each time, caches of Python or NumPy rarely
         before = (tracemalloc.get_traced_memory()[0], len(gc.get_objects()), resident())
         for _ in range(50):
             everything()
@@ -158,7 +158,7 @@ def test_references_of_types_and_constants():
     A @ x
     core = merbit._core
     shared = [type(A), core.View, core.Plan, core.Product, core.Context]
-    if sys.version_info < (3, 12):  # later they are immortal
+    if sys.version_info < (3, 12):  # in later versions they are immortal
         shared += [None, True]
     gc.collect()
     counts = [sys.getrefcount(what) for what in shared]
@@ -181,7 +181,7 @@ def test_plans_for_many_widths_do_not_pile_up():
 
 
 def test_fork():
-    """A child computes with contexts of its own."""
+    """A child process computes with its own contexts."""
     S = laplacian(10)
     A = merbit.csr(S)
     A @ numpy.ones(10)

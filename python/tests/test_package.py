@@ -1,4 +1,4 @@
-"""The package itself: its lists are those of merbit.h, it finds NVRTC, and its README's program prints what it says."""
+"""The package itself: its lists equal those of merbit.h, it finds NVRTC, and its README's programs print what it shows."""
 
 import pathlib
 import re
@@ -29,7 +29,7 @@ def test_lists_are_those_of_the_header():
         }
 
     methods = enumeration("METHOD")
-    del methods["many"]  # which AUTO takes for several vectors, and nobody for one
+    del methods["many"]  # chosen by AUTO for several vectors, not for one
     assert _matrix.METHODS == methods
     assert _matrix.SEMIRINGS == enumeration("SEMIRING")
     assert _context_sides() == enumeration("SIDE")

@@ -26,7 +26,7 @@ def test_formats_and_types(sparse, random, form, dtype):
     A = merbit.csr(S)
     x, z = numbers(random, 24, dtype), numbers(random, 30, dtype)
     assert A.shape == (30, 24) and A.dtype == dtype
-    for _ in range(2):  # the second goes the quick way
+    for _ in range(2):  # the second takes the fast path
         close(A @ x, S @ x, dtype)
         close(A.T @ z, S.T @ z, dtype)
         close(A.H @ z, S.conj().T @ z, dtype)
@@ -80,7 +80,7 @@ def test_pattern_and_narrow_values(sparse, random):
 
 
 def test_memory(sparse):
-    """What a matrix holds: next to nothing by MERGE, which reads the arrays, and a copy of them by SORTED."""
+    """The memory of a matrix: hardly any with MERGE, which reads the arrays, and a copy of them with SORTED."""
     S, cpu = sparse(200, 150), merbit.Context("cpu")
     x = numpy.ones(150)
     held = {}
@@ -113,7 +113,7 @@ def test_several_vectors(sparse, random, k, order):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_several_vectors_one_by_one(sparse, random, order):
-    """merbit.h takes several vectors in one type and over plus-times only."""
+    """merbit.h multiplies several vectors only in one type and over plus-times."""
     S = sparse(30, 24, "complex128")
     X = numpy.asarray(numbers(random, (24, 3), "complex128"), order=order)
     Y = numpy.asarray(numbers(random, (30, 3), "complex128"), order=order)
@@ -224,7 +224,7 @@ def test_empty():
 
 
 def test_threads(sparse, random):
-    """Products of one matrix at the same time use scratch memory of their own."""
+    """Concurrent products of one matrix have their own scratch memory."""
     S = sparse(20000, 500, density=0.02)
     A = merbit.csr(S, context=merbit.Context("cpu", threads=2))
     xs = [random.random(500) for _ in range(4)]
@@ -245,7 +245,7 @@ def test_threads(sparse, random):
 
 
 def test_gil_is_released(sparse, random):
-    """While a thread multiplies, others run."""
+    """Other threads run while one multiplies."""
     S = sparse(400000, 50, density=0.1)
     A, X = merbit.csr(S, context=merbit.Context("cpu", threads=1)), random.random((50, 64))
     A @ X
@@ -303,7 +303,7 @@ def test_methods(sparse, random):
 @pytest.mark.parametrize("method", ["auto", "merge", "sorted"])
 @pytest.mark.parametrize("vectors", [1, 3])
 def test_forecast(sparse, method, vectors):
-    """A plan takes no more than the forecast says."""
+    """A plan takes no more memory than the forecast."""
     if method == "sorted" and vectors > 1:
         pytest.skip("SORTED multiplies one vector")
     A = merbit.csr(sparse(300, 200), method=method, context=merbit.Context("cpu"))

@@ -1,4 +1,4 @@
-"""Solvers, eigenpairs and PageRank against SciPy, and how they are watched, cancelled and kept."""
+"""Solvers, eigenpairs and PageRank against SciPy; progress, cancellation and kept solvers."""
 
 import signal
 import threading
@@ -184,7 +184,7 @@ def test_pagerank(sparse, random):
 
 def test_progress(random):
     S, b = laplacian(500), random.random(500)
-    context = merbit.Context("cpu")  # on a GPU the host looks ten times a second only
+    context = merbit.Context("cpu")  # on a GPU the host checks only ten times a second
     A, graph = merbit.csr(S, context=context), merbit.csr(abs(S), context=context)
     for call in (
         lambda **o: merbit.cg(A, b, **o)[1],
@@ -212,7 +212,7 @@ def test_progress(random):
 @pytest.mark.parametrize("kind", ["chebyshev", "fsai", "amg"])
 @pytest.mark.parametrize("single", [False, True])
 def test_preconditioner_kinds(kind, single):
-    """They need fewer iterations than Jacobi, in float32 too; a Laplacian is solved up to a constant."""
+    """Preconditioners need fewer iterations than Jacobi, also in float32; a Laplacian is solved up to a constant."""
     n = 400
     path = scipy.sparse.diags([-numpy.ones(n - 1), numpy.full(n, 2.001), -numpy.ones(n - 1)], [-1, 0, 1]).tocsr()
     b = numpy.ones(n)
@@ -246,7 +246,7 @@ def test_preconditioner_options():
     assert iterations(grid, preconditioner="chebyshev", degree=8) < iterations(grid, preconditioner="chebyshev")
     near = scales[:, None]
     assert iterations(uneven, preconditioner="amg", near_nullspace=near) < iterations(uneven, preconditioner="amg")
-    # The solver that a matrix keeps is for its options.
+    # A matrix reuses its solver only for the same options.
     A, b = merbit.csr(uneven), uneven @ numpy.ones(n * n)
     kept = [merbit.cg(A, b, preconditioner="amg", near_nullspace=v, tolerance=1e-8)[1].iterations for v in (None, near, near)]
     assert kept[0] > kept[1] == kept[2]
@@ -272,7 +272,7 @@ def test_option_refusals():
 @pytest.mark.parametrize("kind", ["jacobi", "block_jacobi", "chebyshev", "fsai", "amg"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_preconditioner_object(random, kind, dtype):
-    """It is linear and symmetric, helps merbit's solvers as much as by its name, and SciPy's as well; new values count."""
+    """M is linear and symmetric, works in merbit's solvers like the named one, and in SciPy's; it follows new values."""
     n = 600
     S, b = laplacian(n, 0.05).astype(dtype), random.random(n).astype(dtype)
     A = merbit.csr(S, context=merbit.Context("cpu"))
@@ -340,7 +340,7 @@ def test_preconditioner_object_options(random):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("options", [{}, {"preconditioner": "jacobi"}, {"preconditioner": "amg"}, {"refine": True}])
 def test_several_right_hand_sides(random, order, options):
-    """Each column is what it is alone."""
+    """Each column is solved as if alone."""
     S = laplacian(300)
     A, B = merbit.csr(S), numpy.array(random.random((300, 5)), order=order)
     B[:, 2] = 0
@@ -359,7 +359,7 @@ def test_several_right_hand_sides(random, order, options):
 
 
 def test_several_right_hand_sides_of_others(random):
-    """By other methods, with functions, beyond what is solved at once; one of them does not converge."""
+    """Other methods, functions as M, more columns than are solved at once; one does not converge."""
     S = laplacian(200)
     A, B = merbit.csr(S, context=merbit.Context("cpu")), random.random((200, 3))
     for method in (merbit.bicgstab, merbit.gmres):
@@ -407,9 +407,9 @@ def test_solve_within_a_solve(random):
 
 
 def test_interrupt():
-    """Ctrl-C ends a solve at once, and the matrix is as before."""
+    """Ctrl-C ends a solve at once, and leaves the matrix unchanged."""
     n = 500000
-    A, b = merbit.csr(laplacian(n, 0.0), context=merbit.Context("cpu")), numpy.ones(n)  # a GPU may be done too early
+    A, b = merbit.csr(laplacian(n, 0.0), context=merbit.Context("cpu")), numpy.ones(n)  # a GPU may finish too early
     for call in (
         lambda: merbit.cg(A, b, tolerance=1e-14, max_iterations=10**7),
         lambda: merbit.gmres(A, b, tolerance=1e-14, max_iterations=10**7),

@@ -1,4 +1,4 @@
-"""PyTorch tensors: products, solvers and gradients; on the GPU too where there is one."""
+"""PyTorch tensors: products, solvers and gradients; also on the GPU if there is one."""
 
 import numpy
 import pytest
@@ -81,7 +81,7 @@ def test_gradients(sparse, random, place, dtype):
             assert not call(argument).requires_grad
         assert torch.autograd.gradcheck(call, (argument,))
         assert torch.autograd.gradgradcheck(lambda v: call(v) ** 2, (argument,))
-    A @ x.detach()  # the quick way is there, and must not swallow the gradient
+    A @ x.detach()  # the fast path exists, and must not lose the gradient
     (A @ x).real.sum().backward()
     numpy.testing.assert_allclose(x.grad.cpu().numpy(), S.conj().T @ numpy.ones(8), rtol=1e-12)
 
@@ -93,7 +93,7 @@ def test_gradient_needs_plus_times(sparse):
 
 
 def test_negative_views_and_inference(sparse, random):
-    """The quick way, made in inference mode, makes ordinary tensors; it does not take a tensor whose sign is pending."""
+    """The fast path, created in inference mode, makes ordinary tensors; it refuses a tensor with a pending negation."""
     S, v = sparse(8, 6), torch.tensor(random.random(6))
     A = merbit.csr(tensor_of(S))
     with torch.inference_mode():
@@ -140,7 +140,7 @@ def test_wrong_tensors(sparse, place):
 
 def test_solve(random, place):
     S = laplacian(100)
-    A = merbit.csr(tensor_of(S, place), context=merbit.Context(place))  # a function as M needs A and b on one side
+    A = merbit.csr(tensor_of(S, place), context=merbit.Context(place))  # a function as M needs A and b on the same side
     b = torch.tensor(random.random(100), device=place)
     for method in (merbit.cg, merbit.bicgstab, merbit.gmres):
         for options in ({}, {"preconditioner": "jacobi"}, {"M": lambda r: r / 2.01}, {"M": merbit.Preconditioner(A, "fsai")}):
@@ -157,7 +157,7 @@ def test_solve(random, place):
 
 def test_epilogue(sparse, random, place):
     S = sparse(30, 24)
-    A = merbit.csr(tensor_of(S, place), context=merbit.Context(place))  # an epilogue moves no vectors
+    A = merbit.csr(tensor_of(S, place), context=merbit.Context(place))  # an epilogue does not move vectors
     x, b = (torch.tensor(random.random(n), device=place) for n in (24, 30))
     r, sums = A.epilogue("v0 - ax", "y * y", vectors=1)(x, b)
     torch.testing.assert_close(r.cpu(), b.cpu() - torch.tensor(S @ x.cpu().numpy()))
@@ -165,7 +165,7 @@ def test_epilogue(sparse, random, place):
 
 
 def test_current_stream(sparse, random):
-    """A product waits for what the caller has enqueued in the current stream, and for nothing else."""
+    """A product waits for the caller's work in the current stream, and for nothing else."""
     place = usable("cuda")
     S = sparse(3000, 2400)
     A, x = merbit.csr(tensor_of(S, place)), torch.tensor(random.random(2400), device=place)

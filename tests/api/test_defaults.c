@@ -1,4 +1,4 @@
-/* Descriptors of all defaults: every byte of a field is zero, in declarations that give no
+/* Descriptors with all defaults: every byte of a field is zero, and the declarations give no
  * warning. */
 #include "support/internal.h"
 
@@ -20,7 +20,7 @@ static int all_zero(const void *desc, size_t size) {
   return 1;
 }
 
-/* Leaves bytes that are not zero where the next call's variables will be. */
+/* Leaves nonzero bytes where the next call's variables will be. */
 static void dirty_stack(void) {
   volatile char dirt[4096];
   size_t i;

@@ -1,5 +1,5 @@
-/* Facts about a generated matrix, whose columns ascend in each row. Include bench/catalogue.h
- * first. */
+/* Properties of a generated matrix with ascending columns in each row. Include
+ * bench/catalogue.h first. */
 #ifndef TEST_BENCH_MATRICES_H
 #define TEST_BENCH_MATRICES_H
 

@@ -1,25 +1,25 @@
 #!/bin/sh
-# bench on the CPU: names in --methods that choose nothing are refused, those that choose something are not.
+# bench on the CPU: names in --methods that match no method are refused, others accepted.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bench=$1
 run() { "$bench" --side cpu --threads 1 --repeat 3 --precision f64 --methods "$1" gen:road:2K >"$work/out" 2>"$work/errors"; }
 accept() { run "$1" || { echo "--methods $1 was refused"; cat "$work/errors"; exit 1; }; }
-refuse() { # --methods $1, with a sentence that has $2
+refuse() { # --methods $1, with a message that contains $2
   if run "$1"; then echo "--methods $1 was accepted"; exit 1; fi
   grep -q -- "$2" "$work/errors" || { cat "$work/errors"; exit 1; }
 }
 accept static,symmetric
 refuse symmetric,merge,mer,scan '--methods: mer names nothing that is measured here'
 
-# --rivals: a time in the file is a row of its table and what speed-ups are over; a line that is wrong is named, one of
-# another matrix is told.
-name='gen:road:2K seed 1' # as the head of its table has it
+# --rivals: each time in the file becomes a row of its matrix's table, and the base of speed-ups. A wrong line is named, and
+# one of an unknown matrix is reported.
+name='gen:road:2K seed 1' # as in the head of its table
 tab=$(printf '\t')
 line() { printf "%s$tab%s$tab%s$tab%s$tab%s\n" "$@" >>"$work/rivals"; }
 table() { "$bench" --side cpu --threads 1 --repeat 3 --precision f64 --methods auto --json "$work/json" --rivals "$work/rivals" gen:road:2K >"$work/out" 2>"$work/errors"; }
-reject() { # the file, with FILE:LINE and the rest of the sentence $1
+reject() { # the file, with FILE:LINE and message $1
   if table; then echo "--rivals took a wrong line"; exit 1; fi
   grep -q -- "$work/rivals:$1" "$work/errors" || { cat "$work/errors"; exit 1; }
 }
@@ -51,7 +51,7 @@ rm "$work/rivals"
 if table; then echo 'a missing file was taken'; exit 1; fi
 grep -q -- "--rivals $work/rivals: " "$work/errors"
 
-# The schedules of blocks, by their names alone, with as many chunks as are asked for; a matrix without blocks has none.
+# The schedules of blocks run only if they are named, with the number of chunks given; a matrix without blocks has none.
 cpu() { "$bench" --side cpu --threads 2 --repeat 3 --precision f64 --json "$work/json" "$@" >"$work/out" 2>"$work/errors" || { cat "$work/errors"; exit 1; }; }
 schedules=bsr-rows,bsr-naive,bsr-split,bsr-maximum,bsr-fixed,bsr-preprocessed
 cpu --methods $schedules --tuning chunks=3 gen:bsrband:20k
@@ -66,7 +66,7 @@ grep -q '^bsr-fixed is left out: .*chunks is 5000' "$work/out"
 cpu --methods bsr-rows gen:road:2K
 grep -q '^bsr-rows is left out: no blocks are half full' "$work/out"
 
-# Threads on their processors, parts on their nodes; operations and uneven rows in the figures.
+# Pinned threads, parts on their NUMA nodes; operations and uneven rows are in the figures.
 cpu --bind --numa --methods merge gen:dense40x50
 grep -q 'GFLOP/s' "$work/out"
 grep -q '"gflops"' "$work/json"
@@ -74,7 +74,7 @@ grep -q '"row_length_mean": *50' "$work/json"
 grep -q '"row_length_variation": *0' "$work/json"
 grep -q 'NUMA: ' "$work/json"
 
-# Options that fit no run of this kind.
+# Options that do not apply to a run of this kind.
 for wrong in '--iterations 5|--iterations and --product are for --solve' '--product scan|--iterations and --product are for --solve' \
   '--sigma 9-7|--sigma 7: give a whole number from 9 to 64' '--solve cg --iterations 5 --max-iterations 6|give one of them' \
   '--iterations 0|--iterations 0: give a whole number' '--side cpu --solve cg|leave out --side cpu'; do
@@ -82,7 +82,7 @@ for wrong in '--iterations 5|--iterations and --product are for --solve' '--prod
   grep -q -- "${wrong##*|}" "$work/errors" || { cat "$work/errors"; exit 1; }
 done
 
-# --preconditioner: a row for each kind on systems made for it, on the CPU too; what is not there is refused.
+# --preconditioner: a row for each kind on systems made for it, also on the CPU; unknown kinds are refused.
 precondition() { "$bench" --solve cg --side cpu --threads 1 --repeat 3 --json "$work/json" --preconditioner "$@" >"$work/out" 2>"$work/errors"; }
 precondition jacobi,amg,amg-single pde:poisson3d:7 pde:weak2d:12 pde:cells:9 pde:elastic:2 pde:streets:18 gen:road:2K || { cat "$work/errors"; exit 1; }
 for name in jacobi amg amg-single; do
@@ -96,11 +96,11 @@ grep -q 'pde:poisson:7: there is no such system' "$work/errors"
 if precondition amg pde:poisson3d; then echo 'a system without a size was taken'; exit 1; fi
 grep -q 'pde:poisson3d: give pde:NAME:SIDE' "$work/errors"
 
-# Other solvers, on systems that are not symmetric; a file's matrix is solved as it is, unless --system makes another of it.
+# Other solvers, on nonsymmetric systems; a file's matrix is solved unchanged, unless --system derives a system from it.
 solvers() { "$bench" --side cpu --threads 1 --repeat 3 --json "$work/json" --preconditioner "$@" >"$work/out" 2>"$work/errors"; }
 solvers jacobi,amg --solve bicgstab,gmres pde:convection2d:20 pde:convection3d:7 gen:road:2K || { cat "$work/errors"; exit 1; }
 test "$(grep -c '^\(jacobi\|amg\)  .*e-[01][0-9]$' "$work/out")" = 12 || { echo 'no 12 rows of BiCGSTAB and GMRES'; cat "$work/out"; exit 1; }
-test "$(grep -c '"solver": *"gmres"' "$work/json")" = 9 # amg stands for amg-single, too
+test "$(grep -c '"solver": *"gmres"' "$work/json")" = 9 # amg also matches amg-single
 grep -q '^gen:road:2K seed 1, flow by bicgstab' "$work/out"
 { echo '%%MatrixMarket matrix coordinate real symmetric'; echo '2 2 3'; echo '1 1 2'; echo '2 1 1'; echo '2 2 2'; } >"$work/two.mtx"
 solvers none --solve cg "$work/two.mtx" || { cat "$work/errors"; exit 1; }
@@ -116,7 +116,7 @@ for wrong in "--solve cg,pagerank $work/two.mtx|--solve: pagerank names nothing"
   grep -q -- "${wrong##*|}" "$work/errors" || { cat "$work/errors"; exit 1; }
 done
 
-# --write: a system of --preconditioner, or what --system makes of a graph, for other programs.
+# --write: writes a system of --preconditioner, or one that --system derives from a graph, for other programs.
 "$bench" --side cpu --write "$work/seven.mtx" pde:poisson3d:7
 grep -q '^343 343 2107$' "$work/seven.mtx" && grep -q '^1 1 6$' "$work/seven.mtx" && grep -q '^1 50 -1$' "$work/seven.mtx"
 "$bench" --side cpu --system spd --write "$work/road.mtx" gen:road:2K

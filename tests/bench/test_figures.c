@@ -1,5 +1,5 @@
-/* The benchmark's figures from its samples: quantiles, pay-back, limits, means; and that its
- * kernels compile. */
+/* The benchmark's figures from its samples: quantiles, pay-back, limits, means. Its kernels
+ * compile. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static void rates_lie_between_measured_ones(void **state) {
   near(bench_gather_rate(&c, 1, 65536 * sqrt(2.0)), 400 * sqrt(2.0));
   near(bench_gather_rate(&c, 1, 131072 * sqrt(2.0)), 200);
   near(bench_gather_rate(&c, 1, 262144), 100);
-  near(bench_gather_rate(&c, 1, 1e12), 100); /* nothing larger was measured */
+  near(bench_gather_rate(&c, 1, 1e12), 100); /* no larger x was measured */
   assert_true(bench_gather_rate(&c, 0, 65536) == 0);
   c.gather[0][BENCH_GATHER_SIZES - 2] = 7;
   c.gather[0][BENCH_GATHER_SIZES - 1] = 7;

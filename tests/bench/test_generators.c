@@ -1,5 +1,5 @@
-/* The benchmark's matrices: valid, of the asked size and shape, the same for every number of
- * threads; and its comparison of results, which must be able to fail. */
+/* The benchmark's matrices are valid, have the requested size and shape, and are the same for
+ * every number of threads. Its comparison of results must be able to fail. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -76,8 +76,8 @@ static void sizes_are_met(void **state) {
   }
 }
 
-/* Recorded once, on one thread. Another value means other matrices under the same name: figures
- * that were published for them no longer compare. */
+/* Hashes recorded once, on one thread. Another value means another matrix under the same name:
+ * published figures are then no longer comparable. */
 static void same_seed_same_matrix(void **state) {
   static const uint64_t recorded[BENCH_GENERATORS] = {
       UINT64_C(0xe931c4192ad885d3), UINT64_C(0x43045e89ba91a7bb), UINT64_C(0xc4581c8118fda8f8),
@@ -193,7 +193,7 @@ static void rmat_has_its_quadrants(void **state) {
       quadrants[2 * (row >= m.rows / 2) + (m.col_ind[k] >= m.cols / 2)]++;
     }
   }
-  /* Dropped duplicates lie mostly in the first. */
+  /* Most dropped duplicates are in the first quadrant. */
   assert_true(fabs((double)quadrants[0] / (double)m.nnz - 0.56) < 0.03);
   assert_true(fabs((double)quadrants[1] / (double)m.nnz - 0.195) < 0.015);
   assert_true(fabs((double)quadrants[2] / (double)m.nnz - 0.195) < 0.015);
@@ -240,7 +240,7 @@ static void counts_are_read(void **state) {
   assert_int_equal(bench_parse_count(""), -1);
 }
 
-/* The sentence that a child process dies with. */
+/* Asserts the error message of a child process. */
 static void assert_refused(const char *spec, const char *expected) {
   char message[512] = "";
   int ends[2], status = 0;
@@ -277,8 +277,7 @@ static void bad_inputs_are_refused(void **state) {
   assert_refused("gen:road:10k:x", "the seed x");
 }
 
-/* Products in double, rounded: right for both precisions, and wrong as soon as an element is.
- */
+/* Rounded double products pass in both precisions, and fail as soon as an element is wrong. */
 static void compare_can_fail(void **state) {
   static const char *const names[] = {"rmat", "onerow", "star"};
   size_t n;
@@ -317,7 +316,7 @@ static void compare_can_fail(void **state) {
     bench_problem_free(&p);
     bench_matrix_free(&m);
   }
-  /* Beyond the reach of gamma the bound is still finite. */
+  /* Even beyond the range of gamma the bound is finite. */
   assert_true(bench_allowed(16000000, 1.0, 1) > 0 && bench_allowed(16000000, 1.0, 1) < 2.0);
   assert_true(bench_allowed(20000000, 1.0, 1) < 2.5);
 }

@@ -1,7 +1,6 @@
 #!/bin/sh
-# bench on the fake driver: two small matrices, each kind of method and option once; every product is verified there.
-# Needs bench, the folder of the fake libcuda.so.1 and libnvrtc.so.13, and the fake libcusparse, which is opened where rivals are
-# tested.
+# bench on the fake driver: two small matrices, each kind of method and option once; bench verifies every product.
+# Arguments: bench, the folder of the fake libcuda.so.1 and libnvrtc.so.13, and the fake libcusparse for rivals.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,7 +27,7 @@ says '0 results of merbit and 0 of rivals outside the bound' out
 run --methods bsr,bsr-team,sweep-bsr-vector --tuning waves=2 gen:bsrband:5k
 for name in bsr bsr-team bsr-team-ab sweep-bsr-vector-t32-w1 sweep-bsr-vector-t1024-w16; do row $name; done
 
-# Iterations as many as are asked for, with products by named methods.
+# The number of iterations asked for, with products by named methods.
 run --solve pagerank,bicgstab --system ones --product auto,merbit,path-global --iterations 3,5 gen:road:1k
 for name in merbit by-merbit by-path-global; do
   test "$(grep -c "^$name  *[35]  .*  cap$" "$work/out")" = 4 || fail "$name is not there for 3 and 5 iterations of both"
@@ -38,7 +37,7 @@ says 'dual-buffer commit' json
 run --solve cg --product rows --tolerance 1e-4 gen:road:1k
 says '^by-rows .* converged$' out
 
-# Rivals: products of cuSPARSE, and the loops over it, recorded and verified.
+# Rivals: products of cuSPARSE and iterations over it, recorded and verified.
 export MERBIT_BENCH_CUSPARSE="$cusparse"
 run --methods auto,cusparse gen:road:500
 for name in cusparse-csr-alg1 cusparse-csr-alg2-ab; do row $name; done
@@ -46,8 +45,8 @@ run --solve pagerank,cg,bicgstab --system spd --methods cusparse-csr-alg2 --tole
 test "$(grep -c '^cusparse-csr-alg2  .*  converged$' "$work/out")" = 3 || fail 'not 3 loops over cuSPARSE have converged'
 says 'recorded as CUDA graphs' json
 says '0 not solved' out
-# The cycle of multigrid over cuSPARSE takes as many iterations as merbit's: with an inverse of the coarsest matrix, and with
-# sweeps on a diagonal one that is too large for it.
+# Multigrid over cuSPARSE takes as many iterations as merbit's: with an inverse of the coarsest matrix, and with sweeps on a
+# diagonal one that is too large to invert.
 awk 'BEGIN { print "%%MatrixMarket matrix coordinate real symmetric\n300 300 300"; for (i = 1; i <= 300; i++) print i, i, i }' >"$work/diagonal.mtx"
 run --solve cg,bicgstab --preconditioner none,amg,cusparse-amg pde:streets:20 "$work/diagonal.mtx"
 test "$(grep -c '^cusparse-amg  .*e-[01][0-9]$' "$work/out")" = 2 || fail 'not 2 rows of cusparse-amg, which is of CG alone'

@@ -1,5 +1,5 @@
-/* The benchmark's later matrices have the shape that their comments promise, its slices and
- * blocks hold what the CSR holds, and its systems are what solvers are told that they are. */
+/* The benchmark's later matrices have the shapes that their comments promise, its slices and
+ * blocks hold the CSR's entries, and its systems have the properties that solvers are told. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,7 +24,7 @@ static int by_number(const void *a, const void *b) {
          (*(const int32_t *)a < *(const int32_t *)b);
 }
 
-/* near: entries within 2048 places of the diagonal; unpaired: without a mirror image. */
+/* near: entries within 2048 places of the diagonal; unpaired: without a mirror image */
 static shape shape_of(const bench_matrix *m) {
   int32_t *columns = (int32_t *)calloc((size_t)m->cols, sizeof *columns);
   shape s = {0, 0, 0, 0, 0};
@@ -69,7 +69,7 @@ static void kmer_is_shuffled_paths(void **state) {
   assert_int_equal(s.unpaired, 0);
   assert_int_equal(s.longest, 3);
   assert_true(share(m.nnz, m.rows) > 2.03 && share(m.nnz, m.rows) < 2.09);
-  assert_true(share(s.near, m.nnz) < 0.05); /* 2.1% by chance: no locality is left */
+  assert_true(share(s.near, m.nnz) < 0.05); /* 2.1% by chance: no locality left */
   bench_matrix_free(&m);
 }
 
@@ -168,7 +168,7 @@ static void lp_is_uneven_and_has_a_dual(void **state) {
 
 /* ---- Formats ----------------------------------------------------------------------------- */
 
-/* Products of a layout; `times` counts how often each value of the CSR was met. */
+/* Multiplies by a layout; `times` counts how often each value of the CSR occurs. */
 static void multiply(const bench_problem *p, const bench_layout *l, double *y) {
   const int64_t slices = (l->rows + BENCH_SLICE - 1) / BENCH_SLICE;
   int64_t place, k, i;
@@ -249,7 +249,8 @@ static double entry(const bench_matrix *a, int64_t row, int64_t column) {
   return found != NULL ? a->values[found - a->col_ind] : 0;
 }
 
-/* Dominant rows; the same both ways, but for flow, which is stronger against the current. */
+/* Rows are diagonally dominant; matrices are symmetric except flow, which is stronger against
+ * the current. */
 static void systems_are_dominant(void **state) {
   const bench_system kinds[] = {BENCH_SYSTEM_SPD, BENCH_SYSTEM_FLOW, BENCH_SYSTEM_ONES};
   bench_matrix m, a;
@@ -286,8 +287,8 @@ static void systems_are_dominant(void **state) {
   bench_matrix_free(&m);
 }
 
-/* Columns of P^T of vertices with edges add up to 1; the loop ends where it stands still, from
- * wherever it begins; and errors are seen. */
+/* In P^T the columns of vertices with edges add up to 1. The loop converges to the same ranks
+ * from any start, and errors are detected. */
 static void ranks_stand_still(void **state) {
   bench_matrix m, p;
   bench_rank_error error;

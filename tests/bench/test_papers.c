@@ -1,5 +1,5 @@
-/* Tests what bench has for the papers' experiments: dense matrices, the block band, how full
- * blocks are, how uneven rows, floating-point operations. */
+/* Inputs and figures of bench for papers: dense matrices, the block band, the fill of
+ * blocks, the variation of rows, floating-point operations. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -54,14 +54,14 @@ static void wrong_dense_is_refused(void **state) {
       bench_matrix m;
       (void)freopen("/dev/null", "w", stderr);
       bench_generate(wrong[i], &m);
-      _exit(0); /* it was taken */
+      _exit(0); /* accepted */
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
   }
 }
 
-/* Every block of a band around the diagonal, and one place in twenty of the square. */
+/* The band around the diagonal has every block, and one place in twenty of the square. */
 static void band_is_full_around_the_diagonal(void **state) {
   bench_matrix m;
   int64_t place, width = 0, k;
@@ -151,7 +151,7 @@ static void rows_vary(void **state) {
   m.nnz = 6;
   m.row_ptr = row_ptr;
   near(bench_mean_row(&m), 2);
-  near(bench_row_variation(&m), sqrt(14.0 / 3) / 2); /* 1, 4 and 9 off the mean, squared */
+  near(bench_row_variation(&m), sqrt(14.0 / 3) / 2); /* squared deviations: 1, 4, 9 */
   m.nnz = 0;
   row_ptr[1] = row_ptr[2] = row_ptr[3] = 0;
   assert_true(bench_row_variation(&m) == 0);

@@ -1,4 +1,4 @@
-/* The systems pde:NAME:SIDE: symmetry, signs and sums of rows, and convection against its
+/* The systems pde:NAME:SIDE: symmetry, signs and row sums, and convection against its
  * definition. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void rows_are_those_of_m_matrices(void **state) {
   }
 }
 
-/* -u'' + 10 w u' with the difference that looks against the wind, times h^2. */
+/* -u'' + 10 w u' with upwind differences, times h^2. */
 static void convection_is_upwind(void **state) {
   const int side = 7;
   bench_matrix m;

@@ -1,6 +1,5 @@
-/* Each generated matrix of bench/shapes.h, linear_programs.h and stencils.h has the size that
- * was asked for and the property that its name promises, from 10 thousand to a million
- * nonzeros. */
+/* Each generated matrix of bench/shapes.h, linear_programs.h and stencils.h has the requested
+ * size and the property that its name promises, from 10 thousand to a million nonzeros. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,8 +23,7 @@ static int64_t last_of(const bench_matrix *m, int64_t row) {
   return m->col_ind[m->row_ptr[row + 1] - 1];
 }
 
-/* Returns the number of nonzeros of each column, to be freed, and writes the largest to *most.
- */
+/* Returns the number of nonzeros of each column, to be freed. Sets *most to the largest. */
 static int32_t *columns_of(const bench_matrix *m, int64_t *most) {
   int32_t *counts = (int32_t *)calloc((size_t)m->cols, sizeof *counts);
   int64_t k;
@@ -38,7 +36,7 @@ static int32_t *columns_of(const bench_matrix *m, int64_t *most) {
   return counts;
 }
 
-/* Returns the share of the nonzeros in the `top` fullest columns, up to 1,000 of them. */
+/* Returns the share of the nonzeros in the `top` fullest columns (at most 1,000). */
 static double share_of_fullest(const bench_matrix *m, int64_t top) {
   int64_t most, c, n, sum = 0, left = top;
   int32_t *counts = columns_of(m, &most);
@@ -143,7 +141,7 @@ static void check_stencil7_plain(const bench_matrix *m, double nnz) {
   }
 }
 
-/* Few neighbours are left beside each other, and none lies further away than windows allow. */
+/* Few neighbours remain adjacent, and none is farther away than the windows allow. */
 static void check_stencil7_scrambled(const bench_matrix *m, double nnz) {
   int64_t row, beside = 0;
   bench_matrix plain;
@@ -218,7 +216,7 @@ static void check_random_band(const bench_matrix *m, double nnz) {
   near((double)m->rows, nnz / 24, 0.01);
   assert_int_equal(m->cols, m->rows);
   assert_int_equal(rows_of_length(m, 1, 47), m->rows);
-  for (length = 1; length <= 47 && nnz >= 1e5; length++) { /* each about as often */
+  for (length = 1; length <= 47 && nnz >= 1e5; length++) { /* each about equally often */
     const double mean = (double)m->rows / 47;
     near((double)rows_of_length(m, length, length), mean, 5 / sqrt(mean));
   }
@@ -233,7 +231,7 @@ static void check_near_dense(const bench_matrix *m, double nnz) {
   near((double)m->rows, sqrt(nnz), 0.03);
   assert_int_equal(m->cols, m->rows);
   near((double)m->nnz / (double)m->rows / (double)m->cols, 0.97, 0.01);
-  assert_true(rows_of_length(m, m->cols, m->cols) < m->rows / 4); /* nor do rows look alike */
+  assert_true(rows_of_length(m, m->cols, m->cols) < m->rows / 4); /* nor are rows alike */
 }
 
 static void check_hypersparse(const bench_matrix *m, double nnz) {
@@ -252,7 +250,7 @@ static void check_alternating(const bench_matrix *m, double nnz) {
   }
 }
 
-/* 4,000 rows of 12,500 over 6.2 million columns have 50 million nonzeros. */
+/* A matrix of 50 million nonzeros has 4,000 rows of 12,500 over 6.2 million columns. */
 static void check_long_rows(const bench_matrix *m, double nnz) {
   const double scale = sqrt(nnz / 50e6);
   near((double)m->rows, 4000 * scale, 0.01);
@@ -300,7 +298,7 @@ static void check_arrow(const bench_matrix *m, double nnz) {
 }
 
 /* The proportions are those of 52,643 users, 91,599 items and 603,378 ratings. By Zipf's law
- * the fullest items of each octave of their ranks have equal shares of the nonzeros. */
+ * each octave of the items' ranks has the same share of the nonzeros. */
 static void check_user_item(const bench_matrix *m, double nnz) {
   near((double)m->rows, 52643 * nnz / 603378, 0.01);
   near((double)m->cols, 91599 * nnz / 603378, 0.01);
@@ -314,7 +312,7 @@ static void check_user_item(const bench_matrix *m, double nnz) {
   }
 }
 
-/* Degrees of preferential attachment: of n vertices about n k (k + 1) / (d (d + 1)) have d or
+/* Degrees of preferential attachment: about n k (k + 1) / (d (d + 1)) of n vertices have d or
  * more edges, and the oldest have about k sqrt(n). */
 static void check_preferential(const bench_matrix *m, double nnz) {
   const double n = (double)m->rows;
@@ -334,7 +332,7 @@ static void check_preferential(const bench_matrix *m, double nnz) {
 static const struct {
   const char *name;
   void (*check)(const bench_matrix *m, double nnz);
-  int seeded; /* another seed gives other columns */
+  int seeded; /* depends on the seed */
 } shapes[] = {
     {"block-angular", check_block_angular, 1},
     {"wide-lp", check_wide_lp, 1},
@@ -368,7 +366,7 @@ static void make(bench_matrix *m, const char *name, const char *size_and_seed) {
   bench_generate(spec, m);
 }
 
-/* Rows ascend and hold no column twice. */
+/* Rows ascend and have no duplicates. */
 static void assert_valid(const bench_matrix *m) {
   int64_t row, k;
   assert_true(m->rows > 0 && m->cols > 0);
@@ -393,7 +391,7 @@ static void keep_their_promise(void **state) {
     for (s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
       bench_matrix m;
       make(&m, shapes[i].name, sizes[s].text);
-      print_message("%s\n", m.name); /* names the one that fails below */
+      print_message("%s\n", m.name); /* names the matrix if a check fails */
       assert_valid(&m);
       near((double)m.nnz, sizes[s].nnz, sizes[s].slack);
       shapes[i].check(&m, sizes[s].nnz);
@@ -427,7 +425,7 @@ static void depend_on_their_seed(void **state) {
   }
 }
 
-/* Every generator is tested here or, if it is one of the first 15, in the other two files. */
+/* Every generator is tested here or, for the first 15, in the other two files. */
 static void none_is_missing(void **state) {
   int i, found = 0;
   size_t k;
@@ -464,8 +462,8 @@ static void meshes_of_other_blocks(void **state) {
   assert_int_equal(bench_generate_mesh("mesh3x3x3", &m, 1000, 1), 0);
 }
 
-/* Columns of the longest rows and of the largest bounds neither repeat nor leave their range.
- */
+/* Columns of the longest rows and of the largest bounds neither repeat nor leave their
+ * range. */
 static void rows_are_spread(void **state) {
   int32_t columns[1000];
   int64_t i, row;

@@ -1,7 +1,7 @@
-/* A source written for merbit 0.1.0: each call, field and constant of its interface, as
- * programs used them. It must compile and run on the CPU with every 0.1.x. What a later version
- * renames or removes leaves this file when CHANGELOG.md says what to write instead; nothing
- * else does. */
+/* A program written for merbit 0.1.0: each call, field and constant of its interface in the way
+ * that programs used it. It must compile and run on the CPU with every 0.1.x. A name leaves
+ * this file only if a later version renames or removes it and CHANGELOG.md says what to write
+ * instead. */
 #include <merbit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,8 +120,7 @@ static void scale_rows(void *user, int64_t begin, int64_t end, void *y,
 }
 
 /* ---- The calls --------------------------------------------------------------------------- */
-/* The matrix of all: | 4 1 |
- *                    | 1 3 | */
+/* The matrix of all calls: rows (4, 1) and (1, 3). */
 static const int row_ptr[] = {0, 2, 4}, row_ind[] = {0, 0, 1, 1}, col_ind[] = {0, 1, 0, 1};
 static const double values[] = {4, 1, 1, 3};
 

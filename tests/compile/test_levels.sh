@@ -1,7 +1,7 @@
 #!/bin/sh
-# merbit.h without a warning at every level of optimisation, for each has warnings of its own: by default one of gcc -O2 as
-# C99 or C++11, gcc -O3 and clang -O2, by turns with MERBIT_TEST_SEED (test_modes.sh has -O0); with MERBIT_TEST_FULL all
-# levels, also as C++11 and C++20, by every version of gcc and clang on the PATH.
+# merbit.h compiles without warnings at every level of optimisation; each level has its own warnings. By default tests one of
+# gcc -O2 as C99 or C++11, gcc -O3 and clang -O2, chosen by MERBIT_TEST_SEED (test_modes.sh tests -O0); with MERBIT_TEST_FULL
+# all levels, also as C++11 and C++20, with every version of gcc and clang on the PATH.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -34,7 +34,7 @@ if [ -z "${MERBIT_TEST_FULL-}" ]; then
   3) ! command -v clang >/dev/null || compile clang -std=c99 -O2 ;;
   esac
 else
-  # Names of one compiler are tried once: /usr/bin/gcc may be a link to gcc-12.
+  # Tests a compiler with several names once: /usr/bin/gcc may be a link to gcc-12.
   tried=""
   for path in $(echo "$PATH" | tr : '\n' | sed 's|.*|&/gcc &/clang &/gcc-[0-9]* &/clang-[0-9]*|'); do
     cxx=$(echo "$path" | sed 's|\(.*\)gcc|\1g++|; s|\(.*\)clang|\1clang++|')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Check the part of merbit.h that users read: no long line, comments name what exists, the manual's list of functions has
-them all. Compile and run every "Example:" of the manual, as C99 and as C++11."""
+"""Check the part of merbit.h that users read: no long lines, comments name things that exist, and the manual's list of
+functions is complete. Compile and run every "Example:" of the manual, as C99 and as C++11."""
 import pathlib
 import re
 import subprocess
@@ -37,7 +37,7 @@ def examples(header):
 
 
 def listed(header):
-    """The functions under "FUNCTIONS BY TASK"; "merbit_noun_verb, _other" stands for merbit_noun_other too."""
+    """Returns the functions under "FUNCTIONS BY TASK"; "merbit_noun_verb, _other" also stands for merbit_noun_other."""
     found, noun = set(), ""
     text = header.split("FUNCTIONS BY TASK.")[1].split("\n *\n * A PRODUCT.")[0]
     for name in re.findall(r"\bmerbit_\w+|(?<=, )_\w+", text):

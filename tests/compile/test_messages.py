@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Check that what the strings of merbit.h name exists: identifiers in its public part, fields of descriptors and views, and
-environment variables that it reads. Check that sentences name enumerators in full: MERBIT_METHOD_MERGE, not MERGE."""
+"""Check that the strings of merbit.h name only things that exist: public identifiers, fields of descriptors and views, and
+environment variables that it reads; and that they name enumerators in full: MERBIT_METHOD_MERGE, not MERGE."""
 import pathlib
 import re
 import sys
@@ -9,12 +9,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GUARD = "#if defined(MERBIT_IMPLEMENTATION)"
 STRING = r'"(?:\\.|[^"\\\n])*"'
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'|" + STRING, re.S)
-BETWEEN = re.compile(r"(?:\s|PRI\w+)*")  # pieces of one string
-UNKNOWN = {"MERBIT_UNKNOWN_STATUS", "MERBIT_UNKNOWN_STOP"}  # answers of merbit_status_name and merbit_stop_name
+BETWEEN = re.compile(r"(?:\s|PRI\w+)*")  # between the pieces of one string
+UNKNOWN = {"MERBIT_UNKNOWN_STATUS", "MERBIT_UNKNOWN_STOP"}  # results of merbit_status_name and merbit_stop_name
 
 
 def strings(text):
-    """Each string with its pieces joined."""
+    """Yields each string with its pieces joined."""
     found, end = [], -1
     for match in TOKEN.finditer(text):
         piece = match.group()
@@ -28,7 +28,7 @@ def strings(text):
 
 
 def fields(public):
-    """{struct: its fields} of descriptors and views."""
+    """Returns {struct: its fields} of descriptors and views."""
     found = {}
     for body, name in re.findall(r"struct \w+ \{(.*?)\} merbit_(\w+_desc|view);", public, re.S):
         found[name] = set(re.findall(r"(\w+)\s*(?:\[\w+\])?\s*[;,]", body))
@@ -36,7 +36,7 @@ def fields(public):
 
 
 ENUMERATOR = r"\bMERBIT_(?:METHOD|SIDE|MEMORY|SEMIRING|SYMMETRY|SOLVER|PRECONDITIONER|EIGEN|STOP)_(\w+)"
-WORDS = {"CPU", "CUDA", "BSR", "CG", "NONE"}  # which sentences use as words too
+WORDS = {"CPU", "CUDA", "BSR", "CG", "NONE"}  # also used as ordinary words
 SHORT = re.compile(r"(?<![\w.])[A-Z][A-Z_]+\b(?!'s)")
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # merbit.h as its users compile it: every compiler and language it promises, strict flags, both linkage modes,
 # two translation units in one program, and no symbol outside the prefix.
-# sh test_modes.sh PYTHON, one that has Jinja2.
+# Usage: test_modes.sh PYTHON, with a Python that has Jinja2.
 set -eu
 python=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -40,9 +40,9 @@ printf '#include <stdio.h>\n#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n
 
 "$python" "$root/gen/generate.py" --study --output "$work/study/merbit.h" || fail "gen/generate.py --study"
 
-# The product of languages, OpenMP and optimisation takes --full. By default nothing is optimised (test_levels.sh does that),
-# and C and C++ take turns with MERBIT_TEST_SEED: one has OpenMP and the methods for comparison, and one of the later standards
-# comes, whose warnings are all that differs: no code is made for it.
+# All combinations of languages, OpenMP and optimisation run with --full. By default nothing is optimised (test_levels.sh does
+# that), and MERBIT_TEST_SEED chooses whether C or C++ has OpenMP and the methods for comparison, and which later standard is
+# tested, for its warnings only, without generating code.
 if [ $((${MERBIT_TEST_SEED-1} % 2)) -eq 0 ]; then
   next=c++11 later=c++20
 else
@@ -54,7 +54,7 @@ for family in gcc clang; do
     echo "skipped: no $family"
     continue
   fi
-  # A compiler may come without the library that its -fopenmp links.
+  # A compiler may lack the library that -fopenmp links.
   openmp=-fopenmp
   echo 'int main(void) { return 0; }' >"$work/openmp.c"
   $family -fopenmp "$work/openmp.c" -o "$work/openmp" 2>/dev/null || {
@@ -100,7 +100,7 @@ for family in gcc clang; do
       cases=$((cases + 1))
       [ "$standard $mode" != "c99 " ] || cp "$work/main.o" "$work/library.o"
     done
-    # Static functions that nobody uses are a matter of the language, not of OpenMP.
+    # Warnings about unused static functions depend on the language, not on OpenMP.
     $language $warnings -I"$root" -c "$work/static_main.c" -o "$work/main.o" || fail "static: $language"
     cases=$((cases + 1))
     [ "$standard" != c99 ] || cp "$work/main.o" "$work/static.o"
@@ -120,7 +120,7 @@ for family in gcc clang; do
     fail "a system header before the implementation was not refused"
   fi
   grep -q "before any system header" "$work/late.txt" || fail "the refusal does not say what to do"
-  # Another compiler takes the declarations, and is told why it cannot have the implementation.
+  # Another compiler accepts the declarations, and an error tells why it cannot compile the implementation.
   $family -U__GNUC__ -std=c99 $warnings -I"$root" -fsyntax-only "$work/other.c" || fail "declarations without GNU C: $family"
   if $family -U__GNUC__ -std=c99 -I"$root" -fsyntax-only "$work/library.c" 2>"$work/foreign.txt"; then
     fail "$family without GNU C was not refused"

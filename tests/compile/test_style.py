@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The style of C sources: short lines, whole banners, comments that begin like sentences; in templates/ also functions'
-comments that begin with a verb, folders that depend only downwards, kernels that take one typed struct, and methods'
-tables that name each field. Prints each fault with its file and line."""
+"""Check the style of C sources: short lines, complete banners, comments that begin like sentences. In templates/ also check
+that functions' comments begin with a verb, folders depend only downwards, kernels take one typed struct, and methods'
+tables name each field. Prints each fault with its file and line."""
 import pathlib
 import re
 import sys
@@ -16,7 +16,7 @@ FRAGMENT = re.compile(r"(That|Of|And|What|Whether|Also|But|So|Or|As|If it)\b")
 VERB = re.compile(r"([A-Z][a-z]*s|Return|Convert|Line \d+|Phase \d|(First|Second) pass)\b")
 DEFINITION = re.compile(r"(template <.*> *)?(?!template|typedef|struct|enum|union|extern)[A-Za-z][^;=\"{]*\(")
 STRUCT = re.compile(r"(template <.*>)?\s*(struct|typedef|enum|union)\b")
-DECLARATIONS = re.compile(r"[\w/]+\.c\b")  # the file whose functions a header declares below
+DECLARATIONS = re.compile(r"[\w/]+\.c\b")  # the file that defines the functions declared below
 BANNER = re.compile(r"\s*(/\*|//) ?-{4}")
 WHOLE_BANNER = re.compile(r"(/\* ---- \S.* -{3,} \*/|// ---- \S.* -{3,})$")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
@@ -35,7 +35,7 @@ def line_of(text, at):
 
 
 def comments(lines):
-    """Each comment that begins its line: the line's number, its words, the two lines below it."""
+    """Yields each comment that begins a line: the line's number, its text, the two lines below it."""
     at = 0
     while at < len(lines):
         start, text = at, lines[at].strip()
@@ -68,14 +68,14 @@ def faults_of_text(name, text):
 
 
 def faults_of_words(name, text):
-    """Names that are macros of windows.h."""
+    """Yields names that are macros of windows.h."""
     code = QUIET.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     for match in WINDOWS.finditer(code):
         yield f"{name}:{line_of(code, match.start())}: {match[0]!r} is a macro of windows.h"
 
 
 def faults_of_arguments(name, text):
-    """Launches with an array of pointers, and kernels that take anything but one struct of a name like its own."""
+    """Yields launches with an array of pointers, and kernels that do not take exactly one struct named after them."""
     for match in re.finditer(r"\barguments\[", text):
         yield f"{name}:{line_of(text, match.start())}: an array of arguments, which no compiler checks"
     kernels = list(KERNEL.finditer(text))
@@ -88,7 +88,7 @@ def faults_of_arguments(name, text):
 
 
 def faults_of_methods(files):
-    """Tables of a method's functions whose comments are not the names of the fields, in their order."""
+    """Yields tables of a method's functions whose comments are not the fields' names in their order."""
     shared = files["spmv/shared/shared.h"]
     for name, text in files.items():
         for match in TABLE.finditer(text):
@@ -99,7 +99,7 @@ def faults_of_methods(files):
 
 
 def cycles(graph):
-    """Each header that includes itself by way of others."""
+    """Yields each header that includes itself through others."""
     for start in sorted(graph):
         seen, todo = set(), list(graph[start])
         while todo:
@@ -112,7 +112,7 @@ def cycles(graph):
 
 
 def faults_of_layers(files):
-    """Includes that lead upwards, cycles of headers, templates without Jinja; `files`: texts by names."""
+    """Yields includes that lead upwards, cycles of headers, and templates without Jinja; `files`: {name: text}."""
     headers = {}
     for name, text in files.items():
         folder = name.split("/")[0]

@@ -1,6 +1,6 @@
-/* The calls of test_allocation.c: `prepare` and what checks the answer run with all the memory
- * there is, the call itself does not. A call without out pointer clears world.out. Include
- * merbit.h and cmocka.h first. */
+/* The calls of test_allocation.c. `prepare` and the checks of the result have enough memory;
+ * the call itself does not. A call without an out pointer clears world.out. Include merbit.h
+ * and cmocka.h first. */
 #ifndef TEST_CORE_ALLOCATION_CALLS_H
 #define TEST_CORE_ALLOCATION_CALLS_H
 #include "core/allocation_plans.h"
@@ -14,7 +14,7 @@ static merbit_status names(world *w) {
   return MERBIT_OK;
 }
 
-/* Numbers and structs that need no context. */
+/* Functions of numbers and structs that need no context. */
 static merbit_status plain_values(world *w) {
   (void)w;
   assert_int_equal(merbit_context_defaults().side, MERBIT_SIDE_AUTO);
@@ -31,7 +31,7 @@ static merbit_status plain_values(world *w) {
   return MERBIT_OK;
 }
 
-/* On the CPU there are no cubins. jit/test_cache_pack.c has the allocations of both calls. */
+/* The CPU has no cubins. jit/test_cache_pack.c tests the allocations of both calls. */
 static merbit_status no_cubins(world *w) {
   merbit_context_desc desc = merbit_context_defaults();
   desc.cache_dir = "";
@@ -56,7 +56,7 @@ static merbit_status context_create(world *w) {
 static merbit_status context_create_auto(world *w) {
   merbit_context_desc desc = cpu_desc(NULL, 2);
   desc.side = MERBIT_SIDE_AUTO;
-  desc.nvrtc_path = "/nonexistent/libnvrtc.so"; /* so that a GPU is no help */
+  desc.nvrtc_path = "/nonexistent/libnvrtc.so"; /* so that a GPU does not help */
   desc.allocator.allocate = cpu_allocate;
   desc.allocator.release = cpu_release;
   desc.allocator.user = &w->memory;
@@ -286,7 +286,7 @@ static void with_ranks(world *w) {
   w->ranks = (double *)test_allocate(w->f->n, 8);
 }
 
-/* A pattern without duplicates, for which values are made. */
+/* Makes a pattern without duplicates, for which values are made. */
 static void with_distinct_edges(world *w) {
   with_ranks(w);
   with_matrix(w);
@@ -298,7 +298,7 @@ static void no_result(world *w) {
   assert_int_equal(w->result.iterations, 0);
 }
 
-static void ranks_right(world *w) { /* as a context with all the memory there is gives them */
+static void ranks_right(world *w) { /* Expects the ranks of a context with enough memory. */
   double *right = (double *)test_allocate(w->f->n, 8);
   merbit_context *context = cpu_open(NULL, 2);
   assert_int_equal(merbit_pagerank(context, &w->view, NULL, right, NULL), MERBIT_OK);
@@ -308,8 +308,8 @@ static void ranks_right(world *w) { /* as a context with all the memory there is
   free(right);
 }
 
-/* Where the plan did without a form its sums are rounded otherwise. The ranks that an iteration
- * changes by d are off by 0.85 / 0.15 d at most, and both changed by 1e-10 or less. */
+/* A plan that did without a form rounds its sums differently. If an iteration changes ranks by
+ * d, they are off by at most 0.85 / 0.15 d; both changed by 1e-10 or less. */
 static void ranks_near(world *w) {
   double *right = (double *)test_allocate(w->f->n, 8), apart = 0;
   merbit_context *context = cpu_open(NULL, 2);

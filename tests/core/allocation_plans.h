@@ -1,5 +1,5 @@
-/* Plans for test_allocation: how they are made, updated, and seen to be right. Include merbit.h
- * and cmocka.h first. */
+/* Plans for test_allocation: creation, updates, and checks. Include merbit.h and cmocka.h
+ * first. */
 #ifndef TEST_CORE_ALLOCATION_PLANS_H
 #define TEST_CORE_ALLOCATION_PLANS_H
 #include "core/allocation_world.h"
@@ -69,7 +69,7 @@ static double times(void *user, double a, double x) {
   return a * x;
 }
 
-/* Plus-times once more, as the user's own. */
+/* Makes a plan with plus-times as user-defined operators. */
 static merbit_status plan_create_custom(world *w) {
   merbit_operators operators;
   merbit_plan_desc desc;
@@ -92,7 +92,7 @@ static merbit_status plan_create_epilogue(world *w) {
   return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
 }
 
-/* The vector is of ones, so that the first sum is that of y. */
+/* Expects an epilogue's results. The vector is of ones, so the first sum is that of y. */
 static void expect_epilogue(world *w, merbit_plan *plan) {
   double *x = (double *)test_allocate(w->view.cols, 8),
          *y = (double *)test_allocate(w->view.rows, 8);
@@ -188,7 +188,8 @@ static void with_plan_of_blocks(world *w) {
   w->plan = (merbit_plan *)w->out;
 }
 
-/* A check would start the threads that the first product is to start. */
+/* Makes an unchecked plan: a check would start the threads that the first product must
+ * start. */
 static void with_unchecked_plan(world *w) {
   merbit_plan_desc desc;
   memset(&desc, 0, sizeof desc);

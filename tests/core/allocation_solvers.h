@@ -1,12 +1,13 @@
-/* Solvers for test_allocation: made, solved with, given new values, and seen to be right. They
- * work on a path, which has an answer. Include merbit.h and cmocka.h first. */
+/* Solvers for test_allocation: creation, solves, new values, and checks. The system is that of
+ * a path, whose solution is known. Include merbit.h and cmocka.h first. */
 #ifndef TEST_CORE_ALLOCATION_SOLVERS_H
 #define TEST_CORE_ALLOCATION_SOLVERS_H
 #include "core/allocation_world.h"
 
 enum { PATH_MOST = 30000 };
 
-/* -1, 2.5, -1 on three diagonals, as many rows as the fixture has; in both formats. */
+/* Makes a matrix with -1, 2.5, -1 on three diagonals, with as many rows as the fixture, in both
+ * formats. */
 static void with_path(world *w) {
   static int32_t row_ptr[PATH_MOST + 1], row_ind[3 * PATH_MOST], col_ind[3 * PATH_MOST];
   static double values[3 * PATH_MOST];
@@ -28,7 +29,7 @@ static void with_path(world *w) {
   }
 }
 
-/* The solvers' descriptions; fields that are not listed are zero. */
+/* The solvers' descriptors; omitted fields are zero. */
 enum { JACOBI_CG, BLOCK_BICGSTAB, BLOCK_GMRES, REORDERED_GMRES, REFINING_CG, SEVERAL_CG };
 static const struct {
   merbit_solver_method method;
@@ -77,8 +78,8 @@ static merbit_status solver_create_several(world *w) {
   return make_solver(w, SEVERAL_CG);
 }
 
-/* `factor` times the path has b = `factor` A (1, 2, ..., 7, 1, ...), so that x is known. The
- * smallest eigenvalue of the path is above 0.5, its largest below 4.5. */
+/* Expects the solution for `factor` times the path and b = `factor` A (1, 2, ..., 7, 1, ...).
+ * The smallest eigenvalue of the path is above 0.5, its largest below 4.5. */
 static void expect_solution(world *w, merbit_solver *solver, double factor) {
   const int64_t n = w->f->n;
   double *b = (double *)test_allocate(2 * n, 8), *x = (double *)test_allocate(2 * n, 8);
@@ -155,7 +156,7 @@ static merbit_status solver_multiply(world *w) {
   return MERBIT_OK;
 }
 
-/* Returns twice the values of the view. Free them. */
+/* Returns twice the values of the view, to be freed. */
 static double *doubled_values(const world *w) {
   double *doubled = (double *)test_allocate(w->view.nnz, 8);
   int64_t k;
@@ -174,7 +175,7 @@ static merbit_status solver_update(world *w) {
   return status;
 }
 
-/* The first update keeps what later ones use again. */
+/* The first update allocates memory that later ones reuse. */
 static void with_updated_solver(world *w) {
   with_solver(w);
   assert_int_equal(solver_update(w), MERBIT_OK);
@@ -191,7 +192,7 @@ static void solver_updated(world *w) {
 
 /* ---- Preconditioners --------------------------------------------------------------------- */
 
-/* One of each kind, each in f32 and without the mean as well. */
+/* Makes one preconditioner of each kind, also in f32 and without the mean. */
 static merbit_status make_preconditioner(world *w, merbit_preconditioner_kind kind,
                                          int wrapped) {
   merbit_preconditioner_desc desc = merbit_preconditioner_defaults();
@@ -217,7 +218,7 @@ static merbit_status preconditioner_create_wrapped_fsai(world *w) {
   return make_preconditioner(w, MERBIT_PRECONDITIONER_FSAI, 1);
 }
 
-/* A solver that makes its own. */
+/* Makes a solver that makes its own preconditioner. */
 static merbit_status solver_create_fsai(world *w) {
   merbit_solver_desc desc = merbit_solver_defaults();
   desc.method = MERBIT_SOLVER_CG;
@@ -225,8 +226,8 @@ static merbit_status solver_create_fsai(world *w) {
   return merbit_solver_create(w->context, &w->view, &desc, (merbit_solver **)&w->out);
 }
 
-/* (1, -1, 1, ...) is nearly an eigenvector of `factor` times the path, of the eigenvalue 4.5
- * `factor`; so M^-1, which is near A^-1, divides it by nearly as much. */
+/* (1, -1, 1, ...) is nearly an eigenvector of `factor` times the path, with eigenvalue 4.5
+ * `factor`; M^-1, which approximates A^-1, divides it by nearly as much. */
 static void expect_near(world *w, merbit_preconditioner *p, double factor) {
   const int64_t n = w->f->n;
   double *r = (double *)test_allocate(n, 8), *z = (double *)test_allocate(n, 8);
@@ -304,7 +305,7 @@ static merbit_status eigen_power(world *w) {
   return find_largest(w, MERBIT_EIGEN_POWER);
 }
 
-static void eigen_right(world *w) { /* 2.5 + 2 cos(pi / (n + 1)), and those next to it */
+static void eigen_right(world *w) { /* Expects 2.5 + 2 cos(pi / (n + 1)) and the next ones. */
   assert_true(w->value > 4.48 && w->value < 4.5);
 }
 

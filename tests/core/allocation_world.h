@@ -1,12 +1,11 @@
-/* The data of test_allocation.c: matrices of small integers, so that every product is exact and
- * has one right answer, and a context whose allocator fails on demand. Include merbit.h and
- * cmocka.h first. */
+/* The data of test_allocation.c: matrices of small integers, so that every product is exact,
+ * and a context whose allocator fails on demand. Include merbit.h and cmocka.h first. */
 #ifndef TEST_CORE_ALLOCATION_WORLD_H
 #define TEST_CORE_ALLOCATION_WORLD_H
 #include "support/cpu.h"
 
-typedef struct fixture { /* entries in any order, with duplicates and a long row; CSR arrays of
-                            the same */
+typedef struct fixture { /* entries in any order, with duplicates and a long row; the same as
+                          * CSR */
   int64_t n, nnz;        /* n x n */
   int32_t *row_ind, *col_ind;
   double *values;
@@ -22,8 +21,8 @@ typedef enum arrangement {
   WIDE_CSR,
   COO,
   PATTERN_COO,
-  BLOCKS,     /* of 1 x 1: the arrays of PLAIN_CSR */
-  WIDE_BLOCKS /* and of WIDE_CSR */
+  BLOCKS,     /* 1 x 1 blocks with the arrays of PLAIN_CSR */
+  WIDE_BLOCKS /* 1 x 1 blocks with those of WIDE_CSR */
 } arrangement;
 
 typedef struct world {
@@ -33,7 +32,7 @@ typedef struct world {
   merbit_view view;
   merbit_context *context;
   merbit_error error; /* of merbit_context_create */
-  void *out;          /* what the call made */
+  void *out;          /* the call's output */
   merbit_buffer *buffer;
   merbit_matrix *matrix;
   merbit_plan *plan;
@@ -43,7 +42,7 @@ typedef struct world {
   double *ranks, value;
   merbit_pagerank_result result;
   char folder[32], path[64]; /* of the files read and written */
-  char *sink;                /* what a stream was given */
+  char *sink;                /* data written to a stream */
   size_t sink_size;
 } world;
 
@@ -136,7 +135,7 @@ static void world_open(world *w, const fixture *f, arrangement form) {
   assert_int_equal(merbit_context_create(&desc, &w->context, NULL), MERBIT_OK);
 }
 
-/* Everything that the case left, then nothing may be alive. */
+/* Releases everything that the case left; then nothing may be alive. */
 static void world_close(world *w) {
   merbit_buffer_destroy(w->buffer);
   merbit_matrix_destroy(w->matrix);
@@ -149,14 +148,14 @@ static void world_close(world *w) {
   free(w->sink);
   if (w->path[0] != '\0') {
     (void)unlink(w->path);
-    assert_int_equal(rmdir(w->folder), 0); /* no temporary file was left */
+    assert_int_equal(rmdir(w->folder), 0); /* no temporary file is left */
   }
   assert_int_equal(w->memory.live, 0);
 }
 
-/* ---- Right answers ----------------------------------------------------------------------- */
+/* ---- Expected results -------------------------------------------------------------------- */
 
-/* The product of `plan` must be `factor` times that of the fixture, bit for bit. */
+/* Expects that the product of `plan` is `factor` times the fixture's, bit for bit. */
 static void world_expect_product(const world *w, merbit_plan *plan, merbit_workspace *workspace,
                                  int transposed, double factor) {
   const fixture *f = w->f;
@@ -179,7 +178,7 @@ static void world_expect_product(const world *w, merbit_plan *plan, merbit_works
   free(right);
 }
 
-/* The same of three vectors, each the double of the one before. */
+/* The same for three vectors, each twice the one before. */
 static void world_expect_many(const world *w, merbit_plan *plan) {
   const fixture *f = w->f;
   double *x = (double *)test_allocate(3 * f->n, 8), *y = (double *)test_allocate(3 * f->n, 8);
@@ -202,7 +201,7 @@ static void world_expect_many(const world *w, merbit_plan *plan) {
   free(right);
 }
 
-/* The same by way of the order of a reordered plan. */
+/* The same through the order of a reordered plan. */
 static void world_expect_reordered(const world *w, merbit_plan *plan, double factor) {
   const fixture *f = w->f;
   double *x = (double *)test_allocate(f->n, 8), *px = (double *)test_allocate(f->n, 8);
@@ -240,7 +239,7 @@ static void world_expect_matrix(const world *w, const merbit_matrix *matrix, int
   merbit_plan_destroy(plan);
 }
 
-/* `text` is a file of the fixture's matrix. */
+/* Expects that `text` is a file of the fixture's matrix. */
 static void world_expect_text(const world *w, const void *text, size_t size) {
   merbit_matrix *matrix;
   assert_int_equal(merbit_matrix_read_memory(w->context, text, size, NULL, &matrix), MERBIT_OK);
@@ -248,7 +247,7 @@ static void world_expect_text(const world *w, const void *text, size_t size) {
   merbit_matrix_destroy(matrix);
 }
 
-/* A file in a folder of its own. */
+/* Writes a file in a new folder. */
 static void world_file(world *w, const char *text, size_t size) {
   FILE *file;
   (void)snprintf(w->folder, sizeof w->folder, "/tmp/merbit-test-XXXXXX");

@@ -1,7 +1,7 @@
-/* Every public call with its first, second, ... allocation failing, once and for good, until it
- * gets all it asks for: OUT_OF_MEMORY with a sentence, no out pointer, no leak, what was there
- * before unharmed, and the same call right when memory is back. The table below covers every
- * function of merbit.h. */
+/* Every public call with its first, second, ... allocation failing, once and for good, until
+ * none fails: the call must return OUT_OF_MEMORY with a message, set no out pointer, leak
+ * nothing, leave existing objects unharmed, and succeed when memory is available again. The
+ * table below covers every function of merbit.h. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -18,18 +18,18 @@ typedef enum need {
   MEMORY,
   THREADS,
   FORM
-} need; /* THREADS: for workers too, whose failure is survived; FORM: and for a faster form of
-           the matrix, without which a plan goes on */
+} need; /* THREADS: also for workers, whose failure is survived; FORM: also for a faster form of
+         * the matrix, which a plan can do without */
 
 typedef struct allocation_case {
-  const char *functions; /* that `call` calls, without "merbit_" */
+  const char *functions; /* functions that `call` calls, without "merbit_" */
   need allocates;
   int large; /* enough work for two threads */
   arrangement form;
   void (*prepare)(world *w);
   merbit_status (*call)(world *w);
-  void (*intact)(world *w);  /* after a failure; may be NULL */
-  void (*correct)(world *w); /* after success; may be NULL; destroys w->out */
+  void (*intact)(world *w);  /* checks after a failure; may be NULL */
+  void (*correct)(world *w); /* checks after success and destroys w->out; may be NULL */
 } allocation_case;
 
 static const allocation_case cases[] = {
@@ -177,7 +177,7 @@ typedef struct totals {
   long allocations, failed, survived;
 } totals;
 
-static long alive(const world *w) { /* a pool that has started stays */
+static long alive(const world *w) { /* a started pool stays */
   return w->memory.live - (w->context != NULL && w->context->pool.workers != NULL);
 }
 
@@ -197,7 +197,7 @@ static void expect_out_of_memory(world *w, const allocation_case *c, merbit_stat
   }
 }
 
-/* Returns 0 where the call made less than `n` allocations, so that none failed. */
+/* Returns 0 if the call made fewer than `n` allocations, so that none failed. */
 static int attempt(const allocation_case *c, const fixture *f, long n, int for_good,
                    totals *t) {
   world w;

@@ -1,4 +1,4 @@
-/* The pieces of core/files.c and core/os/posix_*.c on paths, links and limits that the cache
+/* Functions of core/files.c and core/os/posix_*.c on paths, links and limits that the cache
  * itself seldom meets. */
 #include "support/internal.h"
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static void links_in_a_path(void **state) {
   assert_int_equal(symlink(target, in_folder("long")), 0);
   end = (size_t)snprintf(path, sizeof path, "%s", in_folder("long"));
   assert_int_equal(mbi_link_replace(path, sizeof path, end), ENAMETOOLONG);
-  target[MBI_PATH_SIZE - 20] = '\0'; /* fits alone, but not beside the link */
+  target[MBI_PATH_SIZE - 20] = '\0'; /* fits alone, but not with the link */
   assert_int_equal(symlink(target, in_folder("longer")), 0);
   end = (size_t)snprintf(path, sizeof path, "%s", in_folder("longer"));
   assert_int_equal(mbi_link_replace(path, sizeof path, end), ENAMETOOLONG);
@@ -119,7 +119,8 @@ static void files_by_pattern(void **state) {
   assert_int_equal(mbi_files_matching(in_folder("*.none"), take, &left), 0);
 }
 
-/* A forked child has the context but none of its workers: it computes alone, and destroys. */
+/* A forked child has the context but none of its workers: it computes alone, and destroys the
+ * context. */
 static void a_child_without_workers(void **state) {
   enum { ROWS = 40000 };
   int32_t *row_ptr = (int32_t *)test_allocate(ROWS + 1, 4),
@@ -140,7 +141,7 @@ static void a_child_without_workers(void **state) {
   child = fork();
   if (child == 0) {
     int wrong = 0;
-    (void)alarm(60); /* it used to wait for ever */
+    (void)alarm(60); /* ends a hang */
     memset(y, 0, (size_t)ROWS * 8);
     wrong += merbit_spmv(plan, NULL, NULL, &x, NULL, y, NULL) != MERBIT_OK;
     for (i = 0; i < ROWS; i++) {

@@ -1,5 +1,5 @@
-/* FNV-1a, 128 bits: published vectors, independence of how the bytes are cut, and no blind
- * spot. */
+/* FNV-1a, 128 bits: published vectors, independence of how the bytes are divided, no ignored
+ * bytes. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static void vectors(void **state) {
   expect("foobar", "343e1662793c64bf6f0d3597ba446f18");
 }
 
-/* The same by 32-bit long multiplication with the whole prime 2^88 + 0x13b. */
+/* Computes the same hash by 32-bit long multiplication with the whole prime 2^88 + 0x13b. */
 static void slow_hash(const unsigned char *data, size_t size, uint32_t h[4]) {
   static const uint32_t prime[4] = {0x13b, 0, (uint32_t)1 << 24, 0};
   size_t i;

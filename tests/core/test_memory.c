@@ -1,5 +1,4 @@
-/* The two doors to the heap: sizes that cannot be, memory that is not there, the user's
- * pointer. */
+/* The two functions that allocate: impossible sizes, lack of memory, the user's pointer. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -15,7 +14,7 @@ static void sizes(void **state) {
   char *block;
   void *array;
   (void)state;
-  block = (char *)mbi_allocate(context, 0); /* not NULL, which would read as a failure */
+  block = (char *)mbi_allocate(context, 0); /* not NULL, which would mean a failure */
   assert_non_null(block);
   assert_int_equal(memory.live, before + 1);
   mbi_release(context, block);
@@ -55,7 +54,7 @@ static void sizes_that_cannot_be(void **state) {
     cpu_expect(context, MERBIT_OUT_OF_MEMORY, "the pears of ");
     cpu_expect(context, MERBIT_OUT_OF_MEMORY, "exceeds the address space");
   }
-  assert_int_equal(memory.made, made); /* the allocator was not even asked */
+  assert_int_equal(memory.made, made); /* the allocator was not even called */
   merbit_context_destroy(context);
 }
 
@@ -64,7 +63,7 @@ static void no_memory(void **state) {
   merbit_context *context = cpu_open(&memory, 1);
   void *array = &memory;
   (void)state;
-  memory.limit = 1000 + 16; /* the size lies before each block */
+  memory.limit = 1000 + 16; /* the size precedes each block */
   assert_null(mbi_allocate(context, 1001));
   assert_int_equal(mbi_allocate_array(context, 126, 8, "the plums", &array),
                    MERBIT_OUT_OF_MEMORY);

@@ -1,4 +1,4 @@
-/* Status table, the last error of a context, its log. */
+/* The status table, and a context's last error and log. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -95,7 +95,7 @@ static void log_lines(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A log callback may ask for the error that it is told about: no lock is held. */
+/* A log callback may ask for the error that it reports: no lock is held. */
 static void ask_back(void *user, const char *line) {
   char sentence[MERBIT_MESSAGE_SIZE];
   merbit_context **context = (merbit_context **)user;
@@ -123,8 +123,8 @@ static struct {
   pthread_barrier_t turn;
 } several;
 
-/* Fails in its turn, and asks when all have failed. Returns NULL if it finds its own failure;
- * the first thread, whose failure is the oldest, must find none. */
+/* Fails when its turn comes, and reads the last error when all have failed. Returns NULL if it
+ * finds its own failure; the first thread, whose failure is the oldest, must find none. */
 static void *fail_in_turn(void *number) {
   const int own = *(const int *)number;
   char sentence[MERBIT_MESSAGE_SIZE], expected[32];
@@ -186,7 +186,7 @@ static void *fail_often(void *argument) {
   return NULL;
 }
 
-/* Status and sentence always belong together. */
+/* Status and message always belong together. */
 static void errors_from_several_threads(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   pthread_t threads[2];

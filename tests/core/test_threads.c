@@ -1,5 +1,5 @@
-/* mbi_parallel: every index once, whatever the threads, the callers, nesting, missing memory or
- * a fork. */
+/* mbi_parallel runs every index once, whatever the threads, the callers, nesting, missing
+ * memory or a fork. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@ enum { MOST = 2000 };
 typedef struct tally {
   merbit_context *context;
   int hits[MOST];
-  int inner; /* tasks that each task starts in its turn */
+  int inner; /* tasks that each task starts itself */
   int total;
 } tally;
 
@@ -57,7 +57,7 @@ static void every_index_once(void **state) {
   }
 }
 
-/* Workers that have gone to sleep wake up again. */
+/* Sleeping workers wake up again. */
 static void after_a_rest(void **state) {
   merbit_context *context = cpu_open(NULL, 4);
   int i;
@@ -69,7 +69,7 @@ static void after_a_rest(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Writes a result, which must be there when the call returns. */
+/* Writes a result, which must be visible when the call returns. */
 static void square(void *argument, int index) {
   ((int64_t *)argument)[index] = (int64_t)index * index;
 }
@@ -134,7 +134,7 @@ static void callers_from_several_threads(void **state) {
 
 enum { ROWS = 3000, WIDTH = 7 };
 
-/* A plan for rows of ones and one product of it: the sums are WIDTH. */
+/* Makes a plan for rows of ones and multiplies once: the sums are WIDTH. */
 static void *make_a_plan(void *argument) {
   merbit_context *context = (merbit_context *)argument;
   int32_t *row_ptr = (int32_t *)test_allocate(ROWS + 1, sizeof *row_ptr);
@@ -198,7 +198,7 @@ static void without_memory_for_workers(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* Threads do not survive a fork; their work is done all the same. */
+/* Threads do not survive a fork; their work is done nevertheless. */
 static void after_a_fork(void **state) {
   merbit_context *context = cpu_open(NULL, 3), *fresh = cpu_open(NULL, 3);
   pid_t child;
@@ -212,7 +212,7 @@ static void after_a_fork(void **state) {
     int good;
     (void)alarm(20);
     good = each_once(context, 100) && each_once(context, 100) && each_once(fresh, 100);
-    merbit_context_destroy(context); /* waits for no worker */
+    merbit_context_destroy(context); /* does not wait for a worker */
     merbit_context_destroy(fresh);
     _exit(good ? 0 : 1);
   }
@@ -231,7 +231,7 @@ static void contexts_that_never_worked(void **state) {
     cpu_memory memory;
     merbit_context *context = cpu_open(&memory, 1 + i % 4);
     if (i % 2) {
-      assert_true(each_once(context, 2)); /* destroyed at once, workers still starting */
+      assert_true(each_once(context, 2)); /* destroyed at once, while workers still start */
     }
     merbit_context_destroy(context);
     assert_int_equal(memory.live, 0);

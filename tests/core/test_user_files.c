@@ -1,6 +1,6 @@
-/* Files that the user names, on a disk that refuses: each call of the system fails in turn. A
- * matrix that is written is whole in its place, or the old file is; one that is read is right;
- * errors say which file; no file is left open and no temporary behind. */
+/* Files that the user names, on a failing disk: each system call fails in turn. A written
+ * matrix is complete in its place, or the old file is still there; a read one is right; errors
+ * name the file; no file stays open and no temporary is left. */
 #include "support/internal.h"
 
 #include "jit/cache_calls.h"
@@ -76,7 +76,7 @@ static void arm(int step, int code, int calls) {
   disk.calls = calls;
 }
 
-/* Files of the folder that a failed unlink leaves. */
+/* Removes files of the folder that a failed unlink leaves. */
 static void sweep(void) {
   char command[160];
   (void)snprintf(command, sizeof command, "rm -f '%s'/*.tmp", folder);
@@ -128,7 +128,7 @@ static void every_call_of_a_writer_fails(void **state) {
     for (code = 0; code < 5; code++) {
       for (calls = 1; calls <= 32; calls += 31) {
         if (codes[code] == EINTR && calls > 1) {
-          continue; /* asked again for as long as that is the answer */
+          continue; /* ask again as long as that is the answer */
         }
         for (step = 0; write_with_failure(context, scenario == 2 ? link_path : path, scenario > 0,
                                           step, codes[code], calls);

@@ -1,6 +1,6 @@
 /* A distributed product of a generated matrix, on either side: each rank's body, and the run
- * that holds all ranks' y to the bound of one process. Include merbit_dist.h and cmocka.h
- * first. */
+ * that compares all ranks' y with the error bound of one process. Include merbit_dist.h and
+ * cmocka.h first. */
 #ifndef TEST_DIST_PRODUCTS_H
 #define TEST_DIST_PRODUCTS_H
 #include "dist/ranks.h"
@@ -13,7 +13,7 @@ typedef struct product_case {
   const test_matrix *m;
   int single, narrow, base, without, whole;
   merbit_side side;
-  int own_stream; /* CUDA: on a stream that is not ordered with the default stream */
+  int own_stream; /* CUDA: a stream that is not ordered with the default stream */
   merbit_method method;
   const char *tuning;
   double alpha, beta;
@@ -42,7 +42,7 @@ static void *product_stream(merbit_context *context, int wanted) {
   return stream;
 }
 
-/* Waits for a stream, and gives it up. */
+/* Waits for a stream and destroys it. */
 static void product_stream_end(merbit_context *context, void *stream) {
   if (stream != NULL && mbi_device_enter(context) == MERBIT_OK) {
     (void)context->device.driver.stream_synchronize(stream);
@@ -58,7 +58,7 @@ static void product_wait(merbit_context *context, void *stream) {
   }
 }
 
-/* Contexts of the ranks of a test. */
+/* Returns the descriptor of the ranks' contexts. */
 static merbit_context_desc product_context(merbit_side side) {
   merbit_context_desc desc;
   memset(&desc, 0, sizeof desc);
@@ -68,7 +68,7 @@ static merbit_context_desc product_context(merbit_side side) {
   return desc;
 }
 
-/* A vector where the context computes. */
+/* Makes a vector where the context computes. */
 static merbit_buffer *product_vector(merbit_context *context, const void *values,
                                      size_t bytes) {
   merbit_buffer *buffer = NULL;
@@ -80,7 +80,7 @@ static merbit_buffer *product_vector(merbit_context *context, const void *values
   return buffer;
 }
 
-/* A rank's product. Its y goes to the world's results. */
+/* Computes a rank's product. Its y goes to the world's results. */
 static merbit_status product_body(merbit_context *context, const merbit_exchange *exchange,
                                   ranks_world *world, void *argument) {
   const product_case *c = (const product_case *)argument;
@@ -115,14 +115,14 @@ static merbit_status product_body(merbit_context *context, const merbit_exchange
   }
   vx = product_vector(context, x, bytes);
   vy = product_vector(context, y, bytes);
-  /* First with other values, which an update replaces. */
+  /* Starts with other values, which an update replaces. */
   memcpy(values, p.values, (size_t)p.view.nnz * element);
   memset(p.values, 0, (size_t)p.view.nnz * element);
   status = merbit_dist_create(context, exchange, &p.view, &desc, &dist);
   if (status != MERBIT_OK) {
     return status;
   }
-  ranks_part_free(&p); /* nothing of it is needed later */
+  ranks_part_free(&p); /* no longer needed */
   RANKS_CHECK(merbit_dist_update_values(dist, values) == MERBIT_OK);
   RANKS_CHECK(merbit_dist_get_info(dist, &info) == MERBIT_OK);
   RANKS_CHECK(info.rank == exchange->rank && info.ranks == exchange->ranks);
@@ -143,7 +143,8 @@ static merbit_status product_body(merbit_context *context, const merbit_exchange
   RANKS_CHECK(status == MERBIT_OK);
   product_wait(context, stream);
   RANKS_CHECK(merbit_buffer_download(vy, 0, result, bytes) == MERBIT_OK);
-  /* Another product, then the first again: the same bits. Then a dot of y and x. */
+  /* Multiplies another vector, then the first again: the same bits. Then computes a dot of y
+   * and x. */
   RANKS_CHECK(merbit_dist_spmv(dist, NULL, merbit_buffer_pointer(vx), NULL,
                                merbit_buffer_pointer(vy), stream) == MERBIT_OK);
   product_wait(context, stream);
@@ -159,7 +160,7 @@ static merbit_status product_body(merbit_context *context, const merbit_exchange
     RANKS_CHECK(merbit_buffer_download(vy, 0, y, bytes) == MERBIT_OK);
     RANKS_CHECK(bytes == 0 || memcmp(result, y, bytes) == 0);
     memset(to, 0, sizeof to);
-    RANKS_CHECK(exchange->counts(exchange->user, to, from) == 0); /* all results are there */
+    RANKS_CHECK(exchange->counts(exchange->user, to, from) == 0); /* all results have arrived */
     for (i = 0; i < rows; i++) {
       const double xi = c->single ? (double)(float)c->x[i] : c->x[i];
       const long double term = (long double)xi * product_load(world->results, i, c->single);
@@ -195,10 +196,10 @@ TEST_UNUSED static void product_release(product_case *c) {
   free(c->y0);
 }
 
-/* Returns the number of GPUs. Skips the program where there is none. A process of its own finds
- * out: one that has used a GPU must not fork ranks. */
+/* Returns the number of GPUs, or skips the program if there is none. A child process finds out,
+ * because a process that has used a GPU must not fork ranks. */
 TEST_UNUSED static int product_devices(void) {
-  const char *cache = gpu_cache(); /* made here, so that all processes have the same */
+  const char *cache = gpu_cache(); /* made here, so that all processes share it */
   int end = 0;
   const pid_t child = cache != NULL ? fork() : -1;
   if (child == 0) {
@@ -217,7 +218,7 @@ TEST_UNUSED static int product_devices(void) {
   return WEXITSTATUS(end) - 100;
 }
 
-/* Runs a case on `ranks` ranks and holds the result to the bound. */
+/* Runs a case on `ranks` ranks and checks the result against the bound. */
 TEST_UNUSED static void product_run(ranks_world *w, product_case *c) {
   const int64_t n = c->m->rows;
   const merbit_context_desc desc = product_context(c->side);
@@ -249,8 +250,8 @@ TEST_UNUSED static void product_run(ranks_world *w, product_case *c) {
   free(y0);
 }
 
-/* The rows of a grid, in an order that makes all ranks neighbours, and one row of all columns.
- */
+/* Makes the rows of a grid in an order that makes all ranks neighbours, and one row with all
+ * columns. */
 TEST_UNUSED static void product_grid_with_dense_row(test_matrix *m) {
   int64_t dense = 100, k;
   test_matrix grid;
@@ -272,7 +273,7 @@ TEST_UNUSED static void product_grid_with_dense_row(test_matrix *m) {
   test_matrix_free(&grid);
 }
 
-/* Multiplies by whole rows on 1 to 4 ranks, and compares the bits. */
+/* Multiplies with whole_rows on 1 to 4 ranks, and compares the bits. */
 TEST_UNUSED static void product_same_bits(merbit_side side, int single, merbit_method method,
                                           const char *tuning) {
   test_matrix m;

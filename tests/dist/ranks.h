@@ -1,7 +1,7 @@
-/* Ranks as forked processes that exchange through shared memory: an exchange for tests that
- * needs no MPI. A function that waits for a rank that is gone gives up after `patience`
- * seconds. Any function of any rank can be made to fail, and any rank to die in it. The parent
- * sees what each rank returned and said. Include cmocka.h first. */
+/* Ranks as forked processes that exchange through shared memory: an exchange for tests without
+ * MPI. A function that waits for a lost rank gives up after `patience` seconds. Any function of
+ * any rank can be made to fail, and any rank to die in it. The parent gets each rank's status
+ * and message. Include cmocka.h first. */
 #ifndef TEST_DIST_RANKS_H
 #define TEST_DIST_RANKS_H
 #include <errno.h>
@@ -22,7 +22,7 @@ typedef enum ranks_function {
   RANKS_SUM
 } ranks_function;
 
-/* A function's call that goes wrong, counted from 1. */
+/* A function's call that fails, counted from 1. */
 typedef struct ranks_fault {
   int rank;
   ranks_function function;
@@ -30,21 +30,21 @@ typedef struct ranks_fault {
   int dies; /* 1: the process ends there; 0: the function fails */
 } ranks_fault;
 
-typedef struct ranks_box { /* a message under way */
+typedef struct ranks_box { /* a pending message */
   int full;
   size_t bytes;
   char data[RANKS_BOX];
 } ranks_box;
 
-/* All processes share it. */
+/* Shared by all processes. */
 typedef struct ranks_world {
   int ranks, patience, aborted;
   int devices; /* ranks exchange over NCCL, rank q on GPU q % devices; 0: as below */
-  int id_made; /* 1: the id of the ranks over NCCL is there */
+  int id_made; /* 1: the id for NCCL is ready */
   merbit_nccl_id id;
   ranks_fault fault;
-  int arrived;                           /* of the present round of counts */
-  int round;                             /* rounds done */
+  int arrived;                           /* in the present round of counts */
+  int round;                             /* finished rounds */
   int64_t table[RANKS_MOST][RANKS_MOST]; /* [from][to] */
   int status[RANKS_MOST];
   char sentence[RANKS_MOST][MERBIT_MESSAGE_SIZE];
@@ -84,7 +84,7 @@ static int ranks_wait(ranks_user *u, const int *word, int value) {
   return 0;
 }
 
-/* Counts a call. Returns 1 if it is to fail. */
+/* Counts a call. Returns 1 if it must fail. */
 static int ranks_faulty(ranks_user *u, ranks_function function) {
   const ranks_fault *fault = &u->world->fault;
   const long call = ++u->world->calls[u->rank][function];
@@ -166,7 +166,7 @@ static int ranks_finish(void *user, void *stream) {
   return 0;
 }
 
-/* Adds in the order of ranks, by counts. */
+/* Adds in rank order, using counts. */
 static int ranks_sum(void *user, double *values, int count, void *stream) {
   ranks_user *u = (ranks_user *)user;
   int64_t to[RANKS_MOST], from[RANKS_MOST];
@@ -178,7 +178,7 @@ static int ranks_sum(void *user, double *values, int count, void *stream) {
     for (q = 0; q < u->world->ranks; q++) {
       memcpy(&to[q], &values[k], sizeof to[q]);
     }
-    u->world->calls[u->rank][RANKS_COUNTS]--; /* not one of the operator's */
+    u->world->calls[u->rank][RANKS_COUNTS]--; /* not a call of the operator */
     if (ranks_counts(user, to, from)) {
       return 1;
     }
@@ -200,7 +200,7 @@ static const char *ranks_error(void *user) {
   return ((ranks_user *)user)->error;
 }
 
-/* Runs as a rank. Returns the status with which the rank ends. */
+/* Runs as a rank. Returns the rank's final status. */
 typedef merbit_status (*ranks_body)(merbit_context *context, const merbit_exchange *exchange,
                                     ranks_world *world, void *argument);
 
@@ -239,7 +239,7 @@ static merbit_exchange *ranks_over_nccl(ranks_user *u, merbit_context *context) 
   return exchange;
 }
 
-/* One process. A failed check of a rank's prints its line and ends the process with 98. */
+/* Runs one process. A failed check in a rank prints its line and ends the process with 98. */
 TEST_UNUSED static void ranks_be(ranks_world *w, int rank, const merbit_context_desc *desc,
                                  int with_sum, ranks_body body, void *argument) {
   ranks_user user;
@@ -281,8 +281,8 @@ TEST_UNUSED static void ranks_be(ranks_world *w, int rank, const merbit_context_
     }                                                                                          \
   } while (0)
 
-/* Runs `body` on all ranks. Returns the number of ranks that died as planned; any other end is
- * the test's failure. The children exit in the ordinary way, so that leaks are seen. */
+/* Runs `body` on all ranks. Returns the number of ranks that died as planned; any other death
+ * fails the test. The children exit normally, so that leaks are detected. */
 TEST_UNUSED static int ranks_run(ranks_world *w, const merbit_context_desc *desc, int with_sum,
                                  ranks_body body, void *argument) {
   pid_t children[RANKS_MOST];
@@ -316,8 +316,7 @@ TEST_UNUSED static int ranks_run(ranks_world *w, const merbit_context_desc *desc
   return dead;
 }
 
-/* The part of a matrix that a rank has: rows first to end, with 64-bit columns or 32-bit ones.
- */
+/* A rank's part of a matrix: rows first to end, with 64-bit or 32-bit columns. */
 typedef struct ranks_part {
   int64_t first, end;
   int64_t *row_ptr;
@@ -325,7 +324,8 @@ typedef struct ranks_part {
   merbit_view view;
 } ranks_part;
 
-/* Divides `rows` evenly, but rank `without` gets none; -1: each gets its share. */
+/* Returns a rank's first row if `rows` are divided evenly; rank `without` gets none (-1: all
+ * get a share). */
 TEST_UNUSED static int64_t ranks_first(int64_t rows, int ranks, int rank, int without) {
   const int shares = without >= 0 && ranks > 1 ? ranks - 1 : ranks;
   const int before = without >= 0 && ranks > 1 && rank > without ? rank - 1 : rank;

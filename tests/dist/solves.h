@@ -1,5 +1,5 @@
-/* Distributed solves and PageRank of small problems, on either side, on 1 to 4 ranks, with what
- * their results are compared with. Include merbit_dist.h and cmocka.h first. */
+/* Distributed solves and PageRank of small problems, on either side, on 1 to 4 ranks, and
+ * references for their results. Include merbit_dist.h and cmocka.h first. */
 #ifndef TEST_DIST_SOLVES_H
 #define TEST_DIST_SOLVES_H
 #include "dist/products.h"
@@ -10,13 +10,13 @@ typedef struct solve_case {
   int single, start_from_x, zero_b;
   merbit_dist_solver_desc desc;
   merbit_stop stop;
-  int iterations; /* of one process; 0: do not compare */
+  int iterations; /* of one process; 0: not compared */
   int updated;    /* 1: the operator is made with other values, which are then replaced */
   int from, to;   /* numbers of ranks; 0: 1 to 4 */
   int devices;    /* as in ranks_world */
 } solve_case;
 
-/* The symmetric positive definite matrix of a grid, or with `wind` an unsymmetric one. */
+/* Makes the symmetric positive definite matrix of a grid, or with `wind` a nonsymmetric one. */
 TEST_UNUSED static void solve_matrix(int64_t width, double wind, test_matrix *m) {
   const int64_t n = width * width;
   int64_t i, d, at = 0;
@@ -42,8 +42,7 @@ TEST_UNUSED static void solve_matrix(int64_t width, double wind, test_matrix *m)
   m->nnz = at;
 }
 
-/* Gives each third row two entries on the diagonal, of which the second has a hundredth of it.
- */
+/* Splits the diagonal of each third row into two entries, the second with a hundredth of it. */
 TEST_UNUSED static void solve_split_diagonal(test_matrix *m) {
   int32_t *col_ind = (int32_t *)test_allocate(2 * m->nnz, sizeof *col_ind);
   double *values = (double *)test_allocate(2 * m->nnz, sizeof *values);
@@ -130,8 +129,8 @@ static merbit_status solve_body(merbit_context *context, const merbit_exchange *
     RANKS_CHECK(merbit_buffer_download(vx, 0, world->results + (size_t)first * element,
                                        bytes) == MERBIT_OK);
     RANKS_CHECK(result.synchronizations == 0 || context->side == MERBIT_SIDE_CUDA);
-    /* With sums on the device the host looks once in check_every iterations, and at the ends.
-     */
+    /* With sums on the device the host waits once in check_every iterations, and at the start
+     * and the end. */
     RANKS_CHECK(c->devices == 0 ||
                 result.synchronizations <= result.iterations / c->desc.check_every + 6);
     ((int *)(world->results + RANKS_RESULTS / 2))[exchange->rank] = result.iterations;
@@ -216,13 +215,13 @@ TEST_UNUSED static int solve_alone(const solve_case *c) {
 /* ---- PageRank ---------------------------------------------------------------------------- */
 
 typedef struct page_case {
-  const test_matrix *links; /* row i: the links to i; a pattern */
+  const test_matrix *links; /* row i has the links to i; a pattern */
   merbit_side side;
-  int single, weights; /* weights: give out_weights, not scaled values */
+  int single, weights; /* weights: pass out_weights, not scaled values */
   const double *out;   /* number of links from each vertex */
 } page_case;
 
-/* Solves by both methods, with and without the preconditioner, in both types: on ranks[0] to
+/* Solves by both methods, with and without the preconditioner, in both types, on ranks[0] to
  * ranks[3] ranks. */
 TEST_UNUSED static void solve_each_on_cuda(const int *ranks, int check_every, int devices) {
   int which;
@@ -317,7 +316,7 @@ TEST_UNUSED static void page_run(merbit_side side, int from, int to, int devices
   for (i = 0; i < N; i++) {
     for (k = test_below(&seed, 8); k > 0; k--) {
       const int64_t from = test_below(&seed, N);
-      if (from % 11 != 0) { /* these are dangling */
+      if (from % 11 != 0) { /* the others are dangling */
         links.col_ind[at++] = (int32_t)from;
         out[from]++;
       }
@@ -335,7 +334,7 @@ TEST_UNUSED static void page_run(merbit_side side, int from, int to, int devices
     for (i = 0; i < N; i++) {
       want[i] = 1.0 / N;
     }
-    for (step = 0; step < 300; step++) { /* the power method, as in a textbook */
+    for (step = 0; step < 300; step++) { /* the textbook's power method */
       double dangling = 0;
       for (i = 0; i < N; i++) {
         dangling += out[i] == 0 ? want[i] : 0;

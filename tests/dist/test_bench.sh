@@ -1,6 +1,6 @@
 #!/bin/sh
-# dist_bench on the CPU, its ranks over shared memory: every matrix is the same for any number of ranks, every product is
-# verified, the JSON has what dist/predict.py reads; wrong options are refused, and a rank that fails ends the run.
+# dist_bench on the CPU, with ranks over shared memory: every matrix is the same for any number of ranks, every product is
+# verified, the JSON has the fields that dist/predict.py reads, wrong options are refused, and a failing rank ends the run.
 set -eu
 bench=$1
 python=$2
@@ -8,7 +8,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 run() { "$bench" --side cpu --exchange shared --threads 1 --repeat 1 --commit test "$@" >"$work/out" 2>"$work/errors"; }
-refuse() { # options, after a part of the sentence
+refuse() { # a part of the message, then the options
   sentence=$1
   shift
   if run "$@"; then echo "$* was accepted"; exit 1; fi
@@ -55,7 +55,7 @@ grep -q 'give --exchange shared with --side cpu' "$work/errors"
 refuse 'cannot be written' --ranks 1 --matrices road --weak 1K --strong 0 --json "$work/absent/run.json"
 refuse 'ranks have not ended within 0 s' --ranks 2 --matrices road --weak 1K --strong 0 --limit 0
 
-# A rank that dies: the other one does not wait for it.
+# If a rank dies, the other one does not wait for it.
 "$bench" --side cpu --exchange shared --threads 1 --ranks 2 --weak 2M --strong 0 >"$work/out" 2>"$work/errors" &
 parent=$!
 children=

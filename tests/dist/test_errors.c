@@ -1,5 +1,6 @@
-/* Mistakes in distributed calls: each mistake on one rank is told to all with that rank's sentence,
- * what no other rank hears of is refused, and so are rows of another rank. */
+/* Errors in distributed calls: all ranks report an error of one rank with that rank's
+ * message, an error that no other rank notices is refused, and so are requests for another
+ * rank's rows. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -10,10 +11,10 @@
 
 enum { AT_FAULT = 1, RANKS = 3 };
 
-/* ---- Mistakes ---------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------ */
 
 typedef struct mistake {
-  const char *says; /* part of the sentence that every rank gives */
+  const char *says; /* part of the message that every rank reports */
   merbit_status status;
   void (*make)(ranks_part *p, merbit_dist_desc *desc, merbit_exchange *exchange);
 } mistake;
@@ -176,7 +177,7 @@ typedef struct error_case {
   const mistake *mistake;
 } error_case;
 
-/* A rank that makes its mistake, then does it right with the same exchange. */
+/* Makes an error on one rank, then does the call correctly with the same exchange. */
 static merbit_status mistake_body(merbit_context *context, const merbit_exchange *exchange,
                                   ranks_world *world, void *argument) {
   const error_case *c = (const error_case *)argument;
@@ -237,7 +238,7 @@ static void a_mistake_of_one_rank_is_told_to_all(void **state) {
   test_matrix_free(&m);
 }
 
-/* ---- Mistakes that no other rank hears of ------------------------------------------------ */
+/* ---- Errors that no other rank notices --------------------------------------------------- */
 
 static void mistakes_of_a_single_process(void **state) {
   const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
@@ -314,9 +315,9 @@ static void mistakes_of_a_single_process(void **state) {
   ranks_world_free(w);
 }
 
-/* ---- An exchange that confuses ranks ----------------------------------------------------- */
+/* ---- An exchange that mixes up ranks ----------------------------------------------------- */
 
-/* The other rank of two, played: it has as many rows and asks for the one element `wish`. */
+/* The other of two ranks, simulated: it has as many rows and requests element `wish`. */
 typedef struct stranger {
   int calls;
   int64_t wish;
@@ -348,7 +349,7 @@ static int stranger_finish(void *user, void *stream) {
   return 0;
 }
 
-/* A rank that is asked for another one's row says so; one of its own it will send. */
+/* A rank that is asked for another one's row reports it; it sends its own. */
 static void rows_of_another_rank_are_not_sent(void **state) {
   const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
   const int64_t wishes[] = {0, 2, 3, -1};

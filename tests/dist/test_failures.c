@@ -1,6 +1,6 @@
-/* Failures of distributed calls: each function of the exchange fails in turn, or its rank dies in
- * it, and the others come back; each allocation of a rank fails once. Nothing hangs and nothing
- * leaks. */
+/* Failures in distributed calls: each function of the exchange fails in turn, or its rank dies
+ * in it, and the other ranks return; each allocation of a rank fails once. Nothing hangs and
+ * nothing leaks. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 enum { AT_FAULT = 1, RANKS = 3 };
 
-static int allocations_left; /* of this process, until one fails; 0: none does */
+static int allocations_left; /* of this process, until one fails; 0: none fails */
 static long allocations_alive;
 
 static void *allocate_or_fail(void *user, size_t bytes) {
@@ -33,12 +33,12 @@ static void release_counted(void *user, void *memory) {
 
 typedef struct work_case {
   const test_matrix *m;
-  int fail_allocation; /* of rank AT_FAULT, counted from 1; 0: none */
+  int fail_allocation; /* of rank AT_FAULT, from 1; 0: none */
   int gives_up;        /* whether ranks call abort */
   int jacobi;
 } work_case;
 
-/* All that an operator can do. Returns the first failure. */
+/* Does everything that an operator can. Returns the first failure. */
 static merbit_status work(merbit_context *context, const merbit_exchange *exchange,
                           const ranks_part *p, const work_case *c, double *x, double *y) {
   merbit_dist_solver_desc solver;
@@ -122,7 +122,7 @@ static void each_allocation_fails_once(void **state) {
   test_matrix_free(&m);
 }
 
-/* Runs with each call of each function going wrong on one rank, until there are no more. */
+/* Runs with each call of each function failing on one rank, until there are no more. */
 static void faults(int dies, int gives_up, int with_sum, int step) {
   const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
   const ranks_function functions[] = {RANKS_COUNTS, RANKS_START, RANKS_FINISH, RANKS_SUM};
@@ -176,7 +176,7 @@ static void a_rank_that_dies_is_not_waited_for(void **state) {
   faults(1, 0, 0, 5);
 }
 
-/* One rank's product fails before it sends: the others wait for it, and are told. */
+/* One rank's product fails before it sends: the others wait for it, and get the error. */
 static merbit_status left_alone_body(merbit_context *context, const merbit_exchange *exchange,
                                      ranks_world *world, void *argument) {
   const test_matrix *m = (const test_matrix *)argument;

@@ -1,6 +1,5 @@
 /* The kernels of merbit_dist.h compile with the real NVRTC, which needs no GPU, for every
- * architecture that it knows, in both types, without a spilled register. Skipped where there is
- * no NVRTC. */
+ * architecture that it knows, in both types, without register spills. Skipped without NVRTC. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -11,7 +10,7 @@
 
 static merbit_context *host;
 
-/* Compiles a text as mbi_program_compile would, with ptxas's report. */
+/* Compiles a text like mbi_program_compile, with ptxas's report. */
 static void compile(const mbi_preamble *preamble, int architecture) {
   const mbi_nvrtc *nvrtc = &host->device.nvrtc;
   char option[40];

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The program dist/examples/mpi.c on 1 to 4 processes, and hypre.c and trilinos.cpp where these libraries are:
+# The program dist/examples/mpi.c on 1 to 4 processes, and hypre.c and trilinos.cpp if these libraries are installed:
 # sh tests/dist/test_mpi.sh FOLDER
-# Built in FOLDER, mpi.c as C99 without warnings. The numbers of rows and iterations must not depend on the number of processes;
-# hypre and Trilinos must need as many iterations.
+# Builds in FOLDER, mpi.c as C99 without warnings. The numbers of rows and iterations must not depend on the number of
+# processes, and hypre and Trilinos must need the same number of iterations.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1
@@ -26,7 +26,7 @@ for ranks in 1 2 3 4; do
   }
   iterations=$(sed -n 2p "$build/out.txt" | cut -d' ' -f3)
 done
-# other NAME TEXT: the program of another library needs as many iterations.
+# other NAME TEXT: another library's program needs the same number of iterations.
 other() {
   for ranks in 1 3; do
     mpirun -n $ranks env LD_PRELOAD="$build/yield.so" "$build/$1" 16 | tee "$build/out.txt"

@@ -1,5 +1,5 @@
-/* merbit_dist.h declares NCCL's functions and numbers without nccl.h. Where that header is,
- * both are compared when this file is compiled: nothing is left to do when it runs. */
+/* merbit_dist.h declares NCCL's functions and numbers without nccl.h. If that header is
+ * installed, both are compared when this file is compiled; running it does little more. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -13,9 +13,8 @@
 #define EXPECT(name, condition) typedef char name[(condition) ? 1 : -1];
 #define SAME(a, b) __builtin_types_compatible_p(__typeof__(a), b)
 
-/* A row: our pointer and its type, NCCL's function and its type, which differ only where an
- * enum or a pointer to something unknown stands for an int or a void *, as the lines below
- * allow. */
+/* Compares merbit's pointer type with NCCL's function type. They may differ only where an enum
+ * or an opaque pointer corresponds to an int or a void *, as the lines below list. */
 #define FUNCTION(field, ours, function, theirs)                                                \
   EXPECT(field##_is_ours, SAME(((mbi_nccl_calls *)0)->field, ours))                            \
   EXPECT(field##_is_theirs, SAME(&function, theirs))
@@ -58,7 +57,7 @@ FUNCTION(error_string, const char *(*)(int), ncclGetErrorString, const char *(*)
 FUNCTION(last_error, const char *(*)(void *), ncclGetLastError, const char *(*)(ncclComm_t))
 #endif
 
-/* Each pointer of NCCL's has its name, once. */
+/* Checks that each pointer has its symbol name, once. */
 static void every_pointer_has_its_symbol(void **state) {
   const size_t count = sizeof mbi_nccl_symbols / sizeof *mbi_nccl_symbols;
   const size_t driver = sizeof mbi_nccl_driver_symbols / sizeof *mbi_nccl_driver_symbols;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""dist/predict.py: fits find the rates that times were made of, halos are those of counted ones, and a prediction adds up."""
+"""Check dist/predict.py: fits recover the rates from which times were made, halos equal counted ones, and a prediction adds up."""
 import math
 import pathlib
 import random
@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "dist"))
 import predict
 
 OWN, PACK, EXCHANGE, HALO = (4e-6, 2e11), (3e-6, 8e11), (12e-6, 2e11), (5e-6, 1e11)
-CG = (20e-6, 4e10)  # vector passes
+CG = (20e-6, 4e10)  # passes over vectors
 
 
 def close(found, expected, tolerance=1e-6):
@@ -31,7 +31,7 @@ def result(matrix, scaling, ranks, nnz, halo):
 
 
 def counted_box(side, corners):
-    """Points around a box of side^3 points that its own points' stencils reach."""
+    """Returns the points outside a box of side^3 points that its points' stencils reach."""
     inside = range(side)
     halo = set()
     for x in inside:
@@ -49,7 +49,7 @@ def counted_box(side, corners):
 def main():
     close(predict.line([(size, 2e-6 + size / 5e9) for size in (10, 1e4, 1e6, 1e8)])[0], 2e-6)
     close(predict.line([(size, 2e-6 + size / 5e9) for size in (10, 1e4, 1e6, 1e8)])[1], 5e9)
-    close(predict.line([(1e6, 1e-4), (2e6, 2.2e-4)])[0] + 1, 1)  # no time to start below 0
+    close(predict.line([(1e6, 1e-4), (2e6, 2.2e-4)])[0] + 1, 1)  # the start time is not negative
     if predict.line([(5, 3e-6), (50, 2e-6)]) != (2e-6, math.inf) or predict.line([]) != (0, math.inf):
         sys.exit("times that fall, or none, have no rate")
     results = [result("stencil27", scaling, ranks, nnz if scaling == "strong" else 8e7 * ranks, halo)
@@ -59,13 +59,13 @@ def main():
                        (model.passes["stencil27"]["cg"], CG)):
         close(fit[0], truth[0], 1e-3)
         close(fit[1], truth[1], 1e-3)
-    for side in (4, 7):  # on 64 GPUs the grid of boxes has 4 a side: one in the middle has neighbours all around
+    for side in (4, 7):  # 64 GPUs form a 4 x 4 x 4 grid of boxes, of which an inner one has neighbours on all sides
         close(predict.box_halo(side**3, 64, True), counted_box(side, True))
         close(predict.box_halo(side**3, 64, False), counted_box(side, False))
     close(predict.box_halo(1000, 2, True), 100)
     if predict.boxes(8) != [2, 2, 2] or math.prod(predict.boxes(1024)) != 1024:
         sys.exit("boxes are not near a cube")
-    draw = random.Random(1)  # a small R-MAT: different columns of a quarter of its draws
+    draw = random.Random(1)  # a small R-MAT: distinct columns in a quarter of its draws
     scale, draws = 10, 4000
     met = {sum((draw.random() < 0.24) << bit for bit in range(scale)) for _ in range(draws)}
     close(predict.rmat_halo(15.5 * 2**scale, 15.5 * 2**scale / draws), len(met) * (1 - draws / (15.5 * 2**scale)), 0.05)

@@ -1,6 +1,6 @@
-/* Distributed products: every generated square matrix, 1 to 4 ranks, both types, held to the
+/* Distributed products: every generated square matrix, 1 to 4 ranks, both types, against the
  * bound of one process; new values; whole_rows with the same bits for any number of ranks;
- * dots; the info and the forecast; columns beyond 2^31. */
+ * dots; info and forecast; columns beyond 2^31. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -66,7 +66,7 @@ static void a_dense_row_and_unsorted_duplicates(void **state) {
   run_on_one_to_four(&m, -2, 5);
 }
 
-/* Vectors that several tasks of the CPU share, and on 4 ranks one. */
+/* Vectors that several CPU tasks share, or on 4 ranks one. */
 static void vectors_of_several_tasks(void **state) {
   enum { N = 40001 };
   test_matrix m;
@@ -117,12 +117,12 @@ static void parts_of_a_partition_become_contiguous(void **state) {
   merbit_context_destroy(context);
 }
 
-/* The other rank of two, played: it has 2^40 rows and needs nothing; x there is the number of
- * the row modulo 1000. */
+/* The other of two ranks, simulated: it has 2^40 rows and needs nothing; its x is the row
+ * number modulo 1000. */
 typedef struct giant {
   int calls;
   int64_t wanted[8];
-  int count; /* of those */
+  int count; /* number of them */
   const merbit_message *receives;
 } giant;
 
@@ -160,7 +160,7 @@ static int giant_finish(void *user, void *stream) {
 
 static void columns_exceed_an_int(void **state) {
   const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
-  /* Far apart: a sorted list. Close together, beyond 2^31: a bitmap. */
+  /* Distant columns: a sorted list. Columns close together beyond 2^31: a bitmap. */
   const int64_t columns[2][6] = {{2, GIANT_ROWS + 2, 5000000000, 1, GIANT_ROWS + 2, 70},
                                  {2, 5000000100, 5000000000, 1, 5000000100, 5000000063}};
   const int32_t row_ptr[] = {0, 2, 2, 6};

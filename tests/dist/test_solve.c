@@ -1,6 +1,6 @@
-/* CG, BiCGSTAB and PageRank on 1 to 4 ranks: the true residual is as small as asked for,
- * iterations are as many as merbit's own solver needs on one process, give or take few, and
- * every stop happens where it should. */
+/* CG, BiCGSTAB and PageRank on 1 to 4 ranks: the true residual meets the tolerance, iterations
+ * are about as many as merbit's solver needs on one process, and every solve stops where it
+ * should. */
 #include "dist/separate.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check the Markdown files: README.md's length, every relative link and its anchor, tables and pictures as docs/results/ says."""
+"""Check the Markdown files: README.md's length, relative links and anchors, and that tables and pictures match docs/results/."""
 import json
 import pathlib
 import re
@@ -12,19 +12,19 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]:\s*(\S+)", re.M)
 
 
 def pages():
-    """The repository's Markdown files, without those of builds."""
+    """Yields the repository's Markdown files, without those of builds."""
     for folder in (".", "docs", "examples", "python", "tests", ".github"):
         for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md"):
             yield path
 
 
 def prose(text):
-    """Without fenced blocks and code spans."""
+    """Returns the text without fenced blocks and code spans."""
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
 
 
 def anchors(path):
-    """The anchors that GitHub gives a file's headings."""
+    """Returns the anchors that GitHub gives a file's headings."""
     found = set()
     text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
     for heading in re.findall(r"^#+\s+(.*?)\s*#*$", text, re.M):
@@ -76,7 +76,7 @@ def stale():
 
 
 def unsigned():
-    """Results that do not say what was measured, where and when."""
+    """Yields results that do not say what was measured, where and when."""
     for path in (ROOT / "docs" / "results").glob("**/*.json"):
         run = json.loads(path.read_text(encoding="utf-8"))
         for field in ("device", "date", "commit", "command"):

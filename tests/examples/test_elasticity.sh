@@ -1,6 +1,6 @@
 #!/bin/sh
-# examples/elasticity.c: blocks and CSR take the same iterations, and the beam bends as Timoshenko's theory says (256 for
-# bending, 12.48 for shear), but for the stiffness of a coarse mesh.
+# examples/elasticity.c: blocks and CSR need the same number of iterations, and the beam bends as Timoshenko's theory predicts
+# (256 for bending, 12.48 for shear), apart from the extra stiffness of a coarse mesh.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -3,21 +3,20 @@
 
 Usage: test_guide.py CC CXX LIBRARY HEADER [--update] [--only WORD] [FILE ...]
 
-LIBRARY is the compiled implementation, which nothing here compiles again, and HEADER the merbit.h that goes with it: that
-of --study. FILE is docs/guide.md unless given. With
---update the ```text blocks are rewritten, and added where one is missing. With --only just the sections whose title
-contains WORD are tested.
+LIBRARY is the compiled implementation, which is not compiled again here, and HEADER the merbit.h that matches it (the one
+of --study). FILE defaults to docs/guide.md. --update rewrites the ```text blocks and adds missing ones. --only tests just
+the sections whose title contains WORD.
 
-Each ```c and ```cpp block is a complete program, each ```sh block a script, and the ```text block behind it is its
-standard output. All blocks below one "## " heading share a folder, in which merbit.h and a clone of the repository,
-merbit, lie. A comment on the line before the fence changes what a block is:
+Each ```c and ```cpp block is a complete program, each ```sh block a script, and the ```text block after it is its
+standard output. All blocks below one "## " heading share a folder, which contains merbit.h and a clone of the
+repository, merbit. A comment on the line before the fence changes what a block is:
 
     <!-- guide: file NAME -->   the block is a file in the folder (any language); later blocks compile or read it
     <!-- guide: cuda -->        the program needs an NVIDIA GPU: it is compiled, and run only where there is one
 
-Programs are compiled as C99 or C++11 with all warnings as errors and AddressSanitizer, which also finds what they do
-not destroy. Those that include cuda_runtime.h need a CUDA toolkit. Programs run without a visible GPU, unless marked.
-In a ```sh block cc and c++ are CC and CXX, and what they make of merbit.c or merbit.cpp with -c is LIBRARY.
+Programs are compiled as C99 or C++11 with all warnings as errors and AddressSanitizer, which also finds objects that
+they do not destroy. Those that include cuda_runtime.h need a CUDA toolkit. Programs run without a visible GPU, unless marked.
+In a ```sh block cc and c++ are CC and CXX; compiling merbit.c or merbit.cpp with -c gives LIBRARY.
 """
 import argparse
 import os
@@ -56,11 +55,11 @@ int main(void) {
 
 
 class Failure(Exception):
-    """What is wrong, for the reader of the test's output."""
+    """A fault, with a message for the reader of the test's output."""
 
 
 def call(command, folder, **environment):
-    """Run a command; return its standard output."""
+    """Runs a command. Returns its standard output."""
     done = subprocess.run(command, cwd=folder, env={**os.environ, **environment}, text=True, capture_output=True)
     if done.returncode:
         raise Failure(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
@@ -68,7 +67,7 @@ def call(command, folder, **environment):
 
 
 def toolkit():
-    """The folder of a CUDA toolkit with its headers and runtime library, or None."""
+    """Returns the folder of a CUDA toolkit with its headers and runtime library, or None."""
     for folder in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
         if folder and pathlib.Path(folder, "include/cuda_runtime.h").exists():
             return folder
@@ -81,14 +80,14 @@ class Tester:
         self.library = str(pathlib.Path(arguments.library).resolve())
         self.header = pathlib.Path(arguments.header).resolve()
         self.cuda = toolkit()
-        # libcuda keeps memory of its own, and maps some where AddressSanitizer would keep a gap.
+        # libcuda never frees some memory, and maps some in AddressSanitizer's shadow gap.
         os.environ["ASAN_OPTIONS"] = "protect_shadow_gap=0"
         os.environ["LSAN_OPTIONS"] = f"suppressions={ROOT}/tests/lsan.supp:print_suppressions=0"
         self.hidden = {"CUDA_VISIBLE_DEVICES": "", "HOME": str(work)}
         self.shims = work / "bin"
         self.shims.mkdir()
         for name, compiler in (("cc", arguments.cc), ("c++", arguments.cxx)):
-            # The whole path: in the PATH of the shims, a bare name would be the shim itself.
+            # The full path: with the shims in PATH, a bare name would be the shim itself.
             (self.shims / name).write_text(SHIM.format(shutil.which(compiler), self.library))
             (self.shims / name).chmod(0o755)
         self.build(work, "c", PROBE)
@@ -104,7 +103,7 @@ class Tester:
         call(command + ["-lm", "-ldl", "-pthread"], folder)
 
     def run(self, folder, mark, language, text):
-        """The output of a block and None, or None and why it cannot run here."""
+        """Returns the output of a block and None, or None and the reason why it cannot run here."""
         if language == "sh":
             return call(["sh", "-euc", text], folder, PATH=f"{self.shims}:{os.environ['PATH']}", CC="cc", CXX="c++",
                         **self.hidden), None
@@ -117,7 +116,7 @@ class Tester:
 
 
 def check_contents(text):
-    """The list at the top has every section, in order."""
+    """Checks that the list at the top has every section, in order."""
     titles = re.findall(r"^## (.*)$", text, re.M)
     listed = re.findall(r"^- \[(.*)\]\(#(.*)\)$", text, re.M)
     anchors = [(title, re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")) for title in titles]
@@ -126,7 +125,7 @@ def check_contents(text):
 
 
 def test_section(tester, section, folder, update, skipped):
-    """Test the blocks of one section; return its text, with new outputs if `update`."""
+    """Tests the blocks of one section. Returns its text, with new outputs if `update`."""
     folder.mkdir()
     (folder / "merbit.h").symlink_to(tester.header)
     (folder / "merbit").symlink_to(ROOT)

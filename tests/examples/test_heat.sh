@@ -1,5 +1,5 @@
 #!/bin/sh
-# examples/heat.c: the plate cools, and both preconditioners agree on it; multigrid keeps its few iterations when values change.
+# examples/heat.c: the plate cools, both preconditioners agree, and multigrid still needs few iterations when values change.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

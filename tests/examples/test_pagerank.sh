@@ -1,6 +1,6 @@
 #!/bin/sh
 # examples/pagerank on the graph that ships with it: libc6 comes first with about 8 percent, and the picture is
-# drawn; on bad input it says why.
+# drawn; bad input gives an error message.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -11,7 +11,7 @@ cat "$work/output"
 grep -q 'libc6' "$work/output"
 first=$(grep -n 'libc6' "$work/output" | head -1)
 echo "$first" | grep -q '8\.0' || { echo "libc6 does not hold 8.0 percent: $first"; exit 1; }
-# What the README shows of the ranks and the iterations; the last change may differ in rounding.
+# The ranks and iterations that the README shows; the last change may differ by rounding.
 sed -n 's/^ *[0-9]*\. .*%  .*/&/p; s/^\(iterations: .*\), last change.*\(; .*\)/\1, last change .*\2/p' "$root/README.md" >"$work/shown"
 [ "$(grep -c . "$work/shown")" -ge 4 ] || { echo "README.md does not show what pagerank prints"; exit 1; }
 while IFS= read -r line; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # examples/paths on its towns, and on the graph that ships with the library, where each edge has length 1, so that
-# distances are numbers of edges; and on bad input it says why.
+# distances are numbers of edges; bad input gives an error message.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)

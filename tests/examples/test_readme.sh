@@ -1,12 +1,12 @@
 #!/bin/sh
-# The README's program is examples/readme.c, letter for letter, and prints what the README shows (where there is no GPU:
-# the line that names the side differs otherwise).
+# The README's program is exactly examples/readme.c and prints what the README shows (without a GPU; with one the line
+# that names the side differs).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The fenced block of language $1 that follows the word "readme.c" or another block.
+# Prints the fenced block of language $1 that follows the word "readme.c" or another block.
 block() {
   awk -v fence="\`\`\`$1" '$0 == fence && !done {inside = 1; next} /^```/ && inside {inside = 0; done = 1} inside' "$root/README.md"
 }

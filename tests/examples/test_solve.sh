@@ -1,13 +1,13 @@
 #!/bin/sh
 # examples/solve on the power network that ships with it: each method finds the ones, preconditioners save iterations, the picture
-# is an SVG with a curve; and on bad input it says why.
+# is an SVG with a curve; bad input gives an error message.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export MERBIT_CACHE_DIR="$work/cache"
 bus=$root/examples/data/1138_bus.mtx
-off() { # how far x is off, of the run in $1: at most $2
+off() { # the error of x in the run in $1 is at most $2
   awk -v most="$2" '/off by at most/ { found = $NF <= most } END { exit !found }' "$1" || { cat "$1"; exit 1; }
 }
 "$1" --picture "$work/cg.svg" "$bus" >"$work/cg"

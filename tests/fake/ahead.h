@@ -1,5 +1,5 @@
-// The beginning of every program of the fake NVRTC, which takes longest to read: CMake compiles
-// it once.
+// The beginning of every program of the fake NVRTC. It takes most of the parsing time, so CMake
+// precompiles it.
 #ifndef FAKE_AHEAD_H
 #define FAKE_AHEAD_H
 #include <algorithm>

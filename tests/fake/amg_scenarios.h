@@ -1,9 +1,9 @@
-/* A multigrid preconditioner that is set up on the GPU. Include scenario_bed.h
+/* Scenarios with a multigrid preconditioner that is set up on the GPU. Include scenario_bed.h
  * first. */
 #ifndef TEST_FAKE_AMG_SCENARIOS_H
 #define TEST_FAKE_AMG_SCENARIOS_H
 
-enum { MESH_SIDE = 17, MESH_ROWS = MESH_SIDE * MESH_SIDE }; /* more than MBI_AMG_COARSEST */
+enum { MESH_SIDE = 17, MESH_ROWS = MESH_SIDE * MESH_SIDE }; /* exceeds MBI_AMG_COARSEST */
 
 typedef struct mesh {
   int32_t row_ptr[MESH_ROWS + 1], col_ind[5 * MESH_ROWS];
@@ -29,7 +29,8 @@ static merbit_view mesh_make(mesh *m, double scale) {
   return merbit_csr(MESH_ROWS, MESH_ROWS, k, m->row_ptr, m->col_ind, m->values);
 }
 
-/* Sets the options: a node has one row, or with `lines` a line of the mesh and two vectors. */
+/* Sets the options: a node has one row or, with `lines`, is a line of the mesh with two
+ * near-null vectors. */
 static void mesh_options(merbit_preconditioner_desc *desc, int lines) {
   static double near[2 * MESH_ROWS];
   int i;
@@ -68,7 +69,7 @@ static const double *mesh_expected(int lines) {
   return z;
 }
 
-/* Applies the preconditioner; z times `scale` is what the CPU's would be. */
+/* Applies the preconditioner and checks that z times `scale` equals the CPU's result. */
 static merbit_status mesh_apply(merbit_preconditioner *p, int lines, const merbit_buffer *r,
                                 merbit_buffer *z, double scale) {
   const double *expected = mesh_expected(lines);
@@ -84,8 +85,8 @@ static merbit_status mesh_apply(merbit_preconditioner *p, int lines, const merbi
   return status;
 }
 
-/* Sets up, applies and renews: a matrix in GPU memory, or one in host memory whose nodes are
- * lines. */
+/* Sets up, applies and renews a preconditioner of a matrix in GPU memory, or of one in host
+ * memory whose nodes are lines. */
 static merbit_status multigrid_of(merbit_context *context, int there) {
   merbit_preconditioner *p = NULL;
   merbit_preconditioner_desc desc;
@@ -108,7 +109,7 @@ static merbit_status multigrid_of(merbit_context *context, int there) {
   TRY(mesh_apply(p, !there, r, z, 1));
   if (status == MERBIT_OK) {
     (void)merbit_preconditioner_describe(p, line, sizeof line);
-    went_without |= strstr(line, "on the GPU)") == NULL; /* no memory for that */
+    went_without |= strstr(line, "on the GPU)") == NULL; /* no memory to set up there */
   }
   TRY(merbit_preconditioner_update_values(p,
                                           there ? merbit_buffer_pointer(fresh) : twice.values,

@@ -1,16 +1,17 @@
-/* Scenarios of users of blocks: part of scenarios.h. */
+/* Scenarios with block matrices. Part of scenarios.h. */
 #ifndef TEST_FAKE_BLOCK_SCENARIOS_H
 #define TEST_FAKE_BLOCK_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
 enum { BLOCK_ROWS = 3, BLOCK_COLS = 4, BLOCK_ENTRIES = BLOCK_ROWS * BLOCK_COLS };
 
-/* The method and the shape of blocks that the plans ask for; 0: the view's shape, or the one
- * that is found. */
+/* The method and the block shape that the plans ask for; 0: the view's shape, or the one that
+ * is found. */
 static merbit_method blocks_method = MERBIT_METHOD_BSR;
 static int blocks_high, blocks_wide;
 
-/* The matrix in blocks that reach beyond it on both sides; what is not stored is zero. */
+/* Makes the matrix in blocks that reach beyond it on both sides; entries that are not stored
+ * are zero. */
 static merbit_status make_blocks(merbit_context *context, merbit_matrix **matrix) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
@@ -24,7 +25,7 @@ static merbit_status make_blocks(merbit_context *context, merbit_matrix **matrix
   return status;
 }
 
-/* A product, and one with values twice as large, which are of the view's memory. */
+/* Multiplies, then again with twice the values, which are in the view's memory. */
 static merbit_status multiply_blocks(merbit_context *context, const merbit_view *view,
                                      const void *doubled) {
   const double alpha = 2, beta = -1;
@@ -109,7 +110,7 @@ TEST_UNUSED static merbit_status device_blocks(merbit_context *context) {
   return status;
 }
 
-/* Single entries in device memory, of which blocks are made; `order` sorts each row's. */
+/* Extracts blocks from single entries in device memory; `order` sorts each row's. */
 static merbit_status extract(merbit_context *context, int order) {
   int32_t col_ind[MOST];
   double values[MOST], doubled[MOST];
@@ -154,7 +155,7 @@ TEST_UNUSED static merbit_status extracted_blocks(merbit_context *context) {
   return status;
 }
 
-/* Rows that descend pass through the host. */
+/* Extracts blocks from unsorted rows, which pass through the host. */
 TEST_UNUSED static merbit_status sorted_blocks(merbit_context *context) {
   return extract(context, 0);
 }

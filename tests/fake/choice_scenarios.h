@@ -1,23 +1,23 @@
-/* Matrices for which AUTO takes another method than the scan, or another form of the values:
- * part of scenarios.h. */
+/* Scenarios for which AUTO chooses another method than SCAN, or a shorter form of the values.
+ * Part of scenarios.h. */
 #ifndef TEST_FAKE_CHOICE_SCENARIOS_H
 #define TEST_FAKE_CHOICE_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
-/* Lets bytes and gathers decide between methods, as they do for large matrices: in forecasts of
- * little ones launches, single steps and L2 hide them. */
+/* Makes bytes and gathers decide between methods, as for large matrices: for tiny ones
+ * launches, single steps and L2 dominate the forecasts. */
 static void forget_latencies(merbit_context *context) {
   merbit_device_profile *const profile = &context->device.estimate;
   profile->launch_seconds = profile->l2_load_seconds = profile->memory_load_seconds = 0;
   profile->l2_bytes = 1;
 }
 
-static merbit_method even_method; /* what AUTO took for even rows */
+static merbit_method even_method; /* AUTO's choice for even rows */
 
 enum { EVEN = 64, EACH = 16 };
 
-/* Rows of 16 ones, for which AUTO takes slices, or the scan where memory is short; host
- * vectors and the plan's own workspace. */
+/* Multiplies by rows of 16 ones, for which AUTO chooses SLICED, or SCAN if memory is short;
+ * host vectors and the plan's own workspace. */
 TEST_UNUSED static merbit_status even_rows(merbit_context *context) {
   int32_t row_ptr[EVEN + 1], col_ind[EACH * EVEN];
   const merbit_view view = merbit_csr(EVEN, COLS, EACH * EVEN, row_ptr, col_ind, NULL);
@@ -47,19 +47,19 @@ TEST_UNUSED static merbit_status even_rows(merbit_context *context) {
       for (j = 0; j < EACH; j++) {
         sum += data.x[col_ind[EACH * i + j]];
       }
-      assert_true(y[i] == sum); /* of whole numbers */
+      assert_true(y[i] == sum); /* whole numbers: exact */
     }
   }
   merbit_plan_destroy(plan);
   return status;
 }
 
-static merbit_method band_method; /* what AUTO took for a band */
+static merbit_method band_method; /* AUTO's choice for a band */
 
 enum { BAND = 128 }; /* two full slices */
 
-/* Three diagonals of values, for which AUTO takes DIAGONALS, or the scan where memory is short;
- * a product with new values. */
+/* Multiplies by three diagonals, for which AUTO chooses DIAGONALS, or SCAN if memory is short;
+ * then with new values. */
 TEST_UNUSED static merbit_status band(merbit_context *context) {
   int32_t row_ptr[BAND + 1] = {0}, col_ind[3 * BAND];
   double values[3 * BAND], x[BAND], y[BAND];
@@ -102,12 +102,12 @@ TEST_UNUSED static merbit_status band(merbit_context *context) {
   return status;
 }
 
-static merbit_method full_method; /* what AUTO took for full columns */
+static merbit_method full_method; /* AUTO's choice for full columns */
 
 enum { FULL = 24 };
 
-/* Ones of which half meet in a few columns, for which AUTO takes hubs, or the scan where memory
- * is short; a row is empty. */
+/* Multiplies by a matrix of ones of which half are in a few columns, for which AUTO chooses
+ * HUBS, or SCAN if memory is short. One row is empty. */
 TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 2 * FULL - 1, 2 * FULL - 1, 2 * FULL};
   const double alpha = 1, beta = 3;
@@ -150,7 +150,7 @@ TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
   return status;
 }
 
-/* Values that are all one, stored once; then others, for which the plan is made again. */
+/* Values that are all one and stored once; then others, for which the plan is remade. */
 TEST_UNUSED static merbit_status shorter_values(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
   static const double equal[] = {3, 3, 3}, other[] = {1, 2, 0.1}, x[] = {1, 10};
@@ -174,9 +174,9 @@ TEST_UNUSED static merbit_status shorter_values(merbit_context *context) {
   return status;
 }
 
-enum { SIDE = 20 }; /* of a matrix without a zero */
+enum { SIDE = 20 }; /* side of a dense matrix */
 
-/* Products with `values`, whose sums are exact. */
+/* Multiplies with `values`, whose sums are exact. */
 static merbit_status dense_product(merbit_plan *plan, const double *values,
                                    merbit_status status) {
   double x[SIDE], y[SIDE];
@@ -196,8 +196,8 @@ static merbit_status dense_product(merbit_plan *plan, const double *values,
   return status;
 }
 
-/* Values that are those of columns, or `by_table` one of 50; then others of the kind, and such
- * that are of none. */
+/* Values that are equal in each column or, with `by_table`, one of 50; then others of the same
+ * kind, and values of neither kind. */
 static merbit_status stored_values(merbit_context *context, int by_table) {
   static double values[3][SIDE * SIDE];
   int32_t row_ptr[SIDE + 1], col_ind[SIDE * SIDE];

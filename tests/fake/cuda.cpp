@@ -1,6 +1,6 @@
 // A libcuda whose GPU is the CPU: device memory that host code cannot touch (memory.h), kernels
-// that run through the shim (program.h), and calls that fail on demand (fake.h). It exports
-// what merbit.h and the tests for real GPUs ask for.
+// that run through the shim (program.h), and calls that fail on demand (fake.h). It exports the
+// functions that merbit.h and the GPU tests use.
 #include <dlfcn.h>
 
 #include "driver.h"
@@ -8,7 +8,7 @@
 typedef uint64_t device_pointer;
 
 extern "C" {
-// ---- The side door --------------------------------------------------------------------------
+// ---- Functions for tests (fake.h) -----------------------------------------------------------
 
 fake_cuda *fake_cuda_state() {
   return &state;
@@ -45,9 +45,10 @@ static void copy(void *to, const void *from, size_t bytes) {
   memcpy(to, from, bytes);
 }
 
-// Enqueues work of the fake NCCL on a stream. `begin` makes a run of it, which `advance` moves
-// on until that answers 1 and has freed the run. It is asked often, and sees device memory only
-// where it copies. Each [addresses[i], addresses[i] + bytes[i]) must be in one block.
+// Enqueues work of the fake NCCL on a stream. `begin` makes a run of it, which `advance`
+// continues until it returns 1 and has freed the run. `advance` is called often, and can access
+// device memory only while it copies. Each [addresses[i], addresses[i] + bytes[i]) must be in
+// one block.
 int fake_cuda_enqueue(void *handle, const char *name, const fake_work *work) {
   call c(name, CAPTURED);
   for (int i = 0; i < work->count && c.result == 0; i++) {
@@ -126,7 +127,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
 
 // ---- Contexts -------------------------------------------------------------------------------
 
-// A process that has killed the context gets no other one, as on a real GPU.
+// A process whose context has died cannot get another one, as on a real GPU.
 int cuDevicePrimaryCtxRetain(void **context, int device) {
   CALL(FREE);
   if (state.dead != 0) {
@@ -181,7 +182,7 @@ int cuCtxGetDevice(int *device) {
   return SUCCESS;
 }
 
-// ---- Memory: a call that fails leaves rubbish in its out pointer ----------------------------
+// ---- Memory: a failing call leaves garbage in its output pointer ----------------------------
 
 int cuMemAlloc_v2(device_pointer *address, size_t bytes) {
   *address = 0xbad;
@@ -207,7 +208,7 @@ int cuMemFree_v2(device_pointer address) {
   return c.result;
 }
 
-// A copy or a fill, on a stream, between what was found right.
+// Does a checked copy or fill on a stream.
 static int move(call &c, void *handle, const std::function<void()> &work) {
   const job j = {c.name,
                  [=](uint64_t) {
@@ -266,7 +267,7 @@ int cuMemsetD8Async(device_pointer target, unsigned char byte, size_t bytes, voi
   return move(c, handle, [=] { memset((void *)target, byte, bytes); });
 }
 
-#ifndef FAKE_OLD // what the old driver lacks
+#ifndef FAKE_OLD // missing from the old driver
 // Answers type 0, and no error, for a host pointer.
 int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
                            device_pointer address) {
@@ -285,7 +286,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 // ---- Modules and launches -------------------------------------------------------------------
 
 // An image is text: "fake cubin 90 PART PATH" or "fake ptx 80 PART PATH". Programs stay loaded,
-// for the sake of debuggers and leak checkers.
+// so that debuggers and leak checkers can resolve addresses.
 int cuModuleLoadData(void **handle, const void *image) {
   int capability = 0, part = 0;
   char path[2000] = "", kind[8] = "";
@@ -363,8 +364,8 @@ int cuFuncSetAttribute(void *handle, int attribute, int value) {
   return SUCCESS;
 }
 
-// The arguments' first field with what should be the address of device memory, or null, and is
-// not; -1: none.
+// Returns the first field of the arguments that is neither null nor a valid device address as
+// it should be, or -1.
 static int misplaced(const fake_kernel &kernel, const void *arguments, uint64_t *address) {
   const simt_fields &fields = *kernel.fields;
   const auto wrong = [&](size_t at) {
@@ -384,7 +385,7 @@ static int misplaced(const fake_kernel &kernel, const void *arguments, uint64_t 
   return -1;
 }
 
-// A kernel with a copy of its arguments.
+// Binds a kernel to a copy of its arguments.
 static job_work bind(const function &f, const fake_launch &launch, const void *arguments) {
   const fake_kernel *const kernel = f.kernel;
   const fake_program_run run = f.owner->run;
@@ -397,7 +398,7 @@ static job_work bind(const function &f, const fake_launch &launch, const void *a
   };
 }
 
-// `grid` blocks of `threads`.
+// Launches `grid` blocks of `threads` threads.
 static int launch(call &c, void *handle, unsigned grid, unsigned threads, unsigned shared_bytes,
                   void *stream_handle, void **arguments, bool cooperative) {
   const function *f = find_function(handle);
@@ -440,7 +441,7 @@ int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid
                                       ? "a struct for a kernel of separate parameters"
                                       : "separate parameters for a kernel of a struct");
   }
-  if (extra != nullptr) { // all parameters in a buffer: its address, its size
+  if (extra != nullptr) { // all parameters in one buffer: its address and size
     if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != nullptr || f == nullptr ||
         *(const size_t *)extra[3] != f->kernel->fields->bytes) {
       return c.wrong(INVALID_VALUE, "a buffer of parameters that the kernel does not take");
@@ -450,7 +451,7 @@ int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid
   return launch(c, handle, grid_x, block_x, shared_bytes, stream_handle, arguments, false);
 }
 
-// Blocks of so many threads that a multiprocessor holds at a time.
+// Sets *blocks to the number of blocks of `threads` threads that a multiprocessor holds.
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *handle, int threads,
                                                 size_t shared_bytes) {
   CALL(ENTERED);

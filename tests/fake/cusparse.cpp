@@ -1,6 +1,6 @@
-// A libcusparse that has cusparseSpMV of a CSR alone, in the order of the fake driver's
-// streams: what bench opens as its rival. Sizes, types and the preprocessing are checked as
-// they are used.
+// A libcusparse that implements only cusparseSpMV of a CSR, in the order of the fake driver's
+// streams: bench opens it as the rival. Sizes, types and preprocessing are checked when they
+// are used.
 #include <dlfcn.h>
 #include <stdint.h>
 
@@ -22,7 +22,7 @@ struct vector {
 struct matrix {
   int64_t rows, cols, nnz;
   void *row_ptr, *col_ind, *values;
-  int type, algorithm; // of the preprocessing; 0: none was made
+  int type, algorithm; // of the preprocessing; 0: none
 };
 
 struct product {
@@ -32,7 +32,7 @@ struct product {
 };
 
 void *stream = nullptr;
-std::list<product> products; // a graph may repeat each
+std::list<product> products; // kept, because a graph may repeat them
 
 template <class T> std::vector<T> fetch(const void *from, int64_t count, fake_copy copy) {
   std::vector<T> to((size_t)count);
@@ -68,7 +68,7 @@ int advance(void *run, fake_copy copy) {
 
 int enqueue(product &p, void *buffer) {
   typedef int (*enqueuer)(void *, const char *, const fake_work *);
-  void *driver = dlopen("libcuda.so.1", RTLD_NOW); // the one that is loaded
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW); // already loaded
   const enqueuer to_driver =
       driver != nullptr ? (enqueuer)dlsym(driver, "fake_cuda_enqueue") : nullptr;
   const size_t size = p.a.type == F32 ? sizeof(float) : sizeof(double);

@@ -1,9 +1,9 @@
-/* Matrices whose arrays lie in device memory: part of scenarios.h. */
+/* Scenarios whose matrices lie in device memory. Part of scenarios.h. */
 #ifndef TEST_FAKE_DEVICE_SCENARIOS_H
 #define TEST_FAKE_DEVICE_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
-/* A CSR in device memory with 64-bit indices from 1, scalars there too. */
+/* A CSR in device memory with 64-bit indices from 1; alpha and beta there, too. */
 TEST_UNUSED static merbit_status device_csr(merbit_context *context) {
   static const double scalars[2] = {2, 1};
   const size_t nnz = (size_t)data_nnz();
@@ -42,8 +42,8 @@ TEST_UNUSED static merbit_status device_csr(merbit_context *context) {
   return status;
 }
 
-/* A CSR in device memory whose columns and values begin one element behind the start of a
- * buffer: the scan must not load several at once. */
+/* A CSR in device memory whose columns and values begin one element after the start of a
+ * buffer: SCAN must not use vector loads. */
 TEST_UNUSED static merbit_status shifted_csr(merbit_context *context) {
   const size_t nnz = (size_t)data_nnz();
   merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), NULL, NULL, NULL);

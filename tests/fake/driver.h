@@ -1,5 +1,5 @@
 // The state that all calls of the fake libcuda share: live objects, planned failures, and the
-// beginning of a call.
+// common beginning of a call.
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 #include <stdarg.h>
@@ -44,7 +44,7 @@ enum result {
   CAPTURE_IMPLICIT = 906
 };
 
-// Shared memory of a multiprocessor, and what a block takes of it beside its own.
+// Shared memory of a multiprocessor, and the amount reserved for each block.
 enum { SHARED_TOGETHER = 25000, SHARED_RESERVED = 1024 };
 enum { DEVICES = 4, SHARED_WITHOUT_ASKING = 49152, ROUNDS_MOST = 100000 };
 
@@ -52,7 +52,7 @@ struct module {
   const fake_kernel *kernels;
   fake_program_run run;
   void (*rest)();
-  int part; // only its kernels can be found; -1: all
+  int part; // limits its kernels to one part; -1: all
 };
 
 struct function {
@@ -61,33 +61,34 @@ struct function {
   unsigned shared_bytes;
 };
 
-// With its arguments taken, to be done now or later: returns what went wrong.
+// Work with its arguments bound, to be done now or later. Returns an error message, or an empty
+// string.
 typedef std::function<std::string(uint64_t seed)> job_work;
 
-// Work that depends on another process. A call makes one run of it, which is then asked until
-// it says that it is done.
+// Work that depends on another process. A call starts a run, which is then polled until it
+// returns true.
 typedef std::function<std::function<bool()>()> job_wait;
 
 struct graph;
 struct job { // of a stream or a graph
   std::string what;
   job_work work;
-  bool kernel;                     // sees all memory
-  const graph *repeated = nullptr; // a conditional node: this, while the condition is not zero
+  bool kernel;                     // may access all memory
+  const graph *repeated = nullptr; // conditional node: loops while its condition holds
   unsigned *condition = nullptr;
-  job_wait wait = nullptr; // in place of `work`
+  job_wait wait = nullptr; // instead of `work`
 };
 
 struct graph {
   std::vector<job> jobs;
   bool executable;
-  const graph *owner; // of the body of a conditional node: goes with it
+  const graph *owner; // the body of a conditional node is destroyed with its owner
 };
 
-struct condition { // of conditional nodes: set to 1 by each launch
+struct condition { // of a conditional node: each launch sets it to 1
   unsigned value;
   const graph *owner;
-  void *body; // what the driver hands out for the node
+  void *body; // the driver's output for the node
 };
 
 struct node_parameters { // CUgraphNodeParams of a conditional node
@@ -111,21 +112,21 @@ struct launch_config { // CUlaunchConfig
 };
 
 struct stream {
-  bool blocking; // waits for the default stream, which waits for it
+  bool blocking; // synchronises with the default stream
   bool capturing;
   std::thread::id by;            // the thread that began the capture
   graph *target;                 // of the capture; null: a new graph
-  std::vector<job> jobs;         // enqueued, or captured
-  std::function<bool()> waiting; // the run of the first job, if it has begun and is not done
+  std::vector<job> jobs;         // enqueued or captured
+  std::function<bool()> waiting; // the unfinished run of the first job
   stream *joined = nullptr;      // the captured stream whose graph gets this one's work
-  bool loose = false;            // it has got some for which that stream does not wait
+  bool loose = false;            // that stream has not yet waited for all of this one's work
 };
 
 struct event {
-  stream *on, *capture; // of the last record; capture: the stream into whose graph it went
-  long ticket;          // of the last record
-  std::shared_ptr<long> done; // the ticket of the last record that was reached
-  std::shared_ptr<double> at; // when that was, in milliseconds
+  stream *on, *capture;       // of the last record; capture: the stream that was captured
+  long ticket;                // of the last record
+  std::shared_ptr<long> done; // ticket of the last record that was reached
+  std::shared_ptr<double> at; // its time in milliseconds
 };
 
 std::mutex lock;
@@ -133,25 +134,26 @@ fake_cuda state;
 device_memory memory;
 std::list<module> modules;
 // The `rest` functions of unloaded programs: each frees its program's stacks, which the next
-// launch makes anew.
+// launch recreates.
 std::set<void (*)()> idle;
-constexpr size_t IDLE_MOST = 24; // the stacks of which a process has mappings for
+constexpr size_t IDLE_MOST = 24; // programs that may keep their stacks, which need mappings
 std::unordered_map<const void *, std::unique_ptr<function>> functions; // thousands
 std::list<stream> streams;
 std::list<event> events;
 std::list<graph> graphs;
-std::list<condition> conditions; // until the reset, for kernels know their addresses
-char contexts[DEVICES]; // their addresses are the handles: the primary one of each device
+std::list<condition> conditions; // until the reset, because kernels know their addresses
+char contexts[DEVICES]; // the primary context of each device; their addresses are the handles
 thread_local std::vector<void *> pushed;
 
-// After these nothing works until the process ends.
+// Returns whether a result kills the context: then nothing works until the process ends.
 bool deadly(int code) {
   static const std::set<int> codes = {4,   214, 220, 226, 700, 702, 709, 710,
                                       714, 715, 716, 717, 718, 719, 999};
   return codes.count(code) != 0;
 }
 
-// Ends a program for a real GPU, which sets FAKE_CUDA_STRICT and cannot ask for the faults.
+// Records a fault of the program. With FAKE_CUDA_STRICT, for programs written for a real GPU,
+// which cannot read faults, ends the process.
 __attribute__((format(printf, 1, 2))) void fault(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -165,7 +167,7 @@ __attribute__((format(printf, 1, 2))) void fault(const char *format, ...) {
   }
 }
 
-int die(int code) { // of the first deadly error
+int die(int code) { // the first deadly error counts
   return state.dead = state.dead != 0 ? state.dead : code;
 }
 
@@ -185,16 +187,16 @@ function *find_function(const void *handle) {
 
 enum kind {
   FREE,      // needs no context
-  ENTERED,   // needs a current one, alive
-  CAPTURED,  // so, and may be called while a stream is captured
-  RELEASING, // does its work even where it fails: what it gives back is gone
+  ENTERED,   // needs a current, live context
+  CAPTURED,  // like ENTERED, and allowed during a capture
+  RELEASING, // does its work even if it fails: the resource is gone
 };
 
 struct call;
-call *current; // the one that holds the lock
+call *current; // the call that holds the lock
 
-// One call: holds the lock, knows what to answer, and hides the device memory that its work
-// has shown.
+// One call: holds the lock, determines the result, and hides the device memory that its work
+// has made accessible.
 struct call {
   std::lock_guard<std::mutex> guard{lock};
   const char *name;
@@ -249,7 +251,7 @@ struct call {
     return result == 0;
   }
 
-  // The body of a conditional node, for as long as its kernels say so.
+  // Runs the body of a conditional node as long as its kernels ask for it.
   int repeat(const job &j) {
     long rounds = 0;
     for (*j.condition = 1; *j.condition != 0 && result == 0;) {
@@ -265,7 +267,7 @@ struct call {
     return result;
   }
 
-  // Now.
+  // Runs a job now.
   int run(const job &j) {
     if (j.repeated != nullptr) {
       return repeat(j);
@@ -300,7 +302,7 @@ struct call {
     return result;
   }
 
-  // Does what can be done of a stream's work, until `enough`. Returns NOT_READY if the rest
+  // Runs a stream's jobs as far as possible, or until `enough`. Returns NOT_READY if the rest
   // waits for another process.
   int advance(
       stream &s, const std::function<bool()> &enough = [] { return false; }) {
@@ -325,8 +327,8 @@ struct call {
     return result;
   }
 
-  // In the order of a stream: null is the default stream, whose work is done when the call
-  // returns; other streams work when they are waited for.
+  // Enqueues a job. On the default stream (null) the work is done when the call returns; on
+  // other streams, when someone waits for it.
   int enqueue(void *handle, const job &j) {
     if (handle == nullptr) {
       state.unwaited++;
@@ -341,7 +343,7 @@ struct call {
     return SUCCESS;
   }
 
-  int wait() { // as the default stream does
+  int wait() { // like the default stream
     for (stream &s : streams) {
       if (s.blocking && !s.capturing) {
         run_all(s);
@@ -352,7 +354,7 @@ struct call {
 };
 } // namespace
 
-// A call that ends here unless it is to be made.
+// Begins a call and returns its result at once if it must not be made.
 #define CALL(kind)                                                                             \
   call c(__func__, kind);                                                                      \
   if (c.result != 0 && (kind) != RELEASING) {                                                  \

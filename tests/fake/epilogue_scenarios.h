@@ -1,9 +1,9 @@
-/* Plans with epilogues: part of scenarios.h. */
+/* Scenarios with epilogues. Part of scenarios.h. */
 #ifndef TEST_FAKE_EPILOGUE_SCENARIOS_H
 #define TEST_FAKE_EPILOGUE_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
-/* y = A x, <A x, A x> and how many rows there are. */
+/* Computes y = A x, <A x, A x> and the number of rows. */
 static merbit_status epilogue_product(merbit_plan *plan, merbit_workspace *workspace,
                                       merbit_buffer *const arrays[4], double scale) {
   double y[ROWS], sums[2], square = 0;
@@ -24,7 +24,7 @@ static merbit_status epilogue_product(merbit_plan *plan, merbit_workspace *works
   return status;
 }
 
-/* Behind SCAN's kernels and MERGE's; a workspace beside; new values. */
+/* Epilogues after SCAN's and MERGE's kernels, with a workspace and with new values. */
 TEST_UNUSED static merbit_status epilogue_products(merbit_context *context) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);

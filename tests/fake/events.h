@@ -1,15 +1,15 @@
 // Events of the fake libcuda, streams with priorities, and page-locked memory. Part of
 // cuda.cpp.
 //
-// A stream that waits for an event does what the event's stream has to do, and no more, so that
-// a forgotten wait is seen. While a stream is captured, a stream that waits for its event joins
-// the capture: what it is given goes into the same graph, in the order of the calls. It must be
-// waited for by the captured stream before the capture ends.
+// If a stream waits for an event, the event's stream does the work before the event and no
+// more, so that a forgotten wait shows. During a capture a stream that waits for an event of
+// the captured stream joins the capture: its work goes into the same graph, in the order of the
+// calls. The captured stream must wait for it before the capture ends.
 #ifndef FAKE_EVENTS_H
 #define FAKE_EVENTS_H
 #include <chrono>
 
-static long tickets; // of records so far
+static long tickets; // number of records so far
 
 int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   CALL(ENTERED);
@@ -60,7 +60,7 @@ int cuEventRecord(void *handle, void *on) {
   e->on = s;
   e->capture = s == nullptr ? nullptr : s->capturing ? s : s->joined;
   if (e->capture != nullptr) {
-    return SUCCESS; // the order of the graph's work
+    return SUCCESS; // the graph's work is ordered already
   }
   e->ticket = ++tickets;
   const std::shared_ptr<long> done = e->done;
@@ -123,8 +123,8 @@ int cuEventSynchronize(void *handle) {
   return e->on != nullptr ? c.run_all(*e->on) : SUCCESS;
 }
 
-// A microsecond for each record that lies between, and the time that the work took: bench repeats
-// products until they take long enough. Time is nothing that a test may depend on.
+// Returns a microsecond for each record in between, plus the time of the work: bench repeats
+// products until they take long enough. No test may depend on times.
 int cuEventElapsedTime(float *milliseconds, void *start, void *stop) {
   CALL(ENTERED);
   const event *from = find(events, start), *to = find(events, stop);

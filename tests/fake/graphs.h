@@ -1,5 +1,4 @@
-// Streams and graphs of the fake libcuda: work that waits, and work that is recorded. Part of
-// cuda.cpp.
+// Streams and graphs of the fake libcuda: queued work and recorded work. Part of cuda.cpp.
 #ifndef FAKE_GRAPHS_H
 #define FAKE_GRAPHS_H
 
@@ -22,7 +21,7 @@ int cuStreamSynchronize(void *handle) {
   return s != nullptr ? c.run_all(*s) : c.wrong(INVALID_HANDLE, "the stream does not exist");
 }
 
-// Does what can be done now.
+// Does all work that can be done now.
 int cuStreamQuery(void *handle) {
   CALL(ENTERED);
   stream *s = find(streams, handle);
@@ -49,7 +48,7 @@ static int begin_capture(call &c, void *handle, graph *target) {
   if (s == nullptr || s->capturing) {
     return c.wrong(INVALID_HANDLE, "the stream does not exist, or is being captured");
   }
-  c.run_all(*s); // what was enqueued before is no part of it
+  c.run_all(*s); // earlier work is not part of the capture
   s->capturing = true;
   s->by = std::this_thread::get_id();
   s->target = target;
@@ -67,7 +66,7 @@ static graph *new_graph(bool executable, const graph *owner) {
   return &graphs.back();
 }
 
-// A call that fails ends the capture too, and what was captured is gone.
+// A failing call also ends the capture and destroys what was captured.
 int cuStreamEndCapture(void *handle, void **captured) {
   CALL(RELEASING);
   stream *s = find(streams, handle);
@@ -141,7 +140,7 @@ int cuStreamBeginCaptureToGraph(void *handle, void *target, const void *, const 
 }
 #endif
 
-// A copy, with copies of what it repeats: the graph may be destroyed.
+// Copies the graph and the bodies of its loops, so that it may be destroyed.
 int cuGraphInstantiateWithFlags(void **executable, void *handle, unsigned long long) {
   *executable = &state;
   CALL(ENTERED);
@@ -177,7 +176,7 @@ int cuGraphDestroy(void *handle) {
   return destroy_graph(c, handle, false);
 }
 
-int cuGraphExecDestroy(void *handle) { // behind its launches
+int cuGraphExecDestroy(void *handle) { // after its launches
   CALL(RELEASING);
   for (stream &s : streams) {
     if (!s.capturing) {

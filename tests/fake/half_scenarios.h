@@ -1,10 +1,10 @@
-/* Plans of matrices given by one triangle: part of scenarios.h. The matrix is COLS x COLS,
- * skew: entry (i, j) of its lower triangle, for i - j of 1, 2 and 7, is i + j. */
+/* Scenarios with matrices given by one triangle. Part of scenarios.h. The matrix is COLS x COLS
+ * and skew-symmetric: entry (i, j) of its lower triangle, for i - j = 1, 2 and 7, is i + j. */
 #ifndef TEST_FAKE_HALF_SCENARIOS_H
 #define TEST_FAKE_HALF_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
-/* y is scale * A x. */
+/* Computes y and expects scale * A x. */
 static merbit_status half_product(merbit_plan *plan, merbit_buffer *x, merbit_buffer *y,
                                   double scale) {
   static const int off[] = {1, 2, 7};
@@ -27,7 +27,7 @@ static merbit_status half_product(merbit_plan *plan, merbit_buffer *x, merbit_bu
   return status;
 }
 
-/* From either memory; new values from both. */
+/* Multiplies from host or device memory, with new values from both. */
 static merbit_status half_by(merbit_context *context, int device) {
   static const int off[] = {7, 2, 1};
   int32_t rows[3 * COLS], cols[3 * COLS];

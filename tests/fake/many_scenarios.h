@@ -1,11 +1,12 @@
-/* Several vectors at once: part of scenarios.h. Vector v is v + 1 times that of one. */
+/* Scenarios with several vectors at once. Part of scenarios.h. Vector v is v + 1 times the
+ * single vector. */
 #ifndef TEST_FAKE_MANY_SCENARIOS_H
 #define TEST_FAKE_MANY_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
 enum { VECTORS = 4, MANY_BY_ROWS = 6, MANY_BY_COLUMNS = ROWS + 1 };
 
-/* Element i of vector v, with gaps. */
+/* Returns the index of element i of vector v, in an array with gaps. */
 static int many_at(int by_rows, int i, int v) {
   return by_rows ? i * MANY_BY_ROWS + v : v * MANY_BY_COLUMNS + i;
 }
@@ -31,7 +32,7 @@ static void many_expect(int by_rows, const double *all, double alpha, double bet
   }
 }
 
-/* Vectors in buffers or on the host, new values, a workspace. */
+/* Multiplies vectors in buffers or on the host, with new values and a workspace. */
 static merbit_status many_by(merbit_context *context, int by_rows, int host) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);

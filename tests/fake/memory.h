@@ -1,9 +1,10 @@
-// Device memory of the fake libcuda: stretches of the address space that can be touched only
-// from the first kernel or copy of a driver call until the call returns. What no block holds
-// there is poisoned, released blocks included; without AddressSanitizer it is filled with a
-// pattern, which is looked at around each block. One call shows or hides a stretch: for many
-// small mappings the kernel takes long. A stretch goes when its last block does. An address is
-// given again only when nothing was left, and after a gigabyte of others.
+// Device memory of the fake libcuda: stretches of the address space that can be accessed only
+// from the first kernel or copy of a driver call until the call returns. Bytes there outside
+// any block, including released blocks, are poisoned; without AddressSanitizer they hold a
+// pattern, which is checked around each block. A stretch is shown or hidden by one system call,
+// because the operating system is slow with many small mappings. It is freed with its last
+// block. An address is reused only when no block was left and after a gigabyte of other
+// addresses.
 #ifndef FAKE_MEMORY_H
 #define FAKE_MEMORY_H
 #include <stdint.h>
@@ -29,36 +30,36 @@
 
 class device_memory {
   enum : size_t { REGION = (size_t)1 << 36, AGAIN = (size_t)1 << 30, ALIGN = 256 };
-  enum : size_t { SPAN = 1 << 20 }; // of a stretch that blocks are added to
+  enum : size_t { SPAN = 1 << 20 }; // of a stretch that more blocks are added to
 #ifdef FAKE_ASAN
-  enum : size_t { FENCE = 2048 }; // as far as 256 threads with 8 bytes each reach
+  enum : size_t { FENCE = 2048 }; // the reach of 256 threads with 8 bytes each
 #else
-  enum : size_t { FENCE = 256 }; // each byte is looked at after each launch
+  enum : size_t { FENCE = 256 }; // every byte is checked after each launch
 #endif
   enum { PATTERN = 0xc5 };
 
   struct stretch {
-    uint64_t used, top; // where the last fence ends, and its page
+    uint64_t used, top; // end of the last fence, and of its page
     size_t blocks;
   };
 
-  // The largest block that there is room for.
+  // The largest block that can be allocated.
   const size_t most = getenv("FAKE_BYTES") != nullptr
                           ? (size_t)strtoull(getenv("FAKE_BYTES"), nullptr, 10)
                           : (size_t)1 << 30;
   const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  uint64_t region = 0, unused = 0;       // unused: from here on
-  std::map<uint64_t, stretch> stretches; // by the first address, with a page between them
-  std::map<uint64_t, size_t> blocks;     // bytes by address
-  long total = 0;                        // of these bytes
-  bool shown = false;                    // whether the stretches can be touched
+  uint64_t region = 0, unused = 0;       // unused: first address that was never used
+  std::map<uint64_t, stretch> stretches; // by first address, with a page in between
+  std::map<uint64_t, size_t> blocks;     // size by address
+  long total = 0;                        // sum of these sizes
+  bool shown = false;                    // whether the stretches are accessible
 
   std::map<uint64_t, size_t>::const_iterator find(uint64_t address) const {
     const auto next = blocks.upper_bound(address);
     return next == blocks.begin() ? blocks.end() : std::prev(next);
   }
 
-  // Gives back the pages that lie in [from, to) whole.
+  // Returns the whole pages in [from, to) to the system.
   void forget(uint64_t from, uint64_t to) const {
     from = (from + page - 1) / page * page;
     to = to / page * page;
@@ -67,7 +68,7 @@ class device_memory {
     }
   }
 
-  // The stretch that the next block is added to: the last one, if nothing came behind it.
+  // Returns the stretch that the next block is added to: the last one, if nothing follows it.
   std::pair<const uint64_t, stretch> &open() {
     if (!stretches.empty()) {
       auto &last = *stretches.rbegin();
@@ -78,9 +79,9 @@ class device_memory {
     return *stretches.insert({unused, {unused, unused, 0}}).first;
   }
 
-  // Whole pages up to `end`, all of them a fence for now. A mapping that differs from those
-  // around it in another way than its protection is not merged with them each time that it is
-  // hidden, and split off when it is shown.
+  // Extends a stretch by whole pages up to `end`, which are fence at first. The mapping also
+  // differs from its neighbours in something other than its protection, so that the system does
+  // not merge and split mappings each time it is hidden and shown.
   void extend(stretch &s, uint64_t end) {
     const uint64_t from = s.top;
     if (end > from) {
@@ -106,7 +107,7 @@ class device_memory {
     }
   }
 
-  static void fence(uint64_t from, uint64_t to) { // where it is not poisoned
+  static void fence(uint64_t from, uint64_t to) { // used where nothing is poisoned
 #ifndef FAKE_ASAN
     memset((void *)from, PATTERN, to - from);
 #else
@@ -120,13 +121,14 @@ class device_memory {
     const unsigned char *const bytes = (const unsigned char *)from;
     return bytes[0] != PATTERN || memcmp(bytes, bytes + 1, FENCE - 1) != 0;
 #else
-    (void)from; // AddressSanitizer has looked at every access
+    (void)from; // AddressSanitizer has checked every access
     return false;
 #endif
   }
 
 public:
-  // 0 where there is no room. The contents are 0xff: NaN, and indices far out of range.
+  // Returns the address of a block, or 0 if there is no room. Its bytes are 0xff: NaN, and
+  // indices out of range.
   uint64_t allocate(size_t bytes) {
     hide();
     if (region == 0) {
@@ -139,7 +141,7 @@ public:
     }
     auto &[from, s] = open();
     const uint64_t before =
-        s.used == from ? from + FENCE : s.used; // one before the first block
+        s.used == from ? from + FENCE : s.used; // with a fence before the first block
     const uint64_t address = (before + ALIGN - 1) / ALIGN * ALIGN;
     const uint64_t end = address + bytes + FENCE;
     extend(s, end);
@@ -158,7 +160,7 @@ public:
     return address;
   }
 
-  bool release(uint64_t address) { // false: no block begins there
+  bool release(uint64_t address) { // Returns false if no block begins there.
     const auto at = blocks.find(address);
     if (at == blocks.end()) {
       return false;
@@ -202,7 +204,7 @@ public:
            bytes <= at->second - (address - at->first);
   }
 
-  // Returns whether any of it lies in the region, where no host memory is.
+  // Returns whether any of it lies in the region, which holds no host memory.
   bool touches(uint64_t address, size_t bytes) const {
     return region != 0 && address < region + REGION && address + bytes > region;
   }
@@ -221,7 +223,8 @@ public:
     }
   }
 
-  // Returns the address of a block beyond which somebody wrote, or 0. All must be shown.
+  // Returns the address of a block beyond which something was written, or 0. All stretches must
+  // be shown.
   uint64_t broken() const {
     for (const auto &[address, bytes] : blocks) {
       if (fence_broken(address - FENCE) || fence_broken(address + bytes)) {

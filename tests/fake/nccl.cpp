@@ -1,6 +1,6 @@
 // A libnccl whose ranks are processes forked after it was opened: messages and sums travel
-// through memory that they share, in the order of the fake driver's streams. It exports what
-// merbit_dist.h asks for, and fails any call on demand (fake.h).
+// through shared memory, in the order of the fake driver's streams. It exports the functions
+// that merbit_dist.h uses, and fails any call on demand (fake.h).
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,19 +26,20 @@ enum result {
 enum { INT8 = 0, INT64 = 4, F64 = 8, SUM = 0 };
 enum { GROUPS = 64, RANKS = 4, MESSAGE = 1 << 16, VALUES = 64 };
 
-// A message of one rank to another. Each has its turn: posted == taken, then posted == taken + 1.
+// A message from one rank to another. The sender may write when posted == taken, the receiver
+// may read when posted == taken + 1.
 struct mailbox {
   volatile int posted, taken;
   size_t bytes;
   char data[MESSAGE];
 };
 
-// The ranks of one id.
+// The ranks that share an id.
 struct group {
   volatile int joined;
   mailbox boxes[RANKS][RANKS];
-  volatile int given[RANKS], read[RANKS]; // sums of each rank so far
-  int64_t values[2][RANKS][VALUES];       // of the last two sums; doubles too
+  volatile int given[RANKS], read[RANKS]; // number of sums per rank so far
+  int64_t values[2][RANKS][VALUES];       // of the last two sums; doubles, too
 };
 
 struct shared {
@@ -60,24 +61,24 @@ struct message {
   size_t bytes;
 };
 
-struct work { // of a stream: messages, or a sum
+struct work { // on a stream: messages or a sum
   communicator *c;
   std::vector<message> messages;
   uint64_t values;
   int count, type;
 };
 
-struct progress { // one run of it
+struct progress { // one run of some work
   const work *w;
-  std::vector<int> steps; // of each message: 0 to do, 1 posted, 2 done
-  int sum, step;          // number of the sum; 0: to give, 1: to read
+  std::vector<int> steps; // per message: 0 to do, 1 posted, 2 done
+  int sum, step;          // number of the sum; step 0: to give, 1: to read
 };
 
 shared *all = (shared *)mmap(nullptr, sizeof(shared), PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 fake_nccl state;
 std::mutex lock;
-std::list<communicator> communicators; // for ever: work on streams knows them
+std::list<communicator> communicators; // never freed, because work on streams refers to them
 std::list<work> works;
 thread_local std::list<work> open_group;
 thread_local std::vector<void *> open_streams;
@@ -106,7 +107,7 @@ bool alive(const char *name, void *handle) {
   return false;
 }
 
-// Waits as a call does whose other side never comes.
+// Waits like a call whose other side never arrives.
 void stick(const char *name, const communicator *c) {
   while (state.stuck != nullptr && strcmp(state.stuck, name) == 0 &&
          (c == nullptr || !c->aborted)) {
@@ -120,7 +121,7 @@ void *begin(void *argument) {
                       w->messages.empty() ? ++w->c->sums : 0, 0};
 }
 
-// A message is done when the other side has it.
+// Advances a message, which is done when the other side has it.
 void move(const communicator *c, const message &m, int *step, fake_copy copy) {
   mailbox &box = m.send ? c->g->boxes[c->rank][m.peer] : c->g->boxes[m.peer][c->rank];
   if (m.send && *step == 0 && box.posted == box.taken) {
@@ -147,7 +148,7 @@ bool all_have(const volatile int *numbers, int ranks, int least) {
   return std::all_of(numbers, numbers + ranks, [=](int number) { return number >= least; });
 }
 
-// Returns whether the sum is done. Terms are added in the order of ranks.
+// Returns whether the sum is done. Terms are added in rank order.
 bool add(progress *p, fake_copy copy) {
   const work *w = p->w;
   const communicator *c = w->c;
@@ -186,7 +187,7 @@ bool add(progress *p, fake_copy copy) {
 
 int advance(void *run, fake_copy copy) {
   progress *p = (progress *)run;
-  bool done = p->w->c->aborted; // it ends with what it has
+  bool done = p->w->c->aborted; // ends with what it has
   if (!done && p->w->messages.empty()) {
     done = add(p, copy);
   } else if (!done) {
@@ -207,7 +208,7 @@ int enqueue(const char *name, const work &w, void *stream) {
   static enqueuer to_driver = nullptr;
   fake_work f = {begin, advance, nullptr, 0, {}, {}};
   const std::lock_guard<std::mutex> guard(lock);
-  if (to_driver == nullptr) { // the one that is loaded
+  if (to_driver == nullptr) { // already loaded
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
     to_driver = driver != nullptr ? (enqueuer)dlsym(driver, "fake_cuda_enqueue") : nullptr;
   }
@@ -274,7 +275,7 @@ const char *ncclGetErrorString(int result) {
   return result == SYSTEM_ERROR ? "unhandled system error" : "injected";
 }
 
-#ifndef FAKE_OLD // what older versions lack
+#ifndef FAKE_OLD // missing from older versions
 const char *ncclGetLastError(void *) {
   return "the fake's last words";
 }
@@ -362,7 +363,7 @@ int ncclGroupStart() {
   return failed;
 }
 
-// Ends the group even where it fails.
+// Ends the group even if it fails.
 int ncclGroupEnd() {
   const int failed = answer("ncclGroupEnd");
   int result = failed;
@@ -384,7 +385,7 @@ int ncclGroupEnd() {
   return result;
 }
 
-#ifndef FAKE_ANCIENT // came with 2.7
+#ifndef FAKE_ANCIENT // new in 2.7
 int ncclSend(const void *data, size_t count, int type, int peer, void *handle, void *stream) {
   return send_or_receive(__func__, true, (uint64_t)data, count, type, peer, handle, stream);
 }

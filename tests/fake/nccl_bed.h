@@ -1,4 +1,4 @@
-/* Ranks on the fake NCCL and the fake driver: forked processes that exchange letters. Include
+/* Ranks on the fake NCCL and the fake driver: forked processes that exchange messages. Include
  * dist/separate.h and cmocka.h first. */
 #ifndef FAKE_NCCL_BED_H
 #define FAKE_NCCL_BED_H
@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include "fake/support.h"
 
-#define PATIENCE 0.3 /* seconds of an exchange that is to wait in vain */
-#define DEADLINE 60  /* seconds after which a rank has hung */
+#define PATIENCE 0.3 /* seconds for an exchange that is to time out */
+#define DEADLINE 60  /* seconds after which a rank counts as hung */
 #define PLAIN_END 0
 #define PLANNED_DEATH 99
 
@@ -17,10 +17,10 @@ static char nccl_path[600];
 
 /* ---- Ranks: forked processes ----------------------------------------------------------------- */
 
-/* The work of a rank with the id that all have. */
+/* The work of one rank, given the id that all share. */
 typedef void (*rank_body)(const merbit_nccl_id *id, int rank, int ranks, const void *argument);
 
-/* A check in a rank, which is no process of cmocka's. */
+/* A check in a rank, which is not a process of cmocka. */
 #define CHECK(condition)                                                                       \
   do {                                                                                         \
     if (!(condition)) {                                                                        \
@@ -49,7 +49,7 @@ static void clean_rank(void) {
   CHECK(cuda->dead != 0 || (cuda->blocks == 0 && cuda->streams == 0));
 }
 
-/* Clean fakes before ranks are forked. Returns the number of their communicator. */
+/* Resets the fakes before ranks are forked. Returns the id of their communicator. */
 static merbit_nccl_id fresh_id(void) {
   merbit_context *context;
   merbit_nccl_id id;
@@ -62,7 +62,7 @@ static merbit_nccl_id fresh_id(void) {
   return id;
 }
 
-/* Runs `body` on all ranks and expects each to end well, or as planned. */
+/* Runs `body` on all ranks and expects each to end well or as planned. */
 static void run_ranks(int ranks, rank_body body, const void *argument) {
   pid_t children[4];
   const merbit_nccl_id id = fresh_id();
@@ -109,16 +109,15 @@ static merbit_buffer *buffer_of(merbit_context *context, const void *data, size_
   return buffer;
 }
 
-/* ---- Letters --------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
-/* Number of doubles that rank p sends to rank q; some pairs exchange nothing, and rank 3 only
- * receives. */
+/* Returns the number of doubles that rank p sends to rank q; some pairs exchange nothing, and
+ * rank 3 only receives. */
 static int letters(int p, int q) {
   return p == q || p == 3 || (p + 2 * q) % 5 == 0 ? 0 : 1 + 3 * p + q;
 }
 
-/* One exchange on `stream`: from each other rank what `letters` says, and a number of its own.
- */
+/* One exchange: letters(p, q) numbers from each rank p to each other rank q. */
 typedef struct mail {
   merbit_message sends[4], receives[4];
   merbit_buffer *out[4], *in[4];
@@ -192,7 +191,7 @@ static void stream_free(merbit_context *context, void *stream) {
   mbi_device_leave(context);
 }
 
-/* Opens the fakes, before ranks are forked. */
+/* Opens the fakes before ranks are forked. */
 static void nccl_open(void) {
   void *library;
   fake_nccl_getter get;

@@ -1,9 +1,8 @@
-// An NVRTC whose GPU is the CPU: compiles a program with the host's C++ compiler against the
+// An NVRTC whose GPU is the CPU: it compiles a program with the host's C++ compiler and the
 // shim into a shared object, which the fake libcuda loads. Equal programs are compiled once per
-// build folder. CMake sets FAKE_COMPILER, FAKE_FLAGS, FAKE_FULL_FLAGS (what comes behind with
-// MERBIT_TEST_FULL), FAKE_TESTS (the folder tests/),
-// FAKE_AHEAD (where run.cpp lies compiled, and perhaps fake/ahead.h) and FAKE_FOLDER (where the
-// shared objects lie).
+// build folder. CMake sets FAKE_COMPILER, FAKE_FLAGS, FAKE_FULL_FLAGS (appended with
+// MERBIT_TEST_FULL), FAKE_TESTS (the folder tests/), FAKE_AHEAD (the folder of the compiled
+// run.cpp and perhaps of fake/ahead.h) and FAKE_FOLDER (the folder of the shared objects).
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +34,7 @@ enum result {
 
 struct program {
   std::string source;
-  std::map<std::string, std::string> texts; // that it can include, by name
+  std::map<std::string, std::string> texts; // headers by name
   std::string log, image;
   bool ptx = false;
 };
@@ -47,10 +46,10 @@ std::set<program *> programs;
 const std::string flags =
     getenv("MERBIT_TEST_FULL") == nullptr ? FAKE_FLAGS : FAKE_FLAGS " " FAKE_FULL_FLAGS;
 
-const char device_file[] = "jit/device.cuh"; // the shim puts its own in its place
+const char device_file[] = "jit/device.cuh"; // the shim replaces it
 
-// Each text behind its length, eight bytes at a time: every program is hashed with its headers,
-// some 10000 times in a run of the tests that fail calls.
+// Hashes each text after its length, eight bytes at a time: programs with their headers are
+// hashed some 10000 times when tests fail every call.
 uint64_t hash(uint64_t start, const std::string &text) {
   uint64_t word = text.size();
   for (size_t at = 0;; at += sizeof word) {
@@ -69,7 +68,7 @@ time_t changed(const std::string &path) {
   return stat(path.c_str(), &about) == 0 ? about.st_mtime : 0;
 }
 
-// When what programs include last changed: what was compiled before is out of date.
+// Returns when the included files last changed; programs compiled before are out of date.
 time_t shim_changed() {
   time_t newest = std::max({changed(FAKE_AHEAD "/run.o"), changed(FAKE_TESTS "/fake/ahead.h"),
                             changed(FAKE_TESTS "/fake/program.h")});
@@ -88,9 +87,9 @@ time_t shim_changed() {
   return newest;
 }
 
-// Returns jit/device.cuh, which program.h includes, and those of `count` texts whose names
-// stand in quotes in the source, or in such a text: the few that a program can include, of the
-// hundred that merbit.h gives for each.
+// Returns jit/device.cuh, which program.h includes, and those of `count` texts that the source,
+// or a text found so, names in quotes: a program includes few of the hundred that merbit.h
+// passes.
 std::map<std::string, std::string>
 included(const char *source, int count, const char *const *texts, const char *const *names) {
   std::unordered_map<std::string_view, const char *> given;
@@ -114,9 +113,8 @@ included(const char *source, int count, const char *const *texts, const char *co
   return found;
 }
 
-// Returns the names that follow each MBK_KERNEL, MBK_KERNEL_1 and MBK_KERNEL_2 and their launch
-// bounds, and the part of each: the names of kernels, some of which the preprocessor may leave
-// out.
+// Returns the names of kernels, after MBK_KERNEL, MBK_KERNEL_1 or MBK_KERNEL_2 and launch
+// bounds, with their parts. The preprocessor may leave some of them out.
 std::map<std::string, int> kernel_names(const program &p) {
   std::map<std::string, int> found;
   for (const auto &[file, text] : p.texts) {
@@ -132,7 +130,7 @@ std::map<std::string, int> kernel_names(const program &p) {
       const size_t begin = text.find_first_not_of(" \n\t", from);
       const size_t end = text.find_first_of(" (\n", begin);
       const std::string name = text.substr(begin, end - begin);
-      if (name.compare(0, 4, "mbk_") == 0) { // not where the macro is defined
+      if (name.compare(0, 4, "mbk_") == 0) { // skip the macro's definition
         found[name] = part;
       }
     }
@@ -140,8 +138,8 @@ std::map<std::string, int> kernel_names(const program &p) {
   return found;
 }
 
-// The program as C++. The stand-ins in the outer namespace are found where a kernel is left
-// out.
+// Returns the program as C++. A kernel that is left out is replaced by the stand-in in the
+// outer namespace.
 std::string translate(const program &p) {
   std::string outer, table;
   for (const auto &[name, part] : kernel_names(p)) {
@@ -164,8 +162,8 @@ void write(const std::string &folder, const std::string &name, const std::string
   std::ofstream(folder + "/" + name) << text;
 }
 
-// The shared object of `p` at `path`. Any number of processes may be at it: each works in a
-// folder of its own and renames the result.
+// Builds the shared object of `p` at `path`. Any number of processes may do so: each works in
+// its own folder and renames the result.
 bool build(program &p, const std::string &path) {
   std::string folder = path + "-XXXXXX", include = " -I'" FAKE_AHEAD "' -I.";
   if (mkdtemp(&folder[0]) == nullptr) {
@@ -213,7 +211,7 @@ int compile(program &p, int count, const char *const *options) {
     if (p.ptx || option.compare(0, sm.size(), sm) == 0) {
       architecture = (p.ptx ? "ptx " : "cubin ") + option.substr((p.ptx ? compute : sm).size());
     } else if (option.compare(0, define.size(), define) == 0) {
-      part = option.substr(define.size()); // of the same shared object, which has all kernels
+      part = option.substr(define.size()); // all parts share one shared object
     } else if (!known_option(option)) {
       p.log = "nvrtc: error: unrecognized option " + option + "\n";
       return INVALID_OPTION;
@@ -233,7 +231,7 @@ int compile(program &p, int count, const char *const *options) {
   return SUCCESS;
 }
 
-// One call: holds the lock and knows what to answer.
+// One call: holds the lock and determines the result.
 struct call {
   std::lock_guard<std::mutex> guard{lock};
   program *p;
@@ -326,7 +324,7 @@ int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
   return c.result != 0 ? c.result : compile(*c.p, count, options);
 }
 
-int nvrtcDestroyProgram(void **handle) { // does its work even where it fails
+int nvrtcDestroyProgram(void **handle) { // does its work even if it fails
   const call c(__func__, *handle);
   if (programs.erase(c.p) != 0) {
     delete c.p;
@@ -346,7 +344,7 @@ int nvrtcGetProgramLog(void *handle, char *log) {
   return take(c, c.result == 0 ? c.p->log : "", log);
 }
 
-#ifndef FAKE_OLD // what NVRTC before 11.2 lacks
+#ifndef FAKE_OLD // missing from NVRTC before 11.2
 int nvrtcGetCUBINSize(void *handle, size_t *size) {
   const call c(__func__, handle);
   return take_size(c, c.result == 0 ? c.p->image : "", size);

@@ -1,10 +1,10 @@
-/* Reordered plans: part of scenarios.h. */
+/* Scenarios with reordered plans. Part of scenarios.h. */
 #ifndef TEST_FAKE_ORDER_SCENARIOS_H
 #define TEST_FAKE_ORDER_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
-/* x and y0 in the plan's order, the product there, and y back: right for `scale` times the
- * values. */
+/* Permutes x and y0, multiplies in the plan's order, and permutes y back. Expects the result
+ * for `scale` times the values. */
 static merbit_status ordered_product(merbit_plan *plan, merbit_buffer *const vectors[4],
                                      double scale) {
   double x[ROWS], y[ROWS];
@@ -26,7 +26,8 @@ static merbit_status ordered_product(merbit_plan *plan, merbit_buffer *const vec
   return status;
 }
 
-/* The matrix with empty columns behind; new values from the host and from device memory. */
+/* Multiplies by the matrix with empty columns appended; new values from host and device
+ * memory. */
 static merbit_status ordered_by(merbit_context *context, const merbit_view *view,
                                 merbit_reordering reordering) {
   merbit_buffer *vectors[4] = {NULL, NULL, NULL, NULL}, *fresh = NULL;
@@ -85,7 +86,7 @@ TEST_UNUSED static merbit_status ordered_coo(merbit_context *context) {
   return status;
 }
 
-/* A plan as it comes copies vectors. */
+/* The default reordered plan copies vectors. */
 TEST_UNUSED static merbit_status copied_vectors(merbit_context *context) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
@@ -105,7 +106,7 @@ TEST_UNUSED static merbit_status copied_vectors(merbit_context *context) {
   return status;
 }
 
-/* Host vectors under AUTO, which may fall back to the CPU: its values can still be changed. */
+/* Host vectors under AUTO, which may fall back to the CPU; the values can still be changed. */
 TEST_UNUSED static merbit_status ordered_host_vectors(merbit_context *context) {
   const merbit_view view =
       merbit_csr(ROWS, ROWS, data_nnz(), data.row_ptr, data.col_ind, data.values);

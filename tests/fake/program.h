@@ -1,7 +1,7 @@
 // A "cubin" is a shared object whose kernels run through the shim. The fake NVRTC writes its
-// source: this file, the kernels in a namespace of their own, and FAKE_PROGRAM with all names
-// that may exist. Tests spend much of their time compiling such sources: what runs kernels is
-// compiled once (run.cpp) and linked with each, and little is compiled per kernel.
+// source: this file, the kernels in their own namespace, and FAKE_PROGRAM with all names that
+// may exist. Tests spend much of their time compiling such sources. The code that runs kernels
+// is therefore compiled once (run.cpp) and linked with each, and little is compiled per kernel.
 #ifndef FAKE_PROGRAM_H
 #define FAKE_PROGRAM_H
 #include <stddef.h>
@@ -11,12 +11,12 @@
 
 struct fake_kernel {
   const char *name;
-  // One thread. Null: this specialisation has no such kernel.
+  // runs one thread; null: the program lacks this kernel
   void (*call)(const void *arguments);
   const simt_fields *fields; // of the struct that it takes
   bool scalars_device;       // whether its alpha and beta are addresses
   bool apart;                // whether the fields are separate parameters
-  int part;                  // of the program in which it is
+  int part;                  // of the program, where the kernel is
 };
 
 struct fake_launch {
@@ -32,12 +32,12 @@ typedef int (*fake_program_run)(const fake_kernel *kernel, const fake_launch *la
                                 uint64_t seed, const void *arguments, char *error,
                                 size_t error_bytes);
 #define FAKE_PROGRAM_RUN "fake_program_run_one"
-#define FAKE_PROGRAM_REST "fake_program_rest" // void (): nothing of it runs for now
+#define FAKE_PROGRAM_REST "fake_program_rest" // void (): frees the stacks
 
 #ifdef FAKE_INSIDE_PROGRAM
 #include "jit/device.cuh"
 
-struct fake_none {}; // the argument of the stand-in for a kernel that is not there
+struct fake_none {}; // argument of the stand-in for a missing kernel
 
 template <auto function>
 constexpr fake_kernel fake_make_kernel(const char *name, int part, bool scalars_device) {

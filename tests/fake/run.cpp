@@ -1,18 +1,19 @@
-// Runs the kernels of a program of the fake NVRTC, which links this with each program: the
-// object is compiled once, with the flags of programs, and its state is that of one program.
+// Runs the kernels of a program of the fake NVRTC. It is compiled once, with the flags of
+// programs, and linked with each of them; each has its own state.
 #include <signal.h>
 
 #define SIMT_HERE
 #include "../simt/simt.h"
 #include "program.h"
 
-// A kernel that touches what is no device memory, be it beyond a block or after its release.
+// Reports a kernel that accesses memory outside the device's, beyond a block or after its
+// release.
 static void touched(int, siginfo_t *info, void *) {
   SIMT_FAIL("thread %u touches %p, where no device memory is", simt.current, info->si_addr);
 }
 
 namespace {
-struct watch { // over the life of a launch
+struct watch { // during a launch
   struct sigaction segv, bus;
   watch() {
     struct sigaction mine = {};

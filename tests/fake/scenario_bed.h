@@ -1,5 +1,5 @@
-/* The matrix and the vectors of scenarios.h, and the steps that most of them take. Numbers are
- * small whole ones, so that every result is exact. Include merbit.h and cmocka.h first. */
+/* The matrix and the vectors of scenarios.h, and the steps that most scenarios share. Numbers
+ * are small whole ones, so that every result is exact. Include merbit.h and cmocka.h first. */
 #ifndef TEST_FAKE_SCENARIO_BED_H
 #define TEST_FAKE_SCENARIO_BED_H
 #include "fake/support.h"
@@ -13,7 +13,8 @@ static struct { /* CSR of 32 bits from 0, of 64 bits from 1, COO of 64 bits from
   float values32[MOST], x32[COLS], y032[ROWS];
 } data;
 
-/* Row 0 is empty, row 7 holds every column, the others up to three entries, with duplicates. */
+/* Fills the data: row 0 is empty, row 7 holds every column, the others up to three entries,
+ * with duplicates. */
 TEST_UNUSED static void scenarios_prepare(void) {
   int row, k = 0, i;
   for (row = 0; row < ROWS; row++) {
@@ -42,7 +43,7 @@ static int64_t data_nnz(void) {
   return data.row_ptr[ROWS];
 }
 
-/* y is scale * alpha A x + beta y0; `scale` is what the values were multiplied with. */
+/* Expects y = scale * alpha A x + beta y0, where `scale` is the factor of the values. */
 static void expect_product(const double *y, double alpha, double beta, double scale) {
   int row, k;
   for (row = 0; row < ROWS; row++) {
@@ -54,13 +55,13 @@ static void expect_product(const double *y, double alpha, double beta, double sc
   }
 }
 
-/* The side of a plan with host vectors: AUTO may fall back to the CPU. */
+/* The side of plans with host vectors: AUTO may fall back to the CPU. */
 TEST_UNUSED static merbit_side wished;
-TEST_UNUSED static int plan_made; /* with them, in spite of what failed */
+TEST_UNUSED static int plan_made; /* a plan with host vectors, in spite of a failure */
 
-/* A call that destroys or describes an object: it may wait for the GPU or read from it, and
- * cannot tell that this fails. */
-TEST_UNUSED static int untold; /* the first call that failed was made there */
+/* A call that destroys or describes an object may wait for the GPU or read from it, but cannot
+ * report a failure. */
+TEST_UNUSED static int untold; /* the first failing call was such a call */
 #define CANNOT_TELL(call)                                                                      \
   do {                                                                                         \
     const int whole = cuda->calls.failed == 0;                                                 \
@@ -68,7 +69,7 @@ TEST_UNUSED static int untold; /* the first call that failed was made there */
     untold |= whole && cuda->calls.failed > 0;                                                 \
   } while (0)
 
-/* The next call, unless one has failed before. */
+/* Makes the next call, unless one has failed before. */
 #define TRY(call) (status = status == MERBIT_OK ? (call) : status)
 
 TEST_UNUSED static void describe(const merbit_plan *plan) {
@@ -76,7 +77,7 @@ TEST_UNUSED static void describe(const merbit_plan *plan) {
   CANNOT_TELL(assert_true(merbit_plan_describe(plan, line, sizeof line) > 40));
 }
 
-/* A buffer with contents. */
+/* Makes a buffer with contents. */
 static merbit_status put(merbit_context *context, const void *source, size_t bytes,
                          merbit_buffer **buffer) {
   merbit_status status = merbit_buffer_create(context, bytes, buffer);
@@ -84,8 +85,8 @@ static merbit_status put(merbit_context *context, const void *source, size_t byt
   return TRY(merbit_buffer_upload(*buffer, 0, source, bytes));
 }
 
-/* The arrays of a view of doubles with its 32-bit indices to the GPU; the buffers are the
- * caller's. */
+/* Copies the arrays of a view (doubles, 32-bit indices) to the GPU; the caller owns the
+ * buffers. */
 TEST_UNUSED static merbit_status put_csr(merbit_context *context, merbit_view *view,
                                          merbit_buffer *buffers[3]) {
   const size_t rows = (size_t)view->rows, nnz = (size_t)view->nnz;

@@ -1,5 +1,5 @@
-/* Scenarios of a user's work. Each makes, uses and destroys its own objects on a context,
- * whatever fails on the way; it returns the first failure. If there is none, the results were
+/* Scenarios of user programs. Each creates, uses and destroys its own objects on a context,
+ * whatever fails on the way, and returns the first failure. If there is none, the results were
  * right. */
 #ifndef TEST_FAKE_SCENARIOS_H
 #define TEST_FAKE_SCENARIOS_H
@@ -18,7 +18,7 @@
 #include "support/gpu.h"
 #include "support/tuning.h"
 
-/* Host CSR, vectors in buffers, a workspace of its own, new values. */
+/* Multiplies by a CSR in host memory, with vectors in buffers, a workspace and new values. */
 static merbit_status products_by(merbit_context *context, merbit_method method, int second,
                                  int calls) {
   const merbit_view view =
@@ -38,7 +38,7 @@ static merbit_status products_by(merbit_context *context, merbit_method method, 
   desc.block_rows = method == MERBIT_METHOD_BSR ? 2 : 0; /* sparse blocks, which need masks */
   desc.block_cols = method == MERBIT_METHOD_BSR ? 3 : 0;
   status = make_plan(context, &view, &desc, &plan);
-  if (status == MERBIT_OK && calls > 1) { /* or what was quickest has found no memory */
+  if (status == MERBIT_OK && calls > 1) { /* or the fastest method found no memory */
     assert_true(strstr(plan->why, "measured ") != NULL ||
                 strstr(plan->why, "the first choice failed") != NULL);
   }
@@ -84,7 +84,7 @@ TEST_UNUSED static merbit_status one_product(merbit_context *context) {
 
 /* Multiplies so many times that AUTO measures methods. */
 TEST_UNUSED static merbit_status many_products(merbit_context *context) {
-  forget_latencies(context); /* or SCAN would be alone */
+  forget_latencies(context); /* else SCAN is the only candidate */
   return products_by(context, MERBIT_METHOD_AUTO, 0, 2000);
 }
 
@@ -123,7 +123,8 @@ TEST_UNUSED static merbit_status cb_products(merbit_context *context) {
 
 enum { WIDE = 600 };
 
-/* A strip of 16 rows that several warps take, from arrays in device memory; then new values. */
+/* A strip of 16 rows that several warps share, with arrays in device memory; then new
+ * values. */
 TEST_UNUSED static merbit_status cb_parts(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 0, WIDE, WIDE + 1};
   int32_t col_ind[WIDE + 1];
@@ -163,7 +164,7 @@ TEST_UNUSED static merbit_status cb_parts(merbit_context *context) {
   return status;
 }
 
-/* Nothing to multiply, by every method: y becomes beta y, where there is any. */
+/* Empty matrices with every method: y becomes beta y, if it has rows. */
 TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 0, 0, 0};
   static const double beta = 2;
@@ -219,7 +220,7 @@ TEST_UNUSED static merbit_status host_vectors(merbit_context *context) {
   return status;
 }
 
-/* A ring with a way back, whose ranks are known: every vertex has one edge in and one out. */
+/* PageRank of a ring with edges in both directions, whose ranks are known. */
 TEST_UNUSED static merbit_status ranks(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 1, 2, 3, 4}, col_ind[] = {1, 2, 3, 0};
   const merbit_view view = merbit_csr(4, 4, 4, row_ptr, col_ind, NULL);
@@ -239,7 +240,7 @@ TEST_UNUSED static merbit_status ranks(merbit_context *context) {
   return status;
 }
 
-/* All of it, and the sides it is done on. */
+/* All scenarios, with the sides that they run on. */
 TEST_UNUSED static const struct {
   const char *name;
   merbit_status (*scenario)(merbit_context *context);

@@ -1,4 +1,4 @@
-/* Plans over semirings: part of scenarios.h. */
+/* Scenarios with semirings. Part of scenarios.h. */
 #ifndef TEST_FAKE_SEMIRING_SCENARIOS_H
 #define TEST_FAKE_SEMIRING_SCENARIOS_H
 #include "fake/scenario_bed.h"
@@ -13,7 +13,7 @@ static double longer(void *user, double a, double x) {
   return a + x;
 }
 
-/* The user's operators, duplicates of a COO, host vectors and new values; AUTO may take the
+/* The user's operators, a COO with duplicates, host vectors and new values; AUTO may choose the
  * CPU. */
 TEST_UNUSED static merbit_status custom_products(merbit_context *context) {
   merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), NULL, data.col_coo, data.values);
@@ -38,7 +38,7 @@ TEST_UNUSED static merbit_status custom_products(merbit_context *context) {
   desc.operators = &operators;
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.side = wished;
-  desc.changing_values = 1; /* forms are the business of others */
+  desc.changing_values = 1; /* forms of values are tested elsewhere */
   status = make_plan(context, &view, &desc, &plan);
   plan_made = status == MERBIT_OK;
   for (round = 0; round < 2; round++) {

@@ -1,13 +1,13 @@
-/* Solvers of a small system: everything that a user does with them. Include scenario_bed.h
- * first. */
+/* Scenarios with solvers of a small system, and everything that users do with them. Include
+ * scenario_bed.h first. */
 #ifndef TEST_FAKE_SOLVER_SCENARIOS_H
 #define TEST_FAKE_SOLVER_SCENARIOS_H
 
 enum { SOLVED = 4 };
 
-static int went_without; /* recorded iterations, or fused kernels: a solver did */
+static int went_without; /* a solver ran without recorded iterations or fused kernels */
 
-typedef struct chain { /* tridiagonal; values are 4 and -1 */
+typedef struct chain { /* tridiagonal; the values are 4 and -1 */
   int32_t row_ptr[SOLVED + 1], col_ind[3 * SOLVED];
   double values[3 * SOLVED], b[SOLVED];
 } chain;
@@ -37,8 +37,8 @@ static void chain_expect(const chain *c, double scale, const double *x) {
   }
 }
 
-/* Returns whether iterations are launched from the host, or steps that could be fused kernels
- * one by one. */
+/* Returns whether the host launches iterations, or launches separate steps instead of fused
+ * kernels. */
 static int goes_without(const merbit_solver *solver) {
   const int fuses = solver->method->fused[0] != NULL && solver->v.pre != MBI_PRE_SEPARATE;
   return solver->side == MERBIT_SIDE_CPU || !solver->gpu.loops ||
@@ -61,7 +61,7 @@ static merbit_status chain_create(merbit_context *context, const merbit_view *vi
   return status;
 }
 
-/* Host vectors; the system is the chain's, its values times `scale`. */
+/* Solves with host vectors; the system is the chain with its values times `scale`. */
 static merbit_status chain_solve(merbit_solver *solver, const chain *c, double scale,
                                  int start_from_x, double *x) {
   merbit_solver_result result;
@@ -75,7 +75,7 @@ static merbit_status chain_solve(merbit_solver *solver, const chain *c, double s
   return status;
 }
 
-/* CG with a diagonal, host vectors, new values. */
+/* CG with a diagonal preconditioner, host vectors, new values. */
 TEST_UNUSED static merbit_status solves(merbit_context *context) {
   chain c;
   const merbit_view view = chain_make(&c);
@@ -95,7 +95,7 @@ TEST_UNUSED static merbit_status solves(merbit_context *context) {
   return status;
 }
 
-/* Three right-hand sides, two of them at once, new values. */
+/* Three right-hand sides, two at a time, new values. */
 TEST_UNUSED static merbit_status solves_for_many(merbit_context *context) {
   chain c;
   const merbit_view view = chain_make(&c);
@@ -122,7 +122,7 @@ TEST_UNUSED static merbit_status solves_for_many(merbit_context *context) {
         assert_int_equal(results[i].stop, MERBIT_STOP_CONVERGED);
         chain_expect(&c, 1, x + i * SOLVED);
       }
-      went_without |= goes_without(solver) || /* it solves for the third */
+      went_without |= goes_without(solver) || /* solves the third one */
                       (solver->many != NULL && goes_without(solver->many));
     }
     TRY(merbit_solver_update_values(solver, c.values, MERBIT_MEMORY_HOST));
@@ -131,7 +131,7 @@ TEST_UNUSED static merbit_status solves_for_many(merbit_context *context) {
   return status;
 }
 
-/* BiCGSTAB with blocks, vectors in buffers. */
+/* BiCGSTAB with block Jacobi, vectors in buffers. */
 TEST_UNUSED static merbit_status solves_in_buffers(merbit_context *context) {
   chain c;
   const merbit_view view = chain_make(&c);
@@ -155,7 +155,7 @@ TEST_UNUSED static merbit_status solves_in_buffers(merbit_context *context) {
   return status;
 }
 
-/* Corrections in f32 for a matrix in GPU memory. */
+/* Iterative refinement in f32 for a matrix in GPU memory. */
 TEST_UNUSED static merbit_status refines_there(merbit_context *context) {
   chain c;
   merbit_view view = chain_make(&c);
@@ -216,7 +216,7 @@ TEST_UNUSED static merbit_status solves_far_there(merbit_context *context) {
   return status;
 }
 
-/* GMRES, restarted, host vectors. */
+/* Restarted GMRES, host vectors. */
 TEST_UNUSED static merbit_status solves_by_gmres(merbit_context *context) {
   chain c;
   const merbit_view view = chain_make(&c);
@@ -229,7 +229,7 @@ TEST_UNUSED static merbit_status solves_by_gmres(merbit_context *context) {
   return status;
 }
 
-/* A preconditioner of a matrix in GPU memory, applied, with new values, in a solver. */
+/* A preconditioner of a matrix in GPU memory: applied, with new values, in a solver. */
 static merbit_status preconditions_by(merbit_context *context, merbit_preconditioner_kind kind,
                                       int wrapped) {
   chain c;
@@ -261,7 +261,7 @@ static merbit_status preconditions_by(merbit_context *context, merbit_preconditi
   TRY(merbit_preconditioner_update_values(p, view.values, MERBIT_MEMORY_DEVICE));
   TRY(merbit_preconditioner_apply(p, merbit_buffer_pointer(r), merbit_buffer_pointer(z), NULL));
   if (TRY(merbit_buffer_download(z, 0, answer, sizeof answer)) == MERBIT_OK) {
-    for (i = 0; i < SOLVED; i++) { /* the eigenvalues of the chain are between 2 and 6 */
+    for (i = 0; i < SOLVED; i++) { /* the eigenvalues of the chain lie between 2 and 6 */
       product += answer[i] * c.b[i];
     }
     assert_true(product > 0.125 && product < 2);
@@ -297,7 +297,8 @@ TEST_UNUSED static merbit_status preconditions_by_fsai(merbit_context *context) 
   return preconditions_by(context, MERBIT_PRECONDITIONER_FSAI, 0);
 }
 
-/* The greatest eigenvalue of the chain, 4 + 2 cos(pi / (SOLVED + 1)), and its vector. */
+/* Computes the largest eigenvalue of the chain, 4 + 2 cos(pi / (SOLVED + 1)), and its
+ * eigenvector. */
 TEST_UNUSED static merbit_status eigenpairs(merbit_context *context) {
   chain c;
   const merbit_view view = chain_make(&c);
@@ -311,7 +312,7 @@ TEST_UNUSED static merbit_status eigenpairs(merbit_context *context) {
   desc.which = MERBIT_EIGEN_LARGEST;
   desc.side = wished;
   plan_made = 1;
-  went_without = 1; /* for all that the result tells */
+  went_without = 1; /* the result does not tell */
   status = merbit_eigen(context, &view, &desc, &value, vector, &result);
   if (status == MERBIT_OK) {
     assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
@@ -329,10 +330,9 @@ TEST_UNUSED static merbit_status eigenpairs(merbit_context *context) {
 
 /* ---- A test ------------------------------------------------------------------------------ */
 
-/* All of a solver's iterations but the very first are launched by one call, and the host waits
- * once for fifty of them or more; they are what the driver without conditional nodes, the
- * one that refuses them, and the one without graphs compute. What was recorded does for later
- * solves, until values change. */
+/* One call launches all iterations of a solver except the first, and the host waits once for
+ * fifty or more. The results are the same without conditional nodes, with a driver that refuses
+ * them, and without graphs. Later solves reuse what was recorded until the values change. */
 TEST_UNUSED static void solver_without_the_host(void **state) {
   static const int drivers[] = {12040, 12030, 11000, 12040};
   static const int recorded[] = {2, 1, 0, 1};
@@ -370,7 +370,7 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.method = MERBIT_SOLVER_CG;
     desc.vector_memory = MERBIT_MEMORY_HOST;
-    desc.deterministic = 1; /* or times of methods would choose one, and with it the rounding */
+    desc.deterministic = 1; /* else measured times decide the rounding */
     desc.tolerance = 1e-6;
     assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
     for (again = 0; again < 3; again++) {
@@ -415,7 +415,7 @@ enum {
   SWEEPS_WAYS
 };
 
-/* `launched`: fused kernels before iterations are recorded. */
+/* `launched`: number of fused kernels before iterations are recorded. */
 static void fused_solve(int way, merbit_solver_method method, int launched) {
   chain c;
   const merbit_view view = chain_make(&c);
@@ -464,8 +464,8 @@ static void fused_solve(int way, merbit_solver_method method, int launched) {
   fake_expect_clean();
 }
 
-/* Steps go in one launch where blocks may wait for each other, else one by one, recorded in
- * either case. */
+/* Steps run in one cooperative launch if that is allowed, else separately; recorded in either
+ * case. */
 TEST_UNUSED static void solver_in_fused_kernels(void **state) {
   int way;
   (void)state;

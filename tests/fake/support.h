@@ -20,15 +20,15 @@ static void fake_symbol(void *library, const char *name, void *function) {
   memcpy(function, &symbol, sizeof symbol);
 }
 
-/* Both libraries as they were at the start. */
+/* Resets both libraries. */
 TEST_UNUSED static void fake_reset(void) {
   fake_cuda_clean();
   fake_nvrtc_clean();
   memset(&host, 0, sizeof host);
 }
 
-/* The libcuda that is opened first is the one that merbit.h gets, by its soname. `kind` is
- * "new", "old" or "plain". */
+/* Opens a fake libcuda; merbit.h then gets the same one by its soname. `kind` is "new", "old"
+ * or "plain". */
 TEST_UNUSED static void fake_open_cuda(const char *kind) {
   char path[600];
   void *library;
@@ -40,7 +40,7 @@ TEST_UNUSED static void fake_open_cuda(const char *kind) {
   cuda = get();
 }
 
-/* Opens both libraries; NVRTC is named in the environment. */
+/* Opens both libraries and names NVRTC in the environment. */
 TEST_UNUSED static void fake_open(const char *kind) {
   char path[600];
   void *library;
@@ -55,7 +55,7 @@ TEST_UNUSED static void fake_open(const char *kind) {
   fake_reset();
 }
 
-/* One thread, host memory counted, no cubin cache. */
+/* Returns a descriptor with one thread, counted host memory and no cubin cache. */
 TEST_UNUSED static merbit_context_desc fake_desc(merbit_side side) {
   merbit_context_desc desc;
   memset(&desc, 0, sizeof desc);
@@ -81,15 +81,15 @@ TEST_UNUSED static merbit_context *fake_context(const char *cache_dir) {
   return context;
 }
 
-/* Nothing was done that a driver must never see. */
+/* Expects that nothing was done that a driver must never see. */
 TEST_UNUSED static void fake_expect_no_fault(void) {
   if (cuda->faults != 0) {
     fail_msg("%ld faults; the first: %s", cuda->faults, cuda->fault);
   }
 }
 
-/* Expects no fault and everything given back, except what a dead device held, or one that
- * refuses to be entered. */
+/* Expects no fault and everything released, except on a device that is dead or cannot be
+ * entered. */
 TEST_UNUSED static void fake_expect_clean(void) {
   fake_expect_no_fault();
   assert_int_equal(host.live, 0);
@@ -104,7 +104,7 @@ TEST_UNUSED static void fake_expect_clean(void) {
   }
 }
 
-/* An empty directory for a cubin cache; `name` has room for 64 bytes. */
+/* Makes an empty directory for a cubin cache; `name` has room for 64 bytes. */
 TEST_UNUSED static const char *fake_cache_make(char *name) {
   (void)snprintf(name, 64, "/tmp/merbit-fake-XXXXXX");
   assert_non_null(mkdtemp(name));

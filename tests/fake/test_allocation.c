@@ -1,10 +1,10 @@
 /* Does on a device what core/test_allocation.c does on the CPU: every allocation of host memory
- * that a user's work makes fails in turn, one time and for good. Expected are OUT_OF_MEMORY
- * with a message, nothing leaked on either side, and the same work right when memory is
- * back. */
-#define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
-#define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
-#define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
+ * in a user's work fails in turn, once and for good. The work must return OUT_OF_MEMORY with a
+ * message, leak nothing on either side, and give correct results when memory is available
+ * again. */
+#define MBI_CHOOSE_SMALL 0u  /* AUTO treats even tiny matrices as large */
+#define MBI_VALUES_LAUNCH 0u /* x may be multiplied by the values of columns */
+#define MBI_MEASURE_ROUNDS 1 /* and measurements are as short as possible */
 #define MBI_MEASURE_BATCH 1
 #include "support/internal.h"
 
@@ -17,17 +17,17 @@
 #include "support/effort.h"
 
 static long runs, told;
-static long turn; /* which allocations fail in quick effort */
+static long turn; /* selects the failing allocations in quick effort */
 
 static void check_answer(merbit_status status, const char *sentence) {
-  if (status != MERBIT_OK) { /* it is, where only a text for the log had no room */
+  if (status != MERBIT_OK) { /* unless only the log's text could not be allocated */
     assert_int_equal(status, MERBIT_OUT_OF_MEMORY);
     assert_non_null(strstr(sentence, "memory"));
     told++;
   }
 }
 
-/* With allocation `at` failing; the number of allocations that the work then made. */
+/* Runs the work with allocation `at` failing. Returns the number of allocations it made. */
 static long run(size_t which, const char *cache_dir, long at, int for_good) {
   merbit_context_desc desc;
   merbit_context *context;
@@ -60,8 +60,8 @@ static long run(size_t which, const char *cache_dir, long at, int for_good) {
   return made;
 }
 
-/* In quick effort each `quick`-th allocation fails, once and for good by turns; the rest with other
- * seeds. Of the work from `first` on each `apart`-th. */
+/* In quick effort every `quick`-th allocation fails, once and for good in turn; other seeds
+ * select the others. Of the work from `first` on, only every `apart`-th. */
 static void fail_every_allocation(const char *cache_dir, int quick, size_t first, size_t apart) {
   const long step = test_effort(quick, 1);
   const int passes = test_effort(1, 2);
@@ -86,8 +86,8 @@ static void without_a_cache(void **state) {
   fail_every_allocation("", 23, 0, 1);
 }
 
-/* With a cache there are a few dozen allocations. Beside what is allocated without one, this is
- * the same for all work: in quick effort a third of it, by turns. */
+/* A cache adds a few dozen allocations, the same for all work: quick effort tests a third of
+ * them, chosen by the seed. */
 static void with_a_cache(void **state) {
   const size_t apart = (size_t)test_effort(3, 1);
   char name[64];

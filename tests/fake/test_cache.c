@@ -1,6 +1,6 @@
-/* The cubin cache through the public calls: plans and products on the fake GPU, whose cached
- * programs are damaged, cut and swapped. Each plan compiles anew, stores, and multiplies right;
- * the next finds the entry. */
+/* The cubin cache through the public functions: plans and products on the fake GPU, whose
+ * cached programs are damaged, truncated and swapped. Each plan compiles again, stores the
+ * program, and multiplies correctly; the next one finds the entry. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include "fake/support.h"
 #include "support/effort.h"
 
-#define MOST 4096 /* bytes of an entry that is a fake one */
+#define MOST 4096 /* largest size of a fake entry in bytes */
 
 static char directory[64];
 
@@ -38,8 +38,9 @@ static merbit_status make(merbit_context *context, int threads, merbit_plan **pl
   return merbit_plan_create(context, &view, &desc, plan);
 }
 
-/* One plan and one product in a context of its own: whether the program came from the cache. It
- * is the only one: ROWS has one part, and values that will change are not inspected. */
+/* Makes a plan and a product in a new context. Returns whether the program came from the
+ * cache. There is only one program: ROWS has one part, and values that will change are not
+ * inspected. */
 static int multiply(int threads) {
   merbit_context *context = fake_context(directory);
   merbit_plan_info info;
@@ -55,7 +56,7 @@ static int multiply(int threads) {
   return info.cubin_from_cache;
 }
 
-/* The path of the only entry. */
+/* Finds the path of the only entry. */
 static void find_entry(char path[600]) {
   const struct dirent *entry;
   DIR *open = opendir(directory);
@@ -151,7 +152,7 @@ static void swapped(void **state) {
   assert_int_equal(multiply(128), 1);
 }
 
-/* Another NVRTC or another GPU has programs of its own. */
+/* Another NVRTC or another GPU has its own programs. */
 static void another_machine(void **state) {
   (void)state;
   assert_int_equal(multiply(64), 0);
@@ -164,7 +165,7 @@ static void another_machine(void **state) {
   assert_int_equal(multiply(64), 1);
 }
 
-/* The device dies while it loads a cached program: that is no reason to compile it anew. */
+/* If the device dies while it loads a cached program, the program is not compiled again. */
 static void dead_device(void **state) {
   merbit_context *context;
   merbit_plan *plan;
@@ -181,7 +182,7 @@ static void dead_device(void **state) {
   merbit_context_destroy(context);
   fake_expect_clean();
   fake_reset();
-  assert_int_equal(multiply(64), 1); /* its entry stays */
+  assert_int_equal(multiply(64), 1); /* its entry is kept */
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-/* Plans on a machine that has a GPU and no NVRTC: kernels that another process has compiled and
- * exported. This program runs itself again for that machine, with the fake libcuda alone. */
+/* Plans on a machine with a GPU and without NVRTC: another process has compiled and exported
+ * the kernels. This program runs itself again as that machine, with only the fake libcuda. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@ static double values[3 * N];
 static float singles[3 * N];
 static merbit_view view;
 
-/* -1, 2.5, -1 on three diagonals. */
+/* Makes a matrix with -1, 2.5, -1 on three diagonals. */
 static void make_matrix(void) {
   int32_t i, j, nnz = 0;
   for (i = 0; i < N; i++) {
@@ -32,11 +32,11 @@ static void make_matrix(void) {
   view = merbit_csr(N, N, nnz, row_ptr, col_ind, values);
 }
 
-static double b_of(int i) { /* A times ones */
+static double b_of(int i) { /* row i of A times ones */
   return i == 0 || i == N - 1 ? 1.5 : 0.5;
 }
 
-/* A plan and a product of ones. Returns a status, or -1 for a wrong result. */
+/* Makes a plan and multiplies by ones. Returns a status, or -1 for a wrong result. */
 static int multiply(merbit_context *context, merbit_side side, merbit_method method, int single,
                     merbit_plan_info *info) {
   merbit_view a = view;
@@ -117,7 +117,7 @@ static int says(merbit_context *context, merbit_status status, const char *piece
   return right;
 }
 
-/* Before the import there is no compiler. */
+/* Checks that there is no compiler before the import. */
 static int before_import(const merbit_context_desc *desc) {
   merbit_context_desc any = *desc;
   merbit_context *context;
@@ -147,7 +147,7 @@ static int after_import(const merbit_context_desc *desc) {
   CHECK(multiply(context, MERBIT_SIDE_AUTO, MERBIT_METHOD_AUTO, 0, &made) == MERBIT_OK);
   CHECK(made.side == MERBIT_SIDE_CUDA && made.cubin_from_cache == 1);
   CHECK(solve(context) == MERBIT_OK);
-  /* Kernels that nobody has compiled: */
+  /* Kernels that no one has compiled: */
   CHECK(multiply(context, MERBIT_SIDE_CUDA, MERBIT_METHOD_MERBIT, 1, &made) ==
         MERBIT_NO_COMPILER);
   CHECK(says(context, MERBIT_NO_COMPILER, "merbit_cache_export"));
@@ -170,7 +170,7 @@ static int target(const char *directory, const char *pack) {
     return 1;
   }
   CHECK(after_import(&desc) == 0);
-  cuda->capability = cuda->capability == 90 ? 80 : 90; /* a GPU of another kind */
+  cuda->capability = cuda->capability == 90 ? 80 : 90; /* another kind of GPU */
   CHECK(merbit_context_create(&desc, &context, &error) == MERBIT_NO_COMPILER);
   CHECK(host.live == 0 && cuda->modules == 0 && cuda->blocks == 0 && cuda->retained == 0);
   CHECK(cuda->faults == 0);
@@ -179,7 +179,7 @@ static int target(const char *directory, const char *pack) {
 
 /* ---- The machine with NVRTC -------------------------------------------------------------- */
 
-/* Runs this program for the other machine. Returns its exit status. */
+/* Runs this program as the other machine. Returns its exit status. */
 static int run_target(const char *directory, const char *pack) {
   const pid_t child = fork();
   int status = -1;

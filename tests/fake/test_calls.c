@@ -1,5 +1,5 @@
-/* Counts the driver's calls besides launches that a PageRank and a solver of a matrix in GPU
- * memory make: each allocation takes as long as ten launches, and each upload of a few bytes a
+/* Counts the driver calls, other than launches, of a PageRank and a solver whose matrix is in
+ * GPU memory: an allocation takes as long as ten launches, and a small upload as long as a
  * wait. */
 #include "support/internal.h"
 
@@ -13,7 +13,8 @@
 enum { N = 40 };
 static int32_t row_ptr[N + 1], col_ind[2 * N];
 
-/* Rows of two entries, on the diagonal and right of it, in GPU memory. */
+/* Makes a matrix in GPU memory with two entries in each row, on the diagonal and right of
+ * it. */
 static merbit_view put(merbit_context *context, merbit_buffer **buffer) {
   merbit_view view = merbit_csr(N, N, 2 * N, NULL, NULL, NULL);
   char *base;
@@ -58,10 +59,10 @@ static void make_solver(merbit_context *context, const merbit_view *view, merbit
 }
 
 static void calls(void **state) {
-  /* The check's answer, in which rows are then counted; A^T, and what sorts it, from where the
-   * method's comes; carries or sums of a product, and ranks with what they come from, for which
-   * that is too little here. Of a solver its vectors, behind which all small arrays lie, and
-   * the method's copy of the matrix. */
+  /* PageRank allocates the check's answer, in which rows are counted later; A^T with the sort's
+   * scratch, which the method reuses; the carries or sums of a product; and the vectors of
+   * ranks, for which reused memory is too small here. A solver allocates its vectors, with all
+   * small arrays behind them, and the method's copy of the matrix. */
   static const struct {
     void (*work)(merbit_context *context, const merbit_view *view, merbit_method method);
     merbit_method method;
@@ -93,8 +94,8 @@ static void calls(void **state) {
   }
 }
 
-/* A user's plan is given when the GPU has done all for it; one of the library's own may be
- * given before. */
+/* A user's plan is returned when the GPU has finished; one of the library's own may be returned
+ * before. */
 static void plans_that_are_done(void **state) {
   long waits[2];
   int unsynchronised;
@@ -124,8 +125,9 @@ static void plans_that_are_done(void **state) {
   assert_int_equal(waits[0], waits[1] + 1);
 }
 
-/* New values have arrived on return, for products on any stream: the host waits for their copy,
- * unless they are in the borrowed array, and for the kernel that fills the slices from it. */
+/* New values are in place when the call returns, for products on any stream: the host waits for
+ * their copy, unless they are in the borrowed array, and for the kernel that fills slices from
+ * it. */
 static void updates_that_are_done(void **state) {
   static double values[2 * N];
   merbit_buffer *buffer, *numbers, *others;
@@ -137,7 +139,7 @@ static void updates_that_are_done(void **state) {
   (void)state;
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_SLICED;
-  desc.changing_values = 1; /* or it would look at them, and wait for that */
+  desc.changing_values = 1; /* else it would inspect them and wait for the answer */
   fake_reset();
   context = fake_context(NULL);
   view = put(context, &buffer);
@@ -164,7 +166,7 @@ static void updates_that_are_done(void **state) {
   fake_expect_clean();
 }
 
-/* The rows' sums are those of `values`. */
+/* Expects the row sums of `values`. */
 static void expect_sums(merbit_context *context, merbit_plan *plan, const double *values) {
   double x[N], y[N];
   merbit_buffer *xs, *ys;
@@ -186,7 +188,7 @@ static void expect_sums(merbit_context *context, merbit_plan *plan, const double
   merbit_buffer_destroy(ys);
 }
 
-/* Updates by the values in `numbers`, and counts the allocations. */
+/* Updates with the values in `numbers`, and expects a number of allocations. */
 static void expect_update(merbit_context *context, merbit_plan *plan, merbit_buffer *numbers,
                           const double *values, long allocations, long more) {
   const long before = cuda->bytes;
@@ -201,9 +203,9 @@ static void expect_update(merbit_context *context, merbit_plan *plan, merbit_buf
   expect_sums(context, plan, values);
 }
 
-/* New values that were written over the borrowed ones are not copied, nor are any if the plan
- * has a form of its own: then an update allocates what converts them alone. The first update
- * from another array of a plan that reads a borrowed one allocates one. */
+/* New values that overwrite the borrowed ones are not copied, nor are any if the plan has its
+ * own form: then an update allocates only what converts them. If a plan reads a borrowed array,
+ * its first update from another one allocates a copy. */
 static void updates_in_place(void **state) {
   static const merbit_method methods[] = {MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
                                           MERBIT_METHOD_BSR, MERBIT_METHOD_SLICED};
@@ -224,7 +226,7 @@ static void updates_in_place(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.method = methods[m];
     desc.changing_values = !shorter;
-    for (i = 0; i < 2 * N; i++) { /* floats are the shorter form */
+    for (i = 0; i < 2 * N; i++) { /* values fit in floats, the shorter form */
       values[0][i] = i * i * 0.0078125 + (shorter ? 1 : 0x1p-40);
       values[1][i] = i * 3 + (shorter ? 1 : 0x1p-40);
     }
@@ -250,8 +252,8 @@ static void updates_in_place(void **state) {
   }
 }
 
-/* A plan of the user's blocks from host memory has its own form alone: it reads new values in GPU
- * memory where they are, wherever the last ones were. */
+/* A plan of the user's blocks from host memory keeps only its own form: it reads new values in
+ * GPU memory in place, wherever the last ones were. */
 static void blocks_in_place(void **state) {
   int32_t block_ptr[N / 2 + 1], block_col[N / 2];
   double values[2][2 * N];

@@ -1,6 +1,6 @@
-/* AUTO on the fake device where memory is short, or samples mislead: what it takes instead, and
- * that all is given back. */
-#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+/* AUTO on the fake device if memory is short or samples mislead: which method it chooses
+ * instead, and that everything is released. */
+#define MBI_CHOOSE_SMALL 0u /* AUTO treats even tiny matrices as large */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -10,13 +10,14 @@
 
 #include "fake/scenarios.h"
 
-enum { HELD = 1 }; /* allocations of a context: a byte that keeps a page of the GPU's */
+enum { HELD = 1 }; /* allocations of a context: a byte that keeps a GPU page mapped */
 
-/* Slices and codes need room for a second copy of columns; without it AUTO takes the scan. */
+/* SLICED and HUBS need memory for a second copy of the columns; without it AUTO chooses
+ * SCAN. */
 static void give_way(merbit_status (*scenario)(merbit_context *), const merbit_method *taking,
                      merbit_method first, long ways) {
   long at, taken[2] = {0, 0};
-  for (at = HELD + 1; at < 40; at++) { /* more than there are */
+  for (at = HELD + 1; at < 40; at++) { /* more allocations than there are */
     merbit_context *context;
     fake_reset();
     cuda->calls.only = "cuMemAlloc_v2";
@@ -35,20 +36,20 @@ static void give_way(merbit_status (*scenario)(merbit_context *), const merbit_m
   assert_true(taken[1] > 10);
 }
 
-/* Two allocations of slices can fail: their shape, and their columns. */
+/* Two allocations of SLICED can fail: the slices' shape and their columns. */
 static void slices_give_way(void **state) {
   (void)state;
   give_way(even_rows, &even_method, MERBIT_METHOD_SLICED, 2);
 }
 
-/* Where slices begin, and their diagonals. */
+/* Two allocations of DIAGONALS can fail: where slices begin, and their diagonals. */
 static void diagonals_give_way(void **state) {
   (void)state;
   give_way(band, &band_method, MERBIT_METHOD_DIAGONALS, 2);
 }
 
-/* Every tenth slice, which the samples see, has three diagonals; the others have one for each
- * nonzero, and AUTO then takes the scan. */
+/* Every tenth slice, which the samples see, has three diagonals. The others have one for each
+ * nonzero, and AUTO then chooses SCAN. */
 static void diagonals_that_no_sample_saw(void **state) {
   enum { SLICES = 80, WIDE = 64 * SLICES };
   int32_t *const row_ptr = test_allocate(WIDE + 1, sizeof *row_ptr);
@@ -89,8 +90,8 @@ static void diagonals_that_no_sample_saw(void **state) {
   free(col_ind);
 }
 
-/* Rows whose columns follow those of the row before, and then rows of two lengths, of which the
- * sample takes every 16th: each starts a line of its own, of 16 doubles. */
+/* First rows whose columns continue those of the row before, then rows of two lengths, of which
+ * the sample takes every 16th: each starts a new line of 16 doubles. */
 static void lines_are_sampled(void **state) {
   enum { HIGH = 1024, WIDE = 4 * HIGH + 8 };
   static const double lines[] = {2 / 32.0, 3 / 32.0}, abreast[] = {8 / 32.0, 1};
@@ -128,14 +129,14 @@ static void lines_are_sampled(void **state) {
   free(col_ind);
 }
 
-/* Counts of columns; ranks of rows and where they start, tiles, codes of the matrix */
+/* The allocations of HUBS: counts of columns; non-empty rows and their starts, tiles, codes. */
 static void hubs_give_way(void **state) {
   (void)state;
   give_way(full_columns, &full_method, MERBIT_METHOD_HUBS, 1 + 3);
 }
 
-/* Columns are counted, in memory of their own, only where some sectors of x are met again: else
- * none can be a hub. */
+/* Columns are counted, in their own memory, only if some sectors of x are read more than once;
+ * otherwise no column can be a hub. */
 static void columns_are_counted_for_hubs(void **state) {
   static const int32_t row_ptr[] = {0, 2 * FULL};
   int32_t col_ind[2 * FULL];
@@ -148,7 +149,7 @@ static void columns_are_counted_for_hubs(void **state) {
     merbit_plan *plan = NULL;
     int i;
     for (i = 0; i < 2 * FULL; i++) {
-      col_ind[i] = 4 * (again && i < 2 ? i + 2 : i); /* a sector each */
+      col_ind[i] = 4 * (again && i < 2 ? i + 2 : i); /* one sector each */
     }
     memset(&desc, 0, sizeof desc);
     desc.side = MERBIT_SIDE_CUDA;

@@ -1,6 +1,6 @@
-/* The device layer's sentences and edges, and programs whose cached image the driver refuses.
- */
-#define MBI_LOADED_IDLE 3 /* programs that stay loaded though nobody uses them */
+/* Messages and edge cases of the device layer, and programs whose cached image the driver
+ * refuses. */
+#define MBI_LOADED_IDLE 3 /* unused programs that stay loaded */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include "fake/scenarios.h"
 #include "gpu/kernels.h"
 
-/* An entered context; the next calls are counted from 1. */
+/* Returns a current context; the next calls are counted from 1. */
 static merbit_context *enter(const char *cache_dir) {
   merbit_context *context;
   fake_reset();
@@ -55,7 +55,7 @@ static void sentences(void **state) {
   assert_null(function);
   cpu_expect(context, MERBIT_DEVICE_ERROR,
              "finding kernel missing failed in cuModuleGetFunction");
-  context->device.driver.get_error_name = NULL; /* nothing to ask */
+  context->device.driver.get_error_name = NULL; /* no error text available */
   assert_int_equal(mbi_device_check(context, 1, "cuX", "trying"), MERBIT_DEVICE_ERROR);
   cpu_expect(context, MERBIT_DEVICE_ERROR,
              "trying failed in cuX: no text (CUDA error 1, injected)");
@@ -69,7 +69,7 @@ static void sentences(void **state) {
   leave(context);
 }
 
-/* Sizes of zero ask nothing of the driver; sizes beyond what it takes do not reach it. */
+/* Sizes of zero make no driver call; sizes beyond the driver's limit do not reach it. */
 static void edges(void **state) {
   merbit_context *context = enter(NULL);
   void *arguments[1] = {NULL};
@@ -105,7 +105,7 @@ static void edges(void **state) {
   cpu_expect(context, MERBIT_DEVICE_ERROR, "k (2147483647 blocks of 32 threads");
   assert_int_equal(mbi_device_owns(context, arguments), 0);
   assert_int_equal(mbi_device_owns(context, mbi_device_pointer(address)), 1);
-  fail_next(1); /* no answer: let through */
+  fail_next(1); /* no answer: accepted */
   assert_int_equal(mbi_device_owns(context, arguments), 1);
   mbi_device_release(context, address);
   leave(context);
@@ -120,11 +120,11 @@ static void expect_run(merbit_context *context, merbit_status status, int from_c
   assert_true(status != MERBIT_OK || values[4] == 11);
   assert_int_equal(context->cache.hits - hits, from_cache);
   assert_int_equal(nvrtc->compiled, compiled);
-  mbi_loaded_trim(context, 0); /* the next run loads anew */
+  mbi_loaded_trim(context, 0); /* the next run loads it again */
 }
 
-/* A program of which a plan was made is there for the next one: as long as somebody uses it,
- * and then while fewer than MBI_LOADED_IDLE others were used since. */
+/* A program stays loaded for the next plan as long as a plan uses it, and then until
+ * MBI_LOADED_IDLE other programs were used. */
 static void programs_stay_loaded(void **state) {
   char cache[64];
   merbit_context *context = enter(fake_cache_make(cache));
@@ -146,7 +146,7 @@ static void programs_stay_loaded(void **state) {
   }
   assert_int_equal(cuda->calls.made, 0);
   assert_int_equal(context->cache.hits, 0);
-  for (i = 0; i < MBI_LOADED_IDLE + 2; i++) { /* each another program */
+  for (i = 0; i < MBI_LOADED_IDLE + 2; i++) { /* a different program each */
     mbi_preamble_define_int(&preamble, "MBK_ANOTHER", i);
     assert_int_equal(mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, &program),
                      MERBIT_OK);
@@ -167,8 +167,8 @@ static void programs_stay_loaded(void **state) {
   fake_cache_remove(cache);
 }
 
-/* A refused image of the cache is dropped and compiled anew, once; one that could only not be
- * loaded now stays; what the driver refuses is never stored. */
+/* A cached image that the driver refuses is dropped and compiled again, once. One that could
+ * not be loaded just now is kept. An image that the driver refuses is never stored. */
 static void cached_programs(void **state) {
   char cache[64];
   merbit_context *context = enter(fake_cache_make(cache));

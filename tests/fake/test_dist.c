@@ -1,6 +1,6 @@
-/* The life of a distributed operator on the fake driver while each of its calls fails, once and
- * for good, and each allocation of host memory: a clean error, nothing leaked, no fault. One
- * process is the first of two ranks; the other one is played. */
+/* The life of a distributed operator on the fake driver while each driver call, and each
+ * allocation of host memory, fails once and for good: a clean error, no leak, no fault. One
+ * process is the first of two ranks; the other rank is simulated. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 enum { ROWS = 40, WANTED = 2 };
 
-/* The second rank: it has as many rows, and wants the first two elements of x. */
+/* The simulated second rank: it has as many rows, and needs the first two elements of x. */
 typedef struct played {
   int calls, setup;
   const merbit_message *sends, *receives;
@@ -39,8 +39,8 @@ static int played_start(void *user, const merbit_message *sends, int send_count,
   return 0;
 }
 
-/* In set-up sends the rows that it wants; later its x, of threes, if it got x itself, of ones.
- */
+/* In set-up sends the list of elements that it needs; later sends its x, which is all
+ * threes. */
 static int played_finish(void *user, void *stream) {
   const played *p = (const played *)user;
   const size_t count = p->receives->bytes / sizeof(double);
@@ -56,7 +56,8 @@ static int played_finish(void *user, void *stream) {
   return 0;
 }
 
-/* Each row: 4 on the diagonal, -1 in its neighbours and in the same row of the other rank. */
+/* Returns the rows: 4 on the diagonal, -1 for its neighbours and for the same row of the other
+ * rank. */
 static merbit_view first_rows(void) {
   static int64_t row_ptr[ROWS + 1], col_ind[4 * ROWS];
   static double values[4 * ROWS];
@@ -84,7 +85,7 @@ static merbit_view first_rows(void) {
   return view;
 }
 
-/* All that an operator does. Returns the first failure. */
+/* Does everything that an operator can. Returns the first failure. */
 static merbit_status live(void) {
   merbit_context_desc context_desc = fake_desc(MERBIT_SIDE_CUDA);
   const merbit_view view = first_rows();
@@ -143,7 +144,7 @@ static merbit_status live(void) {
   if (status == MERBIT_OK) {
     status =
         merbit_dist_dot(dist, merbit_buffer_pointer(x), merbit_buffer_pointer(x), &dot, NULL);
-    assert_true(status != MERBIT_OK || dot == 2 * ROWS); /* both ranks give the same */
+    assert_true(status != MERBIT_OK || dot == 2 * ROWS); /* both ranks contribute the same */
   }
   if (status == MERBIT_OK) {
     status = merbit_dist_update_values(dist, view.values);
@@ -205,7 +206,7 @@ static void each_driver_call_fails(void **state) {
       }
     }
   }
-  assert_true(2 * told > tried); /* the others are releases, or made good */
+  assert_true(2 * told > tried); /* the other calls release something or have a fallback */
 }
 
 static void each_allocation_fails(void **state) {

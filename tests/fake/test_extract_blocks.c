@@ -1,5 +1,5 @@
-/* New values of extracted blocks after new values that failed at each driver call: every entry
- * comes twice, so that the values are more than the blocks hold. */
+/* Updates the values of extracted blocks after an update that failed at each driver call. Every
+ * entry occurs twice, so that there are more values than entries in blocks. */
 #include "support/internal.h"
 
 #include <setjmp.h>

@@ -1,9 +1,9 @@
-/* Every driver and NVRTC call that a user's work makes is failed in turn, once and for good,
- * with many results: a clean status and a sentence, nothing leaked, nothing launched on a dead
- * device, and the CPU's result where AUTO may take it. */
-#define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
-#define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
-#define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
+/* Every driver and NVRTC call in a user's work fails in turn, once and for good, with many
+ * results. The work must return a clean status and a message, leak nothing, launch nothing on a
+ * dead device, and give the CPU's result where AUTO may fall back. */
+#define MBI_CHOOSE_SMALL 0u  /* AUTO treats even tiny matrices as large */
+#define MBI_VALUES_LAUNCH 0u /* x may be multiplied by the values of columns */
+#define MBI_MEASURE_ROUNDS 1 /* and measurements are as short as possible */
 #define MBI_MEASURE_BATCH 1
 #include "support/internal.h"
 
@@ -15,18 +15,18 @@
 #include "fake/scenarios.h"
 #include "support/effort.h"
 
-/* No memory first: where it lacks there may be another way. */
+/* Out of memory comes first, because it often has a fallback. */
 static const int driver_codes[] = {2,   1,   4,   200, 214, 700, 719, 999, 3,
                                    100, 209, 218, 300, 400, 701, 702, 704};
 static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
 
-/* In quick effort every 23rd call fails, one time and for good by turns, with one result each;
- * the rest fail with other seeds. The slow sanitizers look for what a failing call leaves
- * behind, and for that the result hardly matters. */
+/* In quick effort every 23rd call fails, once and for good in turn, with one result each; other
+ * seeds select other calls. The slow sanitizers look for leaks after a failing call, which
+ * hardly depend on the result. */
 enum { APART = 23 };
-static long first; /* call that fails, from 0 */
-static long way;   /* whether one call or the next fails for good */
-static long turn;  /* its result, by quick_code: the next for every call that fails */
+static long first; /* first failing call, from 0 */
+static long way;   /* whether one call or the next one fails for good */
+static long turn;  /* index of its result in quick_code, which each failing call increments */
 
 typedef struct failure {
   const char *name;
@@ -47,10 +47,10 @@ static int one_of(const char *name, const char *const *list) {
   return *list != NULL;
 }
 
-static int in_context; /* the failing call was one of a context that was made all the same */
+static int in_context; /* the failing call created a context, which was created all the same */
 
-/* Calls whose failure need not be told: what they release is released, their answer is only
- * news, or there is another way. */
+/* Returns whether a call's failure need not be reported: it releases something, its answer is
+ * only informative, or there is a fallback. */
 static int harmless(const failure *f) {
   static const char *const names[] = {
       "cuMemFree_v2",           "cuModuleUnload",
@@ -65,7 +65,7 @@ static int harmless(const failure *f) {
          (f->cache_dir[0] != '\0' && strcmp(f->calls->first, "cuModuleLoadData") == 0);
 }
 
-/* Returns the status that the caller gets. */
+/* Returns the status that the caller should get. */
 static merbit_status expected(const failure *f) {
   static const char *const opening[] = {"nvrtcVersion", "nvrtcGetNumSupportedArchs",
                                         "nvrtcGetSupportedArchs", NULL};
@@ -80,15 +80,15 @@ static merbit_status expected(const failure *f) {
                                                 : MERBIT_DEVICE_ERROR;
 }
 
-/* AUTO may take the CPU for as long as a plan is being made; the iterations of PageRank follow.
- */
+/* Returns whether it is too late for AUTO to fall back to the CPU, which it may do only while a
+ * plan is made; the iterations of PageRank come later. */
 static int too_late(const failure *f) {
   static const char *const iterating[] = {
       "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",  "cuLaunchKernel",
       "cuMemcpyDtoH_v2",     "cuMemcpyHtoD_v2",     "cuGraphLaunch",
       "cuLaunchKernelEx",    "cuStreamSynchronize", NULL};
-  /* PageRank's iterations are recorded while the first ones run. Where they cannot be it goes
-   * on without, unless the GPU is dead or all fails from then on. */
+  /* PageRank records its iterations while the first ones run. If recording fails it continues
+   * without, unless the GPU is dead or all later calls fail. */
   const int recording = (f->for_good || mbi_device_fatal(f->code)) &&
                         (strncmp(f->calls->first, "cuGraph", 7) == 0 ||
                          strncmp(f->calls->first, "cuStream", 8) == 0 ||
@@ -97,10 +97,11 @@ static int too_late(const failure *f) {
          (f->scenario == ranks && (recording || one_of(f->calls->first, iterating)));
 }
 
-/* Slices, hubs, counts of columns, shorter values, a method to measure or a sort by columns,
- * for which there is no room: a plan goes on without. MERBIT has none of them. */
+/* Returns whether a plan does without something that there is no memory for: slices, hubs,
+ * counts of columns, shorter values, a method to measure, a sort by columns. MERBIT needs none
+ * of these. */
 static int gives_way(const failure *f) {
-  if (went_without) { /* a solver's or PageRank's iterations are launched, not recorded */
+  if (went_without) { /* a solver or PageRank launched iterations instead of recording them */
     return 1;
   }
   if (f->scenario == many_products && expected(f) == MERBIT_NO_COMPILER) {
@@ -109,15 +110,15 @@ static int gives_way(const failure *f) {
   return f->scenario != merbit_products && f->calls == &cuda->calls && f->code == 2;
 }
 
-/* Returns whether a call that went on without the program that failed first may fail at another
- * one: if NVRTC fails for good, it does not even say what it compiles for. */
+/* Returns whether a call that did without the program that failed first may fail at another
+ * one: if NVRTC fails for good, it does not even tell the architectures. */
 static int told_later(const failure *f, merbit_status status) {
   return f->for_good && f->calls == &nvrtc->calls && status == MERBIT_NO_COMPILER;
 }
 
 static void check_answer(const failure *f, merbit_status status, const char *sentence) {
   const int other_call =
-      f->for_good && harmless(f); /* one of those that failed after the first */
+      f->for_good && harmless(f); /* failed after the first one */
   const int falls_back = f->side == MERBIT_SIDE_AUTO && expected(f) != MERBIT_OUT_OF_MEMORY;
   if (status == MERBIT_OK) {
     if (f->calls->failed > 0 && !harmless(f) && !falls_back && !gives_way(f)) {
@@ -139,7 +140,8 @@ static void check_answer(const failure *f, merbit_status status, const char *sen
   answered++;
 }
 
-/* Afterwards: a dead device is not asked again, another one works as if nothing had been. */
+/* Checks that a dead device is not called again, and that another one works as if nothing had
+ * happened. */
 static void check_afterwards(const failure *f, merbit_context *context) {
   const long made = cuda->calls.made, launches = cuda->launches;
   f->calls->fail_at = 0;
@@ -192,7 +194,8 @@ static int run(const failure *f) {
   return failed;
 }
 
-/* The result of the next call that fails in quick effort: no memory every other time. */
+/* Returns the result of the next failing call in quick effort: out of memory every other
+ * time. */
 static int quick_code(const int *codes, int count) {
   const long n = turn++;
   return n % 2 == 0 ? codes[0] : codes[1 + n / 2 % (count - 1)];
@@ -215,7 +218,7 @@ static void fail_every_call(failure f, const int *codes, int count) {
       }
     }
   }
-  first++; /* of other work, others */
+  first++; /* other calls for other work */
   assert_true(calls + step > 4);
   print_message("%-28s %3ld calls x %2d results: %5ld runs\n", f.name, calls, passes,
                 runs - before);
@@ -246,7 +249,7 @@ static void every_nvrtc_call_fails(void **state) {
   fail_all_work(&nvrtc->calls, nvrtc_codes, (int)(sizeof nvrtc_codes / sizeof nvrtc_codes[0]));
 }
 
-/* With a warm cache: the image of the cache may be refused. */
+/* With a warm cache the driver may also refuse a cached image. */
 static void every_call_fails_with_a_cache(void **state) {
   char name[64];
   failure f;

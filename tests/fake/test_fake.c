@@ -1,5 +1,5 @@
-/* The fakes themselves: they must see what a driver must never be asked, or the other tests
- * here prove nothing. */
+/* The fakes themselves: they must detect everything that a driver must never be asked, or the
+ * other tests here prove nothing. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static void create(const char *before, const char *text, merbit_status wanted,
   assert_int_equal(mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, made), wanted);
 }
 
-/* An entered context with the kernels, and a block of ten numbers. */
+/* Opens a current context with the kernels, and a block of ten numbers. */
 static int open_fake(void **state) {
   (void)state;
   fake_reset();
@@ -78,7 +78,7 @@ static void expect_fault(const char *piece) {
   }
 }
 
-/* Returns whether `body` ends a child process by a crash. */
+/* Returns whether `body` crashes a child process. */
 static int crashes(void (*body)(void)) {
   int status = 0;
   const pid_t child = fork();
@@ -143,7 +143,7 @@ static void host_pointers_in_kernels(void **state) {
   expect_fault("cuLaunchKernel of mbk_write: argument 0 is 0x");
 }
 
-/* Places in the arguments of mbk_nested, as the kernel declares them. */
+/* The arguments of mbk_nested, as the kernel declares them. */
 struct nested {
   unsigned n;
   struct {
@@ -161,7 +161,7 @@ static merbit_status launch_nested(const mbi_program *of, const struct nested *a
   return mbi_device_launch(context, function, "mbk_nested", 1, 1, 0, NULL, arguments);
 }
 
-/* Every pointer of a struct, those in inner structs and arrays too; null is no address. */
+/* Checks every pointer of a struct, including inner structs and arrays; null is allowed. */
 static void host_pointers_in_fields(void **state) {
   struct nested arguments;
   int number;
@@ -183,8 +183,8 @@ static void host_pointers_in_fields(void **state) {
   expect_fault("argument 4 is 0x");
 }
 
-/* alpha and beta are addresses in programs that say so, and a stop flag in place of alpha is.
- */
+/* alpha and beta are addresses in programs that say so; a stop flag in place of alpha is one,
+ * too. */
 static void host_pointers_in_scalars(void **state) {
   static const char *const before[] = {"#define MBK_SCALARS_DEVICE 1\n",
                                        "#define MBK_STOPS 1\n"};
@@ -198,7 +198,7 @@ static void host_pointers_in_scalars(void **state) {
     memset(&arguments, 0, sizeof arguments);
     assert_int_equal(launch_nested(&other, &arguments), MERBIT_OK);
     arguments.alpha.words[0] = block;
-    arguments.alpha.words[1] = 1; /* the address takes half of the place */
+    arguments.alpha.words[1] = 1; /* the address takes half of the field */
     assert_int_equal(launch_nested(&other, &arguments), MERBIT_OK);
     arguments.beta.words[0] = mbi_device_address(&number);
     assert_int_equal(launch_nested(&other, &arguments), MERBIT_DEVICE_ERROR);
@@ -210,7 +210,7 @@ static void host_pointers_in_scalars(void **state) {
   }
 }
 
-/* A launch passes the address of one struct: the second argument would lie anywhere. */
+/* A launch passes the address of one struct: a second argument would be undefined. */
 static void kernels_of_two_arguments(void **state) {
   mbi_program other;
   (void)state;
@@ -253,7 +253,7 @@ static void parameters_in_a_buffer(void **state) {
   expect_fault("separate parameters for a kernel of a struct");
 }
 
-/* A kernel far outside: a page that is no block's. */
+/* A kernel that accesses a page outside any block. */
 static void wild_kernels(void **state) {
   (void)state;
   assert_int_equal(launch("mbk_read", block, 1 << 20, 1), MERBIT_DEVICE_LOST);
@@ -280,7 +280,8 @@ static void read_released(void) {
   _exit(cuda->faults > 0);
 }
 
-/* By way of a block that is there: only AddressSanitizer can see it. */
+/* Reads a released block through the address of a live one; only AddressSanitizer detects
+ * this. */
 static void read_released_beside(void) {
   mbi_devptr beside;
   (void)mbi_device_allocate(context, 40, "beside", &beside);
@@ -289,8 +290,7 @@ static void read_released_beside(void) {
   _exit(0);
 }
 
-/* One beyond the block: AddressSanitizer says so, or the pattern there is seen to have changed.
- */
+/* One beyond the block: AddressSanitizer detects it, or the pattern there has changed. */
 static void fences(void **state) {
   (void)state;
   assert_true(crashes(write_beyond));
@@ -298,8 +298,8 @@ static void fences(void **state) {
   assert_true(crashes(read_released_beside));
 }
 
-/* Blocks of many sizes, some of which stay while others come and go: each is hidden, has its
- * contents, and is found; they take more room than one stretch has. */
+/* Blocks of many sizes, some of which stay while others come and go: each is hidden, keeps its
+ * contents, and is found. Together they exceed one stretch. */
 static void blocks_come_and_go(void **state) {
   enum { COUNT = 40 };
   mbi_devptr blocks[COUNT];
@@ -332,7 +332,7 @@ static void blocks_come_and_go(void **state) {
   assert_int_equal(mbi_device_upload(context, block, numbers, 40), MERBIT_OK);
   assert_true(crashes(host_reads_device));
   assert_int_equal(cuda->faults, 0);
-  assert_int_equal(cuda->blocks, 2); /* and the byte that keeps a page of the GPU's */
+  assert_int_equal(cuda->blocks, 2); /* and the byte that keeps a GPU page mapped */
 }
 
 static void kernels_that_misuse_the_gpu(void **state) {
@@ -342,7 +342,7 @@ static void kernels_that_misuse_the_gpu(void **state) {
   assert_int_equal(cuda->dead, 719);
 }
 
-/* The driver's functions as such, called as the library never would. */
+/* Calls the driver's functions as the library never would. */
 static void misuse(void **state) {
   mbi_driver *driver = &context->device.driver;
   void *arguments[2], *popped, *function, *other;
@@ -373,7 +373,7 @@ static void misuse(void **state) {
   assert_int_equal(driver->ctx_push(popped), 0);
 }
 
-/* A dead device answers nothing, and a launch on it is told. */
+/* A dead device answers no call, and a launch on it is a fault. */
 static void death(void **state) {
   mbi_driver *driver = &context->device.driver;
   mbi_devptr address;
@@ -397,7 +397,7 @@ static void death(void **state) {
   expect_fault("cuLaunchKernel on a device that died of error 214");
 }
 
-/* Once, for good, or not at all; `made` counts what counts. */
+/* Calls fail once, for good, or not at all; `made` counts the calls that count. */
 static void injection(void **state) {
   mbi_driver *driver = &context->device.driver;
   int i;

@@ -1,6 +1,6 @@
-/* Which forms of values AUTO takes for a matrix that the caches do not hold: those that pay
- * with the methods that its rows allow. */
-#define MBI_CHOOSE_SMALL 0u /* little matrices stand for large ones */
+/* Which forms of values AUTO chooses for a matrix that exceeds the caches: those that pay with
+ * the methods that suit its rows. */
+#define MBI_CHOOSE_SMALL 0u /* tiny matrices stand for large ones */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -12,14 +12,14 @@
 
 enum { FORM_ROWS = 1024, FORM_NONZEROS = 16 * FORM_ROWS };
 
-enum { EVENLY, ONE_IN_EIGHT, ONE_IN_64, LINKING }; /* how rows differ */
+enum { EVENLY, ONE_IN_EIGHT, ONE_IN_64, LINKING }; /* distributions of row lengths */
 
-/* A clock, kHz, by which loads wait for L2 for 0.1 us. */
+/* A clock in kHz at which loads from L2 take 0.1 us. */
 #define FORM_CLOCK 4000000
 
-/* FORM_ROWS rows of `length` nonzeros; or one in eight of eight times as many; or one in 64 of
- * 64 times as many, which leave half of their slice empty; or the first 32 of 480 times as
- * many. Their columns keep apart, so that there are no blocks. */
+/* Makes FORM_ROWS rows of `length` nonzeros; or one row in eight with eight times as many; or
+ * one in 64 with 64 times as many, which leaves half of its slice empty; or the first 32 rows
+ * with 480 times as many. Columns are not adjacent, so that there are no blocks. */
 static merbit_view rows_of(int length, int uneven, int32_t *row_ptr, int32_t *col_ind) {
   int i, k;
   row_ptr[0] = 0;
@@ -71,15 +71,15 @@ static void expect_form(int length, int uneven, merbit_type type, int by_row, do
   fake_expect_clean();
 }
 
-/* 300 different values, no halves. */
+/* 300 different values, none of them halves. */
 static void general_values(void **state) {
   (void)state;
   expect_form(5, EVENLY, MERBIT_F64, 0, 1e-9, "; general values;");
   expect_form(5, EVENLY, MERBIT_F32, 0, 1e-5, "; general values;");
 }
 
-/* In slices, which need even rows, at least once they are sorted. Tables pay there alone, too.
- */
+/* Values equal in each row pay in slices, which need rows of similar length, at least after
+ * sorting. Tables, too, pay only there. */
 static void values_of_rows(void **state) {
   (void)state;
   expect_form(5, EVENLY, MERBIT_F64, 1, 1e-9, "; values equal in each row;");
@@ -87,15 +87,15 @@ static void values_of_rows(void **state) {
   expect_form(5, ONE_IN_64, MERBIT_F64, 1, 1e-9, "; general values;");
 }
 
-/* 32 rows of 480 side by side leave slices full, but one lane would walk such a row for longer
- * than the scan takes; several lanes do not, and values equal in a row do not pay for them. */
+/* 32 adjacent rows of 480 leave slices full, but one lane would walk such a row for longer than
+ * SCAN takes. With several lanes it does not, and then values equal in each row do not pay. */
 static void linking_rows(void **state) {
   (void)state;
   expect_form(1, LINKING, MERBIT_F64, 1, 1e-9, "rows on ");
   expect_form(1, LINKING, MERBIT_F64, 1, 1e-9, "; general values;");
 }
 
-/* Not in f32 where rows are so short that lanes load two nonzeros at once. */
+/* Halves do not pay in f32 if rows are so short that lanes load two nonzeros at once. */
 static void halves(void **state) {
   (void)state;
   expect_form(5, ONE_IN_EIGHT, MERBIT_F32, 0, 0x1p-10, "; values exact in f16;");
@@ -103,8 +103,8 @@ static void halves(void **state) {
   expect_form(3, EVENLY, MERBIT_F64, 0, 0x1p-10, "; values exact in f16;");
 }
 
-/* mbi_choose_inspects names the programs that the choice then needs, by the method, the number
- * of products and whether there are values. */
+/* mbi_choose_inspects names the programs that the choice will need, given the method, the
+ * number of products and whether there are values. */
 static void inspected_at_once(void **state) {
   enum {
     ROWS_OF = 1 << MBI_CSR_NONEMPTY,

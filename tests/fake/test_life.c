@@ -1,6 +1,6 @@
-/* Lifetimes on the fake device: cubins outlive their process, objects each other, work on a
- * stream the call, a context its threads. */
-#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+/* Lifetimes on the fake device: cubins outlive their process, objects other objects, work on a
+ * stream its call, a context its threads. */
+#define MBI_CHOOSE_SMALL 0u /* AUTO treats even tiny matrices as large */
 #define MBI_VALUES_LAUNCH 0u
 #define MBI_CHOOSE_UNSEEN 0u
 #define MBI_MEASURE_ROUNDS 1
@@ -18,8 +18,7 @@
 
 enum { PROGRAMS = 8 }; /* of a plan: five that inspect the matrix, and SCAN's three parts */
 
-/* With a cubin cache the first context compiles, later ones do not, in other processes neither.
- */
+/* With a cubin cache the first context compiles; later ones do not, even in other processes. */
 static void cold_and_warm(void **state) {
   char cache[64];
   merbit_context *context;
@@ -36,7 +35,7 @@ static void cold_and_warm(void **state) {
     /* The GPU is not measured for so few products. */
     assert_int_equal(found.cache_misses, run == 0 ? PROGRAMS + 1 : 1);
     assert_int_equal(found.cache_hits,
-                     run == 0 ? 0 : PROGRAMS); /* new values find what is loaded */
+                     run == 0 ? 0 : PROGRAMS); /* new values use loaded programs */
     assert_int_equal(found.cache_errors, 0);
     assert_string_equal(found.cache_dir, cache);
     merbit_context_destroy(context);
@@ -56,7 +55,7 @@ static void cold_and_warm(void **state) {
   fake_cache_remove(cache);
 }
 
-/* Objects keep their context alive, in whatever order they go. */
+/* Objects keep their context alive, whatever the order of destruction. */
 static void any_order_of_destruction(void **state) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
@@ -74,13 +73,13 @@ static void any_order_of_destruction(void **state) {
   merbit_plan_destroy(plan);
   assert_int_equal(cuda->retained, 1);
   merbit_workspace_destroy(workspace);
-  assert_int_equal(cuda->modules, PROGRAMS); /* until the context goes */
+  assert_int_equal(cuda->modules, PROGRAMS); /* until the context is destroyed */
   merbit_buffer_destroy(x);
   fake_expect_clean();
 }
 
-/* A matrix goes before the plans and solvers of its view. A plan keeps it only for new values
- * that pass through its arrays. */
+/* A matrix is destroyed before the plans and solvers made from its view. A plan keeps it only
+ * if new values pass through its arrays. */
 static void matrices_go_first(void **state) {
   static const struct {
     int kind, keeps;
@@ -120,8 +119,8 @@ static void matrices_go_first(void **state) {
   fake_expect_clean();
 }
 
-/* Work on a stream is done when somebody waits for it: host vectors do, others leave it to the
- * caller. */
+/* Work on a stream is done when someone waits for it: calls with host vectors wait, others
+ * leave it to the caller. */
 static void streams(void **state) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
@@ -171,7 +170,7 @@ static void *use_in_thread(void *argument) {
   return products((merbit_context *)argument) == MERBIT_OK ? NULL : argument;
 }
 
-/* Threads share a context, and each finds its own stack of contexts as it left it. */
+/* Threads share a context, and each finds its own stack of contexts unchanged. */
 static void threads(void **state) {
   merbit_context *context;
   pthread_t workers[3];
@@ -191,8 +190,8 @@ static void threads(void **state) {
   fake_expect_clean();
 }
 
-/* Values in GPU memory that were rounded for a solver or a preconditioner on the CPU are given
- * back. A solver refuses such a matrix only after that. */
+/* Values in GPU memory that were rounded for a solver or a preconditioner on the CPU are
+ * released. A solver refuses such a matrix only after that. */
 static void rounded_for_the_cpu(void **state) {
   merbit_solver_desc desc = merbit_solver_defaults();
   merbit_preconditioner_desc diagonal = merbit_preconditioner_defaults();

@@ -1,5 +1,5 @@
-/* The exchange over NCCL on the fake NCCL and the fake driver: what travels arrives; libraries
- * that are missing or old, and wrong arguments, are refused. */
+/* The exchange over NCCL on the fake NCCL and the fake driver: data arrive, and missing or old
+ * libraries and wrong arguments are refused. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "fake/nccl_bed.h"
 
-/* ---- What travels arrives -------------------------------------------------------------------- */
+/* ---- Data arrive ----------------------------------------------------------------------------- */
 
 static void counts_arrive(const merbit_exchange *e) {
   int64_t to[4], from[4];

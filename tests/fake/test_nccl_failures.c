@@ -1,5 +1,5 @@
-/* Failures of the exchange over NCCL on the fake NCCL and the fake driver: whatever fails, dies or
- * hangs ends every rank's call in time with a sentence, and leaks nothing. */
+/* Failures of the exchange over NCCL on the fake NCCL and the fake driver: whatever fails, dies
+ * or hangs ends the calls of all ranks in time with a message, and leaks nothing. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@ static int use_all(merbit_context *context, const merbit_exchange *e, void *stre
   failed = e->counts(e->user, to, from) || mail_start(&m, e, stream) ||
            e->sum(e->user, (double *)merbit_buffer_pointer(buffer), 3, stream) ||
            e->wait(e->user, stream);
-  if (failed) { /* whatever was enqueued has ended, or ends now */
+  if (failed) { /* all enqueued work has ended, or ends now */
     (void)e->wait(e->user, stream);
   }
   mail_free(&m);
@@ -27,13 +27,13 @@ static int use_all(merbit_context *context, const merbit_exchange *e, void *stre
   return failed;
 }
 
-/* A failing rank's call, and what the sentence says of it. */
+/* A failing rank's call, and a part of the message. */
 typedef struct plan {
   const char *only;
   long fail_at;
 } plan;
 
-/* Rank 1 fails; the others wait in vain. */
+/* Rank 1 fails; the others wait until they time out. */
 static void fail_one(const merbit_nccl_id *id, int rank, int ranks, const void *argument) {
   const plan *p = (const plan *)argument;
   merbit_context *context = fake_context(NULL);
@@ -56,7 +56,7 @@ static void fail_one(const merbit_nccl_id *id, int rank, int ranks, const void *
                                  "(NCCL error 2): the fake's last words"
                                : "rank 0 of 2: ncclCommInitRank did not return within 0.3 s");
     if (rank == 0) {
-      exit(PLAIN_END); /* its guard waits for ever, and keeps what it needs */
+      exit(PLAIN_END); /* its guard waits for ever and keeps its resources */
     }
   } else {
     const int failed = use_all(context, e, stream);
@@ -91,7 +91,7 @@ static void each_nccl_call_may_fail(void **state) {
   }
 }
 
-/* A failed ncclCommDestroy is nobody's concern. */
+/* A failed ncclCommDestroy is ignored. */
 static void destroy_fails(const merbit_nccl_id *id, int rank, int ranks, const void *argument) {
   merbit_context *context = fake_context(NULL);
   merbit_exchange *e = connect(context, id, rank, ranks, 0);
@@ -114,7 +114,7 @@ static void a_failed_end_leaves_nothing(void **state) {
   run_ranks(2, destroy_fails, NULL);
 }
 
-/* One rank on a driver whose call number *argument fails. */
+/* Runs one rank on a driver whose call number *argument fails. */
 static void driver_fails(const merbit_nccl_id *id, int rank, int ranks, const void *argument) {
   const long fail_at = *(const long *)argument;
   merbit_context *context = fake_context(NULL);
@@ -162,7 +162,7 @@ static void each_driver_call_may_fail(void **state) {
   assert_true(fail_at > 10); /* the calls of a whole life */
 }
 
-/* Rank 1 dies at the point *argument. */
+/* Lets rank 1 die at the point *argument. */
 static void die(const merbit_nccl_id *id, int rank, int ranks, const void *argument) {
   const int point = *(const int *)argument;
   merbit_context *context = fake_context(NULL);
@@ -183,7 +183,7 @@ static void die(const merbit_nccl_id *id, int rank, int ranks, const void *argum
       _exit(PLANNED_DEATH);
     }
     mail_make(&m, context, rank, ranks);
-    CHECK(mail_start(&m, e, stream) == 0); /* it is only enqueued */
+    CHECK(mail_start(&m, e, stream) == 0); /* only enqueued */
     CHECK(e->wait(e->user, stream) != 0);
     mail_free(&m);
   }
@@ -207,7 +207,7 @@ static void a_rank_that_dies_ends_the_others(void **state) {
   }
 }
 
-/* A call that does not return. */
+/* Tests a call that does not return. */
 static void stick(const merbit_nccl_id *id, int rank, int ranks, const void *argument) {
   const char *const call = (const char *)argument;
   merbit_context *context = fake_context(NULL);
@@ -225,9 +225,9 @@ static void stick(const merbit_nccl_id *id, int rank, int ranks, const void *arg
     CHECK(nccl->aborted == 1);
   }
   stream_free(context, stream);
-  merbit_exchange_nccl_destroy(e); /* comes back too, and leaves its thread alone */
+  merbit_exchange_nccl_destroy(e); /* returns, too, and leaves its thread running */
   merbit_context_destroy(context);
-  nccl->stuck = NULL; /* which then gives everything back, the context last */
+  nccl->stuck = NULL; /* it then releases everything, the context last */
   while (__atomic_load_n(&cuda->retained, __ATOMIC_ACQUIRE) > 0 ||
          __atomic_load_n(&host.live, __ATOMIC_ACQUIRE) > 0) {
     (void)usleep(1000);
@@ -242,7 +242,7 @@ static void a_call_that_hangs_is_left(void **state) {
   run_ranks(2, stick, "ncclCommDestroy");
 }
 
-/* The error of another rank, as a network would report it. */
+/* Reports the error of another rank, as a network would. */
 static void hear_of_an_error(const merbit_nccl_id *id, int rank, int ranks,
                              const void *argument) {
   merbit_context *context = fake_context(NULL);

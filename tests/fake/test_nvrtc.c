@@ -1,5 +1,5 @@
-/* The NVRTC layer against one whose calls fail on demand; keys of the cubin cache. No driver.
- */
+/* The NVRTC layer over a library whose calls fail on demand; keys of the cubin cache. No
+ * driver. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static merbit_status compile(merbit_context *context, const char *text, void **i
   return mbi_program_compile(context, MBI_PREAMBLE_NAME, &preamble, &target, image, size);
 }
 
-/* The compiler's log is told line by line, and the sentence quotes its first error. */
+/* The compiler's log is reported line by line, and the message quotes its first error. */
 static void errors(void **state) {
   merbit_context *context = make_context();
   void *image;
@@ -66,7 +66,7 @@ static void errors(void **state) {
   destroy_context(context);
 }
 
-/* Each call with each result, with and without an error in the text. Calls: two for the
+/* Each call fails with each result, with and without an error in the text. Calls: two for the
  * architectures, create, compile, log size, log, image size, image, destroy. */
 static void every_call_fails(void **state) {
   static const char *const harmless[] = {"nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
@@ -106,7 +106,7 @@ static void every_call_fails(void **state) {
   destroy_context(context);
 }
 
-/* A program is refused and the compiler's log cannot be had: no memory is left behind. */
+/* A program is refused and its log cannot be read: no memory is leaked. */
 static void the_log_fails(void **state) {
   static const char *const calls[] = {"nvrtcGetProgramLogSize", "nvrtcGetProgramLog"};
   merbit_context *context = make_context();

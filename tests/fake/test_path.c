@@ -1,10 +1,10 @@
-/* The whole CUDA side on the fake device, where only a fake can look: what a plan and a product
- * ask of the driver, and that all is given back. The products, PageRank and the device layer
- * themselves are run there by the programs of tests/gpu/. */
-#define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
-#define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
+/* The whole CUDA side on the fake device, for what only a fake can check: which driver calls a
+ * plan and a product make, and that everything is released. The programs of tests/gpu/ also run
+ * on it and test products, PageRank and the device layer. */
+#define MBI_CHOOSE_SMALL 0u  /* AUTO treats even tiny matrices as large */
+#define MBI_VALUES_LAUNCH 0u /* x may be multiplied by the values of columns */
 #define MBI_CHOOSE_UNSEEN 0u
-#define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
+#define MBI_MEASURE_ROUNDS 1 /* and measurements are as short as possible */
 #define MBI_MEASURE_BATCH 1
 #include "support/internal.h"
 
@@ -16,7 +16,7 @@
 #include "fake/scenarios.h"
 #include "support/effort.h"
 
-enum { HELD = 1 }; /* allocations of a context: a byte that keeps a page of the GPU's */
+enum { HELD = 1 }; /* allocations of a context: a byte that keeps a GPU page mapped */
 
 static void info(void **state) {
   merbit_context *context;
@@ -37,7 +37,7 @@ static void info(void **state) {
   fake_expect_clean();
 }
 
-/* Under many schedules. */
+/* Runs every scenario under many schedules. */
 static void every_scenario(void **state) {
   static merbit_status (*const all[])(merbit_context *) = {products,
                                                            merbit_products,
@@ -104,12 +104,12 @@ static void every_scenario(void **state) {
   }
 }
 
-/* After its plan is made only what products use stays allocated, and the counts of its rows;
- * the programs stay loaded. */
+/* A finished plan keeps only the arrays that products use, and the counts of its rows; its
+ * programs stay loaded. */
 static void what_a_plan_keeps(void **state) {
   static const struct {
     merbit_method method;
-    long blocks; /* with the CSR's three arrays and, where there are any, carries */
+    long blocks; /* including the CSR's three arrays, and the carries if there are any */
   } kept[] = {{MERBIT_METHOD_MERBIT, 4 + 1}, /* tile_x, tile_y, lane_desc */
               /* row_id, empty_id; row_ends, tile_row, block_start; no carries */
               {MERBIT_METHOD_SCAN, 3 + 1 + 2},
@@ -118,7 +118,7 @@ static void what_a_plan_keeps(void **state) {
               /* length, row_id, slice_start, column_start, pages; columns, values */
               {MERBIT_METHOD_SLICED, 3 + 1 + 2},
               {MERBIT_METHOD_DIAGONALS, 3 + 1 + 1 + 1}, /* start; present, slots, offsets */
-              /* as SCAN, then runs, part_start, items, what lies in strips */
+              /* as SCAN; then runs, part_start, items, the strips' contents */
               {MERBIT_METHOD_BINNED, 4 + 1 + 2 + 4},
               {MERBIT_METHOD_HUBS, 4 + 1 + 2 + 2}, /* hub_col, codes; counts */
               /* words, first, data, task_block, task_target */
@@ -136,7 +136,7 @@ static void what_a_plan_keeps(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.method = kept[i].method;
     assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
-    /* The method's parts; the programs that count rows and columns and test values. */
+    /* The method's parts, and the programs that count rows and columns and inspect values. */
     assert_in_range(cuda->modules, 1, MBI_PARTS + 4);
     assert_int_equal(cuda->blocks, HELD + kept[i].blocks);
     merbit_plan_destroy(plan);
@@ -145,8 +145,7 @@ static void what_a_plan_keeps(void **state) {
   }
 }
 
-/* A plan holds as many bytes as the driver has given, except for the rounding of arrays'
- * ends. */
+/* A plan reports as many bytes as it has allocated, except for the rounding of arrays' ends. */
 static void bytes_of_a_plan(void **state) {
   enum { MANY = 3000, ROUNDING = 256, ARRAYS = 16 };
   static const merbit_method methods[] = {
@@ -187,7 +186,7 @@ static void bytes_of_a_plan(void **state) {
   }
 }
 
-/* New values for a plan that borrows device arrays become its own, which it tells of, and the
+/* A plan that borrows device arrays gets its own copy of new values, which it reports, and the
  * GPU has them when the call returns. */
 static void bytes_after_new_values(void **state) {
   enum { MANY = 3000, ROUNDING = 256, ARRAYS = 16 };
@@ -232,8 +231,8 @@ static void bytes_after_new_values(void **state) {
   }
 }
 
-/* Lists of non-empty rows: where rows start lies apart if that is large, and goes when the plan
- * is made. What fails gives back what it has. */
+/* Lists of non-empty rows: the starts of rows are a separate allocation if they are large, and
+ * are released when the plan is made. A failure releases everything. */
 static void lists_of_rows(void **state) {
   static const char *const failing[] = {NULL, "cuMemAlloc_v2", "cuLaunchKernel"};
   const merbit_view view =
@@ -249,13 +248,13 @@ static void lists_of_rows(void **state) {
       fake_reset();
       context = fake_context(NULL);
       memset(&desc, 0, sizeof desc);
-      desc.method = MERBIT_METHOD_MERGE; /* which needs no lists */
+      desc.method = MERBIT_METHOD_MERGE; /* needs no lists */
       assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
       assert_int_equal(mbi_device_enter(context), MERBIT_OK);
       assert_int_equal(mbi_nonempty_need(plan), MERBIT_OK);
       assert_in_range(plan->nonempty.count, 1, ROWS - 1);
       if (apart) {
-        plan->nonempty.count = 5000000; /* as if there were so many */
+        plan->nonempty.count = 5000000; /* simulates so many rows */
       }
       blocks = cuda->blocks;
       cuda->calls.only = failing[way];
@@ -277,8 +276,8 @@ static void lists_of_rows(void **state) {
   }
 }
 
-/* Methods are measured for the products of CG, too, whose kernels take a flag that stops them
- * instead of alpha and beta. */
+/* Methods are also measured for the products of CG, whose kernels take a stop flag instead of
+ * alpha and beta. */
 static void solver_measures(void **state) {
   int32_t row_ptr[SIDE + 1], col_ind[SIDE * SIDE];
   double values[SIDE * SIDE], b[SIDE], x[SIDE];
@@ -316,8 +315,8 @@ static void solver_measures(void **state) {
   fake_expect_clean();
 }
 
-/* Every call of the driver by which a solver's iterations are recorded finds the GPU dead: it
- * is told, and the driver is not asked again. */
+/* The GPU dies in every call that records a solver's iterations: the error is reported, and the
+ * driver is not called again. */
 static void solver_dies_recording(void **state) {
   static const char *const calls[] = {"cuStreamCreate",
                                       "cuGraphCreate",
@@ -359,9 +358,9 @@ static void solver_dies_recording(void **state) {
   wished = MERBIT_SIDE_AUTO;
 }
 
-/* A product allocates nothing and waits for nothing: it enters, launches once or, where rows
- * cross blocks, twice, and leaves; where values are those of columns, x is multiplied by them
- * first. */
+/* A product allocates nothing and waits for nothing. It enters the context, launches once, or
+ * twice if rows cross blocks, and leaves; if values are those of columns, another launch
+ * multiplies x by them first. */
 static void calls_of_products(int launches_each, int by_column) {
   int32_t row_ptr[SIDE + 1], col_ind[SIDE * SIDE];
   double values[SIDE * SIDE];
@@ -389,7 +388,7 @@ static void calls_of_products(int launches_each, int by_column) {
   assert_int_equal(put(context, data.x, sizeof data.x, &x), MERBIT_OK);
   assert_int_equal(put(context, data.y0, sizeof data.y0, &y), MERBIT_OK);
   assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
-  for (i = 0; i < 3; i++) { /* the first one also asks whose the two addresses are */
+  for (i = 0; i < 3; i++) { /* the first one also checks the two addresses */
     made = cuda->calls.made;
     launches = cuda->launches;
     host_blocks = host.made;
@@ -415,13 +414,13 @@ static void calls_of_a_product(void **state) {
   calls_of_products(2, 1);
 }
 
-/* A plan for one product of a matrix in device memory, or of that method for many, launches the
- * check of its arrays, if that, and the product itself one kernel, or two where rows may lie in
- * several chunks. */
+/* A plan for one product of a matrix in device memory, or one for many with that method,
+ * launches only the check of its arrays, if at all. A product is one kernel, or two if rows may
+ * lie in several chunks. */
 static void no_look_at_the_matrix(void **state) {
   int unchecked, crossing;
   (void)state;
-  assert_int_equal(data.row_ptr[1], 0); /* row 0 is left out, so that another one is cut */
+  assert_int_equal(data.row_ptr[1], 0); /* row 0 is left out, so that another row is cut */
   for (unchecked = 0; unchecked < 2; unchecked++) {
     for (crossing = 0; crossing < 2; crossing++) {
       merbit_view view = merbit_csr(ROWS - 1, COLS, data_nnz(), NULL, NULL, NULL);
@@ -452,7 +451,7 @@ static void no_look_at_the_matrix(void **state) {
       desc.block_threads = crossing ? 32 : 0;
       assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
       assert_int_equal(cuda->blocks,
-                       HELD + 5 + 1); /* the carries; the check's answer is gone */
+                       HELD + 5 + 1); /* the carries; the check's answer is released */
       assert_int_equal(cuda->launches, !unchecked);
       assert_int_equal(nvrtc->compiled, unchecked ? 3 : 4); /* MERGE's parts; the check */
       assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
@@ -480,7 +479,8 @@ static void no_look_at_the_matrix(void **state) {
   }
 }
 
-/* AUTO takes no CPU where the user's operators have no functions: the GPU's failure is told. */
+/* AUTO cannot fall back to the CPU if the user's operators have no functions: it reports the
+ * GPU's failure. */
 static void expressions_alone(void **state) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);

@@ -1,6 +1,6 @@
-/* The device profile on the fake GPU: measured once a context, kept on disk, read back by the
- * next; what is damaged, foreign, implausible or cannot be written leaves the estimate. The GPU
- * that is played has so little L2 that measuring takes no time. */
+/* The device profile on the fake GPU: measured once per context, stored on disk, and read back
+ * by the next context. If it is damaged, foreign or implausible, or cannot be written, the
+ * estimate is used. The simulated GPU has a small L2, so that measuring is quick. */
 #define MBI_PROFILE_GATHERS 4096u
 #include "support/internal.h"
 
@@ -35,7 +35,7 @@ static merbit_device_profile told(merbit_context *context) {
   return info.profile;
 }
 
-/* The estimate, each figure twice as large. */
+/* Doubles each figure of the estimate. */
 static void doubled(const merbit_context *context, double *figures) {
   merbit_device_profile copy = context->device.estimate;
   int i;
@@ -63,7 +63,7 @@ static void the_estimate_is_told(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Any figure of the fake GPU is a time of the CPU, and none is believed. */
+/* The figures of the fake GPU are times of the CPU; none is plausible. */
 static void measuring_gives_every_figure(void **state) {
   merbit_context *context = fake_context(directory);
   double figures[MBI_PROFILE_FIGURES];
@@ -83,14 +83,14 @@ static void measuring_gives_every_figure(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Once a context, whatever comes of it. */
+/* Measures once per context, whatever the result. */
 static void measured_once(void **state) {
   merbit_context *context = fake_context(directory);
   long launches;
   (void)state;
   assert_int_equal(mbi_device_enter(context), MERBIT_OK);
   assert_ptr_equal(mbi_profile_take(context, 0), &context->device.estimate);
-  assert_int_equal(cuda->launches, 0); /* not asked for */
+  assert_int_equal(cuda->launches, 0); /* not requested */
   (void)mbi_profile_take(context, 1);
   launches = cuda->launches;
   assert_true(launches > 0);
@@ -108,8 +108,8 @@ static void published_and_read_back(void **state) {
   (void)state;
   doubled(context, figures);
   store(context, figures, sizeof figures);
-  assert_int_equal(told(context).measured, 0); /* not asked for yet */
-  for (run = 0; run < 2; run++) {              /* this one, and one of its own */
+  assert_int_equal(told(context).measured, 0); /* not requested yet */
+  for (run = 0; run < 2; run++) {              /* this context, and a new one */
     taken = mbi_profile_take(context, 0);
     assert_ptr_equal(taken, &context->device.profile);
     assert_int_equal(taken->measured, 1);
@@ -117,7 +117,7 @@ static void published_and_read_back(void **state) {
     assert_true(taken->gather_rate_f64[5] == 2 * context->device.estimate.gather_rate_f64[5]);
     assert_true(taken->l2_bytes == 65536);
     assert_true(told(context).copy_rate == taken->copy_rate && told(context).measured == 1);
-    figures[0] /= 2; /* later ones do not change what plans read */
+    figures[0] /= 2; /* a later file does not change what plans read */
     assert_int_equal(mbi_profile_publish(context, figures), 1);
     assert_true(taken->copy_rate == 2 * context->device.estimate.copy_rate);
     assert_int_equal(mbi_device_enter(context), MERBIT_OK);
@@ -129,7 +129,7 @@ static void published_and_read_back(void **state) {
   }
 }
 
-/* Returns whether a new context believes what is on disk. */
+/* Returns whether a new context accepts the profile on disk. */
 static int believed(void) {
   merbit_context *context = fake_context(directory);
   const int measured = mbi_profile_take(context, 0)->measured;
@@ -152,7 +152,7 @@ static void other_gpus_and_drivers(void **state) {
   assert_false(believed());
   cuda->multiprocessors--;
   assert_true(believed());
-  cuda->memory_width *= 40; /* for this GPU the figures are out of range */
+  cuda->memory_width *= 40; /* makes the figures implausible for this GPU */
   assert_false(believed());
 }
 
@@ -179,7 +179,7 @@ static void implausible_or_short(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Cut after each byte, and with each byte changed. */
+/* Truncates the file after each byte, and changes each byte. */
 static void damaged_files(void **state) {
   merbit_context *context = fake_context(directory);
   double figures[MBI_PROFILE_FIGURES];
@@ -208,7 +208,7 @@ static void damaged_files(void **state) {
   }
 }
 
-/* A context whose directory has become read-only, or that has none, measures all the same. */
+/* A context whose directory is read-only, or that has none, still measures. */
 static void unwritable(void **state) {
   int none;
   (void)state;
@@ -225,7 +225,7 @@ static void unwritable(void **state) {
 }
 
 /* Takes the profile while call `at` of a library fails, or an allocation of host memory if
- * `calls` is NULL. Returns whether there were so many. */
+ * `calls` is NULL. Returns whether there were so many calls. */
 static int fails(fake_calls *calls, const char *cache_dir, long at, int code, int for_good) {
   merbit_context *context;
   const merbit_device_profile *taken;
@@ -260,7 +260,7 @@ static int fails(fake_calls *calls, const char *cache_dir, long at, int code, in
   return failed;
 }
 
-/* Each of the first calls fails, and each `step`-th of those that follow. */
+/* Lets each of the first calls fail, and every `step`-th of the later ones. */
 static void fail_each(fake_calls *calls, const char *cache_dir, int code, long step) {
   int for_good;
   for (for_good = 0; for_good <= 1; for_good++) {
@@ -272,8 +272,8 @@ static void fail_each(fake_calls *calls, const char *cache_dir, int code, long s
   }
 }
 
-/* Whatever fails, a plan can go on with the estimate, no memory is left behind, and a device
- * that died is not asked again. */
+/* Whatever fails, plans can use the estimate, no memory is leaked, and a dead device is not
+ * called again. */
 static void any_call_fails(void **state) {
   static const int codes[] = {1, 2, 700};
   size_t i;

@@ -1,5 +1,5 @@
-/* Programs that are made together, by several threads: each part has its own kernels, a failure
- * is the caller's wherever it happened, and a plan's times are those of all its programs. */
+/* Programs that several threads compile together: each part has its own kernels, the caller
+ * gets a failure of any thread, and a plan's times are those of all its programs. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 enum { WISHES = 4, THREADS = 3 };
 
-/* A program that is its preamble alone: one kernel for each part. */
+/* Writes a program that consists of its preamble, with one kernel in each part. */
 static void write_preamble(int number, const char *rest, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   preamble->length = (size_t)snprintf(preamble->text, sizeof preamble->text,
@@ -32,8 +32,8 @@ typedef struct bed {
   mbi_program_times times;
 } bed;
 
-/* Four wishes, of one part and of three by turns, in an entered context. `rest` is what stands
- * in the third one's text. */
+/* Makes four requests, of one part and of three in turn, in a current context. `rest` is added
+ * to the third one's text. */
 static void open_bed(bed *b, int threads, const char *rest) {
   merbit_context_desc desc = fake_desc(MERBIT_SIDE_CUDA);
   merbit_error error;
@@ -61,7 +61,8 @@ static void close_bed(bed *b) {
   fake_expect_clean();
 }
 
-/* The part's kernel of this name does what it should; or, with `there` 0, is not there. */
+/* Expects that the part has the kernel of this name, with the right answer, or with `there` 0
+ * that it lacks it. */
 static void expect_kernel(bed *b, int i, int part, const char *name, int there, int answer) {
   void *function;
   mbi_devptr address = 0;
@@ -114,8 +115,8 @@ static void parts(void **state) {
   }
 }
 
-/* One text of four is refused: the calling thread has the compiler's sentence, whichever thread
- * compiled it, and no program is left. The next attempt compiles that text alone. */
+/* One text of four is refused: the calling thread gets the compiler's message, whichever thread
+ * compiled it, and no program is left. The next attempt compiles only that text. */
 static void one_is_refused(void **state) {
   int threads, i;
   (void)state;
@@ -139,7 +140,7 @@ static void one_is_refused(void **state) {
   }
 }
 
-/* NVRTC's calls and allocations fail by turns while several threads make them. */
+/* NVRTC's calls and allocations fail in turn while several threads make them. */
 static void calls_fail(void **state) {
   long at;
   int failed = 1, errors = 0, i;
@@ -169,7 +170,7 @@ static void calls_fail(void **state) {
   print_message("%d of %ld runs failed\n", errors, at - 1);
 }
 
-/* The driver refuses the first of the compiled parts, or a later one: none is loaded. */
+/* The driver refuses the first of the compiled parts, or a later one: none stays loaded. */
 static void loading_fails(void **state) {
   int at, i;
   (void)state;
@@ -190,8 +191,8 @@ static void loading_fails(void **state) {
   }
 }
 
-/* A plan that finds its method's programs loaded, but not its epilogue's, has waited for NVRTC
- * nevertheless; a third one has not. */
+/* A plan whose method's programs are loaded, but not its epilogue's, reports time for NVRTC; a
+ * third plan does not. */
 static void a_plan_counts_all(void **state) {
   static const merbit_epilogue epilogue = {NULL, {"ax * ax", "1"}, 0, 0, NULL, NULL};
   const merbit_view view =

@@ -1,5 +1,5 @@
-/* The study methods on CUDA, on the fake driver: products, new values, what they refuse, and
- * failing calls. */
+/* The study methods on the fake driver: products, new values, refused matrices, and failing
+ * calls. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static merbit_status tiled_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_WARP_TILED, 0, 0);
 }
 
-/* A workspace beside the plan's own, and values twice as large. */
+/* Uses a workspace besides the plan's own, and twice the values. */
 static void products_of_csr_are_right(void **state) {
   int method;
   (void)state;
@@ -56,7 +56,7 @@ static void products_of_csr_are_right(void **state) {
   }
 }
 
-/* Nothing to add, nothing to write. */
+/* Nothing to add and nothing to write. */
 static void nothing_to_multiply(void **state) {
   static const int32_t row_ptr[] = {0, 0, 0, 0};
   static const double alpha = 1, beta = 2;
@@ -86,7 +86,7 @@ static void nothing_to_multiply(void **state) {
   fake_expect_clean();
 }
 
-/* Every call to the driver in turn, once. */
+/* Lets every driver call fail in turn, once. */
 static void expect_no_leak(merbit_status (*work)(merbit_context *)) {
   merbit_context_desc desc = fake_desc(MERBIT_SIDE_CUDA);
   long at = 0, failed = 1;

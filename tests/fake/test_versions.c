@@ -1,4 +1,4 @@
-/* Other drivers, GPUs and compilers than the usual: too old, incomplete, absent, several. */
+/* Unusual drivers, GPUs and compilers: too old, incomplete, missing, several. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -9,8 +9,8 @@
 
 #include "fake/scenarios.h"
 
-/* CUDA is refused with `status` and a sentence that contains `piece`; AUTO takes the CPU for
- * that reason, and computes. */
+/* Expects that CUDA is refused with `status` and a message that contains `piece`; AUTO then
+ * uses the CPU, gives the reason, and computes. */
 static void expect_refused(merbit_status status, const char *piece) {
   merbit_context_desc desc = fake_desc(MERBIT_SIDE_CUDA);
   merbit_context *context;
@@ -46,7 +46,7 @@ static void drivers(void **state) {
   expect_refused(MERBIT_NO_DEVICE, "Fake 0 has compute capability 3.7");
 }
 
-/* Launches overlap where GPU and driver know how, and nowhere else. */
+/* Launches overlap if the GPU and the driver support it, and only then. */
 static void early_launches(void **state) {
   static const struct {
     int capability, driver_version, early;
@@ -63,7 +63,7 @@ static void early_launches(void **state) {
     assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
     assert_int_equal(products(context), MERBIT_OK);
     assert_int_equal(cuda->early > 0, cases[i].early);
-    assert_true(cuda->launches > cuda->early); /* what makes a plan never does */
+    assert_true(cuda->launches > cuda->early); /* launches of a plan's creation never overlap */
     context->device.driver.launch_kernel_ex = NULL;
     assert_int_equal(mbi_device_examine(context), MERBIT_OK);
     assert_false(context->device.dependent_launch);
@@ -73,8 +73,9 @@ static void early_launches(void **state) {
   }
 }
 
-/* Expects the number of a product's launches that may overlap: of a usual plan, and of an
- * interleaved one, whose kernels are told if none of them that reads x may overlap. */
+/* Expects the number of a product's launches that may overlap: `usual` for a default plan,
+ * `calm` for an interleaved one, in which kernels that read x may not overlap the work before
+ * (MBK_PLAIN_LAUNCH), except SLICED's. */
 static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *desc, int usual,
                             int calm, int all) {
   const double beta = 2;
@@ -101,7 +102,7 @@ static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *des
   fake_expect_clean();
 }
 
-/* The kernel that follows a product in its call starts early too. */
+/* The kernel after a product in the same call starts early, too. */
 static void early_epilogues(void **state) {
   static const merbit_epilogue sum = {NULL, {"ax", NULL}, 0, 0, NULL, NULL};
   merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, NULL);
@@ -134,8 +135,8 @@ static void early_epilogues(void **state) {
   fake_expect_clean();
 }
 
-/* In calm plans a fix-up alone, and not where it is the first launch of its call; SLICED's are
- * as ever. */
+/* In interleaved plans only a fix-up may overlap, and not as the first launch of its call;
+ * SLICED's launches stay as usual. */
 static void calm_plans(void **state) {
   static const int32_t wide[] = {0, WIDE}, none[ROWS + 1] = {0};
   static const struct {
@@ -173,7 +174,7 @@ static void calm_plans(void **state) {
     view.value_type = cases[i].type;
     expect_overlaps(&view, &desc, cases[i].usual, cases[i].calm, cases[i].all);
   }
-  for (i = 0; i < 3; i++) { /* empty rows alone: there is nothing but the fix-up */
+  for (i = 0; i < 3; i++) { /* only empty rows: the fix-up is the only launch */
     memset(&desc, 0, sizeof desc);
     desc.vector_memory = MERBIT_MEMORY_HOST;
     desc.method = i == 0   ? MERBIT_METHOD_SCAN
@@ -183,7 +184,7 @@ static void calm_plans(void **state) {
     view.value_type = MERBIT_F32;
     expect_overlaps(&view, &desc, 1, 0, 1);
   }
-  memset(&desc, 0, sizeof desc); /* a strip of parts */
+  memset(&desc, 0, sizeof desc); /* a strip in parts */
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.method = MERBIT_METHOD_CB;
   desc.tuning = "steps=20";
@@ -224,7 +225,7 @@ static void several_devices(void **state) {
   fake_expect_clean();
 }
 
-/* The caller's context on the second GPU is the one that is used, and not released. */
+/* The caller's context on the second GPU is used, and not released. */
 static void callers_context(void **state) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW);
   int (*retain)(void **, int);
@@ -246,7 +247,7 @@ static void callers_context(void **state) {
   assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
   assert_int_equal(context->device.ordinal, 1);
   assert_int_equal(products(context), MERBIT_OK);
-  assert_int_equal(cuda->modules, 0); /* nothing stays in a context that may go before ours */
+  assert_int_equal(cuda->modules, 0); /* that context may be destroyed before ours */
   merbit_context_destroy(context);
   assert_int_equal(cuda->retained, 1);
   cuda->calls.made = 0;
@@ -270,20 +271,20 @@ static void set_architectures(int first, int second) {
 static void compilers(void **state) {
   merbit_context *context;
   (void)state;
-  fake_reset(); /* one that knows only newer GPUs, and one that knows none */
+  fake_reset(); /* NVRTC knows only newer GPUs, or none */
   set_architectures(100, 120);
   expect_refused(MERBIT_NO_COMPILER, "NVRTC 13.0 does not compile for compute capability 9.0");
   fake_reset();
   set_architectures(0, 0);
   expect_refused(MERBIT_NO_COMPILER, "does not compile for compute capability 9.0");
-  fake_reset(); /* it knows only older ones: PTX, which the driver takes */
+  fake_reset(); /* it knows only older GPUs: PTX, which the driver accepts */
   set_architectures(75, 80);
   context = fake_context(NULL);
   assert_int_equal(products(context), MERBIT_OK);
   assert_non_null(strstr(nvrtc->options, " --gpu-architecture=compute_80 --std=c++14"));
   merbit_context_destroy(context);
   fake_expect_clean();
-  fake_reset(); /* before 11.7 there is no --no-source-include */
+  fake_reset(); /* --no-source-include is new in 11.7 */
   nvrtc->major = 11;
   nvrtc->minor = 6;
   context = fake_context(NULL);
@@ -294,14 +295,15 @@ static void compilers(void **state) {
   fake_expect_clean();
 }
 
-/* A library that lacks a function: in a process of its own, for what is opened stays open. */
+/* Tests a library that lacks a function, in a child process, because opened libraries stay
+ * open. */
 static void run_in_child(void (*body)(void)) {
   int status = 0;
   const pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
     body();
-    _exit(0); /* a failed assertion does not come here */
+    _exit(0); /* not reached after a failed assertion */
   }
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);

@@ -1,9 +1,9 @@
-/* Plans of transposes: part of scenarios.h. x has ROWS entries and y COLS. */
+/* Scenarios with transposes. Part of scenarios.h. x has ROWS entries and y COLS. */
 #ifndef TEST_FAKE_TRANSPOSE_SCENARIOS_H
 #define TEST_FAKE_TRANSPOSE_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
-/* y is scale * A' y0. */
+/* Expects y = scale * A' y0. */
 static void expect_transposed(const double *y, double scale) {
   double right[COLS];
   int row, k;
@@ -18,7 +18,8 @@ static void expect_transposed(const double *y, double scale) {
   }
 }
 
-/* x in vectors[0], y to vectors[1]; by way of the others where the plan is reordered. */
+/* Multiplies x in vectors[0] into vectors[1], through the other two if the plan is
+ * reordered. */
 static merbit_status transposed_product(merbit_plan *plan, merbit_buffer *const vectors[4],
                                         int reordered, double scale) {
   merbit_buffer *const x = vectors[reordered ? 2 : 0], *const y = vectors[reordered ? 3 : 1];
@@ -40,7 +41,7 @@ static merbit_status transposed_product(merbit_plan *plan, merbit_buffer *const 
   return status;
 }
 
-/* New values from the host and from device memory: `count` of them, at `values`. */
+/* Multiplies with new values from host and device memory: `count` of them at `values`. */
 static merbit_status transposed_by(merbit_context *context, const merbit_view *view,
                                    merbit_reordering reordering, const double *values,
                                    int count) {
@@ -103,7 +104,7 @@ TEST_UNUSED static merbit_status transposed_device_csr(merbit_context *context) 
   return status;
 }
 
-/* With empty columns behind. */
+/* With empty columns appended. */
 TEST_UNUSED static merbit_status transposed_and_reordered(merbit_context *context) {
   const merbit_view view =
       merbit_csr(ROWS, ROWS, data_nnz(), data.row_ptr, data.col_ind, data.values);
@@ -124,7 +125,7 @@ TEST_UNUSED static merbit_status transposed_blocks(merbit_context *context) {
   return status;
 }
 
-/* Host vectors under AUTO, which may fall back to the CPU: its values can still be changed. */
+/* Host vectors under AUTO, which may fall back to the CPU; the values can still be changed. */
 TEST_UNUSED static merbit_status transposed_host_vectors(merbit_context *context) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);

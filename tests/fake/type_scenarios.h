@@ -1,10 +1,10 @@
-/* Plans of other types than f64 and f32: part of scenarios.h. */
+/* Scenarios with other types than f64 and f32. Part of scenarios.h. */
 #ifndef TEST_FAKE_TYPE_SCENARIOS_H
 #define TEST_FAKE_TYPE_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
-/* y = A^H x for A = (1 + 2i) data, in c128, by `method`; then for twice that. Host vectors, so
- * that AUTO may fall back. */
+/* Computes y = A^H x for A = (1 + 2i) data in c128 by `method`; then for twice the values. Host
+ * vectors, so that AUTO may fall back. */
 static merbit_status conjugate_products_by(merbit_context *context, merbit_method method) {
   double values[2 * MOST], x[2 * ROWS], y[2 * COLS], right[2 * COLS];
   merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, values);

@@ -1,5 +1,5 @@
-/* The fuzz targets in one program, for merbit.h takes long to compile with all its sanitizers:
- * FUZZ_TARGET chooses. */
+/* All fuzz targets in one program, because merbit.h compiles slowly with all its sanitizers;
+ * FUZZ_TARGET selects one. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 

@@ -1,5 +1,5 @@
-/* The bed of the fuzz targets: one context for the whole run, the input as a supply of numbers,
- * and a requirement that ends the run. Include merbit.h first. */
+/* Tools that the fuzz targets share: one context for the whole run, the input as a source of
+ * numbers, and a check that ends the run. Include merbit.h first. */
 #ifndef TEST_FUZZ_FUZZ_H
 #define TEST_FUZZ_FUZZ_H
 #include <stdio.h>

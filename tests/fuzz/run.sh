@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fuzz one target for 6 seconds (expressions for 3), or for ten minutes with MERBIT_TEST_FULL: run.sh TARGET PROGRAM PYTHON WORK_DIR
-# An input that fails stays in WORK_DIR; FUZZ_TARGET=TARGET PROGRAM FILE repeats it.
+# A failing input stays in WORK_DIR; FUZZ_TARGET=TARGET PROGRAM FILE repeats it.
 set -eu
 target=$1 program=$2 python=$3 work=$4
 here=$(cd "$(dirname "$0")" && pwd)

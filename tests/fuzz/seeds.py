@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The seed corpora of the fuzz targets: seeds.py TARGET DATA_DIR FOLDER"""
+"""Write the seed corpora of the fuzz targets: seeds.py TARGET DATA_DIR FOLDER"""
 import pathlib
 import struct
 import sys
@@ -9,14 +9,14 @@ import table  # noqa: E402
 
 
 def reader(data):
-    """Every small file of the tests, behind the two bytes that choose how it is read."""
+    """Yields every small file of the tests, after the two bytes that choose how it is read."""
     texts = [path.read_bytes() for path in sorted(data.glob("*/*.mtx"))] + [text for _, text, _ in table.CASES]
     for index, text in enumerate(text for text in texts if len(text) <= 2000):
         yield bytes([0x20 + index % 2, index % 7]) + text
 
 
 def arrays(_):
-    """Valid CSR and COO views of every width and base, and one large entry of each kind."""
+    """Yields valid CSR and COO views of every width and base, and one large entry of each kind."""
     for flags in range(32):
         base = flags >> 4
         coo = flags & 1
@@ -32,7 +32,7 @@ def arrays(_):
 
 
 def cache(_):
-    """Each entry as it is, each under another key, each with one edit of a kind."""
+    """Yields each entry unchanged, each under another key, and each with one edit of every kind."""
     for key in range(4):
         for other in range(4):
             mode = bytes([1 | key << 1 | other << 3])
@@ -45,7 +45,7 @@ def cache(_):
 
 
 def expression(_):
-    """What the grammar has, in both types, and what it has not."""
+    """Yields everything in the grammar, in both types, and some things that are not in it."""
     for text in ("a + x", "min(a, max(x, -a)) * 2.5e-3", "!(a > 0) ? x - 0.1 : abs(x) / (1 + a * a)",
                  "a < x && x != 3 || !a", "sqrt(a) + exp(x) - log(a) * pow(a, x)", "floor(a) == ceil(inf)",
                  "((((a))))", "a; x", "a /* x */", "#include <a>", "\"a\"", "a ? x", "0x10", "1e999", "min(a)"):

@@ -1,11 +1,11 @@
-/* Any arrays of the length that the view claims: refused exactly where something is wrong with
- * them, else multiplied on the CPU, owned and transposed, without a step outside. A byte of the
- * input adds to the entry before it; 255 takes eight bytes as they are. */
+/* Any arrays of the length that the view claims: they are refused exactly if something is wrong
+ * with them, else multiplied on the CPU, owned and transposed without an access out of bounds.
+ * A byte of the input is added to the entry before it; 255 introduces eight raw bytes. */
 #ifndef TEST_FUZZ_TARGET_ARRAYS_H
 #define TEST_FUZZ_TARGET_ARRAYS_H
 #include "fuzz/fuzz.h"
 
-enum { MOST = 200 }; /* rows and entries; the columns are what they are */
+enum { MOST = 200 }; /* rows and entries; columns are not limited */
 
 typedef struct arrays {
   merbit_view view;
@@ -50,7 +50,7 @@ static void take_all(fuzz_input *in, arrays *a) {
   }
 }
 
-/* Rounds the arrays to the width that the view gives. */
+/* Rounds the arrays to the view's width. */
 static void narrow(int64_t *array, int64_t count, merbit_index_type type) {
   int64_t i;
   for (i = 0; i < count && type == MERBIT_INDEX_32; i++) {
@@ -91,7 +91,7 @@ static int is_valid(const arrays *a) {
   return inside(a->col, view->nnz, view->base, view->cols);
 }
 
-/* An array of exactly its length, for AddressSanitizer. */
+/* Returns an array of exactly its length, for AddressSanitizer. */
 static void *exact(const int64_t *from, int64_t count, merbit_index_type type) {
   void *array = malloc((size_t)count * (type == MERBIT_INDEX_64 ? 8 : 4));
   int64_t i;
@@ -118,7 +118,7 @@ static void *exact_values(const double *from, int64_t count, merbit_type type) {
   return array;
 }
 
-/* x is all ones and the values are small integers: sums are exact. */
+/* x is all ones and the values are small integers, so sums are exact. */
 static void require_sums(const arrays *a, const void *y) {
   const merbit_view *view = &a->view;
   double sums[MOST] = {0};
@@ -162,7 +162,7 @@ static void multiply(const arrays *a, merbit_method method) {
       ((float *)x)[i] = 1;
     }
   }
-  memset(y, 0xFF, (size_t)a->view.rows * size); /* NaN, which beta 0 must not read */
+  memset(y, 0xFF, (size_t)a->view.rows * size); /* NaN, which beta = 0 must not read */
   REQUIRE(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL) == MERBIT_OK);
   require_sums(a, y);
   free(x);

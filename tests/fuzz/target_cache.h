@@ -1,6 +1,6 @@
-/* Any file under the name of a cache entry: a hit exactly where it is a whole entry of the key,
- * else a miss that removes it. The first byte chooses: the input as it stands, or an entry that
- * the library has stored, under its key or another one, edited as the rest of the input says.
+/* Any file under the name of a cache entry: a hit exactly if it is a complete entry of the key,
+ * else a miss that removes it. The first byte selects the raw input, or an entry that the
+ * library has stored, under its key or another one, edited by the rest of the input.
  * MERBIT_CACHE_DIR is the directory. */
 #ifndef TEST_FUZZ_TARGET_CACHE_H
 #define TEST_FUZZ_TARGET_CACHE_H
@@ -22,7 +22,7 @@ static merbit_context *cache_context(void) {
   if (context->cache.directory[0] == '\0') {
     merbit_context_desc desc;
     memset(&desc, 0, sizeof desc);
-    mbi_cache_open(context, &desc); /* which only contexts on a GPU do */
+    mbi_cache_open(context, &desc); /* only contexts on a GPU do this */
     REQUIRE(context->cache.directory[0] != '\0');
   }
   return context;
@@ -42,7 +42,7 @@ static void put_file(int key, const entry *e) {
   REQUIRE(close(file) == 0);
 }
 
-/* FNV-1a of 128 bits, in the way of its definition. */
+/* 128-bit FNV-1a by its definition. */
 static unsigned __int128 fnv(unsigned __int128 hash, const void *data, size_t size) {
   const unsigned __int128 prime = ((unsigned __int128)1 << 88) + 0x13b;
   const uint8_t *bytes = (const uint8_t *)data;
@@ -71,8 +71,7 @@ static int is_entry(int key, const entry *e) {
          sums[0] == (uint64_t)(hash >> 64) && sums[1] == (uint64_t)hash;
 }
 
-/* Returns the entry that the library stores for each key, as its writer leaves it on the
- * disk. */
+/* Returns the entry that the library stores for each key, as written to disk. */
 static const entry *stored(int key) {
   static entry entries[KEYS];
   entry *e = &entries[key];
@@ -106,7 +105,7 @@ static void edit(fuzz_input *in, entry *e) {
     if (kind % 4 == 0) {
       e->data[at] ^= (uint8_t)fuzz_bytes(in, 1);
     } else if (kind % 4 == 1) {
-      const int64_t number = fuzz_bytes(in, 8); /* a field of the head */
+      const int64_t number = fuzz_bytes(in, 8); /* a field of the header */
       memcpy(e->data + at / 8 * 8 % 48, &number, sizeof number);
     } else if (kind % 4 == 2) {
       e->size = at;
@@ -145,7 +144,7 @@ static void fuzz_cache(const uint8_t *data, size_t size) {
   in.end = data + size;
   mode = (int)fuzz_bytes(&in, 1);
   key = mode >> 1 & 3;
-  other = mode >> 3 & 3; /* another key's entry may stand there */
+  other = mode >> 3 & 3; /* another key's entry may be there */
   if (mode & 1) {
     e = *stored(other);
     edit(&in, &e);

@@ -1,6 +1,6 @@
-/* Any text as a user's expression: refused with a sentence, or written anew in tokens that are
- * all on the list below, in balanced parentheses; and what is written depends on the tokens
- * alone, not on the spaces between them. The first byte chooses the type. */
+/* Any text as a user's expression: refused with a message, or rewritten in tokens that are all
+ * on the list below, with balanced parentheses. The result depends only on the tokens, not on
+ * the spaces between them. The first byte selects the type. */
 #ifndef TEST_FUZZ_TARGET_EXPRESSION_H
 #define TEST_FUZZ_TARGET_EXPRESSION_H
 #include "fuzz/fuzz.h"
@@ -9,7 +9,7 @@ static int is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The end of a token that kernels may get, else NULL. */
+/* Returns the end of a token that kernels may contain, or NULL. */
 static const char *known_token(const char *p) {
   static const char *const words[] = {
       "in_a",         "in_x",    "MBK_COMPUTE", "mbk_multiply", "mbk_number_of<MBK_COMPUTE>",
@@ -69,7 +69,7 @@ static void fuzz_expression(const uint8_t *data, size_t size) {
   merbit_status status;
   REQUIRE(source != NULL && spaced != NULL);
   memcpy(source, data + (size > 0), size - (size > 0));
-  source[size - (size > 0)] = '\0'; /* a zero before it ends it sooner */
+  source[size - (size > 0)] = '\0'; /* an earlier zero ends it sooner */
   memset(text, 1, sizeof text);
   status = mbi_expression_check(context, "it", source, names, type, text);
   if (status == MERBIT_OK) {

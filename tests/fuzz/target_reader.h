@@ -1,5 +1,5 @@
-/* Any text: memory and streams give the same matrix or none, and what is written of it reads
- * back the same. The first two bytes choose the value type, the rows allowed and the stream's
+/* Any text: memory and streams give the same matrix or none, and a written matrix reads back
+ * the same. The first two bytes select the value type, the most rows and the stream's
  * chunks. */
 #ifndef TEST_FUZZ_TARGET_READER_H
 #define TEST_FUZZ_TARGET_READER_H
@@ -40,7 +40,7 @@ static double value_at(const merbit_view *view, int64_t i) {
                                         : ((const double *)view->values)[i];
 }
 
-/* All NaNs are one. */
+/* All NaNs are equal. */
 static void require_same(const merbit_matrix *left, const merbit_matrix *right) {
   const merbit_view a = merbit_matrix_view(left), b = merbit_matrix_view(right);
   int64_t i;
@@ -92,7 +92,7 @@ static void fuzz_reader(const uint8_t *data, size_t size) {
   t.data = data + 2;
   t.size = size - 2;
   t.at = 0;
-  block = (uint8_t *)malloc(t.size); /* exact, for AddressSanitizer */
+  block = (uint8_t *)malloc(t.size); /* exact size, for AddressSanitizer */
   if (t.size > 0) {
     memcpy(block, t.data, t.size);
   }

@@ -5,7 +5,7 @@
 #include "support/gpu.h"
 #include "support/products.h"
 
-/* A random matrix as a plan with x, y on the GPU; released by fixture_free. */
+/* A plan of a random matrix with x and y on the GPU; released by fixture_free. */
 typedef struct fixture {
   test_matrix m;
   products_arrays arrays;
@@ -16,7 +16,7 @@ typedef struct fixture {
 
 static void fixture_make(fixture *f, merbit_context *gpu, uint64_t seed, merbit_method method,
                          int device_arrays) {
-  /* A diagonal of a slice takes 64 slots for the one nonzero that it mostly has there. */
+  /* A diagonal of a slice takes 64 slots, here mostly for one nonzero. */
   const int64_t most = method == MERBIT_METHOD_DIAGONALS ? 15000 : INT64_MAX;
   products_form form;
   int64_t i;
@@ -26,7 +26,7 @@ static void fixture_make(fixture *f, merbit_context *gpu, uint64_t seed, merbit_
   form.type = MERBIT_F64;
   form.device_arrays = device_arrays;
   form.plan.method = method;
-  for (i = 0; i < test_matrix_count(); i++) { /* the largest: many blocks */
+  for (i = 0; i < test_matrix_count(); i++) { /* the largest matrix: many blocks */
     test_matrix candidate;
     test_matrix_make((int)i, seed, &candidate);
     if (candidate.nnz > f->m.nnz && candidate.nnz <= most) {

@@ -1,9 +1,9 @@
-/* Two small kernels through the device layer. Include merbit.h and cmocka.h first. */
+/* Two simple kernels, run through the device layer. Include merbit.h and cmocka.h first. */
 #ifndef TEST_GPU_KERNELS_H
 #define TEST_GPU_KERNELS_H
 #include "support/gpu.h"
 
-/* A program may be the preamble alone: it is a file like the others. */
+/* A program may consist of the preamble, which is a file like the others. */
 static const char gpu_kernels[] =
     "#ifndef TEST\n"
     "#define TEST\n"
@@ -18,8 +18,8 @@ static void gpu_kernels_preamble(mbi_preamble *preamble) {
   preamble->length = strlen(gpu_kernels);
 }
 
-/* `count` blocks of one thread, and what they leave. Needs an entered context; `program` tells
- * where it came from. */
+/* Runs `count` blocks of one thread and returns their output. The context must be current;
+ * `program` tells where the program came from. */
 static merbit_status gpu_run(merbit_context *context, const char *name, mbi_program *program,
                              int *values, int count) {
   mbi_preamble preamble;

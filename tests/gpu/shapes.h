@@ -1,4 +1,4 @@
-/* Methods with the sizes that a plan is to take, 0 for those of its own choice. */
+/* Methods with the sizes for a plan; 0: the method's own choice. */
 #ifndef TEST_GPU_SHAPES_H
 #define TEST_GPU_SHAPES_H
 #include "support/products.h"
@@ -6,7 +6,7 @@
 
 typedef struct shape {
   merbit_method method;
-  int first, second, threads; /* tuning_take */
+  int first, second, threads; /* for tuning_take */
 } shape;
 
 static void shape_take(const shape *shape, products_form *form) {

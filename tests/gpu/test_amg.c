@@ -9,7 +9,7 @@
 
 #include "solve/amg/amg_cases.h"
 
-/* A context for each case: the fake driver has no room for the kernels of all. */
+/* Makes a context for each case: the fake driver has no room for the kernels of all. */
 static int set_up(void **state) {
   (void)state;
   context = gpu_context();

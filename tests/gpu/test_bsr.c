@@ -1,5 +1,5 @@
-/* Blocks on the GPU: matrices of single entries in blocks of many shapes, blocks as they come
- * in either order with padding that must not act, new values, refusals. */
+/* Blocks on the GPU: matrices of single entries in blocks of many shapes, BSR views in either
+ * order whose padding must not take part, new values, refusals. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ static const int shapes[][2] = {{1, 1}, {2, 2}, {3, 3},  {4, 4},  {5, 5},   {6, 
                                 {8, 8}, {3, 5}, {16, 1}, {1, 16}, {16, 16}, {33, 2}, {13, 7}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* ---- Single entries, put into blocks that others do not fill ----------------------------- */
+/* ---- Single entries in blocks that they do not fill -------------------------------------- */
 
 static void entries_meet_the_bound(void **state) {
   int i, variant;
@@ -27,7 +27,7 @@ static void entries_meet_the_bound(void **state) {
       const int shape = (i / gpu_stride() * 4 + variant) % (SHAPES + 1);
       products_form form;
       if (gpu_stride() > 1 && variant % 2 != i / gpu_stride() % 2) {
-        continue; /* each program takes the fake GPU's compiler seconds */
+        continue; /* the fake GPU's compiler takes seconds per program */
       }
       memset(&form, 0, sizeof form);
       form.type = variant & 1 ? MERBIT_F32 : MERBIT_F64;
@@ -54,10 +54,10 @@ static void entries_meet_the_bound(void **state) {
   }
 }
 
-/* ---- Blocks as they come ----------------------------------------------------------------- */
+/* ---- BSR views --------------------------------------------------------------------------- */
 
-typedef struct tiling { /* 40 or so rows of blocks, of which some are empty and one is long */
-  test_matrix m;        /* every entry inside */
+typedef struct tiling { /* about 40 block rows, of which some are empty and one is long */
+  test_matrix m;        /* every entry inside the matrix */
   int rows, cols;       /* of a block */
   int64_t places, blocks;
   int64_t *row_ptr;
@@ -72,7 +72,7 @@ static void tiling_free(tiling *t) {
   free(t->values);
 }
 
-/* The entries of row `row` as a CSR has them. */
+/* Writes the entries of row `row` in CSR order. */
 static void tiling_row(tiling *t, int64_t row) {
   const int64_t place = row / t->rows, r = row % t->rows, size = t->rows * t->cols;
   int64_t b, c;
@@ -124,14 +124,14 @@ static void tiling_make(int rows, int cols, int edge, tiling *t) {
   }
 }
 
-typedef struct handing { /* how the blocks are handed over */
+typedef struct handing { /* how the blocks are passed */
   merbit_type type;
   merbit_block_order order;
   int device, pattern, base;
   merbit_index_type offset_type, index_type;
 } handing;
 
-/* The blocks' values in their order and type. */
+/* Returns the blocks' values in their order and type. */
 static void *tiling_values(const tiling *t, const handing *how, double factor) {
   const int64_t size = t->rows * t->cols;
   void *values = products_exact(t->blocks * size, products_size(how->type));
@@ -172,7 +172,7 @@ static void tiling_hand_over(const tiling *t, const handing *how, products_array
   }
 }
 
-/* Products of a plan on the arrays of c. */
+/* Multiplies by a plan of the arrays of c. */
 static void multiply_all(products_case *c, merbit_plan *plan) {
   const size_t size = products_size(c->form.type);
   products_plan p;
@@ -274,8 +274,7 @@ static void blocks_meet_the_bound(void **state) {
   }
 }
 
-/* The four kernels for comparison, by threads of a block and by how often blocks fill the GPU.
- */
+/* The four kernels for comparison, with different threads per block and blocks per GPU. */
 static void studies_of_blocks_meet_the_bound(void **state) {
   static const int few[][2] = {{5, 5}, {3, 5}, {16, 1}, {13, 7}, {1, 16}, {2, 2}};
   static const struct {
@@ -307,7 +306,7 @@ static void studies_of_blocks_meet_the_bound(void **state) {
   }
 }
 
-/* ---- New values of single entries, with structure on either side ------------------------- */
+/* ---- New values of single entries, with the structure on either side --------------------- */
 
 static void new_values_of_entries(void **state) {
   int device, k;
@@ -341,7 +340,7 @@ static void new_values_of_entries(void **state) {
   }
 }
 
-/* ---- Words and refusals ------------------------------------------------------------------ */
+/* ---- Descriptions and refusals ----------------------------------------------------------- */
 
 static merbit_status make(const merbit_view *view, const merbit_plan_desc *desc, char *line,
                           size_t size) {

@@ -1,6 +1,5 @@
-/* BSR views on either side of a context on the GPU: checked, converted, multiplied by the
- * methods that know no blocks, with new values; and a plan that falls back to the CPU takes the
- * blocks. */
+/* BSR views on either side, in a context on the GPU: checked, converted, multiplied by methods
+ * without blocks, with new values; a plan that falls back to the CPU keeps the blocks. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -44,7 +43,7 @@ static void products_of_every_form(void **state) {
   }
 }
 
-/* From either side for arrays on either side. */
+/* New values from either side for arrays on either side. */
 static void new_values(void **state) {
   unsigned turn;
   (void)state;
@@ -139,12 +138,12 @@ static void bad_blocks_are_named(void **state) {
   merbit_buffer_destroy(buffers[1]);
 }
 
-/* A compiler that refuses everything: the plan computes on the CPU, in blocks. */
+/* With a compiler that refuses everything the plan computes on the CPU, in blocks. */
 static void a_plan_falls_back_to_blocks(void **state) {
   products_case c;
   products_plan p;
   (void)state;
-  make(28, 0, &c); /* 4 x 5, general values */
+  make(28, 0, &c); /* 4 x 5 blocks, general values */
   memset(&p, 0, sizeof p);
   c.form.plan.vector_memory = MERBIT_MEMORY_HOST;
   p.context = gpu;

@@ -1,5 +1,5 @@
-/* Corners of the CUDA side that a user meets seldom: wishes that contradict each other, arrays
- * that are not where they are said to be, unchecked 64-bit columns, what a plan tells. */
+/* Corner cases of the CUDA side: contradictory options, arrays that are not where they should
+ * be, unchecked 64-bit columns, plan descriptions. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,7 +101,7 @@ static void what_plans_tell(void **state) {
   merbit_plan_destroy(plan);
 }
 
-/* Columns of 64 bits are narrowed on the GPU, checked or not. */
+/* 64-bit columns are converted to 32 bits on the GPU, checked or not. */
 static void unchecked_arrays(void **state) {
   int wide, unchecked;
   (void)state;
@@ -121,8 +121,8 @@ static void unchecked_arrays(void **state) {
   }
 }
 
-/* A plan that holds the caller's values takes an array of its own for new ones; one that stores
- * them shorter has it. */
+/* A plan that borrows the caller's values allocates an array for new ones; a plan that stores
+ * them shorter has one. */
 static void new_values_from_either_side(void **state) {
   int changing;
   (void)state;
@@ -155,8 +155,8 @@ static void new_values_from_either_side(void **state) {
   }
 }
 
-/* A plan of one triangle in GPU memory holds both in host memory; by default new values lie
- * where the triangle does. */
+/* A plan of one triangle in GPU memory accepts new values from host memory, too; by default
+ * they are where the triangle is. */
 static void new_values_of_a_triangle(void **state) {
   static const int32_t lower_ptr[] = {0, 1, 3, 5}, lower_ind[] = {0, 0, 1, 1, 2};
   merbit_buffer *fresh;
@@ -179,8 +179,8 @@ static void new_values_of_a_triangle(void **state) {
   there_free(&t);
 }
 
-/* Each method by name: general values and ones, and a matrix without a nonzero, whose values
- * can be renewed too. */
+/* Each method by name: general values, ones, and a matrix without nonzeros, whose values can
+ * also be updated. */
 static void every_method_on_little(void **state) {
   static const int32_t nothing[4] = {0, 0, 0, 0};
   int i;
@@ -279,7 +279,7 @@ static void impossible_forms_are_refused(void **state) {
   }
 }
 
-/* Limits of the forms of CB-SpMV's blocks. */
+/* Invalid limits of CB-SpMV's formats. */
 static void impossible_blocks_are_refused(void **state) {
   static const struct {
     const char *tuning, *piece;
@@ -305,7 +305,7 @@ static void impossible_blocks_are_refused(void **state) {
   }
 }
 
-/* sigma, omega and tuning where they are not taken. */
+/* sigma, omega and tuning with methods that do not support them. */
 static void tuning_that_is_refused(void **state) {
   static const struct {
     merbit_method method;
@@ -341,7 +341,7 @@ static void tuning_that_is_refused(void **state) {
   }
 }
 
-/* A host pointer in a device view, and device arrays without an element. */
+/* A host pointer in a device view, and empty device arrays. */
 static void arrays_elsewhere(void **state) {
   merbit_matrix *matrix;
   merbit_view view;

@@ -1,4 +1,5 @@
-/* The device layer against a driver: memory, programs and their cache, the caller's context. */
+/* The device layer with a real driver: memory, programs and their cache, the caller's
+ * context. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -40,8 +41,7 @@ static void memory(void **state) {
   mbi_device_leave(gpu);
 }
 
-/* Store an entry for the kernels of gpu/kernels.h that is sealed well, but that no driver
- * takes. */
+/* Stores a validly sealed entry for the kernels of gpu/kernels.h that no driver accepts. */
 static void spoil_the_cache(void) {
   static const char image[1000];
   mbi_preamble preamble;
@@ -66,10 +66,11 @@ static void run_seven(int from_cache) {
     assert_int_equal(values[k], 7 + k);
   }
   assert_int_equal(gpu->cache.hits, from_cache);
-  mbi_loaded_trim(gpu, 0); /* the next run loads anew */
+  mbi_loaded_trim(gpu, 0); /* the next run loads it again */
 }
 
-/* Compiled once, then from the cache; anew where the driver refuses what the cache holds. */
+/* Programs are compiled once, then loaded from the cache, and compiled again if the driver
+ * refuses the cached image. */
 static void programs(void **state) {
   (void)state;
   assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
@@ -85,7 +86,7 @@ static void programs(void **state) {
   mbi_device_leave(gpu);
 }
 
-/* The caller's current context comes back; a context of the caller's is used. */
+/* The caller's current context is restored; a context given by the caller is used. */
 static void contexts(void **state) {
   mbi_driver *driver = &gpu->device.driver;
   merbit_context *other;

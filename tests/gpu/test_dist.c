@@ -1,6 +1,6 @@
 /* Distributed products on one GPU: several processes share it and exchange through the host.
- * Each is held to the bound of one process; whole_rows has the same bits for any number of
- * ranks. */
+ * Each is checked against the bound of one process; whole_rows gives the same bits for any
+ * number of ranks. */
 #include "dist/separate.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-/* Distributed products and solves over NCCL: a GPU for each rank, or, where NCCL allows it
- * (NCCL_MULTI_RANK_GPU_ENABLE=1), several ranks on one. Products are held to the bound of one
- * process, and are the same from a graph; solves check convergence once in several iterations;
- * a rank that dies ends the others' calls. */
+/* Distributed products and solves over NCCL: one GPU per rank or, if NCCL allows it
+ * (NCCL_MULTI_RANK_GPU_ENABLE=1), several ranks on one. Products meet the bound of one process
+ * and are the same in a graph; solves check convergence once in several iterations; if a rank
+ * dies, the others' calls end. */
 #include "dist/separate.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "dist/solves.h"
 
-static int devices, most; /* the GPUs; the most ranks */
+static int devices, most; /* number of GPUs; most ranks */
 
 static void products_meet_the_bound(void **state) {
   static const merbit_method methods[] = {MERBIT_METHOD_ROWS, MERBIT_METHOD_SCAN,
@@ -43,7 +43,8 @@ static void products_meet_the_bound(void **state) {
   }
 }
 
-/* A rank's product from a graph, of another x each time, beside the same from a call. */
+/* Runs a rank's product in a graph, each time with another x, and compares it with a direct
+ * call. */
 static merbit_status graph_body(merbit_context *context, const merbit_exchange *exchange,
                                 ranks_world *world, void *argument) {
   const test_matrix *m = (const test_matrix *)argument;
@@ -132,7 +133,7 @@ static void pagerank_is_that_of_one_process(void **state) {
   page_run(MERBIT_SIDE_CUDA, most, most, devices);
 }
 
-/* Rank 1 dies after set-up. The others' next call that waits fails, as do all after it. */
+/* Rank 1 dies after set-up. The others' next waiting call fails, and so do all later ones. */
 static merbit_status death_body(merbit_context *context, const merbit_exchange *exchange,
                                 ranks_world *world, void *argument) {
   const test_matrix *m = (const test_matrix *)argument;
@@ -152,7 +153,7 @@ static merbit_status death_body(merbit_context *context, const merbit_exchange *
     _exit(99);
   }
   (void)merbit_dist_spmv(dist, NULL, x, NULL, y,
-                         stream); /* may be enqueued before rank 1 is missed */
+                         stream); /* may be enqueued before rank 1's death is noticed */
   status = merbit_dist_dot(dist, x, y, &dot, stream);
   (void)merbit_last_error(context, world->results + exchange->rank * MERBIT_MESSAGE_SIZE,
                           MERBIT_MESSAGE_SIZE);

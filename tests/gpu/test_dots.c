@@ -1,7 +1,7 @@
-/* CG's products: that they add up p'A p, of matrices that stand for ones of short rows and
- * large vectors, and that they end where the solver has stopped. */
+/* CG's products: they compute p'A p, for matrices that stand for large ones with short rows,
+ * and stop when the solver has. */
 #define MBI_VALUES_LAUNCH 0u
-#define MBI_CHOOSE_SMALL 0u /* even little matrices are large */
+#define MBI_CHOOSE_SMALL 0u /* even tiny matrices are large */
 #define MBI_SCAN_DOTS 1u    /* and their vectors */
 #include "support/internal.h"
 #include <setjmp.h>
@@ -11,13 +11,13 @@
 #include "support/cpu.h"
 #include "support/gpu.h"
 
-enum { N = 13001, NNZ = 3 * N - 2 }; /* the first row takes more than a thread block at once */
+enum { N = 13001, NNZ = 3 * N - 2 }; /* the first row exceeds one round of a thread block */
 
 static merbit_context *gpu;
 static int row_ptr[N + 1], col_ind[5 * N];
 static double values[5 * N], b[N], x[N], again[N];
 
-/* A diagonal with a full first row and column, positive definite. */
+/* Returns a positive definite matrix of a diagonal and a full first row and column. */
 static merbit_view arrow(void) {
   int i, k = N;
   for (i = 0; i < N; i++) {
@@ -36,7 +36,7 @@ static merbit_view arrow(void) {
   return merbit_csr(N, N, NNZ, row_ptr, col_ind, values);
 }
 
-/* ||b - A x|| / ||b||, in higher precision. */
+/* Returns ||b - A x|| / ||b||, in higher precision. */
 static double residual(const double *found) {
   long double above = 0, below = 0;
   int i, k;
@@ -94,7 +94,7 @@ static void by_its_diagonal(void **state) {
   solves(MERBIT_PRECONDITIONER_JACOBI);
 }
 
-/* The arrow with a neighbour on both sides of the diagonal, four nonzeros a row. */
+/* Adds a neighbour on both sides of the diagonal to the arrow: four nonzeros per row. */
 static merbit_view wider(void) {
   int i, j, k = 0;
   for (i = 0; i < N; i++) {
@@ -109,8 +109,8 @@ static merbit_view wider(void) {
   return merbit_csr(N, N, k, row_ptr, col_ind, values);
 }
 
-/* Products by values that are equal in each column add up nothing, nor do they with others
- * later: the plan takes those in within the memory that it has. */
+/* Products with values equal in each column compute no dots, also after an update to other
+ * values, which the plan stores in its existing memory. */
 static void no_longer_by_columns(void **state) {
   const merbit_solver_desc desc = cg();
   merbit_solver_result result;
@@ -135,8 +135,8 @@ static void no_longer_by_columns(void **state) {
   merbit_solver_destroy(solver);
 }
 
-/* A buffer made after a solver has memory of its own, although the solver's plan lies behind
- * the solver's vectors. */
+/* A buffer made after a solver has its own memory, although the solver's plan lies after the
+ * solver's vectors. */
 static void buffer_behind_a_solver(void **state) {
   const merbit_view view = arrow();
   const merbit_solver_desc desc = cg();

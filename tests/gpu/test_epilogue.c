@@ -40,8 +40,8 @@ static const shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW = 7 };
 
-/* Where compilation is slow each shape has one type and, beside the one that counts rows, one
- * epilogue. */
+/* If compilation is slow each shape has one type and, besides the epilogue that counts rows,
+ * one other. */
 static void on_the_gpu(void **state) {
   const int slow = gpu_stride() > 1, few = slow ? FEW : SHAPES;
   int index, products = 0, turn = 0;
@@ -61,7 +61,7 @@ static void on_the_gpu(void **state) {
   print_message("%d products\n", products);
 }
 
-/* A product whose flag is set ends before it has read or written anything: PageRank and CG may
+/* A product whose flag is set ends before it reads or writes anything: PageRank and CG may
  * launch iterations after the last one. A product without a flag is computed. */
 static void products_end_where_they_are_told(void **state) {
   static const merbit_epilogue ranks = {
@@ -111,7 +111,7 @@ static void products_end_where_they_are_told(void **state) {
     mbi_device_leave(gpu);
     assert_int_equal(merbit_buffer_download(out, 0, y, sizeof y), MERBIT_OK);
     for (i = 0; i < N; i++) {
-      double sum = 0; /* of small multiples of 1/2, so without rounding */
+      double sum = 0; /* small multiples of 1/2, so exact */
       int k;
       for (k = 4 * i; k < 4 * i + 4; k++) {
         sum += values[k] * x[col_ind[k]];
@@ -244,7 +244,7 @@ static void refuse_products(merbit_context *context, merbit_side side) {
            "a vector at");
     vectors[2] = merbit_buffer_pointer(b.on[2]);
   }
-  /* Sums may be left out. */
+  /* Sums may be omitted. */
   products_done(context,
                 merbit_spmv_epilogue(plan, NULL, x, y, vectors, scalars, NULL, NULL, NULL),
                 "a product without sums");
@@ -267,7 +267,8 @@ static void refusals_on_the_gpu(void **state) {
   refuse_products(gpu, MERBIT_SIDE_CUDA);
 }
 
-/* The expressions that need no function on the CPU, with spaces anywhere, against one. */
+/* The expressions that the CPU knows without a function, with random spaces, against a
+ * function. */
 static void known_on_the_cpu(void **state) {
   static const merbit_epilogue known[] = {
       {NULL, {" v0*ax", NULL}, 1, 0, NULL, NULL},

@@ -1,6 +1,6 @@
-/* Blocks made on the GPU of CSR arrays that lie there: the same shape, the same blocks and the
- * same bits as from the host's arrays, new values too; what goes through the host instead. */
-#define MBI_SHAPE_ENTRIES 2000 /* shapes are looked for in windows, as in large matrices */
+/* Blocks made on the GPU from CSR arrays in GPU memory: the same shape, blocks and bits as from
+ * host arrays, also with new values; and the cases that go through the host. */
+#define MBI_SHAPE_ENTRIES 2000 /* search shapes in windows, as for large matrices */
 #define MBI_SHAPE_WINDOW 50
 #include "support/internal.h"
 #include <setjmp.h>
@@ -11,14 +11,14 @@
 #include "support/products.h"
 
 static merbit_context *gpu;
-static int descents; /* told by the log */
+static int descents; /* counted in the log */
 
 static void count_descents(void *user, const char *line) {
   (void)user;
   descents += strstr(line, "the columns of a row descend") != NULL;
 }
 
-/* Each row ascends; of equal columns the first stays first. */
+/* Sorts each row by column; equal columns keep their order. */
 static void sort_rows(test_matrix *m) {
   int64_t row, k, j;
   for (row = 0; row < m->rows; row++) {
@@ -38,7 +38,7 @@ static void sort_rows(test_matrix *m) {
 /* ---- Two plans of one matrix, from arrays on either side --------------------------------- */
 
 typedef struct pair {
-  products_case ours, theirs; /* of arrays on the GPU and on the host */
+  products_case ours, theirs; /* with arrays on the GPU and on the host */
   merbit_plan *our_plan, *their_plan;
 } pair;
 
@@ -60,7 +60,7 @@ static void pair_free(pair *p) {
   products_case_free(&p->theirs);
 }
 
-/* The same product, within the bound and to the bit. */
+/* Multiplies by both: within the bound, and with the same bits. */
 static void pair_multiply(pair *p) {
   products_plan run;
   memset(&run, 0, sizeof run);
@@ -80,7 +80,7 @@ static void pair_update(pair *p, int device) {
   void *values;
   const void *from;
   int64_t k;
-  for (k = 0; k < m->nnz; k++) { /* of both: the arrays are shared */
+  for (k = 0; k < m->nnz; k++) { /* of both, which share the arrays */
     m->values[k] = 0.5 - m->values[k] * (double)(k % 5);
   }
   values = products_values(m->values, m->nnz, p->ours.form.type);
@@ -97,7 +97,7 @@ static void pair_update(pair *p, int device) {
   free(values);
 }
 
-/* The same words for both, and blocks made where they are said to be. */
+/* Expects the same description of both, and that blocks are made where it says. */
 static void pair_compare(const pair *p) {
   char ours[1024], theirs[1024];
   const char *end;
@@ -171,8 +171,8 @@ static void the_same_bits(void **state) {
 
 /* ---- Shapes found ------------------------------------------------------------------------ */
 
-/* `rows` of blocks, high by wide; of 100 of their entries `missing` are not there, and of 100
- * that are `twice` come twice. */
+/* Makes `rows` rows of blocks of high x wide entries, of which `missing` percent are missing
+ * and `twice` percent occur twice. */
 static void make_blocks(int rows, int high, int wide, int missing, int twice, test_matrix *m) {
   const int64_t across = 25;
   uint64_t random = (uint64_t)(high * 64 + wide);
@@ -215,7 +215,7 @@ static void the_same_shape(void **state) {
     make_blocks(cases[i].rows, cases[i].high, cases[i].wide, cases[i].missing, cases[i].twice,
                 &m);
     form_make(cases[i].bits, &form);
-    for (k = 0; k < m.nnz; k++) { /* which other methods would store once */
+    for (k = 0; k < m.nnz; k++) { /* other methods would store them once */
       m.values[k] = form.pattern ? 1 : i == 0 ? 2 : m.values[k];
     }
     check_pair(&m, &form, (int)i);
@@ -281,7 +281,7 @@ static void what_is_refused(void **state) {
   assert_non_null(strstr(line, "is not an address of the GPU"));
   products_case_free(&c);
   test_matrix_free(&m);
-  memset(&plan, 0, sizeof plan); /* of more rows than there is memory for */
+  memset(&plan, 0, sizeof plan); /* more rows than fit in memory */
   memset(&extract, 0, sizeof extract);
   plan.context = gpu;
   plan.type = MERBIT_F64;

@@ -1,9 +1,9 @@
-/* AUTO takes a CSR that wholly consists of full blocks for blocks: products within the bound,
- * new values, and what the plan keeps. */
-static double small_limit;       /* part of L2 that a small matrix takes: none is small */
-static double small_with_blocks; /* size from which on it is looked at for blocks */
+/* AUTO converts a CSR that consists entirely of full blocks to blocks: products within the
+ * bound, new values, and what the plan keeps. */
+static double small_limit;       /* part of L2 that a small matrix takes; 0: none is small */
+static double small_with_blocks; /* size from which it is searched for blocks */
 #define MBI_CHOOSE_SMALL small_limit
-#define MBI_CHOOSE_KEPT 0.0 /* of L2: as of the large matrices that these stand for */
+#define MBI_CHOOSE_KEPT 0.0 /* of L2: as for the large matrices that these stand for */
 #define MBI_CHOOSE_BLOCKS small_with_blocks
 #include "support/internal.h"
 #include "spmv/choose/choose.c"
@@ -17,7 +17,7 @@ static double small_with_blocks; /* size from which on it is looked at for block
 
 static merbit_context *gpu;
 
-/* Blocks of `high` by `wide` where the generated matrix number `index` has its nonzeros. */
+/* Puts blocks of `high` x `wide` at the nonzeros of generated matrix `index`. */
 static void blow_up(int index, int high, int wide, test_matrix *m) {
   test_matrix places;
   uint64_t state = 5;
@@ -56,7 +56,7 @@ static void form_make(int bits, products_form *form) {
   form->plan.expected_calls = 500;
 }
 
-/* The method that AUTO takes for `m`. */
+/* Returns AUTO's method for `m`. */
 static merbit_method taken(const test_matrix *m, const products_form *form, const char *piece) {
   products_arrays arrays;
   merbit_plan *plan;
@@ -99,7 +99,7 @@ static void full_blocks_are_taken(void **state) {
   }
 }
 
-/* One entry more or less, few products, or values that will change their form. */
+/* One entry more or less, few products, or values whose form will change. */
 static void others_are_not(void **state) {
   const int index = test_matrix_largest(3000);
   test_matrix m;
@@ -136,7 +136,7 @@ static void small_ones_where_it_pays(void **state) {
   products_check(gpu, &m, &form);
   form.plan.expected_calls = 299;
   assert_int_not_equal(taken(&m, &form, "small, with"), MERBIT_METHOD_BSR);
-  form.type = MERBIT_F32; /* pay sooner */
+  form.type = MERBIT_F32; /* pays sooner */
   form.plan.expected_calls = 100;
   assert_int_equal(taken(&m, &form, "small, of full blocks"), MERBIT_METHOD_BSR);
   form.plan.expected_calls = 99;
@@ -153,7 +153,7 @@ static void small_ones_where_it_pays(void **state) {
   test_matrix_free(&m);
 }
 
-/* In the order of the CSR, from either memory, again and again. */
+/* New values in CSR order, from either memory, repeatedly. */
 static void new_values(void **state) {
   int device;
   (void)state;

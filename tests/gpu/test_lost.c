@@ -1,5 +1,5 @@
-/* A kernel that writes where no memory is kills the CUDA context, and with it all CUDA work of
- * the process: so this is a program of its own, and its tests follow each other. */
+/* A kernel that writes to an invalid address kills the CUDA context, and with it all CUDA work
+ * of the process. So this is a separate program, and its tests build on each other. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@ static const double numbers[] = {2, 3};
 static merbit_context *gpu;
 static merbit_plan *plan;
 static merbit_buffer *x, *y;
-static int launches; /* that reach the driver */
+static int launches; /* launches that reach the driver */
 
 static int (*real_launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void *, void **, void **);
@@ -47,7 +47,7 @@ static void all_is_well(void **state) {
   assert_true(result[0] == 6 && result[1] == 6);
 }
 
-/* The first call that meets the error says so, with the error's name and what to do. */
+/* The first call that meets the error reports it, with its name and what to do. */
 static void the_loss_is_reported_at_once(void **state) {
   char sentence[MERBIT_MESSAGE_SIZE];
   mbi_program program;
@@ -69,7 +69,7 @@ static void expect_lost(merbit_status status) {
   assert_non_null(strstr(sentence, "lost earlier with CUDA error 7"));
 }
 
-/* Every call after it fails at once, and no kernel is launched again. */
+/* Every later call fails at once, and no kernel is launched again. */
 static void nothing_is_retried(void **state) {
   merbit_view view = merbit_csr(2, 2, 2, row_ptr, col_ind, numbers);
   const int before = launches;
@@ -95,8 +95,8 @@ static void nothing_is_retried(void **state) {
   assert_int_equal(launches, before);
 }
 
-/* Destroying what lived on the dead device is quiet. Whether the driver gives this process
- * another context is up to it; if not, AUTO computes on the CPU and says why. */
+/* Destroying objects on the dead device gives no error. The driver decides whether this process
+ * gets another context; if not, AUTO computes on the CPU and gives the reason. */
 static void life_goes_on(void **state) {
   merbit_context_desc desc;
   merbit_context_info info;

@@ -1,4 +1,4 @@
-/* Several vectors at once on the GPU: every generated matrix, every form, what is refused. */
+/* Several vectors at once on the GPU: every generated matrix, every form, and refusals. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,8 @@ static merbit_context *gpu;
 static const int counts[] = {8, 2, 5, 16, 3, 64, 8, 33, 4, 32, 7, 17};
 enum { COUNTS = sizeof counts / sizeof counts[0] };
 
-/* Makes a form: the bits of products_form_of, then row-major, host vectors, arrays on the host,
- * scalars on the device. */
+/* Makes a form by bits: those of products_form_of, then row-major, host vectors, arrays on the
+ * host, scalars on the device. */
 static products_form form_of(int bits, int vectors) {
   products_form form = products_form_of(bits);
   form.plan.vectors = vectors;
@@ -29,8 +29,7 @@ static products_form form_of(int bits, int vectors) {
   return form;
 }
 
-/* Each specialisation costs a compilation: few forms then for all matrices, and fewer where the
- * GPU is slow. */
+/* Each specialisation is compiled: a few forms for all matrices, and fewer on a slow GPU. */
 static const int few[] = {1 + 64, 2 + 8, 64 + 256, 512, 64 + 32 + 16 + 128, 1 + 64 + 4};
 static const int few_counts[] = {8, 3, 6, 7, 5, 64};
 enum { FEW = sizeof few / sizeof few[0] };
@@ -78,7 +77,7 @@ static void every_form(void **state) {
   }
 }
 
-/* Rows of nearly equal length, which are multiplied as rows; if a run has a length, in runs. */
+/* Rows of nearly equal length, multiplied row by row; if a run length is given, in runs. */
 static void even_rows(void **state) {
   const int slow = gpu_stride() > 1;
   int turn;
@@ -93,7 +92,7 @@ static void even_rows(void **state) {
     (void)snprintf(m.name, sizeof m.name, "even rows of %d", (int)length);
     m.rows = rows;
     m.cols = 150;
-    m.nnz = rows * length - 1; /* the last is shorter: the arrays end off a multiple of 16 bytes */
+    m.nnz = rows * length - 1; /* arrays do not end at multiples of 16 bytes */
     m.row_ptr = (int64_t *)test_allocate(rows + 1, sizeof *m.row_ptr);
     m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
     m.values = (double *)test_allocate(m.nnz, sizeof *m.values);
@@ -109,7 +108,7 @@ static void even_rows(void **state) {
   }
 }
 
-/* Several vectors multiply a matrix of blocks as a CSR. */
+/* Several vectors multiply a block matrix as a CSR. */
 static void blocks(void **state) {
   static const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_COLUMN_MAJOR};
   products_form form = form_of(256 + 64, 8);
@@ -121,7 +120,7 @@ static void blocks(void **state) {
   test_matrix_free(&m);
 }
 
-/* ---- A small one ------------------------------------------------------------------------- */
+/* ---- A small matrix ---------------------------------------------------------------------- */
 
 static const int32_t row_ptr[] = {0, 2, 2, 3}, col_ind[] = {0, 3, 3};
 static const double values[] = {1, 2, 3};
@@ -164,7 +163,7 @@ static void what_a_plan_tells(void **state) {
   merbit_plan_destroy(plan);
 }
 
-/* 32 rows of one, 4 bytes of one more; if a run has a length, in runs. */
+/* 32 rows of one nonzero; if a run length is given, in runs. */
 static void what_even_rows_tell(void **state) {
   int32_t begins[33], columns[32];
   merbit_view view;
@@ -187,7 +186,7 @@ static void what_even_rows_tell(void **state) {
   assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
   assert_int_equal(mbi_many_of(plan)->unroll, 4);
   assert_int_equal(info.tiles, 0);
-  /* The CSR and its row_ptr, X and Y. */
+  /* The CSR with row_ptr, X and Y. */
   assert_int_equal(info.bytes_per_product, 32 * 4 + 33 * 4 + 64 * 32);
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(line, "even rows, 2 lanes of 4 columns to each, 256 threads"));
@@ -226,7 +225,8 @@ static void refused(void **state) {
   cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "8 vectors take run 1 to 4");
 }
 
-/* Host vectors of more than one bounce, by rows and by columns, with gaps and without. */
+/* Host vectors that need several bounce buffers, row-major and column-major, with and without
+ * gaps. */
 static void long_host_vectors(void **state) {
   const int64_t most = gpu_stride() > 1 ? 3000 : 9000;
   int way;

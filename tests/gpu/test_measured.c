@@ -1,6 +1,5 @@
-/* AUTO for thousands of products: methods are measured, the answer is remembered beside the
- * cubins, and what lies there otherwise is not believed; kinds of values that are not measured.
- */
+/* AUTO for thousands of products: methods are measured and the result is stored with the
+ * cubins; a wrong stored result is not believed; some kinds of values are not measured. */
 static double small_limit = 0.57; /* part of L2 that a small matrix takes */
 #define MBI_CHOOSE_SMALL small_limit
 #include "support/internal.h"
@@ -12,15 +11,15 @@ static double small_limit = 0.57; /* part of L2 that a small matrix takes */
 #include "support/gpu.h"
 #include "support/products.h"
 
-/* The largest test matrix with fewer nonzeros has even rows. With more, no method's forecast is
- * near SCAN's if the matrix counts as large. */
+/* The largest test matrix with fewer nonzeros has even rows. With more, if the matrix counts as
+ * large, no method's forecast is close to SCAN's. */
 enum { EVEN = 50000 };
 
 static merbit_plan_desc desc;
 static char line[1024];
 
-/* A plan of the matrix number `index` by `desc` in a context of its own, its description in
- * `line`; its product is within the bound. */
+/* Makes a plan of matrix `index` by `desc` in a new context, and writes its description to
+ * `line`; its product meets the bound. */
 static merbit_method measured(int index, merbit_type type) {
   merbit_context *context = gpu_context();
   products_form form;
@@ -50,7 +49,7 @@ static void set_calls(int calls) {
   desc.expected_calls = calls;
 }
 
-/* Measured once for a structure, type and device, whatever its size; then remembered. */
+/* Measured once per structure, type and device, whatever the size; then remembered. */
 static void answers_are_remembered(void **state) {
   int small, single;
   (void)state;
@@ -71,7 +70,7 @@ static void answers_are_remembered(void **state) {
   small_limit = 0.57;
 }
 
-/* Not for few products, nor against the user's wishes, nor where no method is near SCAN. */
+/* Not for few products, nor against the user's options, nor if no method is close to SCAN. */
 static void who_does_not_measure(void **state) {
   const int index = test_matrix_largest(INT64_MAX);
   (void)state;
@@ -97,7 +96,7 @@ static void who_does_not_measure(void **state) {
   small_limit = 0.57;
 }
 
-/* An entry under the right key that no version of the library has written. */
+/* A stored result under the right key that no version of the library has written. */
 static void strange_answers_are_not_believed(void **state) {
   static const mbi_measured good = {MERBIT_METHOD_SCAN, 2, "measured"};
   mbi_measured bad;
@@ -118,9 +117,9 @@ static void strange_answers_are_not_believed(void **state) {
   bad.whole = -1;
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad = good;
-  bad.method = MERBIT_METHOD_ROWS; /* takes no whole rows from here */
+  bad.method = MERBIT_METHOD_ROWS; /* does not support whole rows from here on */
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
-  bad.method = MERBIT_METHOD_BSR; /* of what has no blocks */
+  bad.method = MERBIT_METHOD_BSR; /* for a matrix without blocks */
   bad.whole = 0;
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   plan.nonempty.block_cols = 4;
@@ -130,7 +129,7 @@ static void strange_answers_are_not_believed(void **state) {
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
 }
 
-/* The quickest three, in order. */
+/* The fastest three, in order. */
 static void candidates_are_ranked(void **state) {
   static const double seconds[] = {5, 3, 4, 1, 9, 2};
   mbi_candidate c[MBI_MEASURE_MOST];
@@ -144,7 +143,7 @@ static void candidates_are_ranked(void **state) {
   assert_true(c[0].whole == 3 && c[1].whole == 5 && c[2].whole == 1);
 }
 
-/* The quickest is the answer, and the sentence has all of them. */
+/* The fastest wins, and the description lists all. */
 static void the_quickest_answers(void **state) {
   static const mbi_candidate c[] = {{MERBIT_METHOD_SCAN, 1, 3e-6},
                                     {MERBIT_METHOD_SCAN, 2, 2.25e-6},
@@ -160,8 +159,8 @@ static void the_quickest_answers(void **state) {
   assert_int_equal(answer.method, MERBIT_METHOD_ROWS);
 }
 
-/* Expects a choice without measuring, for rows of four, or of two and eight by turns, of a kind
- * of values. */
+/* Expects a choice without measuring, for rows of four, or of two and eight in turn, with a
+ * kind of values. */
 static void choice(int uneven, merbit_type type, merbit_semiring semiring, merbit_method method,
                    const char *why) {
   enum { ROWS = 320, LONG = 8 };
@@ -207,8 +206,8 @@ static void large_ones_of_other_kinds(void **state) {
   small_limit = 0.57;
 }
 
-/* Measuring makes a plan, takes it apart and makes it again: the same columns are hubs each
- * time, though codes have taken the place of their counts. */
+/* Measuring makes a plan, dismantles it and makes it again: the same columns are hubs each
+ * time, although codes have replaced their counts. */
 static void hubs_are_found_again(void **state) {
   enum { ROWS = 3000, LONG = 8, HUBS = 16 };
   static int32_t row_ptr[ROWS + 1], col_ind[LONG * ROWS];
@@ -255,7 +254,7 @@ int main(void) {
       cmocka_unit_test(hubs_are_found_again),
   };
   int failed;
-  merbit_context_destroy(gpu_context()); /* skipped where there is none */
+  merbit_context_destroy(gpu_context()); /* skips without a GPU */
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   gpu_clean();
   return failed;

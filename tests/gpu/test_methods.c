@@ -1,5 +1,5 @@
-/* The methods other than MERBIT on the GPU, and AUTO: every generated matrix in every form and
- * specialisation, the data files, what a plan tells of its choice. */
+/* All methods except MERBIT on the GPU, and AUTO: every generated matrix in every form and
+ * specialisation, the data files, and the descriptions of plans. */
 #define TEST_STUDY_METHODS /* in the list of methods */
 #include "support/internal.h"
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 static merbit_context *gpu;
 
 /* The shapes of each method, the default first. The first two numbers are for tuning_take. A
- * method that is not named runs with the shapes of the first row. */
+ * method that is not listed runs with the shapes of the first row. */
 typedef struct method_shape {
   int first, second, threads;
 } method_shape;
@@ -61,13 +61,13 @@ static const method_shape *shapes_of(merbit_method method) {
   return tuned[i].shapes;
 }
 
-/* Methods with a test of their own, below or in another program: all others share one. */
+/* Methods with their own tests, below or in another program; all others share one. */
 static const merbit_method apart[] = {
     MERBIT_METHOD_AUTO, MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN,
     MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED,
     MERBIT_METHOD_HUBS, MERBIT_METHOD_CB,     MERBIT_METHOD_MERGE};
 
-/* The forms of CB: all COO, all dense, all CSR, columns aggregated always and never; tasks by
+/* The formats of CB: all COO, all dense, all CSR; columns aggregated always and never; tasks by
  * the paper's queue in every other one. */
 static const struct {
   double aggregate;
@@ -156,7 +156,7 @@ static void merge_meets_the_bound(void **state) {
   every_matrix_meets_the_bound(MERBIT_METHOD_MERGE);
 }
 
-/* Studies, and whatever method has no test of its own. */
+/* Study methods, and every method without its own test. */
 static void others_meet_the_bound(void **state) {
   int i;
   size_t k;
@@ -240,7 +240,8 @@ static void pattern_is_a_matrix_of_ones(void **state) {
   }
 }
 
-/* 64 rows of `length`, or where `uneven` the same nonzeros in one of them. */
+/* Returns the method for 64 rows of `length`, or with `uneven` for the same nonzeros in one
+ * row. */
 static merbit_method chosen(int64_t length, int uneven, int calls, merbit_method method,
                             char line[1024]) {
   const int64_t nnz = 64 * length;
@@ -318,7 +319,7 @@ static void a_plan_tells_its_choice(void **state) {
                          "block rows, 128 threads"));
 }
 
-/* A pattern of tests' names may be given, for programs are compiled one after the other. */
+/* Takes a pattern of tests' names, because programs are compiled one by one. */
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(auto_meets_the_bound),

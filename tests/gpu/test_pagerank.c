@@ -1,4 +1,4 @@
-/* PageRank on the GPU, where iterations run in batches ahead of the host. */
+/* PageRank on the GPU, where batches of iterations run ahead of the host. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static void test_stops(void **state) {
   assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
   assert_int_equal(result.plan.side, MERBIT_SIDE_CUDA);
   assert_int_equal(w.last_iteration, result.iterations);
-  assert_true(w.calls < result.iterations); /* looks come in batches */
+  assert_true(w.calls < result.iterations); /* one check per batch */
   assert_int_equal(result.synchronizations, w.calls);
   assert_true(result.synchronizations <= 2 * (1 + result.iterations / 100));
   assert_true(result.device_bytes > result.plan.device_bytes + 3 * (int64_t)sizeof ranks);
@@ -60,7 +60,7 @@ static void test_stops(void **state) {
 
   memset(&w, 0, sizeof w);
   w.cancel_at_call = 2;
-  desc.damping = 0.99999; /* too slow for two batches of a GPU that takes 4 us an iteration */
+  desc.damping = 0.99999; /* too slow for two batches if a GPU takes 4 us per iteration */
   desc.max_iterations = 1000000;
   desc.personalisation = one;
   assert_int_equal(merbit_pagerank(context, &ring_view, &desc, ranks, &result), MERBIT_OK);
@@ -89,8 +89,8 @@ static int make_buffer(void *user, int iteration, double change, double seconds)
   return *buffer == NULL && merbit_buffer_create(context, 64, buffer) != MERBIT_OK;
 }
 
-/* A buffer made meanwhile has memory of its own, although the plan of a graph in GPU memory
- * lies in memory that its transpose has left. */
+/* A buffer made meanwhile has its own memory, although the plan of a graph in GPU memory uses
+ * memory that its transpose has freed. */
 static void test_buffer_meanwhile(void **state) {
   enum { N = 3000, DEGREE = 8 };
   static int32_t row_ptr[N + 1], col_ind[N * DEGREE];
@@ -169,7 +169,7 @@ static void test_device_graph(void **state) {
   }
 }
 
-/* Its arrays are checked where they lie, before anything counts or sorts them. */
+/* Its arrays are checked in place, before anything counts or sorts them. */
 static void test_bad_device_graph(void **state) {
   static const int32_t row_ptr[] = {0, 2, 3, 4}, bad_row_ptr[] = {0, 2, 1, 4};
   static const int32_t col_ind[] = {1, 2, 0, 1}, bad_col_ind[] = {1, 2, 3, 1};
@@ -196,7 +196,7 @@ static void test_bad_device_graph(void **state) {
     assert_int_equal(merbit_buffer_upload(buffers[1], 0, bad == 1 ? bad_col_ind : col_ind,
                                           sizeof col_ind),
                      MERBIT_OK);
-    for (i = 0; i < 6; i++) { /* a pattern, weights, and weights that do not count */
+    for (i = 0; i < 6; i++) { /* a pattern, weights, and weights that are ignored */
       view.values = i / 2 > 0 ? merbit_buffer_pointer(buffers[2]) : NULL;
       desc.unweighted = i / 2 == 2;
       desc.method = methods[i % 2];
@@ -210,8 +210,8 @@ static void test_bad_device_graph(void **state) {
   }
 }
 
-/* A symmetric graph by one triangle: the links of both count, from either memory, whether they
- * have weights or not. */
+/* A symmetric graph by one triangle: the links of both count, from either memory, with and
+ * without weights. */
 static void test_one_triangle(void **state) {
   static const int32_t row_ptr[] = {0, 0, 1, 3, 4}, col_ind[] = {0, 0, 1, 2};
   static const double values[] = {1, 3, 1, 2};
@@ -234,7 +234,7 @@ static void test_one_triangle(void **state) {
                               : merbit_csr(4, 4, 4, row_ptr, col_ind, NULL);
     view.memory = device ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
     view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
-    for (i = 0; i < 3; i++) { /* ones, weights, and weights that do not count */
+    for (i = 0; i < 3; i++) { /* ones, weights, and weights that are ignored */
       view.values = i == 0 ? NULL : device ? there[2] : values;
       desc.unweighted = i == 2;
       assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
@@ -262,8 +262,7 @@ static void test_cases(void **state) {
   cases_methods(context, methods, 4);
 }
 
-/* A second run gives what the first one gave, though GPU memory holds what others have left
- * there: NaN. */
+/* A second run gives the same result, although GPU memory holds NaN left by others. */
 static void test_twice(void **state) {
   static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_MERBIT,
                                           MERBIT_METHOD_SCAN};

@@ -1,4 +1,5 @@
-/* Preconditioners on the GPU: solve/precondition/preconditioner_cases.h, and matrices there. */
+/* Preconditioners on the GPU: solve/precondition/preconditioner_cases.h, and matrices in GPU
+ * memory. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -16,8 +17,8 @@ static void *place(const void *from, size_t bytes, merbit_buffer **buffer) {
   return merbit_buffer_pointer(*buffer);
 }
 
-/* A matrix in GPU memory gives the preconditioner of the same one in host memory, new values
- * there too; entries at fault are named. */
+/* A matrix in GPU memory gives the same preconditioner as in host memory, also with new values;
+ * errors name the entry. */
 static void test_matrix_in_gpu_memory(void **state) {
   static sparse a, b;
   static typed t;

@@ -1,7 +1,7 @@
-/* Products on the GPU through plans: every generated matrix in every form and specialisation of
- * MERBIT, the data files, new values for every method, and what is refused. The CPU's twin is
- * spmv/plan/test_product.c; the other methods' specialisations are in test_methods.c, streams
- * in test_streams.c. */
+/* Products on the GPU with plans: every generated matrix in every form and specialisation of
+ * MERBIT, the data files, new values for every method, and refusals. The CPU's counterpart is
+ * spmv/plan/test_product.c; test_methods.c has the other methods' specialisations,
+ * test_streams.c streams. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,7 +113,7 @@ static void products_are_bitwise_repeatable(void **state) {
   }
 }
 
-/* Values from either side for arrays on either side, twice. */
+/* Updates values from either side for arrays on either side, twice. */
 static void check_new_values(merbit_method method, int device_arrays, int device_values) {
   fixture f;
   merbit_buffer *values;

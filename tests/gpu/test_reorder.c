@@ -1,5 +1,5 @@
 /* Reordered plans on the GPU: every method, vectors in buffers and on the host, new values from
- * both sides, vectors in streams and graphs, and what is refused. */
+ * both sides, vectors in streams and graphs, and refusals. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 static merbit_context *gpu;
 
-/* Makes a form: the bits of products_form_of, then host vectors, arrays on the host. */
+/* Makes a form by bits: those of products_form_of, then host vectors, arrays on the host. */
 static products_form form_of(int bits) {
   products_form form = products_form_of(bits);
   form.plan.vector_memory = bits & 64 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
@@ -20,7 +20,7 @@ static products_form form_of(int bits) {
   return form;
 }
 
-/* Fewer matrices where the GPU is slow, for plans differ in little but their method. */
+/* Fewer matrices on a slow GPU, because plans differ in little except their method. */
 static void every_method(void **state) {
   const int stride = gpu_stride() > 1 ? 5 * gpu_stride() : 1;
   uint64_t random = 11;
@@ -53,8 +53,8 @@ static void every_form(void **state) {
   }
 }
 
-/* Beside its method a plan holds the order, and where values go; matrices in GPU memory are
- * reordered as others are. */
+/* Besides its method's memory a plan holds the order and the places of values; matrices in GPU
+ * memory are reordered like others. */
 static void what_a_plan_tells(void **state) {
   int on_gpu;
   (void)state;
@@ -87,7 +87,7 @@ static void what_a_plan_tells(void **state) {
   }
 }
 
-/* Driver calls that the library has no use for itself. */
+/* Driver calls that the library itself does not use. */
 typedef struct graph_calls {
   int (*stream_create)(void **stream, unsigned flags);
   int (*stream_destroy)(void *stream);
@@ -102,7 +102,7 @@ static void find(const char *name, void *call) {
       mbi_library_function(gpu->device.driver.library, name, call, sizeof(void (*)(void))));
 }
 
-/* There and back in a graph: the same vector. */
+/* Permutes a vector and back in a graph: it is unchanged. */
 static void captured(void **state) {
   static const int32_t row_ptr[] = {0, 1, 3, 5, 6}, col_ind[] = {3, 2, 0, 1, 3, 0};
   const merbit_view view = merbit_csr(4, 4, 6, row_ptr, col_ind, NULL);

@@ -1,6 +1,6 @@
-/* The table of support/rules.h, the identities and the promised bits on a GPU. The CPU's twins
- * are spmv/choose/test_rules.c and spmv/plan/test_identities.c, the kernels' on the CPU
- * simt/test_rules.cpp. */
+/* The table of support/rules.h, the identities and the promised bits on a GPU. The CPU's
+ * counterparts are spmv/choose/test_rules.c and spmv/plan/test_identities.c, that of the
+ * kernels on the CPU simt/test_rules.cpp. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 static merbit_context *gpu;
 static long rows_checked;
 
-/* Each method with its own choice of sizes, then these. Identities see those before the third.
- */
+/* Each method with its own choice of sizes, then these. Identities run those before the
+ * third. */
 static const shape tuned[] = {
     {MERBIT_METHOD_BINNED, 1, 1, 32},   {MERBIT_METHOD_CB, 20, 0, 64},
     {MERBIT_METHOD_MERGE, 4, 3, 64},    {MERBIT_METHOD_MERBIT, 7, 32, 64},
@@ -39,8 +39,8 @@ static shape shape_of(int number) {
   return own;
 }
 
-/* y = alpha m x + beta y by a plan of its own in `context`; vectors are handed over as doubles.
- */
+/* Computes y = alpha m x + beta y with a new plan in `context`; vectors are passed as
+ * doubles. */
 static void product(merbit_context *context, const test_matrix *m, products_form *form,
                     double alpha, const double *x, double beta, double *y) {
   const merbit_type type = form->type;
@@ -157,8 +157,8 @@ static void identities_hold(void **state) {
   print_message("%ld components within what the bound allows\n", bed.checked);
 }
 
-/* One specialisation gives the same bits in every context, from host and from device arrays,
- * with offsets of either width, from base 0 and base 1, and however the scalars come. */
+/* A specialisation gives the same bits in every context, from host and device arrays, with
+ * offsets of either width, base 0 or 1, and scalars in either memory. */
 static void bits_repeat(void **state) {
   merbit_context *contexts[2];
   int i, s, variant, single;
@@ -204,7 +204,7 @@ static void bits_repeat(void **state) {
   merbit_context_destroy(contexts[1]);
 }
 
-/* A pattern of tests' names may be given, for programs are compiled one after the other. */
+/* Takes a pattern of tests' names, because programs are compiled one by one. */
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_rule),

@@ -1,6 +1,6 @@
-/* Products over semirings on the GPU, bit for bit: every method that takes them, every form of
- * arrays, scalars and vectors; the user's operators; what is refused there. */
-#define MBI_CHOOSE_UNSEEN 0u /* little matrices count as large for one product */
+/* Products over semirings on the GPU, bit for bit: every method that supports them, every form
+ * of arrays, scalars and vectors; user-defined operators; refusals. */
+#define MBI_CHOOSE_UNSEEN 0u /* tiny matrices count as large for one product */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 static merbit_context *gpu;
 
-/* The first FEW where compilation is slow. */
+/* Only the first FEW if compilation is slow. */
 static const shape shapes[] = {
     {MERBIT_METHOD_AUTO, 0, 0, 0},    {MERBIT_METHOD_SCAN, 4, 1, 64},
     {MERBIT_METHOD_MERGE, 0, 0, 0},   {MERBIT_METHOD_ROWS, 0, 0, 0},
@@ -23,7 +23,8 @@ static const shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW = 4 };
 
-/* Bits as products_form_of has them, then device arrays, device scalars, host vectors, T. */
+/* Makes a form by bits: those of products_form_of, then device arrays, device scalars, host
+ * vectors, T. */
 static products_form form_of(int bits, const shape *s) {
   products_form form = products_form_of(bits);
   form.device_arrays = bits >> 6 & 1;
@@ -35,7 +36,7 @@ static products_form form_of(int bits, const shape *s) {
   return form;
 }
 
-/* Where compilation is slow each kind keeps to one method and one type. */
+/* If compilation is slow each kind uses one method and one type. */
 static void every_method(void **state) {
   const int slow = gpu_stride() > 1;
   uint64_t random = 3;
@@ -81,7 +82,7 @@ static void every_scalar(void **state) {
   }
 }
 
-/* AUTO takes what semirings can, without measuring. */
+/* AUTO chooses a method for semirings without measuring. */
 static void choice(int uneven, int calls, merbit_method method, const char *why) {
   enum { ROWS = 300 };
   static int32_t row_ptr[ROWS + 1], col_ind[4 * ROWS];
@@ -93,7 +94,7 @@ static void choice(int uneven, int calls, merbit_method method, const char *why)
   for (i = 0; i < 4 * ROWS; i++) {
     col_ind[i] = (i * 7) % ROWS;
   }
-  for (i = 0; i < ROWS; i++) { /* each row four, or each eighth four times eight */
+  for (i = 0; i < ROWS; i++) { /* each row has four, or each eighth has four times eight */
     row_ptr[i + 1] = uneven ? (i / 8 + 1) * 32 : 4 * (i + 1);
   }
   view = merbit_csr(ROWS, ROWS, row_ptr[ROWS] < 4 * ROWS ? row_ptr[ROWS] : 4 * ROWS, row_ptr,
@@ -156,7 +157,7 @@ static void refusals(void **state) {
   cpu_refuses_plan(gpu, &view, &desc, MERBIT_INVALID_ARGUMENT, "\";\" at position 6");
 }
 
-/* Equal programs are compiled once, however the user spells them; others are others. */
+/* Equal programs are compiled once, however the user writes them; different ones separately. */
 static void programs(void **state) {
   static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
   static const double values[] = {2};
@@ -173,7 +174,7 @@ static void programs(void **state) {
   desc.method = MERBIT_METHOD_ROWS;
   desc.semiring = MERBIT_SEMIRING_CUSTOM;
   desc.operators = &o;
-  desc.tuning = "unroll=7"; /* like no plan before */
+  desc.tuning = "unroll=7"; /* unlike any plan before */
   for (i = 0; i < 3; i++) {
     o.multiply = spelt[i];
     products_done(gpu, merbit_plan_create(gpu, &view, &desc, &plan), spelt[i]);
@@ -183,7 +184,7 @@ static void programs(void **state) {
   }
 }
 
-/* A pattern of tests' names may be given, for programs are compiled one after the other. */
+/* Takes a pattern of tests' names, because programs are compiled one by one. */
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_method), cmocka_unit_test(every_scalar), cmocka_unit_test(choices),

@@ -1,5 +1,5 @@
-/* Several right-hand sides at once on the GPU: solve/core/many_cases.h, and that no number
- * passes through the host. */
+/* Several right-hand sides at once on the GPU: solve/core/many_cases.h, and a check that no
+ * number passes through the host. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 #include "solve/core/solver_cases.h"
 #include "solve/core/many_cases.h"
 
-/* Iterations are recorded, with a preconditioner too, and the loop ends on the GPU once all
- * vectors have. Its memory is counted. */
+/* Iterations are recorded, also with a preconditioner, and the loop ends on the GPU when all
+ * vectors have ended. Its memory is reported. */
 static void test_many_recorded(void **state) {
   static many_system m;
   int amg, again, k;

@@ -1,4 +1,4 @@
-/* Solvers on the GPU: solve/core/solver_cases.h, and what only the GPU has. */
+/* Solvers on the GPU: solve/core/solver_cases.h, and features that only the GPU has. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include "solve/eigen/eigen_cases.h"
 #include "solve/core/gmres_cases.h"
 
-/* A host matrix in GPU memory, with the widest or the narrowest indices. */
+/* A host matrix copied to GPU memory, with the widest or the narrowest indices. */
 typedef struct placed {
   merbit_view view;
   merbit_buffer *arrays[3];
@@ -60,8 +60,8 @@ static void placed_free(placed *p) {
   }
 }
 
-/* Arrays in GPU memory give what those in host memory give, with new values from either; also
- * where corrections are found in f32. */
+/* Arrays in GPU memory give the same results as in host memory, with new values from either;
+ * also with iterative refinement in f32. */
 static void test_matrix_in_gpu_memory(void **state) {
   linear l = linear_grid(9, 0, 3, 0);
   double x[81], y[81];
@@ -135,7 +135,7 @@ static void test_values_in_gpu_memory(void **state) {
   linear_free(&l);
 }
 
-/* 2^exponent times the values of l. */
+/* Scales the values of l by 2^exponent. */
 static void linear_scale(linear *l, int exponent) {
   int32_t k;
   for (k = 0; k < l->nnz; k++) {
@@ -143,7 +143,7 @@ static void linear_scale(linear *l, int exponent) {
   }
 }
 
-/* Matrices far from 1 in GPU memory, and new values for them from either memory. */
+/* Matrices of extreme scale in GPU memory, and new values for them from either memory. */
 static void test_far_in_gpu_memory(void **state) {
   linear l = linear_grid(7, 0, 2, 0);
   double x[49], y[49];
@@ -186,7 +186,7 @@ static void test_far_in_gpu_memory(void **state) {
   linear_free(&l);
 }
 
-/* Values in GPU memory that f32 does not hold, at first and later. */
+/* Values in GPU memory that exceed f32, at first and later. */
 static void test_values_beyond_f32_there(void **state) {
   linear l = linear_grid(7, 0, 2, 0);
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
@@ -223,7 +223,7 @@ static void test_values_beyond_f32_there(void **state) {
   linear_free(&l);
 }
 
-/* A zero on the diagonal is named, the first of two. */
+/* The error names the first of two zeros on the diagonal. */
 static void test_zero_diagonal_there(void **state) {
   linear l = linear_grid(9, 0, 3, 0);
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
@@ -279,7 +279,7 @@ static void test_no_marks_before(void **state) {
 
 typedef struct solving {
   const linear *l;
-  const double *x; /* the solution of one thread alone */
+  const double *x; /* the solution of a single thread */
   int wrong;
 } solving;
 
@@ -301,8 +301,7 @@ static void *solve_in_thread(void *argument) {
   return NULL;
 }
 
-/* One thread records iterations while others make solvers, which works on the default stream.
- */
+/* One thread records iterations while others make solvers, which work on the default stream. */
 static void test_solvers_of_several_threads(void **state) {
   linear l = linear_grid(9, 0, 3, 0);
   const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
@@ -325,8 +324,8 @@ static void test_solvers_of_several_threads(void **state) {
   linear_free(&l);
 }
 
-/* Vectors that are filled in a stream which does not wait for the default stream, as the solver
- * must. A solver with a stream of its own gives the same bits. */
+/* Vectors are filled in a stream that does not wait for the default stream, and the solver must
+ * wait for it. A solver with its own stream gives the same bits. */
 static void check_stream(const linear *l, merbit_solver_desc desc, void *stream, int host) {
   const mbi_driver *driver = &context->device.driver;
   const size_t bytes = (size_t)l->n * sizeof(double);

@@ -1,5 +1,5 @@
-/* The surroundings of products on the GPU: streams, graphs, workspaces, the cubin cache and the
- * caller's CUDA context. */
+/* Products on the GPU with streams, graphs, workspaces, the cubin cache and the caller's CUDA
+ * context. */
 #define TEST_STUDY_METHODS /* in the list of methods */
 #include "support/internal.h"
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 static merbit_context *gpu;
 
-/* The second context of the same directory loads what the first compiled. */
+/* The second context with the same directory loads what the first compiled. */
 static void cubins_come_from_the_cache(void **state) {
   static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
   static const float values[] = {1};
@@ -21,7 +21,7 @@ static void cubins_come_from_the_cache(void **state) {
   view.value_type = MERBIT_F32;
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_MERBIT;
-  desc.sigma = 11; /* no other test asks for it */
+  desc.sigma = 11; /* no other test uses it */
   for (run = 0; run < 2; run++) {
     merbit_context *context = gpu_context();
     merbit_context_info info;
@@ -42,7 +42,7 @@ static void cubins_come_from_the_cache(void **state) {
   }
 }
 
-/* Driver calls that the library has no use for itself. */
+/* Driver calls that the library itself does not use. */
 typedef struct graph_calls {
   int (*stream_create)(void **stream, unsigned flags);
   int (*stream_destroy)(void *stream);
@@ -136,12 +136,12 @@ static void two_workspaces_serve_two_streams(void **state) {
   fixture_free(&f);
 }
 
-/* The epilogue of a chain: each product has a sum, which the next one reads. */
+/* The epilogue of a chain: each product computes a sum that the next one reads. */
 static const merbit_epilogue chained = {
     "ax / 64 + v0 / (2 + s0 * s0)", {"v0 * y", NULL}, 1, 1, NULL, NULL};
 
-/* y = A x / 64 + y / 2, or what `chained` says, again and again, each time with the y of before
- * as x; `waiting` for each. The last two vectors go to `ends`. */
+/* Repeats y = A x / 64 + y / 2, or what `chained` says, each time with the previous y as x;
+ * with `waiting`, waits for each product. The last two vectors go to `ends`. */
 static void run_chain(merbit_plan *plan, int64_t rows, int products, int waiting,
                       double *ends) {
   static const double alpha = 1.0 / 64, beta = 0.5, none[4] = {0};
@@ -177,7 +177,7 @@ static void run_chain(merbit_plan *plan, int64_t rows, int products, int waiting
   merbit_buffer_destroy(pairs);
 }
 
-/* Products in a chain, and how many chains overlap; fewer where the GPU is slow. */
+/* Products in a chain, and the number of chains that overlap; fewer on a slow GPU. */
 static int chain_products(int products) {
   return gpu_stride() > 1 ? products / 5 : products;
 }
@@ -185,8 +185,8 @@ static int chain_rounds(void) {
   return gpu_stride() > 1 ? 1 : 3;
 }
 
-/* Launches that overlap give the bits of launches that do not, where every product reads what
- * the one before has written. */
+/* Overlapping launches give the same bits as separate ones if every product reads what the one
+ * before has written. */
 static void chains_of_products(void **state) {
   int k, index, round;
   (void)state;
@@ -224,7 +224,7 @@ static void chains_of_products(void **state) {
   }
 }
 
-/* Three rows that read all of x, then rows of 24 nonzeros anywhere. */
+/* Makes three rows that read all of x, then rows of 24 random nonzeros. */
 static void dense_first(int64_t rows, test_matrix *m) {
   const int64_t length = 24;
   uint64_t random = 5;
@@ -246,8 +246,8 @@ static void dense_first(int64_t rows, test_matrix *m) {
   }
 }
 
-/* The same for a matrix past the caches, whose first blocks start while others still write what
- * they read; and with a kernel between two products that starts early too. */
+/* The same for a matrix that exceeds the caches, whose first blocks start while others still
+ * write what they read; also with a kernel between two products that starts early. */
 static void chains_of_large_products(void **state) {
   static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_SCAN,
                                           MERBIT_METHOD_HUBS, MERBIT_METHOD_SLICED};

@@ -1,6 +1,6 @@
 /* Plans of transposes and of triangles on the GPU: every method and form, arrays on both sides,
- * blocks, new values; what the GPU makes is what the CPU makes, again and again. */
-#define MBI_CHOOSE_SMALL 0u /* even little matrices are large */
+ * blocks, new values; the GPU makes the same arrays as the CPU, every time. */
+#define MBI_CHOOSE_SMALL 0u /* even tiny matrices are large */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 static merbit_context *gpu;
 
-/* Makes a form: the bits of products_form_of, then host vectors, arrays on the host, H. */
+/* Makes a form by bits: those of products_form_of, then host vectors, arrays on the host, H. */
 static products_form form_of(int bits) {
   products_form form = products_form_of(bits);
   form.plan.vector_memory = bits & 64 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
@@ -24,7 +24,7 @@ static products_form form_of(int bits) {
   return form;
 }
 
-/* Fewer matrices where the GPU is slow, for plans differ in little but their method. */
+/* Fewer matrices on a slow GPU, because plans differ in little except their method. */
 static void every_method(void **state) {
   const int stride = gpu_stride() > 1 ? 5 * gpu_stride() : 1;
   uint64_t random = 11;
@@ -55,14 +55,14 @@ static void every_form(void **state) {
     products_form form = form_of(bits);
     test_matrix m;
     form.plan.reordering = bits % 3 == 0 ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
-    square_grid(17, 19, 8, 5, &m); /* two passes of a sort by columns */
+    square_grid(17, 19, 8, 5, &m); /* two passes of the sort by columns */
     m.nnz -= 3;                    /* no longer symmetric */
     m.row_ptr[m.rows] -= 3;
     (void)transposed_check(gpu, &m, &form, NULL);
   }
 }
 
-/* Matrices given by one triangle, which differ from their transposes in signs alone. */
+/* Matrices given by one triangle, which differ from their transposes only in signs. */
 static void one_triangle(void **state) {
   const int apart = gpu_stride() > 1 ? 13 : 1;
   uint64_t random = 29;
@@ -88,7 +88,8 @@ static void one_triangle(void **state) {
   print_message("%d products\n", products);
 }
 
-/* Views of blocks, multiplied in them, in others and in none; and blocks made from entries. */
+/* BSR views, multiplied in their blocks, in others and in none; and blocks made from
+ * entries. */
 static void blocks(void **state) {
   static const merbit_bsr_desc shapes[] = {{2, 3, MERBIT_BLOCK_COLUMN_MAJOR},
                                            {4, 1, MERBIT_BLOCK_ROW_MAJOR},
@@ -111,7 +112,7 @@ static void blocks(void **state) {
   print_message("%d products\n", products);
 }
 
-/* A CSR that consists of full blocks, as which AUTO takes its transpose. */
+/* A CSR that consists of full blocks: AUTO converts its transpose to blocks. */
 static void full_blocks(void **state) {
   enum { SIDE = 400, WIDE = 4, MOST = 24 };
   products_form form = form_of(1); /* f32 */
@@ -157,7 +158,7 @@ static void expect_same(mbi_devptr array, const void *wanted, size_t bytes) {
   free(found);
 }
 
-/* The arrays bit by bit: they do not depend on how threads are scheduled. */
+/* The arrays bit for bit: they do not depend on how threads are scheduled. */
 static void as_on_the_cpu(void **state) {
   int index;
   (void)state;
@@ -170,7 +171,7 @@ static void as_on_the_cpu(void **state) {
     void *places;
     test_matrix_make(index, 3, &m);
     form.plan.method = MERBIT_METHOD_ROWS;
-    form.plan.changing_values = 1; /* as they come */
+    form.plan.changing_values = 1; /* stored unchanged */
     products_arrays_make(gpu, &m, &form, &a);
     form.device_arrays = 0;
     products_arrays_make(NULL, &m, &form, &host);
@@ -209,7 +210,7 @@ static void what_a_plan_tells(void **state) {
   desc.changing_values = 1;
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_OK);
   assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
-  assert_int_equal(info.device_bytes, 5 * 4 + 3 * 4 + 3 * 8 + 3 * 4); /* the last: places */
+  assert_int_equal(info.device_bytes, 5 * 4 + 3 * 4 + 3 * 8 + 3 * 4); /* the last are places */
   assert_int_equal(info.bytes_per_product, 3 * 12 + 6 * 8 + 5 * 4);
   assert_true(info.transpose_seconds > 0 && info.transpose_seconds <= info.plan_seconds);
   assert_true(info.reorder_seconds == 0);
@@ -222,7 +223,7 @@ static void what_a_plan_tells(void **state) {
   merbit_plan_destroy(plan);
 }
 
-/* By the names under which they came, from either memory. */
+/* Refusals name entries by their original row and column, from either memory. */
 static void refused(void **state) {
   static const int32_t row_ptr[] = {0, 2, 3}, row_ind[] = {0, 0, 1}, col_ind[] = {0, 7, 3};
   merbit_view view = merbit_csr(2, 4, 3, row_ptr, col_ind, NULL);

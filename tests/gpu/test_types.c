@@ -1,5 +1,5 @@
-/* Complex, short and mixed types on the GPU: every kind by every method that takes it, in all
- * forms, the kernels' sizes, what AUTO takes, what is refused. The CPU's twin is
+/* Complex, short and mixed types on the GPU: every kind by every method that supports it, in
+ * all forms, the kernels' sizes, AUTO's choice, and refusals. The CPU's counterpart is
  * spmv/plan/test_types.c. */
 #include "support/internal.h"
 #include <setjmp.h>
@@ -16,7 +16,7 @@ static const merbit_method methods[] = {MERBIT_METHOD_SCAN, MERBIT_METHOD_MERGE,
                                         MERBIT_METHOD_ROWS, MERBIT_METHOD_AUTO};
 
 static void every_kind_meets_the_bound(void **state) {
-  const int many = gpu_stride() == 1 ? 7 : 1; /* each form is a compilation */
+  const int many = gpu_stride() == 1 ? 7 : 1; /* each form is compiled */
   int i, turn = 0;
   (void)state;
   for (i = gpu_first(); i < test_matrix_count(); i += gpu_stride()) {
@@ -39,7 +39,7 @@ static void every_kind_meets_the_bound(void **state) {
   }
 }
 
-/* Rows over many tiles and chunks, and sizes beyond those that plans take by themselves. */
+/* Rows over many tiles and chunks, and sizes beyond those that plans choose. */
 static void every_size_meets_the_bound(void **state) {
   static const int sizes[][3] = {{0, 0, 0}, {4, 2, 96}, {16, 2, 64}, {8, 3, 128}};
   static const int lengths[] = {0, 1, 2, 9000, 31, 0, 0, 40000, 3};

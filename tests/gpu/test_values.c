@@ -1,7 +1,6 @@
-/* Values that a plan stores shorter: which are, by every method and in both types, that
- * products do not change by it, and what becomes of new values. All numbers are such that every
- * sum is exact. */
-#define MBI_VALUES_LAUNCH 0 /* so that small matrices take values of columns */
+/* Values that a plan stores shorter: which ones, by every method and in both types; products do
+ * not change; and new values. All sums are exact. */
+#define MBI_VALUES_LAUNCH 0 /* small matrices may store values of columns */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +12,7 @@
 
 enum { ROWS = 130, COLS = 100, MOST = 40 * ROWS };
 
-/* FINE: all equal, but no float. FEW, of rows and of columns are no floats in f64 either. */
+/* FINE: all equal, but not floats. FEW, OF_ROWS and OF_COLUMNS are not floats in f64 either. */
 enum { GENERAL, EQUAL, FLOATS, FINE, HALVES, FEW, OF_ROWS, OF_COLUMNS, FORMS };
 
 static merbit_context *gpu;
@@ -33,7 +32,7 @@ static void structure(void) {
   }
 }
 
-/* Nonzero k of `form`; in f64 general ones are no floats, in f32 no halves. */
+/* Returns nonzero k of `form`. In f64 general ones are not floats, in f32 not halves. */
 static double value_of(int form, int64_t k, double scale, merbit_type type) {
   const double fine = type == MERBIT_F32 ? 1.0 / 4096 : 1.0 / 1073741824.0; /* 2^-12, 2^-30 */
   switch (form) {
@@ -123,7 +122,7 @@ static merbit_plan *plan_of(merbit_view *view, merbit_method method, int calls, 
   memset(&desc, 0, sizeof desc);
   desc.side = MERBIT_SIDE_CUDA;
   desc.method = method;
-  desc.tuning = method == MERBIT_METHOD_SCAN ? "whole=1" : NULL; /* AUTO takes whole rows */
+  desc.tuning = method == MERBIT_METHOD_SCAN ? "whole=1" : NULL; /* AUTO chooses whole rows */
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.expected_calls = calls;
   desc.changing_values = changing;
@@ -144,7 +143,7 @@ static const char *const names[] = {"; general values;",
 
 /* Returns the way in which a plan stores values of a form. */
 static int expected(int form, int single, int method, int calls, int changing) {
-  /* AUTO leaves what L2 holds at that. */
+  /* AUTO does not change what fits in L2. */
   const int some = gpu_method(method) == MERBIT_METHOD_CB ||
                    gpu_method(method) == MERBIT_METHOD_AUTO || calls < 24;
   if (gpu_method(method) == MERBIT_METHOD_MERBIT || gpu_method(method) == MERBIT_METHOD_MERGE ||
@@ -170,7 +169,7 @@ static int expected(int form, int single, int method, int calls, int changing) {
   }
 }
 
-/* Returns whether values can be stored in that way, value by value. */
+/* Returns whether values can be stored in that way, one by one. */
 static int fits(const void *values, merbit_type type, int stored) {
   double different[257];
   int count = 0, fit = 1;
@@ -189,7 +188,7 @@ static int fits(const void *values, merbit_type type, int stored) {
           stored == IN_ROWS ? row_of[i] == row_of[k] : col_ind[i] == col_ind[k];
       fit = fit && (!together || number(values, i, type) == value);
     }
-    /* All are below 65,504, and none below 2^-14. */
+    /* All are below 65,504, and none is below 2^-14. */
     fit = fit && (stored != IN_HALVES || ldexp(value, 10) == 0 ||
                   fmod(value, ldexp(1, ilogb(value) - 10)) == 0);
     fit = fit && (stored != IN_FLOATS || (double)(float)value == value);
@@ -197,8 +196,8 @@ static int fits(const void *values, merbit_type type, int stored) {
   return fit && (stored != IN_EQUAL || count == 1) && (stored != IN_TABLE || count <= 256);
 }
 
-/* In quick effort half of the forms of values by each method, each form by half of the methods,
- * and in one type, for programs take long to compile; the rest with other seeds. */
+/* Returns whether to skip a case in quick effort, where programs compile slowly: half of the
+ * forms run with each method, in one type; other seeds select the others. */
 static int skipped(int method, int form, int single) {
   const int seed = gpu_first_of(4);
   return test_effort(1, 0) && ((method + form) % 2 != seed % 2 ||
@@ -232,8 +231,8 @@ static void every_method_takes_every_form(void **state) {
   }
 }
 
-/* A plan of values of `form` takes those of `then`, and back. New values that fit stay short;
- * others make the plan general for good. A borrowed array is left alone. */
+/* A plan of values of `form` gets those of `then`, and the old ones again. New values that fit
+ * stay short; others make the plan general for good. A borrowed array is left alone. */
 static void take_new_values(int method, int form, int then, int single, int device) {
   const merbit_type type = single ? MERBIT_F32 : MERBIT_F64;
   const size_t bytes = (size_t)nnz * products_size(type);
@@ -295,8 +294,8 @@ static void new_values_of_every_form(void **state) {
   }
 }
 
-/* One value at the end, which no sample meets, against forms that all others have; and 256 and
- * 257 different ones. Bits count where they are all that differs. */
+/* One value at the end, which no sample sees, against forms that all other values have; and 256
+ * and 257 different values. Differences in bits count. */
 static void borders(void **state) {
   static const struct {
     double others, last;

@@ -36,7 +36,8 @@ static void quit(const char *path, const char *what) {
   exit(1);
 }
 
-/* A block of exactly the file's size, so that AddressSanitizer sees a read beyond it. */
+/* Returns a block of exactly the file's size, so that AddressSanitizer detects a read beyond
+ * it. */
 static text load(const char *path) {
   FILE *file = fopen(path, "rb");
   struct stat facts;
@@ -111,8 +112,8 @@ int main(int argc, char **argv) {
     size_t i;
     path[strcspn(path, "\n")] = '\0';
     t = load(path);
-    /* The row offsets are the largest array: 64-bit, for 2^20 rows and 64 more for each byte. The
-     * library keeps a block's size in 16 bytes before it. */
+    /* Limits memory: the largest array is the row offsets: 64-bit, for 2^20 rows and 64 more
+     * for each byte of text. The library keeps a block's size in 16 bytes before it. */
     memory.limit = 8 * ((1u << 20) + 64 * t.size + 1) + 16;
     answer(context, path, &t, "path");
     answer(context, path, &t, "memory");

@@ -1,6 +1,7 @@
-/* Values read and written under a locale: decimals LOCALE TYPE IN.mtx OUT.mtx VALUES
- * Reads IN, writes its values as they are in memory to VALUES, and the matrix to OUT. Prints
- * the locale's decimal separator; exits with 77 where there is no such locale. */
+/* Reads and writes values under a locale: decimals LOCALE TYPE IN.mtx OUT.mtx VALUES
+ *
+ * Reads IN, writes its values as stored in memory to VALUES, and the matrix to OUT. Prints the
+ * locale's decimal separator; exits with 77 if the locale does not exist. */
 #include "support/internal.h"
 
 #include <locale.h>

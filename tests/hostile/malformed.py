@@ -1,6 +1,6 @@
-"""What the definition makes of tests/data/malformed/, which other readers' authors call malformed: the status, the line at
-fault and a piece of the sentence. Some are legal: only their comments contradict them, or their numbers are too large
-for those readers."""
+"""The results that the format's definition requires for tests/data/malformed/, files that the authors of other readers call
+malformed: the status, the line at fault and a part of the message. Some are legal: only their comments contradict them, or
+their numbers are too large for those readers."""
 
 ANSWERS = {
     "LAGraph__mangled1": ("INVALID_FILE", 1, 'the object is "mangled"'),

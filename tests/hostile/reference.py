@@ -1,9 +1,9 @@
 """A slow Matrix Market reader to hold merbit's against, written from the definition (NISTIR 5935) and merbit.h's
-manual. All numbers are exact until they are rounded once. It answers where a file is wrong, not in which words.
+manual. All numbers are exact until they are rounded once. It tells where a file is wrong, but has no messages.
 
-What the definition leaves open, and is decided so: blanks (space, tab, CR, VT, FF) may surround everything but the
-banner's first word; blank lines and comments may stand anywhere behind the banner; a byte order mark is passed over; only
-comments may have 262,144 bytes or more; exponents may be written E or D; nan, inf and infinity are values, in any
+Decisions that the definition leaves open: blanks (space, tab, CR, VT, FF) may surround everything except the banner's
+first word; blank lines and comments may be anywhere after the banner; a byte order mark is skipped; only comments may
+have 262,144 bytes or more; exponents may be written E or D; nan, inf and infinity are values, in any
 case; a real hermitian file is symmetric; a symmetric file lists entries on one side of its diagonal."""
 import re
 import struct
@@ -14,7 +14,7 @@ F32 = (23, 127)
 
 BLANKS = b" \t\r\v\f"
 LINE_LIMIT = 262144
-MOST = 10**18 - 1  # of a size; what has more digits is TOO_LARGE
+MOST = 10**18 - 1  # largest size; more digits are TOO_LARGE
 NUMBER = re.compile(rb"([+-]?)(\d+\.?\d*|\.\d+)(?:[eEdD]([+-]?\d+))?\Z")
 WHOLE = re.compile(rb"\+?(\d+)\Z")
 SPECIAL = re.compile(rb"([+-]?)(nan|inf|infinity)\Z", re.I)
@@ -35,7 +35,7 @@ class Fault(Exception):
 
 
 class Matrix:
-    """Sorted by row and column; `values` holds bit patterns, or is None for a pattern."""
+    """A matrix, sorted by row and column; `values` holds bit patterns, or is None for a pattern."""
 
     def __init__(self, rows, cols, entries, values):
         self.rows, self.cols, self.entries, self.values = rows, cols, entries, values
@@ -51,7 +51,7 @@ class Matrix:
 
 
 def round_ratio(top, bottom, form):
-    """The bits of the value nearest to top / bottom, ties to even; None beyond the largest number."""
+    """Returns the bits of the value nearest to top / bottom, ties to even; None beyond the largest number."""
     fraction_bits, bias = form
     if top == 0:
         return 0
@@ -71,13 +71,13 @@ def round_ratio(top, bottom, form):
 
 
 def round_decimal(text, form):
-    """The bits of a decimal's nearest value, sign included; None where that is infinite."""
+    """Returns the bits of a decimal's nearest value, including the sign; None if that is infinite."""
     sign, digits, exponent = NUMBER.match(text).groups()
     negative = (sign == b"-") << sum(width(form))
     whole, _, fraction = digits.partition(b".")
     significant = (whole + fraction).lstrip(b"0")
     power = int(exponent or b"0") - len(fraction)
-    magnitude = len(significant) + power  # the value is below 10^magnitude, and a tenth of that or more
+    magnitude = len(significant) + power  # 10^(magnitude - 1) <= value < 10^magnitude
     if not significant or magnitude < -400:
         return negative
     if magnitude > 400:
@@ -110,7 +110,7 @@ def to_bits(value, form):
 
 
 def plain_nan(bits, form):
-    """All NaNs are one: which one a sum gives is the processor's affair."""
+    """Replaces all NaNs by one, because the processor decides which one a sum gives."""
     fraction_bits, bias = form
     infinite = (2 * bias + 1) << fraction_bits
     magnitude = bits & ~(1 << sum(width(form)))
@@ -118,7 +118,7 @@ def plain_nan(bits, form):
 
 
 def value_of(token, field, form):
-    """Bits, or None where the token is no value of the field."""
+    """Returns the bits, or None if the token is not a value of the field."""
     special = SPECIAL.match(token)
     if special:
         return to_bits(float(special.group(0)), form)
@@ -136,7 +136,7 @@ def whole_of(token):
 
 
 def data_lines(lines):
-    """(number, tokens) of what is neither blank nor a comment."""
+    """Yields (number, tokens) of lines that are neither blank nor comments."""
     for number, line in enumerate(lines, 1):
         if number == 1:
             continue
@@ -207,7 +207,7 @@ def read_entry(number, tokens, array, place, field, symmetry, rows, cols, form):
 
 
 def assemble(rows, cols, listed, symmetry, pattern, form):
-    """Mirror images in file order, duplicates added up in file order."""
+    """Adds mirror images in file order, and adds up duplicates in file order."""
     sign = 1 << sum(width(form))
     whole = []
     for row, col, bits in listed:
@@ -279,8 +279,8 @@ def read_text(data, form, length_known):
 
 
 def read(data, form=F64, length_known=True):
-    """A Matrix, or the set of (status, line) that may be answered. Zero bytes are looked for some way ahead of the
-    line being read: an earlier fault may be named, or the first of them."""
+    """Returns a Matrix, or the set of acceptable (status, line). The reader searches for zero bytes ahead of the current
+    line, so it may report an earlier fault or the first zero byte."""
     faults = set()
     zero = data.find(b"\0")
     if zero >= 0 and not data.startswith(PACKED):

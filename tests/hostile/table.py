@@ -1,5 +1,5 @@
-"""Hostile files and the answer that each must get, by hand: a Matrix of exact values, or a status, the line at fault and a
-piece of the sentence. `stream` is what a stream answers where it cannot know the input's length."""
+"""Hostile files and the expected result of each, made by hand: a Matrix of exact values, or a status, the line at fault and
+a part of the message. `stream` is the result for a stream, which cannot know the input's length."""
 
 NAN, INF = float("nan"), float("inf")
 B = b"%%MatrixMarket matrix "
@@ -9,8 +9,8 @@ S = B + b"coordinate real symmetric\n"
 K = B + b"coordinate real skew-symmetric\n"
 I = B + b"coordinate integer general\n"
 A = B + b"array real general\n"
-ONE = G + b"1 1 1\n1 1 "  # and a value
-WINDOW = 262144  # bytes of text that the reader holds; no other line may be so long
+ONE = G + b"1 1 1\n1 1 "  # followed by a value
+WINDOW = 262144  # bytes of the reader's window, the limit of a line
 
 
 class Good:
@@ -28,7 +28,7 @@ def value(number):
 
 
 def too_many(line, stream_line, stream_word):
-    """More entries than the rest of the file can hold; a stream reads on until it ends."""
+    """More entries than the rest of the file can hold; a stream reads to its end."""
     return Bad(line, "cannot be in the", stream=Bad(stream_line, stream_word))
 
 
@@ -283,13 +283,13 @@ GROWN += b"".join(b"%d %d\n" % place for place in GROWN_PLACES)
 CASES.append(("symmetric_and_long", GROWN,
               Good(49, 49, dict.fromkeys(GROWN_PLACES + [place[::-1] for place in GROWN_PLACES], 1), True)))
 
-# Cut behind every byte: legal are only the cuts behind a digit of the last value, or behind what follows it.
+# Cut after every byte: only cuts after a digit of the last value, or later, are legal.
 CUT = S + b"% c\n\n3 3 4\n1 1 1.25e1\n2 1 -7\n\n3 2 0.125\n% x\n3 3 123456789\n%\n"
 CUT_VALUES = {CUT.index(b"123456789") + digits: float("123456789"[:digits]) for digits in range(1, 10)}
 
 
 def cut(size):
-    """The answer to CUT[:size]; None where all that matters is that there is a fault."""
+    """Returns the result for CUT[:size], or None if any fault is acceptable."""
     last = CUT_VALUES.get(min(size, max(CUT_VALUES)))
     if last is None:
         return None

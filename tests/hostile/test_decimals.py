@@ -15,11 +15,11 @@ import sys
 import reference
 
 LOCALES = (("C", None, "."), ("de_DE.UTF-8", "de_DE", ","), ("ps_AF.UTF-8", "ps_AF", "\u066b"))
-SINGLES = 20000  # before those that are too large are left out; exact arithmetic is slow
+SINGLES = 20000  # including those that are too large, which are left out; exact arithmetic is slow
 
 
 def halfway(dice, fraction_bits, lowest, highest):
-    """All digits of a point halfway between two numbers of a format, or of one close above it."""
+    """Returns all digits of a midpoint of two numbers of a format, or of a number slightly above it."""
     top = 2 * (dice.getrandbits(fraction_bits) | dice.randrange(2) << fraction_bits) + 1
     power = dice.randrange(lowest, highest) - fraction_bits - 1
     digits = str(top * 5**-power) if power < 0 else str(top << power)
@@ -28,7 +28,7 @@ def halfway(dice, fraction_bits, lowest, highest):
 
 
 def short_tie(dice):
-    """Halfway between two doubles in 19 digits: 54 bits, the last one set."""
+    """Returns a midpoint of two doubles with 19 digits: 54 bits, the last one set."""
     power = dice.randrange(-4, 24)
     if power < 0:
         return f"{(dice.getrandbits(52) * 2 + 1 | 1 << 53) * 5**-power}e{power}"
@@ -57,7 +57,7 @@ def decimal(dice):
 
 
 def make(count, seed):
-    """Decimals whose doubles are finite, and the doubles."""
+    """Returns decimals whose doubles are finite, and the doubles."""
     dice = random.Random(seed)
     texts, doubles = [], array.array("d")
     while len(texts) < count:
@@ -82,7 +82,7 @@ def first_difference(name, texts, got, expected):
 
 
 def check(name, texts, expected, work, code):
-    """The values that were read, and those of the text that was written."""
+    """Returns the values that were read, and those of the text that was written."""
     got = array.array(code, (work / "values").read_bytes())
     if got.tobytes() != expected.tobytes():
         first_difference(f"{name}, reading", texts, got, expected)

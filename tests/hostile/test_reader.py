@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""merbit's Matrix Market reader against reference.py: test_reader.py ANSWER DATA_DIR WORK_DIR
+"""Compare merbit's Matrix Market reader with reference.py: test_reader.py ANSWER DATA_DIR WORK_DIR
 
 ANSWER (answer.c) reads each file from its path, from memory as f64 and f32, and by streams of odd chunks. Files: the table
 of hostile ones and the malformed ones, whose answers are known, a file cut behind every byte, the real ones, and random
@@ -25,7 +25,7 @@ SMALL = 2000  # bytes of a file that is mutated
 
 
 class Answer:
-    """`matrix`, or `fault`: (status, line), and the sentence."""
+    """A result: `matrix`, or `fault` (status, line) and the message."""
 
     def __init__(self, source, matrix=None, fault=None, sentence=""):
         self.source, self.matrix, self.fault, self.sentence = source, matrix, fault, sentence
@@ -47,7 +47,7 @@ def read_matrix(output, source, facts):
     if size:
         form = reference.F32 if size == 4 else reference.F64
         values = [reference.plain_nan(bits, form) for bits in take(output, "I" if size == 4 else "Q", nnz)]
-    if rows > 10000 and nnz < 2:  # too long to walk through
+    if rows > 10000 and nnz < 2:  # too long for the reference
         entries = [(next(row for row, start in enumerate(row_ptr) if start > 0) - 1, col_ind[0])] if nnz else []
     else:
         entries = [(row, col_ind[i]) for row in range(rows) for i in range(row_ptr[row], row_ptr[row + 1])]
@@ -57,7 +57,7 @@ def read_matrix(output, source, facts):
 
 
 def ask(program, paths, work):
-    """A list of answers, one of each source, for each path."""
+    """Returns for each path a list of results, one per source."""
     (work / "list").write_text("".join(f"{path}\n" for path in paths))
     with open(work / "answers", "wb") as output:
         process = subprocess.run([program, work / "list"], stdout=output, timeout=500)
@@ -98,7 +98,7 @@ class Bench:
             print(f"{name}:", *lines, sep="\n    ")
 
     def compare(self, files):
-        """(name, data) pairs against the reference. Returns all answers."""
+        """Compares (name, data) pairs with the reference. Returns all results."""
         paths = [self.work / f"{index}.mtx" for index in range(len(files))]
         for path, (_, data) in zip(paths, files):
             path.write_bytes(data)
@@ -117,14 +117,14 @@ class Bench:
 
 
 def known(good):
-    """A Good of the table as a Matrix."""
+    """Returns a Good of the table as a Matrix."""
     entries = sorted(good.entries)
     values = None if good.pattern else [reference.to_bits(good.entries[place], reference.F64) for place in entries]
     return reference.Matrix(good.rows, good.cols, [(row - 1, col - 1) for row, col in entries], values)
 
 
 def hold(bench, name, answer, expected):
-    """An answer to the table's."""
+    """Compares a result with the table's."""
     if isinstance(expected, table.Good):
         if answer.matrix != known(expected):
             bench.fail(name, f"merbit: {answer}", f"the table: {known(expected)}")
@@ -169,7 +169,7 @@ def run_data(bench, folder):
         status, line, word = malformed.ANSWERS.get(name, ("", None, ""))
         for answer in answers:
             if answer.source == "stream" and re.search("entries( of at least|$)", word):
-                continue  # needs the input's length; the reference knows what streams answer
+                continue  # needs the input's length; the reference has the results of streams
             if status == "OK":
                 fine = answer.matrix is not None
             else:
@@ -228,7 +228,7 @@ def mutate_lines(data, dice):
 
 
 def mutate_number(data, dice):
-    """A number, mostly a value, becomes another."""
+    """Replaces a number, mostly a value, by another."""
     end = rb"(?=[ \t\r]*$)" if dice.random() < 0.9 else b""
     numbers = list(re.finditer(rb"(?<![^\s])[+-]?[\d.]+(?:[eEdD][+-]?\d+)?" + end, data, re.M))[1:]
     if not numbers:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Run each way of installing in a clean Debian 12: sh tests/install/clean_root.sh [FOLDER]
-# debootstrap puts it into FOLDER, build/clean-root unless given, with compilers, CMake, pkg-config and Python alone. The
-# committed state is copied there. Needs root's rights, Debian's packages and PyPI; takes some minutes.
+# debootstrap installs it in FOLDER (default build/clean-root) with only compilers, CMake, pkg-config and Python. The
+# committed state is copied there. Needs root, Debian's packages and PyPI; takes a few minutes.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=${1:-$root/build/clean-root}
@@ -24,7 +24,7 @@ if [ ! -f "$folder/complete" ]; then
     exit 77
   }
   cp /etc/resolv.conf "$folder/etc/resolv.conf"
-  cp /etc/ssl/certs/ca-certificates.crt "$folder/etc/ssl/certs/ca-certificates.crt" # a proxy may have its own
+  cp /etc/ssl/certs/ca-certificates.crt "$folder/etc/ssl/certs/ca-certificates.crt" # may include a proxy's
   touch "$folder/complete"
 fi
 rm -rf "$folder/merbit"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `conan create .` passes, its package has the version of merbit.h, and programs that find it through Conan's files for CMake
-# run: with merbit::impl, and with merbit::merbit and an implementation of their own.
+# `conan create .` passes, the package has the version of merbit.h, and programs that find it through Conan's CMake files
+# run: with merbit::impl, and with merbit::merbit and their own implementation.
 # Usage: test_conan.sh CMAKE GENERATOR
 set -eu
 cmake=$1 generator=$2
@@ -24,7 +24,7 @@ try() {
   "$@" >"$work/log" 2>&1 || fail "$*"
 }
 
-# A copy, since conan writes beside its recipe; and a cache of its own.
+# A copy, because conan writes into the recipe's folder; and a separate cache.
 mkdir "$work/recipe"
 for name in conanfile.py CMakeLists.txt LICENSE merbit.h merbit_dist.h cmake test_package; do
   cp -r "$root/$name" "$work/recipe"

@@ -1,7 +1,6 @@
 #!/bin/sh
-# What `cmake --install` leaves, static or shared: the configuration without tests needs a C
-# compiler alone, the folder can be moved, and programs in C and C++ that find it by find_package and by pkg-config run. All version numbers are
-# that of merbit.h.
+# `cmake --install`, static or shared: configuring without tests needs only a C compiler, the installed folder can be moved,
+# programs in C and C++ that use it through find_package and pkg-config run, and all version numbers are that of merbit.h.
 # Usage: test_install.sh CMAKE GENERATOR static|shared
 set -eu
 cmake=$1 generator=$2 kind=$3

@@ -1,7 +1,7 @@
 #!/bin/sh
-# merbit as a part of another CMake project: by add_subdirectory in C, where a source of the project is the
-# implementation, and by FetchContent in C++, which links merbit::impl. Programs run; the parent gets no program, test or
-# option of this repository, and merbit::impl is built only where it is linked.
+# merbit as part of another CMake project: with add_subdirectory in C, where a source of the project has the implementation,
+# and with FetchContent in C++, which links merbit::impl. The programs run, the parent gets no program, test or option of
+# this repository, and merbit::impl is built only if it is linked.
 # Usage: test_subproject.sh CMAKE GENERATOR
 set -eu
 cmake=$1 generator=$2

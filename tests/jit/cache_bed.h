@@ -1,4 +1,4 @@
-/* The bed of the tests of the cubin cache: a fresh directory for each test, which is removed
+/* Tools that the tests of the cubin cache share: a fresh directory for each test, removed
  * however the program ends; contexts with a cache; entries as files; children. Include merbit.h
  * and cmocka.h first. */
 #ifndef TEST_JIT_CACHE_BED_H
@@ -28,7 +28,7 @@ static int remove_one(const char *path, const struct stat *facts, int kind, stru
   return 0;
 }
 
-/* Directories are opened first, so that what lies below can be listed and removed. */
+/* Opens directories first, so that their contents can be listed and removed. */
 static int open_up(const char *path, const struct stat *facts, int kind, struct FTW *where) {
   (void)kind;
   (void)where;
@@ -40,8 +40,8 @@ static void remove_tree(const char *path) {
   (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A child that waits for the end of this program, also by a signal, and removes what is left.
- * It has no standard output, whose end ctest waits for. */
+/* Starts a child that waits for the end of this program, even by a signal, and removes what is
+ * left. It has no standard output, because ctest waits until that is closed. */
 static int start_janitor(void) {
   if (pipe2(janitor, O_CLOEXEC) != 0) {
     return -1;
@@ -124,7 +124,8 @@ TEST_UNUSED static int store(merbit_context *context, const char *key, const cha
   return context->cache.errors == errors;
 }
 
-/* 1: exactly `image`, 0: a miss, -1: anything else, which no test expects. */
+/* Returns 1 for exactly `image`, 0 for a miss, and -1 for anything else, which no test
+ * expects. */
 TEST_UNUSED static int load(merbit_context *context, const char *key, const char *image) {
   const int64_t hits = context->cache.hits, misses = context->cache.misses;
   void *found;
@@ -180,9 +181,9 @@ TEST_UNUSED static void write_whole(const char *path, const void *data, size_t s
   assert_int_equal(chmod(path, 0600), 0);
 }
 
-typedef struct census { /* of a directory */
+typedef struct census { /* contents of a directory */
   int files, temporaries;
-  int64_t bytes; /* of the files that are no temporaries */
+  int64_t bytes; /* of the files that are not temporaries */
 } census;
 
 TEST_UNUSED static census count_files(const char *directory) {
@@ -223,9 +224,10 @@ TEST_UNUSED static void set_age(const char *path, time_t seconds) {
 
 /* ---- Children ---------------------------------------------------------------------------- */
 
-#define CHILD_CANNOT 99 /* the answer of a body whose situation cannot be had here */
+#define CHILD_CANNOT 99 /* exit status of a body that cannot be tested here */
 
-/* 0 from the body is success. A child must not use cmocka's assertions. */
+/* Returns a child's exit status; a body succeeds with 0. A child must not use cmocka's
+ * assertions. */
 TEST_UNUSED static int wait_for(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -256,7 +258,7 @@ TEST_UNUSED static int root_only(const char *what) {
   return 1;
 }
 
-/* Mounts from here on are seen by this process and its children alone, and go with them. */
+/* Makes later mounts visible to this process and its children only; they vanish with them. */
 TEST_UNUSED static int own_mounts(void) {
   return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
@@ -265,7 +267,7 @@ TEST_UNUSED static int mount_tmpfs(const char *options) {
   return own_mounts() && mount("none", root, "tmpfs", 0, options) == 0;
 }
 
-/* Memory that children share. */
+/* Returns memory that children share. */
 TEST_UNUSED static void *shared_memory(size_t size) {
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   assert_true(memory != MAP_FAILED);
@@ -290,8 +292,8 @@ static int bed_try(const char *place) {
   return 1;
 }
 
-/* Make `base`, in `wish` (or NULL) where TMPDIR says nothing. 77, ctest's code for a skip,
- * where no directory here would do. */
+/* Makes `base`, in TMPDIR if that is set, else in `wish` (or NULL). Returns 77, ctest's code
+ * for a skip, if no directory here is suitable. */
 static int bed_open(const char *wish) {
   if (!bed_try(getenv("TMPDIR")) && !bed_try(wish) && !bed_try("/tmp")) {
     (void)printf("skipped: neither TMPDIR nor /tmp is safe from other users\n");
@@ -300,7 +302,7 @@ static int bed_open(const char *wish) {
   return start_janitor() == 0 ? 0 : 1;
 }
 
-/* The program's answer, given the number of failed tests. */
+/* Returns the program's exit status, given the number of failed tests. */
 static int bed_close(int failed) {
   remove_tree(base);
   return failed;

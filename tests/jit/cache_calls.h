@@ -1,6 +1,7 @@
-/* The library's files with a system whose calls can be failed in turn, and whose disk can be
- * full: core/os/posix_files.c and posix_trust.c, which alone make these calls, and their callers in
- * core/ are compiled here, in place of merbit_separate's. Include support/internal.h first. */
+/* The library's file functions over a system whose calls can fail in turn and whose disk can be
+ * full. core/os/posix_files.c and posix_trust.c, which alone make these calls, and their
+ * callers in core/ are compiled here and replace those of merbit_separate. Include
+ * support/internal.h first. */
 #ifndef TEST_JIT_CACHE_CALLS_H
 #define TEST_JIT_CACHE_CALLS_H
 #include <dirent.h>
@@ -15,15 +16,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COUNTED = 0, IGNORED = 1, KEEPS = 2 }; /* KEEPS: it would have removed something */
+enum { COUNTED = 0, IGNORED = 1, KEEPS = 2 }; /* KEEPS: the call would have removed something */
 
 static struct {
-  int armed, step, calls; /* the step-th call fails, and so do calls - 1 after it */
+  int armed, step, calls; /* calls step to step + calls - 1 fail */
   int code;
   int die;        /* the process is killed instead */
-  int failed;     /* what kinds of calls failed */
-  size_t portion; /* the most that one write takes; 0: all */
-  int64_t room;   /* bytes that the disk takes; negative: all */
+  int failed;     /* kinds of the failed calls */
+  size_t portion; /* most bytes of one write; 0: all */
+  int64_t room;   /* bytes that fit on the disk; negative: unlimited */
 } disk;
 
 static void heal(void) {
@@ -77,7 +78,7 @@ static int disk_open(const char *path, int flags, ...) {
   return refuses(COUNTED) ? -1 : open(path, flags, mode);
 }
 
-/* Thousands of real ones would take minutes. */
+/* Thousands of real fsyncs would take minutes. */
 static int disk_fsync(int file) {
   (void)file;
   return refuses(COUNTED) ? -1 : 0;

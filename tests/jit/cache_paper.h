@@ -1,16 +1,16 @@
-/* A compiler and a driver of paper for the tests of the cubin cache, and programs to make with
- * them. Include cache_bed.h first. */
+/* A fake compiler and driver ("paper") for the tests of the cubin cache, and programs to make
+ * with them. Include cache_bed.h first. */
 #ifndef TEST_JIT_CACHE_PAPER_H
 #define TEST_JIT_CACHE_PAPER_H
 
-/* ---- Paper ------------------------------------------------------------------------------- */
+/* ---- Fake compiler and driver ------------------------------------------------------------ */
 
 #define IMAGE 120
 
 static struct {
-  mbi_hash seen; /* of the program being compiled */
+  mbi_hash seen; /* hash of the program being compiled */
   int version, architecture, compiled;
-  char image[IMAGE]; /* of the program just made */
+  char image[IMAGE]; /* of the last program */
   char loaded[IMAGE];
 } paper;
 
@@ -119,7 +119,7 @@ static merbit_context *open_paper(const char *directory) {
   return context;
 }
 
-/* No function of the context is left, so that destroying it asks nobody. */
+/* Clears the context's functions, so that destroying it calls none. */
 static void close_paper(merbit_context *context) {
   memset(&context->device, 0, sizeof context->device);
   merbit_context_destroy(context);
@@ -127,7 +127,7 @@ static void close_paper(merbit_context *context) {
 
 /* ---- Specialisations --------------------------------------------------------------------- */
 
-typedef struct variant { /* what one program is made from */
+typedef struct variant { /* what determines a program */
   const char *what, *main_file, *name, *value;
   int version, capability, architecture;
 } variant;
@@ -144,7 +144,7 @@ static const variant variants[] = {
 };
 #define VARIANTS ((int)(sizeof variants / sizeof variants[0]))
 
-/* The machine on which, and the preamble with which it is made. */
+/* Sets the machine and the preamble of a program. */
 static void set_up(merbit_context *context, const variant *v, mbi_preamble *preamble) {
   context->device.nvrtc.version = paper.version = v->version;
   context->device.compute_capability = v->capability;
@@ -174,7 +174,7 @@ static void path_of(merbit_context *context, const variant *v, char path[MBI_PAT
 
 static char right[VARIANTS][IMAGE]; /* compiled without a cache */
 
-/* Make the program: 1 where it came from the cache, -1 where it is a wrong one. */
+/* Makes the program. Returns 1 if it came from the cache, -1 if it is wrong, else 0. */
 static int make(merbit_context *context, int i) {
   const variant *v = &variants[i];
   const int compiled = paper.compiled;

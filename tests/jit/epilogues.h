@@ -1,10 +1,8 @@
-/* Compiles kernels with epilogues: part of test_kernels.c. */
+/* Compiles kernels with epilogues. Part of test_kernels.c. */
 #ifndef TEST_JIT_EPILOGUES_H
 #define TEST_JIT_EPILOGUES_H
 
-/* A dot product; two sums of a row; what PageRank asks for; six vectors and eight scalars; no
- * sums.
- */
+/* A dot product; two sums of a row; PageRank's; six vectors and eight scalars; no sums. */
 enum { EPILOGUES = 5 };
 
 static const merbit_epilogue epilogue_texts[EPILOGUES] = {
@@ -25,7 +23,7 @@ static const merbit_epilogue epilogue_texts[EPILOGUES] = {
     {"max(ax, v0) + s0", {NULL, NULL}, 1, 1, NULL, NULL},
 };
 
-/* Makes an epilogue as a plan of this type has it. */
+/* Makes an epilogue as in a plan of this type. */
 static void epilogue_make(int kind, merbit_type type, mbi_epilogue *epilogue) {
   merbit_plan plan;
   memset(epilogue, 0, sizeof *epilogue);
@@ -54,7 +52,8 @@ static void compile_epilogue(int kind, merbit_type type, int capability) {
   compile("spmv/shared/epilogue.cu", &preamble, capability);
 }
 
-/* Each epilogue, in quick effort and elsewhere than on 9.0 in one type that turns. */
+/* Compiles each epilogue; in quick effort, and for architectures other than 9.0, in one of the
+ * types in turn. */
 static void compile_epilogues(int capability) {
   const int every = test_effort(0, 1) || capability == 90;
   int kind, single;

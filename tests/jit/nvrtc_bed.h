@@ -1,5 +1,5 @@
-/* The bed of the tests of NVRTC: contexts whose log and memory the tests see. Include merbit.h
- * and cmocka.h first. */
+/* Tools that the tests of NVRTC share: contexts whose log and memory the tests check. Include
+ * merbit.h and cmocka.h first. */
 #ifndef TEST_JIT_NVRTC_BED_H
 #define TEST_JIT_NVRTC_BED_H
 #include "support/cpu.h"

@@ -1,10 +1,10 @@
-/* The preambles that plans of each method would write, for the compilation of their kernels. */
+/* The preambles that plans of each method would write, for compiling their kernels. */
 #ifndef TEST_JIT_PREAMBLES_H
 #define TEST_JIT_PREAMBLES_H
 
-static merbit_context *host; /* on the CPU; its device is what the test says */
+static merbit_context *host; /* on the CPU; tests set its device record */
 
-static mbi_value_form plan_values; /* or what the form of plan_make says */
+static mbi_value_form plan_values; /* replaces the form that plan_make derives */
 static merbit_type plan_sums;      /* DEFAULT: as usual for the values */
 
 static merbit_semiring plan_semiring;
@@ -13,8 +13,8 @@ static mbi_operators plan_operators = {
     "(in_a < in_b ? in_b : in_a)",
     "mbk_abs((mbk_multiply(in_a, in_x) + ((MBK_COMPUTE)mbk_number(0x3ff8000000000000ull))))"};
 
-/* A plan of this form, with the first two of its method's knobs. L2 holds all of its matrix, or
- * less. */
+/* Makes a plan of this form, with the first two sizes of its method. L2 holds all of its
+ * matrix, or less. */
 static void plan_make(merbit_type type, int form, int first, int second, int threads,
                       merbit_plan *plan) {
   static const int passing[] = {16, 0, 5, 0};
@@ -46,7 +46,7 @@ static void plan_make(merbit_type type, int form, int first, int second, int thr
   plan->desc.block_threads = threads;
 }
 
-/* Columns start off a multiple of 16 bytes in half of those with 64-bit offsets. */
+/* Writes SCAN's preamble. Half of the forms with 64-bit offsets have misaligned columns. */
 static void scan_preamble(merbit_type type, int form, int steps, int threads, uint32_t longest,
                           mbi_preamble *preamble) {
   merbit_plan plan;
@@ -58,8 +58,8 @@ static void scan_preamble(merbit_type type, int form, int steps, int threads, ui
   mbi_scan_preamble(&plan, preamble);
 }
 
-/* The same of a matrix of `nnz` nonzeros in rows of eight, which holds the old y of more rows.
- */
+/* The same for a matrix of `nnz` nonzeros in rows of eight, which holds the old y of more
+ * rows. */
 static void large_preamble(merbit_type type, int form, uint64_t nnz, mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form, 0, 0, 0, &plan);
@@ -72,7 +72,7 @@ static void large_preamble(merbit_type type, int form, uint64_t nnz, mbi_preambl
   mbi_scan_preamble(&plan, preamble);
 }
 
-/* The same of large patterns with rows that are not short, whose lanes take twice as much. */
+/* The same for large patterns with longer rows, whose lanes take twice as much. */
 static void twice_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form | 1, 0, 0, 0, &plan);
@@ -88,7 +88,7 @@ static void twice_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   mbi_scan_preamble(&plan, preamble);
 }
 
-/* The same with x'A x, of a matrix with short rows. */
+/* The same with x'A x, for a matrix with short rows. */
 static void dots_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form & ~16, 0, 0, 0, &plan);
@@ -124,7 +124,7 @@ static void rows_preamble(merbit_type type, int form, int unroll, int lanes, int
   mbi_rows_preamble(&plan, preamble);
 }
 
-/* Columns start off a multiple of 16 bytes as for the scan. */
+/* Columns are misaligned as for SCAN. */
 static void merge_preamble(merbit_type type, int form, int steps, int rounds, int threads,
                            mbi_preamble *preamble) {
   merbit_plan plan;
@@ -134,7 +134,7 @@ static void merge_preamble(merbit_type type, int form, int steps, int rounds, in
   mbi_merge_preamble(&plan, preamble);
 }
 
-/* Without `threads`, 32 warps share a slice, or 4, where form & 4 or else & 8. */
+/* Without `threads`, 32 warps share a slice if form & 4, else 4 if form & 8. */
 static void sliced_preamble(merbit_type type, int form, int unroll, int threads,
                             mbi_preamble *preamble) {
   merbit_plan plan;
@@ -164,7 +164,7 @@ static void cb_preamble(merbit_type type, int form, int threads, mbi_preamble *p
   mbi_cb_preamble(&plan, preamble);
 }
 
-/* Wide where form & 64: one block of 1024 threads to a multiprocessor. */
+/* Wide if form & 64: one block of 1024 threads per multiprocessor. */
 static void binned_preamble(merbit_type type, int form, int warp_tiles, int threads,
                             mbi_preamble *preamble) {
   merbit_plan plan;
@@ -180,7 +180,7 @@ static void binned_preamble(merbit_type type, int form, int warp_tiles, int thre
   mbi_binned_preamble(&plan, preamble);
 }
 
-/* Blocks: with masks where form & 8, column by column where form & 32, cut at the edge where
+/* Writes BSR's preamble: with masks if form & 8, column-major if form & 32, cut at the edge if
  * form & 64. */
 static void bsr_preamble(merbit_type type, int form, int rows, int cols, int shuffle,
                          mbi_preamble *preamble) {
@@ -196,7 +196,7 @@ static void bsr_preamble(merbit_type type, int form, int rows, int cols, int shu
   mbi_bsr_preamble(&plan, preamble);
 }
 
-/* With little room for hubs where form & 64. */
+/* With little space for hubs if form & 64. */
 static void hubs_preamble(merbit_type type, int form, int steps, int threads,
                           mbi_preamble *preamble) {
   merbit_plan plan;
@@ -208,8 +208,8 @@ static void hubs_preamble(merbit_type type, int form, int steps, int threads,
   mbi_hubs_preamble(&plan, preamble);
 }
 
-/* Several vectors, by rows where form & 64; with eight gathers in flight where form & 128; for
- * even rows where form & 256. */
+/* Several vectors: row-major if form & 64, eight gathers in flight if form & 128, even rows if
+ * form & 256. */
 static void many_preamble(merbit_type type, int form, int vectors, int threads,
                           mbi_preamble *preamble) {
   merbit_plan plan;
@@ -217,7 +217,7 @@ static void many_preamble(merbit_type type, int form, int vectors, int threads,
   plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
   plan.device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   plan.streaming = form >> 3 & 1;
-  plan.device.cols = form & 8 ? 1 << 30 : 1000; /* X is far, or near */
+  plan.device.cols = form & 8 ? 1 << 30 : 1000; /* X exceeds the caches, or fits */
   plan.nonempty.count = form & 32 ? 999 : 1000;
   plan.nonempty.slots = form & 256 ? 0 : UINT64_MAX;
   plan.desc.vectors = vectors;
@@ -231,7 +231,7 @@ static void many_preamble(merbit_type type, int form, int vectors, int threads,
   mbi_many_preamble(&plan, preamble);
 }
 
-/* The preamble that a plan of this form writes. */
+/* Writes MERBIT's preamble for this form. */
 static void merbit_preamble(merbit_type type, int form, int sigma, int omega, int threads,
                             mbi_preamble *preamble) {
   merbit_plan plan;

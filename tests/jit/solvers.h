@@ -1,10 +1,10 @@
-/* Compiles the kernels of solvers, eigenpairs and PageRank, and what they look at: part of
- * test_kernels.c. */
+/* Compiles the kernels of solvers, eigenpairs and PageRank, and those that inspect their
+ * matrices. Part of test_kernels.c. */
 #ifndef TEST_JIT_SOLVERS_H
 #define TEST_JIT_SOLVERS_H
 
-/* Compiles the kernels that inspect a matrix: with values and the widest indices, without
- * values and the narrowest indices. */
+/* Compiles the kernels that inspect a matrix: with values and the widest indices, and without
+ * values and with the narrowest. */
 static void compile_setup(merbit_type type, int capability) {
   static const int32_t none[1];
   merbit_view view = merbit_csr(1, 1, 0, none, none, type == MERBIT_F32 ? none : NULL);
@@ -34,7 +34,7 @@ static void compile_solvers(merbit_type type, int capability) {
   compile("solve/eigen/eigen.cu", &preamble, capability);
   mbi_solve_preamble(type, &preamble);
   compile("solve/precondition/precondition.cu", &preamble, capability);
-  if (type == MERBIT_F64) { /* the only one that is refined */
+  if (type == MERBIT_F64) { /* the only type with refinement */
     mbi_solve_preamble(type, &preamble);
     compile(mbi_refine_method.file, &preamble, capability);
   }

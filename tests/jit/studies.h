@@ -1,8 +1,8 @@
-/* Compiles the kernels that are there for comparison: part of test_kernels.c. */
+/* Compiles the kernels that exist for comparison. Part of test_kernels.c. */
 #ifndef TEST_JIT_STUDIES_H
 #define TEST_JIT_STUDIES_H
 
-/* Those of blocks. */
+/* Compiles those of blocks. */
 static void compile_studies(int capability) {
   mbi_preamble preamble;
   int study;
@@ -21,7 +21,7 @@ static void compile_studies(int capability) {
   }
 }
 
-/* Compiles the study methods of CSR, each in its own size and in another one. */
+/* Compiles the study methods of CSR, each in its default size and in another one. */
 static void compile_csr_studies(int capability) {
   static const int shapes[4][3] = {{8, 4, 512}, {4096, 4, 1024}, {16, 0, 256}, {4, 0, 1024}};
   mbi_preamble preamble;

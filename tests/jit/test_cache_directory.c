@@ -1,6 +1,6 @@
-/* The directory of the cubin cache: none is used into which others could put files: not through
- * its mode, its owner, its parents or a link, when it is opened or later. Which one is taken is
- * in test_cache_environment.c. */
+/* The directory of the cubin cache: one that others could put files into is not used, whether
+ * through its mode, its owner, its parents or a link, when it is opened or later.
+ * test_cache_environment.c tests which directory is chosen. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 static void modes(void **state) {
   static const struct {
-    int mode, itself, below; /* whether it will do, and a directory in it */
+    int mode, itself, below; /* whether it is suitable, and whether a directory in it is */
   } table[] = {{0700, 1, 1}, {0500, 1, 1},  {0755, 1, 1},  {02755, 1, 1}, {01755, 1, 1},
                {0770, 0, 0}, {0720, 0, 0},  {0702, 0, 0},  {0777, 0, 0},  {02775, 0, 0},
                {0757, 0, 0}, {01777, 0, 1}, {01770, 0, 1}, {03775, 0, 1}};
@@ -30,7 +30,7 @@ static void modes(void **state) {
   print_message("%zu modes\n", i);
 }
 
-/* Behind a part that others control nothing is made, read or removed. */
+/* Nothing is made, read or removed behind a part that others control. */
 static void nothing_behind_strangers(void **state) {
   (void)state;
   assert_int_equal(mkdir(in_root("open"), 0700), 0);
@@ -105,8 +105,9 @@ static void owned_by_another(void **state) {
   assert_false(is_on(in_root("theirs/mine")));
 }
 
-/* Where all may write, as in /tmp, somebody lays a link to a place of ours with a file that we
- * were made to unpack. All that lies there is our own: only the link gives it away. */
+/* In a directory that all may write, such as /tmp, another user makes a link to a directory of
+ * ours, which contains a file that we were made to unpack. All files there are our own: only
+ * the link reveals the attack. */
 static void link_of_another(void **state) {
   merbit_context *context;
   (void)state;
@@ -159,7 +160,7 @@ static void resolved_path_is_told(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Changed while in use ---------------------------------------------------------------- */
+/* ---- Changes while in use ---------------------------------------------------------------- */
 
 static void expect_unused(merbit_context *context, const char *key) {
   const int64_t errors = context->cache.errors;
@@ -188,7 +189,7 @@ static void opened_to_others(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Deleted as by a cleaner of /tmp, then made anew: by us, or by another as a link. */
+/* Deleted, as by a cleaner of /tmp, then made again: by us, or by another user as a link. */
 static void deleted_in_use(void **state) {
   merbit_context *context = open_in(in_root("tmp/cache")), *other;
   (void)state;

@@ -1,7 +1,6 @@
-/* The cubin cache on a disk that refuses: each call of the system that it makes fails in turn,
- * writes stop after any byte, the process dies before any call; and file systems that are full
- * or read-only. The cache may forget, but what it gives is right, errors are counted, and
- * nothing is left behind that is not swept. */
+/* The cubin cache on a failing disk: each system call fails in turn, writes stop after any
+ * byte, the process dies before any call, and file systems are full or read-only. The cache may
+ * lose entries, but a hit is right, errors are counted, and leftovers are swept later. */
 #include "support/internal.h"
 
 #include "cache_calls.h"
@@ -29,9 +28,9 @@ static int open_files(void) {
 
 #define SMALL_CAP 3000
 
-static int noticed; /* the last life counted an error, or had no cache */
+static int noticed; /* the last run counted an error, or had no cache */
 
-/* One life with a cache: a start, two loads of what should be there by then, and a store that
+/* One run with a cache: a start, two loads of what should be there by then, and a store that
  * evicts an old entry and sweeps a temporary. Returns the number of wrong images. */
 static int live(const char *directory, const char *filler) {
   merbit_context *context = open_capped(directory, SMALL_CAP);
@@ -49,7 +48,7 @@ static int live(const char *directory, const char *filler) {
   return wrong;
 }
 
-/* Prepares the directory: nothing; or an old entry, a temporary file, and the key's entry,
+/* Prepares the directory: empty; or with an old entry, a temporary file, and the key's entry,
  * which may be damaged. */
 static void furnish(int scenario, const char *directory, const char *filler) {
   merbit_context *context;
@@ -71,7 +70,7 @@ static void furnish(int scenario, const char *directory, const char *filler) {
   merbit_context_destroy(context);
 }
 
-/* Afterwards the disk is well again, and so is the cache. */
+/* Expects that the cache works again when the disk does. */
 static void expect_recovery(const char *directory, const char *filler) {
   merbit_context *context;
   heal();
@@ -84,7 +83,7 @@ static void expect_recovery(const char *directory, const char *filler) {
   merbit_context_destroy(context);
 }
 
-/* 0 where a life makes no more than `at` calls. */
+/* Returns 0 if a run makes at most `at` calls. */
 static int one_call_fails(int scenario, int code, int calls, int at) {
   const int files = open_files();
   char directory[256], filler[2001];
@@ -139,7 +138,7 @@ static void every_call_fails(void **state) {
       places, kinds, runs);
 }
 
-/* A signal without a handler's end of the call: reads and writes go on. */
+/* A call interrupted by a signal without a handler: reads and writes continue. */
 static void interrupted(void **state) {
   int scenario, at;
   (void)state;
@@ -149,9 +148,9 @@ static void interrupted(void **state) {
   }
 }
 
-/* ---- Full -------------------------------------------------------------------------------- */
+/* ---- Full disks -------------------------------------------------------------------------- */
 
-/* The disk is full after any number of bytes, however they are portioned. */
+/* The disk is full after any number of bytes, however they are written. */
 static void full_after_any_byte(void **state) {
   static const size_t portions[] = {0, 1, 7};
   merbit_context *context = open_in(root);
@@ -177,7 +176,7 @@ static void full_after_any_byte(void **state) {
   merbit_context_destroy(context);
 }
 
-/* An entry that is there stays as it is while a newer one does not fit. */
+/* An existing entry is kept while a newer one does not fit. */
 static void full_keeps_the_old(void **state) {
   merbit_context *context = open_in(root);
   (void)state;
@@ -280,7 +279,7 @@ static int read_only_directory_body(void) {
   return result;
 }
 
-/* Nothing can be written by its owner, an ordinary user, but entries are read. */
+/* The owner, an ordinary user, cannot write, but entries are read. */
 static void read_only_directory(void **state) {
   merbit_context *context = open_in(root);
   (void)state;
@@ -326,6 +325,6 @@ int main(void) {
   };
   int closed;
   heal();
-  closed = bed_open("/dev/shm"); /* memory, for thousands of files */
+  closed = bed_open("/dev/shm"); /* in memory, for thousands of files */
   return closed != 0 ? closed : bed_close(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -1,5 +1,5 @@
-/* Entries of the cubin cache: what is stored comes back; whatever is not exactly that, is a
- * miss and goes, and can be stored anew. */
+/* Entries of the cubin cache: a stored entry is found again; anything else is a miss, is
+ * removed, and can be stored again. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -41,9 +41,9 @@ static void store_and_load(void **state) {
 
 /* ---- Damage ------------------------------------------------------------------------------ */
 
-static int rejected; /* damaged entries so far */
+static int rejected; /* number of damaged entries so far */
 
-/* A damaged form of an entry is a miss, is counted and goes. */
+/* Expects that a damaged entry is a miss, is counted and removed. */
 static void expect_rejected(merbit_context *context, const char *data, size_t size) {
   const char *path = entry_path(context, "the key");
   const int64_t errors = context->cache.errors;
@@ -54,7 +54,7 @@ static void expect_rejected(merbit_context *context, const char *data, size_t si
   rejected++;
 }
 
-/* Does what every run does next: compile, store and find the entry. */
+/* Does what a run does next: compiles, stores and finds the entry. */
 static void expect_mended(merbit_context *context) {
   assert_true(store(context, "the key", "the image"));
   assert_int_equal(load(context, "the key", "the image"), 1);
@@ -84,7 +84,7 @@ static void every_byte_flipped(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Shorter, longer, and with the first bytes gone. */
+/* Shorter, longer, and without the first bytes. */
 static void every_length(void **state) {
   merbit_context *context = open_in(root);
   char data[256];
@@ -108,7 +108,7 @@ static void every_length(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Runs of bytes that a disk lost: zeros or ones in their place, or another part of the file. */
+/* Runs of bytes that a disk lost: replaced by zeros, ones, or another part of the file. */
 static void blocks_lost(void **state) {
   merbit_context *context = open_in(root);
   const int count = test_effort(500, 10000);
@@ -155,8 +155,8 @@ static void entries_swapped(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Sealed entries with one field of the head of another library, so that only the comparison of
- * that field can refuse them. */
+/* Sealed entries with one header field of another library, so that only the comparison of that
+ * field can refuse them. */
 static void other_heads(void **state) {
   merbit_context *context = open_in(root);
   int field;
@@ -174,7 +174,7 @@ static void other_heads(void **state) {
     memcpy(data + sizeof head, "the keythe image", 16);
     if (field > 0) {
       expect_rejected(context, data, sizeof head + 16);
-    } else { /* so is this what the library would write? */
+    } else { /* is this also what the library would write? */
       write_whole(entry_path(context, "the key"), data, sizeof head + 16);
       assert_int_equal(load(context, "the key", "the image"), 1);
     }
@@ -182,7 +182,7 @@ static void other_heads(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Something else than a file of ours -------------------------------------------------- */
+/* ---- Something other than a file of ours ------------------------------------------------- */
 
 static void expect_removed(merbit_context *context, const char *path) {
   assert_true(exists(path));
@@ -233,7 +233,7 @@ static void fifo_with_a_writer(void **state) {
   expect_removed(context, path);
   assert_int_equal(symlink(in_root("fifo"), path), 0);
   expect_removed(context, path);
-  assert_int_equal(read(fifo, bytes, sizeof bytes), sizeof bytes); /* nobody took any */
+  assert_int_equal(read(fifo, bytes, sizeof bytes), sizeof bytes); /* none was taken */
   (void)close(fifo);
   merbit_context_destroy(context);
 }
@@ -291,7 +291,7 @@ static void others_may_write_it(void **state) {
   merbit_context_destroy(context);
 }
 
-/* An entry has a second name, as backups make them: the bytes are ours, and the other name
+/* An entry has a second name, as some backups make: the bytes are ours, and the other name
  * keeps them. */
 static void hard_linked(void **state) {
   merbit_context *context = open_in(root);
@@ -311,8 +311,8 @@ static void hard_linked(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Files with holes: a claim of 1 TB is not even allocated; a smaller one is read and refused.
- */
+/* Files with holes: a claim of 1 TB is not even allocated; a smaller one is read and
+ * refused. */
 static void enormous_entry(void **state) {
   merbit_context *context = open_in(root);
   const char *path = entry_path(context, "key");
@@ -336,7 +336,7 @@ static void enormous_entry(void **state) {
   memory.made = 0;
   expect_removed(context, path);
   assert_int_equal(memory.made, 0);
-  assert_true(store(context, "key", "image")); /* a valid beginning, and then a hole */
+  assert_true(store(context, "key", "image")); /* a valid beginning, then a hole */
   assert_int_equal(truncate(path, (off_t)1 << 24), 0);
   expect_removed(context, path);
   merbit_context_destroy(context);

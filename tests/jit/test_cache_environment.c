@@ -1,4 +1,4 @@
-/* Which directory the cubin cache takes, and what it makes there, in every environment: its
+/* Which directory the cubin cache chooses, and what it creates there, in every environment:
  * variables, the current directory, the umask, and raised privileges. */
 #include "support/internal.h"
 
@@ -53,7 +53,8 @@ static void environment(void **state) {
   }
 }
 
-/* MERBIT_CACHE_DIR and the descriptor may be relative, but the current directory counts too. */
+/* MERBIT_CACHE_DIR and the descriptor may be relative, but the current directory counts towards
+ * the limit. */
 static int relative_body(void) {
   merbit_context *context;
   int result;
@@ -86,7 +87,7 @@ static void long_but_legal(void **state) {
   for (length = strlen(path); length < 600; length = strlen(path)) {
     (void)snprintf(path + length, sizeof path - length, "/%0100d", 7);
   }
-  assert_false(is_on(path)); /* beyond the 511 bytes that merbit_context_info can tell */
+  assert_false(is_on(path)); /* exceeds the 511 bytes of merbit_context_info */
   path[400] = '\0';
   assert_true(is_on(path));
 }
@@ -111,7 +112,7 @@ static int umask_body(void) {
   return result;
 }
 
-/* Tests umasks, as root also as an ordinary user, who needs the rights that a umask takes. */
+/* Tests umasks; as root also as an ordinary user, who needs the rights that a umask removes. */
 static void umasks(void **state) {
   (void)state;
   assert_int_equal(in_child(umask_body, 0), 0);
@@ -130,7 +131,7 @@ static void umasks(void **state) {
 
 #define ANOTHER 65533
 
-/* In the program with raised privileges: the environment is not heard, a descriptor is. */
+/* In the program with raised privileges the environment is ignored, a descriptor is not. */
 static int secure_main(const char *directory) {
   int result = getauxval(AT_SECURE) == 0 || geteuid() == getuid() ? CHILD_CANNOT : 0;
   (void)snprintf(base, sizeof base, "%s", directory);

@@ -1,5 +1,5 @@
-/* Cubins in one file: what is exported comes back byte for byte, and nothing else is accepted.
- * No GPU: the contexts have a cache, and a compiler of paper. */
+/* Cubins in one file: exported entries are imported byte for byte, and nothing else is
+ * accepted. No GPU: the contexts have a cache and a fake compiler. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@ enum { ENTRIES = 3 };
 
 static cpu_memory memory;
 
-/* A path in this test's directory that lasts, unlike that of in_root. */
+/* A path in this test's directory that stays valid, unlike that of in_root. */
 typedef struct place {
   char path[256];
 } place;
@@ -30,8 +30,8 @@ static place at_root(const char *name) {
   return p;
 }
 
-/* A context as on the GPU, of which packs read the version, the architecture and the
- * capability; `directory` may be "". */
+/* Opens a context like one on the GPU, from which packs read the version, the architecture and
+ * the capability; `directory` may be "". */
 static merbit_context *open_gpu(const char *directory, int version, int capability) {
   merbit_context_desc desc = cpu_desc(&memory, 1);
   merbit_context *context;
@@ -52,7 +52,7 @@ static void close_gpu(merbit_context *context) {
   assert_int_equal(memory.live, 0);
 }
 
-/* A pack of the three entries at `path`. */
+/* Makes a pack of the three entries at `path`. */
 static void make_pack(const char *directory, const char *path) {
   merbit_context *context = open_gpu(directory, 13000, 90);
   int i;
@@ -69,7 +69,7 @@ static merbit_context_desc desc_of(const char *directory) {
   return desc;
 }
 
-/* Imports, and expects that refused files leave the cache as it was. */
+/* Imports, and expects that refused files leave the cache unchanged. */
 static void import(const char *path, merbit_status status, const char *piece) {
   const place target = at_root("target");
   const char *const directory = target.path;
@@ -90,7 +90,7 @@ static void import(const char *path, merbit_status status, const char *piece) {
   assert_int_equal(memory.live, 0);
 }
 
-/* The target's cache has the three entries. */
+/* Expects that the target's cache has the three entries. */
 static void expect_entries(const char *directory) {
   merbit_context *context = open_gpu(directory, 0, 90);
   int i;
@@ -119,7 +119,8 @@ static void there_and_back(void **state) {
   close_gpu(context);
 }
 
-/* An import that is older than the own compiler must not win when both are exported. */
+/* An import that is older than the machine's own compiler must not win when both are
+ * exported. */
 static void the_own_note_wins(void **state) {
   const place first = at_root("first");
   const place second = at_root("second");
@@ -140,7 +141,7 @@ static void the_own_note_wins(void **state) {
   close_gpu(context);
 }
 
-/* Entries of other versions, damaged ones and other files stay behind. */
+/* Entries of other versions, damaged ones and other files are not exported. */
 static void only_own_valid_entries(void **state) {
   const place source = at_root("source");
   const place path = at_root("pack");
@@ -199,7 +200,7 @@ static void every_byte_and_length(void **state) {
   import(path.path, MERBIT_OK, "");
 }
 
-/* A pack whose checksum is right, of entries that are not. */
+/* A pack with a valid checksum, but invalid entries. */
 static void forged(void **state) {
   const place path = at_root("forged");
   char data[ROOM];
@@ -240,7 +241,7 @@ static void forged(void **state) {
   import(path.path, MERBIT_NOT_SUPPORTED, "another version of merbit");
 }
 
-/* The file must be the user's own, and no other kind of file. */
+/* The file must be a regular file of the user. */
 static void files_of_others(void **state) {
   const place path = at_root("pack");
   const place other = at_root("other");
@@ -287,7 +288,7 @@ static void caches_that_refuse(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* Only of root, whom no mode stops, a full disk is asked instead. */
+/* For root, whom no mode stops, tests a full disk instead. */
 static int import_on_a_full_disk(void) {
   merbit_context_desc desc = cpu_desc(NULL, 1);
   merbit_error error;
@@ -341,7 +342,7 @@ static void exports_that_fail(void **state) {
   close_gpu(context);
 }
 
-/* Each allocation fails once: a clean answer, and no leak. */
+/* Each allocation fails once: a clean error, and no leak. */
 static void no_memory(void **state) {
   const place path = at_root("pack");
   merbit_status status = MERBIT_OUT_OF_MEMORY;

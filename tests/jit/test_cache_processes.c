@@ -1,5 +1,5 @@
-/* The cubin cache in company: many processes and threads at once on the same keys, and writers
- * that are killed at any moment. An entry is absent or whole, and nothing stays behind. */
+/* The cubin cache with many processes and threads at once on the same keys, and writers that
+ * are killed at any moment. An entry is absent or complete, and nothing is left behind. */
 #include "support/internal.h"
 
 #include "cache_calls.h"
@@ -21,7 +21,7 @@ typedef struct tally { /* in shared memory */
   int64_t hits, misses;
 } tally;
 
-/* Children wait here until all have come. */
+/* Children wait here until all have arrived. */
 static void barrier(tally *shared) {
   (void)__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
   while (!__atomic_load_n(&shared->go, __ATOMIC_SEQ_CST)) {
@@ -37,8 +37,8 @@ static const char *image_of(int key) {
 }
 
 /* Does what a program does: looks for each key, else compiles and stores it. In the end all
- * must agree. `damaged`: there were entries, but none is valid; whoever removes one may remove
- * a new entry with it. */
+ * must agree. `damaged`: there were entries, but none is valid; whoever removes one may also
+ * remove a new entry. */
 static int cold_start(tally *shared, int first, int damaged) {
   const char *names[KEYS] = {"one", "two", "three"};
   merbit_context *context;
@@ -50,7 +50,7 @@ static int cold_start(tally *shared, int first, int damaged) {
     const int hit = load(context, names[key], image_of(key));
     int again;
     if (hit == 0) {
-      (void)usleep(3000); /* compiling, so that others come too late as well */
+      (void)usleep(3000); /* simulates compiling, so that others come too late, too */
       mbi_cache_store(context, names[key], strlen(names[key]), image_of(key),
                       strlen(image_of(key)));
     }
@@ -85,7 +85,7 @@ static void company(tally *shared, int damaged) {
   assert_int_equal(failed, 0);
 }
 
-/* One whole file for each key, and nothing else. */
+/* Expects one complete file for each key, and nothing else. */
 static void expect_whole(void) {
   const char *names[KEYS] = {"one", "two", "three"};
   merbit_context *context = open_in(in_root("shared/by/all"));
@@ -170,8 +170,8 @@ static void many_threads(void **state) {
 
 /* ---- Killed writers ---------------------------------------------------------------------- */
 
-/* Checks what a killed writer left: for each key nothing or a whole entry, and temporaries,
- * which are removed when they are old and somebody stores. */
+/* Checks what a killed writer left: for each key nothing or a complete entry, and temporaries,
+ * which a later store removes when they are old. */
 static int expect_survivable(int keys, int most_temporaries) {
   const char *names[] = {"one", "two"};
   merbit_context *context = open_in(root);
@@ -204,7 +204,7 @@ static void expect_swept(void) {
   merbit_context_destroy(context);
 }
 
-static int at_call; /* the child is killed before this one */
+static int at_call; /* the child is killed before this call */
 
 static int killed_body(void) {
   merbit_context *context;
@@ -221,7 +221,7 @@ static int killed_body(void) {
   return 0;
 }
 
-/* A writer dies before each call of the system that it makes. */
+/* A writer dies before each of its system calls. */
 static void killed_at_every_call(void **state) {
   int result = 100 + SIGKILL, temporaries = 0;
   (void)state;
@@ -241,7 +241,7 @@ static void killed_at_every_call(void **state) {
 
 #define LARGE ((size_t)1 << 20)
 
-/* Store two keys again and again until killed. */
+/* Stores two keys in turn until killed. */
 static void write_until_killed(tally *shared, const char *images[2]) {
   merbit_context *context = open_in(root);
   shared->ready = 1;
@@ -274,7 +274,7 @@ static int load_large(merbit_context *context, const char *key, const char *imag
   return hit;
 }
 
-/* kill -9 at any time of writing large entries, over entries that are there or not. */
+/* kill -9 at random times during writes of large entries, new and existing ones. */
 static void killed_at_random(void **state) {
   const int count = test_effort(50, 1000);
   uint64_t seed = test_rotating_seed();

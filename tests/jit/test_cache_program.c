@@ -1,6 +1,6 @@
-/* Programs through the cubin cache, with a compiler and a driver of paper: its image is made
- * from all that the compiler sees, so that a wrong entry is a wrong image. Whatever happens to
- * an entry, the program is compiled anew, stored again, and right. */
+/* Programs through the cubin cache, with a fake compiler and driver: the image is made from
+ * everything that the compiler sees, so that a wrong entry is a wrong image. Whatever happens
+ * to an entry, the program is compiled and stored again, and right. */
 #include "support/internal.h"
 
 #include "cache_calls.h"
@@ -15,7 +15,7 @@
 
 /* ---- Key --------------------------------------------------------------------------------- */
 
-/* A change of any field is a miss; then both programs are there, each its own. */
+/* A change of any field is a miss; then both programs are stored separately. */
 static void each_field_changed(void **state) {
   merbit_context *context = open_paper(root);
   char path[MBI_PATH_SIZE];
@@ -35,7 +35,7 @@ static void each_field_changed(void **state) {
   close_paper(context);
 }
 
-/* The entry of each program under the name of each other. */
+/* The entry of each program under the name of every other. */
 static void each_pair_swapped(void **state) {
   merbit_context *context = open_paper(root);
   char one[MBI_PATH_SIZE], other[MBI_PATH_SIZE];
@@ -62,7 +62,7 @@ static void each_pair_swapped(void **state) {
   close_paper(context);
 }
 
-/* Cut a field from a key, "length:text\n". */
+/* Cuts a field, "length:text\n", from a key. */
 static const char *next_field(const char *key, const char **text, size_t *length) {
   char *colon;
   *length = (size_t)strtoul(key, &colon, 10);
@@ -72,8 +72,8 @@ static const char *next_field(const char *key, const char **text, size_t *length
   return *text + *length + 1;
 }
 
-/* The key has all fields, those too that only another library would change. An entry that
- * another one has sealed, and that differs in a byte of a field, is not ours under any name. */
+/* The key has all fields, including those that only another library would change. An entry
+ * sealed by another library with a different byte in a field is not ours under any name. */
 static void fields_of_the_key(void **state) {
   merbit_context *context = open_paper(root);
   const char *expected[] = {NULL,
@@ -125,7 +125,8 @@ static void fields_of_the_key(void **state) {
 
 /* ---- Damage ------------------------------------------------------------------------------ */
 
-/* With this in place of the entry, the program is compiled anew and the entry as it was. */
+/* Expects that, with this data in place of the entry, the program is compiled again and the
+ * entry restored. */
 static void expect_recompiled(merbit_context *context, const char *path, const char *data,
                               size_t size, const char *whole, size_t whole_size) {
   const int compiled = paper.compiled;
@@ -174,7 +175,7 @@ static void damaged_entries(void **state) {
   close_paper(context);
 }
 
-/* Without a place for entries, or with one that is taken by something else. */
+/* Without a place for entries, or with one occupied by something else. */
 static void no_place(void **state) {
   merbit_context *context = open_paper(root);
   char path[MBI_PATH_SIZE];

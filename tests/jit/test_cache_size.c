@@ -1,5 +1,5 @@
-/* The size cap of the cubin cache, whose oldest entries go first, also among many writers and
- * with clocks that are wrong; and the sweeping of what dead writers left. */
+/* The size limit of the cubin cache, which removes the oldest entries first, also with many
+ * writers and wrong clocks; and the sweeping of what dead writers left. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -57,7 +57,7 @@ static void oldest_go_first(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Entries of exactly the cap, one byte more, and none: at the edge of every comparison. */
+/* Entries of exactly the limit, one byte more, and none: at the edge of every comparison. */
 static void edges_of_the_cap(void **state) {
   merbit_context *context = open_capped(root, 3 * ENTRY);
   int i;
@@ -81,7 +81,7 @@ static void edges_of_the_cap(void **state) {
   merbit_context_destroy(context);
 }
 
-/* More entries than the list of files has room for at first. */
+/* More entries than the first list of files holds. */
 static void many_entries(void **state) {
   merbit_context *context = open_in(root);
   char path[256];
@@ -101,7 +101,7 @@ static void many_entries(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Random ages, sizes and caps against a list of our own. */
+/* Random ages, sizes and limits against a model. */
 static void against_a_model(void **state) {
   const int rounds = test_effort(20, 400);
   uint64_t seed = test_rotating_seed();
@@ -139,8 +139,8 @@ static void against_a_model(void **state) {
 
 /* ---- Clocks ------------------------------------------------------------------------------ */
 
-/* Times in the future, from a clock that has been set back: if they counted as the youngest,
- * what is stored now would go at once, until the clock has caught up. */
+/* Times in the future, from a clock that was set back: if they counted as the youngest, new
+ * entries would be removed at once until the clock has caught up. */
 static void future_times(void **state) {
   merbit_context *context = open_in(root);
   int i;
@@ -160,7 +160,7 @@ static void future_times(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Clocks of two hosts on one disk differ a little: that is no fault. */
+/* Clocks of two hosts on one disk differ slightly: that is no error. */
 static void a_little_ahead(void **state) {
   merbit_context *context = open_in(root);
   (void)state;
@@ -173,7 +173,7 @@ static void a_little_ahead(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A hit in the future is mended by the use itself. */
+/* A hit on an entry from the future corrects its time. */
 static void used_in_the_future(void **state) {
   merbit_context *context = open_in(root);
   struct stat facts;
@@ -192,9 +192,10 @@ static void used_in_the_future(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- What else lies there ---------------------------------------------------------------- */
+/* ---- Other files ------------------------------------------------------------------------- */
 
-/* Sizes that are holes, whose sum is beyond 64 bits (where a tmpfs can be mounted): all go. */
+/* Sparse files whose sizes add up to more than 64 bits (if a tmpfs can be mounted): all are
+ * removed. */
 static void sparse_giants(void **state) {
   const int mounted = mount_tmpfs("mode=0700");
   merbit_context *context = open_in(root);
@@ -204,7 +205,7 @@ static void sparse_giants(void **state) {
   for (i = 0; i < 4; i++) {
     write_whole(entry_path(context, key_of(i)), "x", 1);
     while (truncate(entry_path(context, key_of(i)), size) != 0 && size > 1 << 20) {
-      size /= 2; /* to the largest file that this disk has */
+      size /= 2; /* to the largest file that this disk allows */
     }
     set_age(entry_path(context, key_of(i)), 100 - i);
   }
@@ -220,7 +221,7 @@ static void sparse_giants(void **state) {
   assert_true(!mounted || umount2(root, MNT_DETACH) == 0);
 }
 
-/* Only regular files with names of ours count, and only they go. */
+/* Only regular files with our names count, and only they are removed. */
 static void strangers_stay(void **state) {
   merbit_context *context = open_in(root);
   char path[256];

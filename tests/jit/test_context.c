@@ -1,4 +1,4 @@
-/* Contexts on the CPU: descriptors that are refused, what they tell, how long they live. */
+/* Contexts on the CPU: refused descriptors, facts, lifetimes. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static void information(void **state) {
   assert_int_equal(info.side, MERBIT_SIDE_CPU);
   assert_int_equal(info.threads, 3);
   assert_string_equal(info.device, "CPU");
-  assert_string_equal(info.reason, ""); /* the CPU was asked for */
+  assert_string_equal(info.reason, ""); /* the CPU was requested */
   assert_string_equal(info.nvrtc, "");
   assert_string_equal(info.cache_dir, "");
   assert_int_equal(info.compute_capability, 0);
@@ -72,7 +72,7 @@ static void information(void **state) {
   merbit_context_destroy(NULL);
 }
 
-/* The system's call, or one of a system with `possible` processors, of which this process may
+/* The system's call, or that of a system with `possible` processors, of which this process may
  * use every second. */
 static int possible;
 
@@ -123,7 +123,7 @@ static void threads_by_default(void **state) {
   assert_int_equal(merbit_context_get_info(context, &info), MERBIT_OK);
   assert_int_equal(info.threads, CPU_COUNT(&all));
   merbit_context_destroy(context);
-  CPU_ZERO(&one); /* as many as the process may use, not as many as there are */
+  CPU_ZERO(&one); /* as many as the process may use, not as many as exist */
   for (i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
     if (CPU_ISSET(i, &all)) {
       CPU_SET(i, &one);
@@ -154,7 +154,7 @@ static void references(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* MERBIT_LOG writes to stderr where there is no callback, and stays out of the way of one. */
+/* MERBIT_LOG writes to stderr without a callback, and nothing with one. */
 static void ignore_line(void *user, const char *line) {
   (void)line;
   (*(int *)user)++;
@@ -197,8 +197,8 @@ static void log_from_the_environment(void **state) {
   (void)unlink(path);
 }
 
-/* A machine without driver, GPU or compiler: AUTO computes on the CPU and says why. With them,
- * this only shows that the default descriptor works. */
+/* On a machine without driver, GPU or compiler AUTO computes on the CPU and gives the reason.
+ * Elsewhere this only shows that the default descriptor works. */
 static void the_default_descriptor(void **state) {
   merbit_context *context;
   merbit_context_info info;

@@ -1,5 +1,5 @@
-/* Once the device is lost no call reaches the driver: here every one of its functions is a
- * trap. What works on the device says DEVICE_LOST, what releases does nothing. */
+/* Once the device is lost no call reaches the driver: here every driver function is a trap.
+ * Functions that work on the device return DEVICE_LOST, those that release do nothing. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static void nothing_reaches_a_dead_driver(void **state) {
   size_t at;
   (void)state;
   for (at = sizeof(void *); at < sizeof device->driver;
-       at += sizeof every) { /* behind the library */
+       at += sizeof every) { /* after the library's field */
     memcpy((char *)&device->driver + at, &every, sizeof every);
   }
   device->lost = 700;

@@ -1,6 +1,5 @@
-/* The device layer where there is no GPU: CUDA fails with the reason, AUTO takes the CPU for
- * it. What a driver answers is tested in fake/ (one that fails on demand) and in gpu/ (a real
- * one). */
+/* The device layer without a GPU: CUDA fails with the reason, and AUTO falls back to the CPU.
+ * fake/ (failing on demand) and gpu/ (real) test the driver's answers. */
 #include "support/internal.h"
 
 #include <setjmp.h>

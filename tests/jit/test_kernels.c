@@ -1,7 +1,8 @@
-/* Every kernel under the real NVRTC, which needs no GPU: one canonical specialisation of each
- * file for every architecture that NVRTC knows, all of them for sm_75, sm_90 and sm_120, and no
- * register spilled, but for a few of SLICED, of DIAGONALS and of SCAN. In quick effort the seed
- * chooses a 24th of either, at least one of each file; 24 seeds in a row choose all. */
+/* Every kernel with the real NVRTC, which needs no GPU: one canonical specialisation of each
+ * file for every architecture that NVRTC knows, all specialisations for sm_75, sm_90 and
+ * sm_120. No register may be spilled, with a few exceptions in SLICED, DIAGONALS and SCAN. In
+ * quick effort the seed selects a 24th of either, at least one of each file; 24 consecutive
+ * seeds select all. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +15,8 @@
 
 static int compiled;
 
-/* Deals the specialisations of each file out among `parts` seeds, or among fewer where it has
- * fewer. The first pass of a test only counts them. */
+/* Distributes the specialisations of each file among `parts` seeds, or fewer if it has fewer.
+ * The first pass of a test only counts them. */
 enum { MOST_FILES = 64 };
 static struct {
   int counting;
@@ -27,7 +28,7 @@ static struct {
   } file[MOST_FILES];
 } dealt;
 
-/* Runs what compiles, twice: the first time to count. */
+/* Runs compile_all twice, the first time to count. */
 static void deal(void (*compile_all)(void)) {
   memset(&dealt, 0, sizeof dealt);
   dealt.seed = test_rotating_seed();
@@ -38,8 +39,8 @@ static void deal(void (*compile_all)(void)) {
   compile_all();
 }
 
-/* Returns 0 for one of `parts` specialisations of a file in a row, each time at another place,
- * since forms come in an order that repeats. Files in a row begin with others. */
+/* Returns 0 for one in `parts` consecutive specialisations of a file, at changing places,
+ * because forms come in a periodic order. Consecutive files begin at different places. */
 static int left_out(const char *file) {
   unsigned f = 0, at, parts;
   while (f < dealt.files && strcmp(dealt.file[f].name, file) != 0) {
@@ -63,7 +64,7 @@ static int set_up(void **state) {
   (void)state;
   memset(&desc, 0, sizeof desc);
   desc.side = MERBIT_SIDE_CPU;
-  if (setenv("CUDA_CACHE_DISABLE", "1", 1) != 0) { /* NVRTC's own: it keeps no statistics */
+  if (setenv("CUDA_CACHE_DISABLE", "1", 1) != 0) { /* NVRTC's own cache keeps no statistics */
     return 1;
   }
   if (merbit_context_create(&desc, &host, NULL) != MERBIT_OK) {
@@ -91,8 +92,9 @@ static void need_nvrtc(void) {
   }
 }
 
-/* Returns whether the assembler's line at `line` is on a function that kernels call: one thread
- * runs it once an iteration, and what it saves of its caller's registers counts as spilled. */
+/* Returns whether the assembler's line at `line` is about a function that kernels call. One
+ * thread runs it once per iteration, and the caller's registers that it saves count as
+ * spilled. */
 static int of_called_function(const char *log, const char *line) {
   static const char head[] = "Function properties for ";
   const char *at, *last = NULL;
@@ -102,7 +104,7 @@ static int of_called_function(const char *log, const char *line) {
   return last != NULL && strncmp(last, "mbk_", 4) != 0;
 }
 
-/* Returns whether the assembler's log says that a kernel spills more than `most` bytes. */
+/* Returns whether a kernel spills more than `most` bytes, according to the assembler's log. */
 static int spilling(const char *log, long most) {
   const char *at;
   for (at = log; (at = strstr(at, " bytes spill stores")) != NULL; at++) {
@@ -117,8 +119,8 @@ static int spilling(const char *log, long most) {
   return 0;
 }
 
-/* Compiles as the library does, but asks the assembler for its statistics. `part` is the part
- * of the program, or -1 for all of it. Returns the log, to be freed. */
+/* Compiles like the library, but asks the assembler for statistics. `part` is the part of the
+ * program, or -1 for all. Returns the log, to be freed. */
 static char *log_of(const char *file, const mbi_preamble *preamble, int capability, int part) {
   const mbi_nvrtc *nvrtc = &host->device.nvrtc;
   const char *options[8];
@@ -157,10 +159,10 @@ static char *log_of(const char *file, const mbi_preamble *preamble, int capabili
   return log;
 }
 
-/* Fails where a kernel spills. Four files may give up a few numbers in a few forms: SLICED, where
- * each warp has a slice, and DIAGONALS name no blocks that should be resident, so that the
- * assembler weighs registers against blocks; SLICED with shared slices and SCAN's two, whose
- * code is there twice, name as many as nearly all of their forms fit. */
+/* Fails if a kernel spills. Four files may spill a few numbers in a few forms: SLICED with a
+ * warp per slice and DIAGONALS do not say how many blocks should be resident, so that the
+ * assembler weighs registers against blocks; SLICED with shared slices and SCAN's two files,
+ * whose code is there twice, ask for as many blocks as nearly all of their forms allow. */
 static void compile(const char *file, const mbi_preamble *preamble, int capability) {
   static const struct {
     const char *file;
@@ -186,7 +188,7 @@ static void compile(const char *file, const mbi_preamble *preamble, int capabili
 }
 
 /* Returns the number of kernels in the assembler's log. If `whole` is not NULL, each of them
- * must be there too. */
+ * must be there, too. */
 static int kernels_of(const char *log, const char *whole) {
   static const char head[] = "Compiling entry function '";
   const char *at = log;
@@ -202,7 +204,7 @@ static int kernels_of(const char *log, const char *whole) {
   return count;
 }
 
-/* Every kernel of a file is in one of its parts, and none of them is empty. */
+/* Expects that every kernel of a file is in one of its parts, and that no part is empty. */
 static void expect_parts(const char *file, int parts, const mbi_preamble *preamble) {
   char *const whole = log_of(file, preamble, 90, -1);
   const int all = kernels_of(whole, NULL);
@@ -238,8 +240,8 @@ static void compile_csr(int form, int capability) {
   }
 }
 
-/* Every shape up to 8 x 8 on the diagonal, and odd ones; x loaded in both ways. In quick effort
- * each shape by half of the forms, by the others on the next architecture. */
+/* Compiles every shape up to 8 x 8 on the diagonal, and odd ones, with x loaded in both ways.
+ * In quick effort each shape in half of the forms, in the others for the next architecture. */
 static void compile_blocks(int capability) {
   static const int shapes[][2] = {{1, 1}, {2, 2},  {3, 3},   {4, 4},   {5, 5},   {6, 6},
                                   {7, 7}, {8, 8},  {16, 16}, {3, 5},   {16, 1},  {1, 16},
@@ -271,8 +273,8 @@ static void compile_blocks(int capability) {
 #include "jit/studies.h"
 #include "jit/values.h"
 
-/* Several vectors, by rows and by columns; in quick effort each number in a few of the forms,
- * on the next architecture in others. */
+/* Compiles several vectors, row-major and column-major; in quick effort each number in a few
+ * forms, in others for the next architecture. */
 static void compile_many(int capability) {
   static const int counts[] = {8, 2, 64, 5, 16, 3, 33, 4, 32, 7, 17};
   const int all = test_effort(0, 1);
@@ -287,14 +289,14 @@ static void compile_many(int capability) {
         many_preamble(type, spread, counts[c], 0, &preamble);
         compile("spmv/gpu/many/many.cu", &preamble, capability);
         if ((all || turn % 2) &&
-            counts[c] * (int)mbi_type_size(type) <= 32) { /* else by runs */
+            counts[c] * (int)mbi_type_size(type) <= 32) { /* else in runs */
           many_preamble(type, spread | 256, counts[c], 0, &preamble);
           compile("spmv/gpu/many/rows.cu", &preamble, capability);
         }
       }
     }
   }
-  for (c = 0; c < 4; c++) { /* what most will take */
+  for (c = 0; c < 4; c++) { /* as most matrices do */
     many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64, 8, 0, &preamble);
     compile("spmv/gpu/many/many.cu", &preamble, capability);
     many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64 + 256, c % 2 ? 8 : 4, 0,
@@ -392,7 +394,7 @@ static void every_architecture_takes_every_file(void **state) {
   deal(compile_for_every_architecture);
 }
 
-/* Eight blocks of 256 threads leave 32 registers to a thread, too few for eight vectors. */
+/* Eight blocks of 256 threads leave 32 registers per thread, too few for eight vectors. */
 static void spills_are_seen(void **state) {
   mbi_preamble preamble;
   char *blocks, *log;
@@ -441,7 +443,7 @@ static void compile_every_form(void) {
       large_preamble(MERBIT_F64, form ^ 32, nnz, &preamble);
       compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
     }
-    for (form = 0; form < 16; form += 4) { /* what general matrices that L2 holds take */
+    for (form = 0; form < 16; form += 4) { /* general matrices that fit in L2 */
       whole_preamble(MERBIT_F32, form, 12, 1024, &preamble);
       compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
       if (capabilities[c] < 100) {
@@ -449,7 +451,8 @@ static void compile_every_form(void) {
         compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
       }
     }
-    /* Every pair of bits in all ways; elsewhere than on 9.0 in quick effort a third of them. */
+    /* Every pair of bits in all combinations; for other architectures than 9.0 a third of them
+     * in quick effort. */
     for (form = 0; form < 64; form += capabilities[c] == 90 ? 3 : test_effort(9, 3)) {
       compile_methods(form, capabilities[c]);
     }
@@ -502,7 +505,7 @@ static void every_form_compiles_without_spills(void **state) {
   deal(compile_every_form);
 }
 
-/* The files that plans compile in parts; in quick effort two of them. */
+/* The files that plans compile in parts; two of them in quick effort. */
 static void parts_share_the_kernels(void **state) {
   const uint64_t seed = test_rotating_seed();
   const int most = test_effort(2, 7);

@@ -1,12 +1,12 @@
-/* Libraries that lack a function, each in turn, and a driver that has no words for its errors. */
+/* Libraries that lack one function, each in turn, and a driver without error texts. */
 #include "support/internal.h"
 
-static int lookups, missing; /* the lookup that finds nothing, counted from 1 */
+static int lookups, missing; /* number of the lookup that fails, from 1 */
 static char last[64];
 
 static void *some_dlsym(void *library, const char *name);
 #define dlsym some_dlsym
-#include "core/os/posix.c" /* which alone calls it; in place of merbit_separate's */
+#include "core/os/posix.c" /* the only caller; replaces merbit_separate's */
 #undef dlsym
 
 #include <setjmp.h>

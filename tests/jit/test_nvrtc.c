@@ -1,6 +1,6 @@
-/* NVRTC: compiling for every architecture, errors, what is dumped. What needs an NVRTC is
- * skipped without one; no GPU is needed. Its failures are in fake/test_nvrtc.c, how it is found
- * in test_nvrtc_search.c. */
+/* NVRTC: compiling for every architecture, errors, dumps. Tests that need an NVRTC are skipped
+ * without one; no GPU is needed. fake/test_nvrtc.c tests its failures, test_nvrtc_search.c how
+ * it is found. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "nvrtc_bed.h"
 
-/* A program may be the preamble alone: it is a file like the others. */
+/* A program may consist of the preamble, which is a file like the others. */
 static const char tiny[] = "#ifndef TINY\n"
                            "#define TINY\n"
                            "#include \"jit/device.cuh\"\n"
@@ -76,7 +76,7 @@ static void every_architecture(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* A GPU of the future gets PTX of the newest architecture, one of the past an answer. */
+/* A future GPU gets PTX for the newest architecture, a very old one an error. */
 static void unknown_architectures(void **state) {
   merbit_context *context = make_or_skip();
   const int newest = mbi_nvrtc_architecture(&context->device.nvrtc, 99999);
@@ -120,8 +120,8 @@ static void errors_name_file_and_line(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* Kernels see embedded files only: not what lies in the working directory, nor a main file
- * unknown. */
+/* Kernels see only embedded files: not those in the working directory, and no unknown main
+ * file. */
 static void embedded_files_only(void **state) {
   merbit_context *context = make_or_skip();
   const int newest = mbi_nvrtc_architecture(&context->device.nvrtc, 99999);

@@ -1,6 +1,6 @@
-/* In which order the major versions of NVRTC are looked for: the driver's own, older ones,
- * newer ones, and at last any. Every library that is there is refused, for want of a compute
- * capability 0.1. */
+/* The order in which the major versions of NVRTC are tried: the driver's own, older ones, newer
+ * ones, and finally any. Every library is refused, because none supports a compute capability
+ * of 0.1. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,11 +8,11 @@
 #include <cmocka.h>
 #include "support/cpu.h"
 
-typedef struct trail { /* the names that were tried, each behind a blank */
+typedef struct trail { /* the names that were tried, each after a space */
   char names[512];
 } trail;
 
-/* NVRTC loses memory when it is unloaded. */
+/* NVRTC leaks memory when it is unloaded. */
 static int keep_loaded(void *user, const char *path) {
   (void)user;
   (void)dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

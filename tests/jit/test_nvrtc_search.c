@@ -1,5 +1,5 @@
-/* Finding an NVRTC, and refusing wrong ones. What needs one is skipped without; the order of
- * versions is in test_nvrtc_order.c. */
+/* Finding an NVRTC, and refusing wrong ones. Tests that need one are skipped without it;
+ * test_nvrtc_order.c tests the order of versions. */
 #include "support/internal.h"
 #include "core/os/cuda.h"
 
@@ -24,7 +24,7 @@ static void named_but_missing(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A library of another kind is there, but has none of the functions. */
+/* A library of another kind, without any of the functions. */
 static void not_nvrtc(void **state) {
   merbit_context *context = make_context();
   (void)state;
@@ -35,7 +35,7 @@ static void not_nvrtc(void **state) {
   merbit_context_destroy(context);
 }
 
-/* An NVRTC that cannot serve the open device is refused. */
+/* An NVRTC that does not support the open device is refused. */
 static void too_new_for_the_device(void **state) {
   merbit_context *context = make_or_skip();
   char path[256];
@@ -72,7 +72,7 @@ static void make_directories(char *path) {
   assert_int_equal(mkdir(path, 0700), 0);
 }
 
-/* Wheels of a virtual environment are found; broken ones are told and passed by. */
+/* Wheels of a virtual environment are found; broken ones are reported and skipped. */
 static void search(void **state) {
   merbit_context *context = make_context();
   char base[64] = "/tmp/merbit-nvrtc-XXXXXX", path[256];
@@ -109,7 +109,7 @@ static void search(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Directories whose names hold what patterns are made of. */
+/* Directories whose names contain pattern characters. */
 static void literal_directories(void **state) {
   static const char *const table[][2] = {
       {"CUDA_HOME", "/lib64"},
@@ -151,7 +151,7 @@ static void literal_directories(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Directories around the longest that a pattern holds: each '*' takes two places there. */
+/* Directories around the longest that a pattern holds, where each '*' takes two places. */
 static void long_directories(void **state) {
   merbit_context *context = make_context();
   static char base[MBI_PATH_SIZE + 16];

@@ -1,5 +1,4 @@
-/* The device profile that is estimated from attributes, and which measured figures are
- * believed. */
+/* The device profile estimated from attributes, and which measured figures are accepted. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,7 +7,7 @@
 #include <cmocka.h>
 #include "support/gpus.h"
 
-/* The estimates are near what is known of these GPUs. */
+/* The estimates are close to what is known about these GPUs. */
 static void estimates_of_gpus(void **state) {
   static const double copy[] = {4.28e12, 3.0e12, 1.4e12, 1.75e12, 0.9e12, 0.27e12};
   merbit_device_profile p;
@@ -27,7 +26,7 @@ static void estimates_of_gpus(void **state) {
   assert_true(fabs(p.memory_load_seconds / 0.5e-6 - 1) < 0.01 && p.l2_bytes == 62914560);
 }
 
-/* A GPU of which the driver says nothing has an estimate, too. */
+/* A GPU about which the driver says nothing also has an estimate. */
 static void a_gpu_that_says_nothing(void **state) {
   static const mbi_memory_facts nothing = {0, 0, 0, 0};
   merbit_device_profile p;
@@ -41,7 +40,7 @@ static void a_gpu_that_says_nothing(void **state) {
   }
 }
 
-/* Any figure that is out by more than a factor of ten, or none at all, spoils a profile. */
+/* A figure that is missing, or off by more than a factor of ten, invalidates a profile. */
 static void implausible_figures(void **state) {
   static const double factors[] = {9.9, 1 / 9.9, 10.1, 1 / 10.1, 0, -1, HUGE_VAL, NAN};
   merbit_device_profile p, q;
@@ -57,7 +56,7 @@ static void implausible_figures(void **state) {
       figures[i] *= factors[f];
       assert_int_equal(mbi_profile_plausible(figures, &p), f < 2);
       q = p;
-      mbi_profile_figures(&q, figures, 1); /* each figure has a field of its own */
+      mbi_profile_figures(&q, figures, 1); /* each figure has its own field */
       mbi_profile_figures(&q, again, 0);
       assert_memory_equal(figures, again, sizeof figures);
     }

@@ -1,17 +1,17 @@
-/* Compiles the kernels of products for other forms and types of values, and over semirings:
- * part of test_kernels.c. */
+/* Compiles the product kernels for other forms and types of values, and over semirings. Part of
+ * test_kernels.c. */
 #ifndef TEST_JIT_VALUES_H
 #define TEST_JIT_VALUES_H
 
-/* Products by every method that takes the other forms of values. In quick effort each form in
- * one type, in the other on the next architecture. */
+/* Compiles products by every method that supports the other forms of values. In quick effort
+ * each form in one type, in the other for the next architecture. */
 static void compile_values(int capability) {
   const int all = test_effort(0, 1);
   int stored, single, turn = capability == 90;
   for (stored = MBI_VALUES_HALF; stored <= MBI_VALUES_COLUMN; stored++) {
     for (single = 0; single < 2; single++) {
       const merbit_type type = single ? MERBIT_F32 : MERBIT_F64;
-      /* General ones, loaded past the caches or in short rows; some with more that takes
+      /* General values, streamed or in short rows; some with options that need more
        * registers. */
       const int form = turn++ % 2 != 0 ? 8 : 32;
       mbi_preamble preamble;
@@ -46,8 +46,8 @@ static void compile_values(int capability) {
   plan_values = MBI_VALUES_GENERAL;
 }
 
-/* Complex, short and mixed values by the methods that take them; what plans take, and more in
- * flight. */
+/* Compiles complex, short and mixed values by the methods that support them, in the plans'
+ * sizes and with more loads in flight. */
 static void compile_types(int capability) {
   static const merbit_type types[] = {MERBIT_C128, MERBIT_C64, MERBIT_F16, MERBIT_BF16};
   const int apart = test_effort(26, 9);
@@ -58,7 +58,7 @@ static void compile_types(int capability) {
     for (; form < 64; form += apart) {
       const merbit_type type = types[t];
       const int wide = form % 2 == 0;
-      if ((form & 3) == 3) { /* one value for all: not of these types */
+      if ((form & 3) == 3) { /* one value for all: not for these types */
         continue;
       }
       plan_sums = form & 8 && type == MERBIT_BF16 ? MERBIT_F64 : MERBIT_TYPE_DEFAULT;
@@ -79,8 +79,9 @@ static void compile_types(int capability) {
   plan_sums = MERBIT_TYPE_DEFAULT;
 }
 
-/* Plans over semirings. In quick effort each semiring in one type, in the other on the next
- * architecture, by each method in one form that turns; elsewhere than on 9.0 by one method. */
+/* Compiles plans over semirings. In quick effort each semiring in one type, in the other for
+ * the next architecture, with each method in one of the forms in turn; for other architectures
+ * than 9.0 with one method. */
 static void compile_semirings(int capability) {
   static const int forms[] = {0, 8, 1 + 16, 3 + 4 + 32, 2 + 8 + 16 + 32, 3 + 8, 1 + 2 + 16};
   const int all = test_effort(0, 1), count = (int)(sizeof forms / sizeof forms[0]);

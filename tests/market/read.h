@@ -1,4 +1,4 @@
-/* The bed of the tests of the Matrix Market reader: beginnings of files, reading from exact
+/* Helpers for the tests of the Matrix Market reader: beginnings of files, reading from exact
  * blocks and from streams, comparing matrices and messages. Include merbit.h and cmocka.h
  * first. */
 #ifndef TEST_MATRIX_MM_READ_H
@@ -39,7 +39,7 @@ TEST_UNUSED static merbit_status read_stream(merbit_context *context, const char
   return merbit_matrix_read_stream(context, stream_read, &s, desc, m);
 }
 
-/* From a block of exactly `size` bytes, so that ASan sees a read beyond it. */
+/* Reads from a block of exactly `size` bytes, so that ASan detects a read beyond it. */
 TEST_UNUSED static merbit_status read_block(merbit_context *context, const char *text,
                                             size_t size, const merbit_read_desc *desc,
                                             merbit_matrix **m) {

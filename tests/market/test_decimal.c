@@ -25,7 +25,7 @@ static uint32_t bits_of_f32(float value) {
   return bits;
 }
 
-/* Scans `text` from a block that ends eight bytes behind its newline, so that ASan sees reads
+/* Scans `text` from a block that ends eight bytes after its newline, so that ASan detects reads
  * beyond. */
 static int scan(const char *text, mbi_decimal *decimal, char **block) {
   const size_t size = strlen(text);
@@ -150,7 +150,7 @@ static void test_chosen(void **state) {
   }
 }
 
-/* Digit strings of any length and any exponent. */
+/* Digit strings of any length with any exponent. */
 static void test_random_digits(void **state) {
   uint64_t seed = 1;
   char text[TEXT_SIZE];
@@ -175,7 +175,7 @@ static void test_random_digits(void **state) {
   }
 }
 
-/* 17 digits of any double, normal or not, and all digits of it. */
+/* 17 digits of any double, normal or not, and all its digits. */
 static void test_random_bits(void **state) {
   uint64_t seed = 2;
   char text[TEXT_SIZE];
@@ -196,8 +196,8 @@ static void test_random_bits(void **state) {
   }
 }
 
-/* Exactly halfway between neighbours, and a little above and below: %.*f of glibc is exact, and
- * long double holds every halfway point of normal doubles. */
+/* Exactly halfway between neighbours, and slightly above and below: glibc's %.*f is exact, and
+ * long double holds every midpoint of normal doubles. */
 static void check_around(char *text) {
   const size_t size = strlen(text);
   char *digit = text + size - 1;
@@ -209,7 +209,7 @@ static void check_around(char *text) {
     digit--;
   }
   if (*digit > '0' && *digit <= '9') {
-    (*digit)--; /* and nines behind it */
+    (*digit)--; /* and nines after it */
     (void)snprintf(text + size, 64, "%s", "9999999999999999999999999999999");
     check(text);
   }
@@ -239,7 +239,7 @@ static void test_halfway(void **state) {
   }
 }
 
-/* Halfway between subnormals: (2k + 1) 2^-1075, and the same of floats. */
+/* Halfway between subnormals: (2k + 1) 2^-1075, and the same for floats. */
 static void test_halfway_subnormal(void **state) {
   uint64_t seed = 4;
   char text[TEXT_SIZE];
@@ -315,7 +315,7 @@ static void test_rounding_mode(void **state) {
   assert_true(bits_of_f64(value) == UINT64_C(0x3FB999999999999A));
 }
 
-/* Returns the 128 bits of `big` from its leading one on, rounded down; *rest: whether bits
+/* Returns the 128 bits of `big` from its leading one on, rounded down. Sets *rest if bits
  * follow. */
 static mbi_u128 leading_bits(const mbi_big *big, int *rest) {
   mbi_u128 top = 0;
@@ -343,8 +343,8 @@ static void expect_power(int q, mbi_u128 wanted) {
   }
 }
 
-/* The leading bits that the proof of the 128-bit product asks for, against powers by long
- * multiplication, and against 2^N / 5^n by long division. */
+/* Checks the leading bits that the proof of the 128-bit product needs: of powers by long
+ * multiplication, and of 2^N / 5^n by long division. */
 static void test_powers(void **state) {
   mbi_big power = {{1}, 1};
   uint32_t quotient[40]; /* floor(2^1248 / 5^n), most significant first */

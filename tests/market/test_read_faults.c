@@ -1,4 +1,4 @@
-/* Every error sentence of the Matrix Market reader, and its arguments. tests/hostile/ has more
+/* Every error message of the Matrix Market reader, with its arguments. tests/hostile/ has more
  * files. */
 #include "support/internal.h"
 
@@ -11,7 +11,7 @@
 static const struct {
   const char *text;
   merbit_status status;
-  const char *piece; /* as read from memory; a stream may notice another fault first */
+  const char *piece; /* if read from memory; a stream may report another error first */
 } faults[] = {
     {"", INVALID, "line 1: the input is empty"},
     {"\n", INVALID, "line 1: \"\"; expected a banner"},

@@ -1,4 +1,5 @@
-/* The Matrix Market reader on real files, against what the C library makes of them. */
+/* The Matrix Market reader on real files, compared with a reader made of C library
+ * functions. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -16,8 +17,7 @@ static char *load(const char *path, size_t *size) {
   return text;
 }
 
-typedef struct triplets { /* a naive reading by the C library, symmetry expanded, in file order
-                           */
+typedef struct triplets { /* read by the C library, symmetry expanded, in file order */
   int64_t rows, cols, count;
   int64_t row[4096], col[4096];
   double value[4096];
@@ -74,8 +74,8 @@ static void triplets_read(triplets *t, const char *path) {
   (void)fclose(file);
 }
 
-/* Every entry of the matrix is the sum, in order, of the triplets of its place, and all are
- * used. */
+/* Asserts that every entry of the matrix is the sum, in order, of the triplets at its place,
+ * and that all are used. */
 static void assert_triplets(const merbit_view *view, const triplets *t) {
   const int32_t *row_ptr = (const int32_t *)view->row_ptr,
                 *col_ind = (const int32_t *)view->col_ind;
@@ -129,7 +129,7 @@ static const struct {
     {"west0067_jumbled", 67, 67, 294, 0},
 };
 
-/* From the path, memory and streams: the same, and what the C library reads. */
+/* Reads from a path, memory and streams: all equal the C library's result. */
 static void test_files(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   triplets *t = (triplets *)malloc(sizeof *t);

@@ -1,5 +1,4 @@
-/* The Matrix Market reader on large inputs, pipes and streams that lie; memory that runs out.
- */
+/* The Matrix Market reader on large inputs, pipes and streams that lie; lack of memory. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,7 +7,7 @@
 #include <cmocka.h>
 #include "market/read.h"
 
-/* Several windows, comments longer than one, values that can be told. */
+/* Makes several windows of text, comments longer than one, and values that can be verified. */
 static char *make_large(int entries, size_t comment, size_t *size) {
   char *text = (char *)malloc((size_t)entries * 40 + 2 * comment + 1000);
   size_t at = strlen(G);
@@ -51,7 +50,7 @@ static void test_large(void **state) {
     assert_same(m, other);
     merbit_matrix_destroy(other);
     merbit_matrix_destroy(m);
-    text[size - 1] = 'x'; /* the line number survives windows and long comments */
+    text[size - 1] = 'x'; /* the line number is right after windows and long comments */
     assert_failed(context, "large", read_block(context, text, size, NULL, &m), INVALID,
                   "line 60004: ", &m);
     assert_failed(context, "large", read_stream(context, text, size, 4096, NULL, &m), INVALID,
@@ -76,7 +75,7 @@ static void test_long_lines(void **state) {
   memset(text, '%', size);
   assert_failed(context, "banner", read_block(context, text, size, NULL, &m), INVALID,
                 "line 1: longer than 262144 bytes", &m);
-  /* a number of 200,000 digits fits a line: 0.000...1 with an exponent that makes it 1 */
+  /* a line may hold a number of 200,000 digits: 0.000...1 with an exponent that makes it 1 */
   memset(text, '0', size);
   memcpy(text, G "1 1 1\n1 1 .", strlen(G) + 11);
   memcpy(text + strlen(G) + 11 + 199999, "1e200000", 8);
@@ -87,8 +86,8 @@ static void test_long_lines(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A stream whose header claims the moon costs what it delivers: no block larger than the text's
- * window. */
+/* A stream whose header claims a huge matrix costs memory for what it delivers: no block is
+ * larger than the window. */
 static void test_memory_follows_the_input(void **state) {
   static const char *const texts[] = {
       G "1000 1000 900000000000000000\n1 1 1\n", S "1000 1000 900000000000000000\n1 1 1\n",

@@ -1,4 +1,4 @@
-/* The files that the Matrix Market reader accepts, and the matrices that it makes of them. */
+/* The files that the Matrix Market reader accepts, and the resulting matrices. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "market/read.h"
 
-/* The one entry of a 1 x 1 file. */
+/* Returns the only entry of a 1 x 1 file. */
 static double only_value(merbit_context *context, const char *field, const char *text) {
   char file[256];
   double value;
@@ -50,7 +50,7 @@ static void keep_line(void *user, const char *line) {
   (void)snprintf(logged + length, sizeof logged - length, "%s\n", line);
 }
 
-/* Integers that a value may not hold are counted in the log, once for a file. */
+/* Integers that a value may not represent exactly are counted in the log, once per file. */
 static void test_large_integers(void **state) {
   static const struct {
     const char *text;
@@ -91,13 +91,13 @@ static void test_large_integers(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A 3 x 3 matrix with entries below the diagonal only, expanded by its symmetry; and real files
+/* A 3 x 3 matrix with entries only below the diagonal, expanded by its symmetry; and real files
  * in complex types. */
 static void test_complex(void **state) {
   static const struct {
     const char *banner;
     int array;
-    double diagonal, sign, conjugate; /* of the imaginary part; of a mirror image and its own */
+    double diagonal, sign, conjugate; /* signs of a mirror image and of its imaginary part */
   } kinds[] = {{"coordinate complex symmetric", 0, 7, 1, 1},
                {"coordinate complex skew-symmetric", 0, 0, -1, -1},
                {"coordinate complex hermitian", 0, 0, 1, -1},
@@ -168,7 +168,7 @@ static void test_complex(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A file with a symmetry may give the upper triangle, which is the lower one's mirror image. */
+/* A file with a symmetry may give the upper triangle, the mirror image of the lower one. */
 static void test_upper_triangles(void **state) {
   static const char *const texts[][2] = {
       {S "3 3 4\n1 1 5\n2 1 0.1\n3 1 7\n3 3 2\n", S "3 3 4\n1 1 5\n1 2 0.1\n1 3 7\n3 3 2\n"},
@@ -205,7 +205,7 @@ static void test_upper_triangles(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Variants of one matrix: the same result for all. */
+/* Variants of one file: the same matrix for all. */
 static void test_tolerance(void **state) {
   static const char *const texts[] = {
       "%%MATRIXMARKET Matrix COORDINATE Real\tGeneral\r\n2 2 2\r\n1 1 1.0\r\n2 1 3\r\n\r\n",
@@ -253,7 +253,7 @@ static void test_hermitian_real_is_symmetric(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Nothing shorter can hold an entry: the length of the input must not be held against these. */
+/* The shortest texts of entries: the reader's check of the input's length must accept them. */
 static void test_shortest(void **state) {
   static const char *const texts[] = {G "1 1 1\n1 1 1",    P "1 1 1\n1 1",
                                       A "1 1\n1",          G "1 2 2\n1 1 1\n1 2 1",
@@ -292,8 +292,8 @@ static void test_empty_shapes(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Each decimal is rounded to float once: 1 + 2^-24 + a little lies above the halfway point, but
- * its nearest double is the halfway point, which would round to 1. */
+/* Each decimal is rounded to float once: 1 + 2^-24 + a little lies above the midpoint, but its
+ * nearest double is the midpoint, which would round to 1. */
 static void test_f32(void **state) {
   static const char text[] =
       G "1 3 3\n1 1 1.0000000596046447754\n1 2 1e-46\n1 3 3.4028235e38\n",

@@ -1,4 +1,4 @@
-/* Files that the Matrix Market writer makes, and failures, which leave nothing behind. */
+/* Files made by the Matrix Market writer, and failures, which leave nothing behind. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include "market/write.h"
 
-/* Entries of a folder other than . and .. */
+/* Counts the entries of a folder other than . and .. */
 static int entries_of(const char *folder) {
   DIR *directory = opendir(folder);
   int count = 0;
@@ -48,7 +48,7 @@ static int remove_folder(void **state) {
   (void)state;
   (void)unlink(target);
   (void)unlink(link_path);
-  return rmdir(folder); /* fails where a temporary was left */
+  return rmdir(folder); /* fails if a temporary is left */
 }
 
 static void assert_file(const char *path, const char *expected) {
@@ -83,7 +83,7 @@ static void test_file(void **state) {
   merbit_context_destroy(context);
 }
 
-/* The disk is full, as it were: the old file stays, and nothing else. */
+/* Simulates a full disk: the old file stays, and nothing else. */
 static void test_failure_leaves_the_old_file(void **state) {
   enum { COUNT = 20000 };
   merbit_context *context = cpu_open(NULL, 1);
@@ -112,8 +112,8 @@ static void test_failure_leaves_the_old_file(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A link is followed though its target does not exist, be it absolute, relative or of links; a
- * ring is refused. */
+/* A link is followed even if its target does not exist, whether absolute, relative or through
+ * links; a cycle is refused. */
 static void test_links(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   const merbit_view view = merbit_csr(3, 4, 3, csr_row_ptr, csr_col_ind, csr_values);
@@ -127,7 +127,7 @@ static void test_links(void **state) {
   for (i = 0; i < 4; i++) {
     struct stat facts;
     assert_int_equal(symlink(targets[i], link_path), 0);
-    assert_int_equal(chdir(i % 2 ? folder : "/"), 0); /* a path of a name alone too */
+    assert_int_equal(chdir(i % 2 ? folder : "/"), 0); /* also a path without a folder */
     if (i == 3) {
       assert_failed(context, merbit_matrix_write_file(context, &view, "link.mtx"), MERBIT_IO_ERROR,
                     "Too many levels");
@@ -147,7 +147,7 @@ static void test_links(void **state) {
   merbit_context_destroy(context);
 }
 
-/* In a child without root's rights: a file that the user may not write stays as it is. */
+/* In a child without root's rights: a file that the user may not write is unchanged. */
 static void test_read_only_target(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   const merbit_view view = merbit_csr(3, 4, 3, csr_row_ptr, csr_col_ind, csr_values);

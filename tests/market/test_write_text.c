@@ -1,4 +1,4 @@
-/* The text that the Matrix Market writer makes: it reads back bit for bit, in any locale. */
+/* The text made by the Matrix Market writer: it reads back bit for bit, in any locale. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -106,7 +106,7 @@ static void test_empty(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Values of any bits, through the text and back. */
+/* Writes values of any bits and reads them back. */
 static void round_trip(merbit_context *context, merbit_type type, const void *values,
                        int count) {
   const size_t size = type == MERBIT_F32 ? 4 : 8;
@@ -179,8 +179,8 @@ static void test_nan(void **state) {
   merbit_context_destroy(context);
 }
 
-/* The writer mends what printf makes of 1.5 in locales with a comma, or with U+066B.
- * tests/hostile/ has the locales. */
+/* The writer corrects printf's output of 1.5 in locales with a comma or U+066B. tests/hostile/
+ * tests real locales. */
 static void test_decimal_separators(void **state) {
   char comma[32] = "-1,5e+10",
        arabic[32] = "1\xd9\xab"

@@ -1,10 +1,10 @@
-/* The bed of the tests of the Matrix Market writer: a callback that keeps the text, and one
+/* Helpers for the tests of the Matrix Market writer: a callback that keeps the text, and one
  * matrix with its text. Include merbit.h and cmocka.h first. */
 #ifndef TEST_MATRIX_MM_WRITE_H
 #define TEST_MATRIX_MM_WRITE_H
 #include "support/cpu.h"
 
-typedef struct text { /* grows by what is written; fails on the call number fail_at */
+typedef struct text { /* grows with what is written; call number fail_at fails */
   char *data;
   size_t size;
   int calls, fail_at;

@@ -1,5 +1,5 @@
-/* The bed of the tests of the builders: the entries of a matrix in several orders, and arrays
- * of every width made of them. Include merbit.h and cmocka.h first. */
+/* Helpers for the tests of the builders: the entries of a matrix in several orders, and arrays
+ * of every width with them. Include merbit.h and cmocka.h first. */
 #ifndef TEST_MATRIX_BUILD_FORMS_H
 #define TEST_MATRIX_BUILD_FORMS_H
 #include "support/cpu.h"
@@ -29,7 +29,7 @@ TEST_UNUSED static int by_column(const void *left, const void *right) {
   return a->col != b->col ? (a->col < b->col ? -1 : 1) : (a->place < b->place ? -1 : 1);
 }
 
-/* The entries of `m` in the order in which the arrays will hold them. */
+/* Returns the entries of `m` in the order in which the arrays will hold them. */
 TEST_UNUSED static entry *entries_of(const test_matrix *m, arrangement order) {
   entry *entries = (entry *)test_allocate(m->nnz, sizeof *entries);
   uint64_t random = 3;

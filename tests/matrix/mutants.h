@@ -1,22 +1,23 @@
-/* Small matrices with one to four things wrong, and a slow checker of our own that says what is
- * wrong first. Everything is held in 64 bits; mutant_arrays makes arrays of the view's widths
- * from it. Include merbit.h and cmocka.h first. */
+/* Small matrices with one to four errors, and a slow independent checker that finds the first.
+ * Everything is stored in 64 bits; mutant_arrays makes arrays of the view's widths. Include
+ * merbit.h and cmocka.h first. */
 #ifndef TEST_MATRIX_MUTANTS_H
 #define TEST_MATRIX_MUTANTS_H
 #include "support/products.h"
 
 enum { MUTANT_ROOM = 200, MUTANT_BLOCK = 3 }; /* rows and columns of a block, at most */
 #define MUTANT_MOST                                                                            \
-  (((int64_t)1 << 60) - 2) /* of rows or nnz: an array of 8 bytes each has an address */
+  (((int64_t)1 << 60) - 2) /* of rows or nnz: arrays of 8-byte elements are still addressable  \
+                            */
 
 typedef struct mutant {
-  merbit_view view;  /* as claimed; arrays NULL where they are to be missing */
-  int64_t rows, nnz; /* as made */
+  merbit_view view;  /* as claimed; NULL for arrays that are missing */
+  int64_t rows, nnz; /* as generated */
   int64_t ptr[MUTANT_ROOM], row[MUTANT_ROOM], col[MUTANT_ROOM];
-  double value[MUTANT_ROOM * MUTANT_BLOCK * MUTANT_BLOCK]; /* small integers: sums are exact */
+  double value[MUTANT_ROOM * MUTANT_BLOCK * MUTANT_BLOCK]; /* small integers: exact sums */
 } mutant;
 
-/* Returns the number of rows that the arrays describe: of blocks in BSR. */
+/* Returns the number of rows, for BSR of block rows, that the arrays describe. */
 static int64_t mutant_rows(const merbit_view *view) {
   const int size = view->format == MERBIT_BSR ? view->block_rows : 1;
   return size < 1 ? view->rows : view->rows / size + (view->rows % size > 0);
@@ -27,7 +28,7 @@ static int64_t mutant_cols(const merbit_view *view) {
   return size < 1 ? view->cols : view->cols / size + (view->cols % size > 0);
 }
 
-static int64_t mutant_values(const merbit_view *view) { /* of an entry or block */
+static int64_t mutant_values(const merbit_view *view) { /* values per entry or block */
   return view->format == MERBIT_BSR ? (int64_t)view->block_rows * view->block_cols : 1;
 }
 
@@ -42,7 +43,7 @@ static int64_t mutant_narrow(int64_t value, merbit_index_type type) {
 /* ---- A valid matrix ---------------------------------------------------------------------- */
 
 static void mutant_make(uint64_t *random, mutant *m) {
-  static const char present; /* stands for an array until there is one */
+  static const char present; /* stands for an array that does not exist yet */
   merbit_view *view = &m->view;
   int64_t i, k = 0;
   memset(m, 0, sizeof *m);
@@ -98,7 +99,7 @@ static void mutant_make(uint64_t *random, mutant *m) {
 
 /* ---- Mutations --------------------------------------------------------------------------- */
 
-/* One entry of an array of `count`, whose right values are [base, base + limit). */
+/* Changes one entry of an array of `count`, whose valid values are [base, base + limit). */
 static void mutant_spoil_entry(uint64_t *random, int64_t *array, int64_t count, int64_t limit,
                                int base, merbit_index_type type) {
   const int64_t extremes[] = {INT32_MIN,
@@ -116,7 +117,7 @@ static void mutant_spoil_entry(uint64_t *random, int64_t *array, int64_t count, 
   case 0:
     array[at] = extremes[test_below(random, 8)];
     break;
-  case 1: /* right in the lower half */
+  case 1: /* the lower half is right */
     array[at] = mutant_add(old, (test_below(random, 3) - 1) * ((int64_t)1 << 32));
     break;
   case 2:
@@ -138,7 +139,7 @@ static void mutant_spoil_entry(uint64_t *random, int64_t *array, int64_t count, 
   case 7:
     array[at] = array[other];
     break;
-  default: /* written by somebody who counts from another number */
+  default: /* written with another base */
     for (i = test_below(random, 2) ? at : 0; i < count; i++) {
       array[i] = mutant_add(array[i], base == 0 ? 1 : -1);
     }
@@ -196,7 +197,7 @@ static void mutant_spoil_header(uint64_t *random, mutant *m) {
   case 12:
     view->memory = (merbit_memory)3;
     break;
-  case 13: /* of no meaning in other formats */
+  case 13: /* no meaning in other formats */
     view->block_order = (merbit_block_order)2;
     break;
   case 14:
@@ -215,7 +216,7 @@ static void mutant_spoil_header(uint64_t *random, mutant *m) {
 
 static void mutant_spoil(uint64_t *random, mutant *m) {
   const int64_t times = 1 + test_below(random, 4), honest = test_below(random, 5);
-  const merbit_view v = m->view; /* as it was, whatever a lie says */
+  const merbit_view v = m->view; /* the original, whatever the view claims */
   const int64_t cols = mutant_cols(&v);
   int64_t i;
   for (i = 0; i < times; i++) {
@@ -232,12 +233,12 @@ static void mutant_spoil(uint64_t *random, mutant *m) {
   }
 }
 
-/* ---- What is wrong ----------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------ */
 
 typedef struct culprits { /* any of these is a right answer; none: the matrix is valid */
   int count;
   merbit_status status[16];
-  char piece[16][128]; /* how the sentence begins */
+  char piece[16][128]; /* beginnings of the message */
 } culprits;
 
 static void culprits_add(culprits *c, merbit_status status, const char *format, ...) {
@@ -313,7 +314,7 @@ static void culprits_of_pointers(const merbit_view *v, culprits *c) {
   }
 }
 
-/* The first bad entry of the first bad array. */
+/* Finds the first bad entry of the first bad array. */
 static void culprits_of_arrays(const mutant *m, culprits *c) {
   const merbit_view *v = &m->view;
   const int csr = v->format != MERBIT_COO;
@@ -355,7 +356,7 @@ static void culprits_of_arrays(const mutant *m, culprits *c) {
   }
 }
 
-/* Returns 0 where the view claims more than the mutant has, so that nobody could tell. */
+/* Returns 0 if the view claims more than the mutant has, so that no answer is right. */
 static int mutant_culprits(const mutant *m, culprits *c) {
   const merbit_view *v = &m->view;
   c->count = 0;

@@ -1,4 +1,4 @@
-/* Orders of a graph as a table of n x n says them: what test_order.c compares with. Include
+/* Orders of a graph computed from an n x n table, for comparison in test_order.c. Include
  * merbit.h and cmocka.h first. */
 #ifndef TEST_MATRIX_ORDER_NAIVE_H
 #define TEST_MATRIX_ORDER_NAIVE_H
@@ -8,7 +8,7 @@ typedef struct naive {
   int64_t n;
   char *edge; /* n x n */
   int32_t *degree, *order;
-  int *level; /* -1: not met */
+  int *level; /* -1: not visited */
 } naive;
 
 static int naive_edge(const naive *g, int64_t i, int64_t j) {
@@ -54,8 +54,8 @@ static void naive_degree(naive *g) {
   }
 }
 
-/* Cuthill-McKee from `root` into `order`: by selection, one neighbour after the other. Returns
- * the component's vertices. */
+/* Computes a Cuthill-McKee order from `root` by repeated selection. Returns the number of the
+ * component's vertices. */
 static int64_t naive_search(naive *g, int32_t root, int32_t *order) {
   int64_t head, done = 1, j;
   for (j = 0; j < g->n; j++) {
@@ -82,7 +82,7 @@ static int64_t naive_search(naive *g, int32_t root, int32_t *order) {
   return done;
 }
 
-/* The first vertex of least degree in the deepest level. */
+/* Returns the first vertex of least degree in the deepest level. */
 static int32_t naive_furthest(const naive *g, const int32_t *order, int64_t count) {
   int32_t best = -1;
   int64_t i;
@@ -95,7 +95,7 @@ static int32_t naive_furthest(const naive *g, const int32_t *order, int64_t coun
   return best;
 }
 
-/* Reverse Cuthill-McKee from pseudo-peripheral vertices. */
+/* Computes reverse Cuthill-McKee from pseudo-peripheral vertices. */
 static void naive_rcm(naive *g) {
   char *placed = (char *)test_allocate(g->n, 1);
   int64_t done = 0, v, i;

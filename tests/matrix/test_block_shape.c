@@ -1,5 +1,5 @@
-/* The shape that moves the fewest bytes: found by our own count of every candidate in small
- * matrices, known beforehand in large ones, whose rows are only sampled at first. */
+/* The block shape that moves the fewest bytes: in small matrices compared with a count of every
+ * candidate, in large ones, whose rows are only sampled at first, with the known shape. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 static const int larger[][2] = {{10, 10}, {12, 12}, {16, 16}, {16, 1}, {1, 16}, {16, 8}};
 
-/* Blocks of R x C that hold an entry, by marking them one by one. */
+/* Counts the blocks of R x C that hold an entry, by marking each. */
 static int64_t count_blocks(const test_matrix *m, int R, int C) {
   const int64_t rows = blocks_count(m->rows, R), cols = blocks_count(m->cols, C);
   unsigned char *seen = (unsigned char *)test_allocate(rows * cols, 1);
@@ -90,7 +90,7 @@ static void fewest_of_all_candidates(void **state) {
   merbit_context_destroy(contexts[1]);
 }
 
-/* More rows than are counted for every candidate; full blocks somewhere, single entries
+/* More rows than are counted for every candidate; full blocks in some places, single entries
  * elsewhere. */
 static void shapes_of_large_matrices(void **state) {
   static const int shapes[][2] = {{2, 2}, {3, 3}, {5, 5},   {3, 5},
@@ -125,8 +125,7 @@ static void shapes_of_large_matrices(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Single entries at the start, blocks of 4 x 4 behind them: windows must lie all over the rows.
- */
+/* Single entries at the start, blocks of 4 x 4 after them: windows must cover all rows. */
 static void blocks_behind_single_entries(void **state) {
   enum { SINGLE = 300, ROWS = 80000, PLACES = 5000 };
   merbit_context *context = cpu_open(NULL, 3);
@@ -155,7 +154,7 @@ static void blocks_behind_single_entries(void **state) {
   merbit_context_destroy(context);
 }
 
-/* The bytes of a pattern are those of its places alone, as long as blocks are full. */
+/* A pattern costs only the bytes of its places, as long as blocks are full. */
 static void patterns_and_given_shapes(void **state) {
   static const int32_t row_ptr[] = {0, 2, 4, 5}, col_ind[] = {0, 1, 0, 1, 2};
   merbit_context *context = cpu_open(NULL, 1);

@@ -1,5 +1,5 @@
-/* BSR from every kind of view, entry by entry: every block that holds an entry and no other,
- * sorted, with zeros elsewhere; masks that say which values are entries; and back to CSR. */
+/* BSR from every kind of view, entry by entry: exactly the blocks that hold an entry, sorted,
+ * with zeros elsewhere; masks that mark entries; and the conversion back to CSR. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -36,15 +36,15 @@ static int64_t offset_at(const merbit_view *view, int64_t row) {
                                               : ((const int32_t *)view->row_ptr)[row];
 }
 
-/* The sorted CSR of the same view: another room, with tests of its own. */
+/* Returns the sorted CSR of the same view, which has its own tests. */
 static merbit_matrix *sorted(merbit_context *context, const merbit_view *view) {
   merbit_matrix *matrix;
   products_done(context, merbit_matrix_create(context, view, &matrix), "a matrix");
   return matrix;
 }
 
-/* Walks over the blocks of `bsr` and looks each of their values up in `csr`: an entry has its
- * bits, all else is +0, and every entry is found. */
+/* Looks up each value of the blocks of `bsr` in `csr`: an entry has its bits, everything else
+ * is +0, and every entry is found. */
 static void same_entries(const merbit_view *csr, const merbit_view *bsr,
                          const mbi_bsr *masked) {
   const int rows = bsr->block_rows, cols = bsr->block_cols;
@@ -84,7 +84,7 @@ static void same_entries(const merbit_view *csr, const merbit_view *bsr,
           k += entry;
         }
       }
-      assert_true(found > entries); /* no block for nothing */
+      assert_true(found > entries); /* no empty block */
     }
   }
   assert_int_equal(found, csr->nnz);
@@ -125,7 +125,7 @@ static void check_view(merbit_context *context, const merbit_view *view,
                                        (csr.values != NULL ? csr.nnz : 0) *
                                            (int64_t)products_size(csr.value_type) +
                                        4 * (csr.rows + 1));
-  /* Back again: the zeros have become entries. */
+  /* Back to CSR: the zeros have become entries. */
   products_done(context, merbit_matrix_create(context, &bsr, &back), "a matrix from blocks");
   again = merbit_matrix_view(back);
   assert_true(again.nnz >= csr.nnz && again.nnz <= mbi_view_values(&bsr));
@@ -139,13 +139,13 @@ static void check_view(merbit_context *context, const merbit_view *view,
   merbit_matrix_destroy(right);
 }
 
-/* The generated matrices have unsorted and duplicate columns among them. */
+/* Some generated matrices have unsorted and duplicate columns. */
 static void every_matrix_in_blocks(void **state) {
   unsigned turn = 0;
   int i, run;
   (void)state;
   for (i = 0; i < test_matrix_count(); i++) {
-    for (run = 0; run < (i < 100 ? 4 : 1); run++, turn++) { /* the last are large */
+    for (run = 0; run < (i < 100 ? 4 : 1); run++, turn++) { /* the last ones are large */
       products_form form = blocks_form(turn * 13);
       merbit_bsr_desc desc;
       blocks_shape s;
@@ -189,7 +189,7 @@ static void blocks_in_other_blocks(void **state) {
   }
 }
 
-/* Zeros of both signs are entries like others, in place and in the sum of duplicates. */
+/* Zeros of either sign are ordinary entries, also in the sum of duplicates. */
 static void zeros_keep_their_sign(void **state) {
   static const int32_t row_ptr[] = {0, 3, 5}, col_ind[] = {1, 0, 1, 1, 0};
   static const double values[] = {-0.0, -0.0, 0.0, -0.0, 7};
@@ -249,7 +249,7 @@ static void full_patterns_stay_patterns(void **state) {
   merbit_matrix *made;
   (void)state;
   assert_int_equal(merbit_matrix_create_bsr(contexts[0], &view, &desc, &made), MERBIT_OK);
-  assert_int_equal(merbit_matrix_view(made).nnz, 2); /* the second one reaches beyond */
+  assert_int_equal(merbit_matrix_view(made).nnz, 2); /* the second reaches beyond */
   assert_null(merbit_matrix_view(made).values);
   merbit_matrix_destroy(made);
   desc.block_cols = 3;

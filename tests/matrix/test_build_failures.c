@@ -1,4 +1,4 @@
-/* Builders that fail: every allocation, every bad view; and the life of a matrix. */
+/* Failing builders: every allocation, every bad view; and the lifetime of a matrix. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include "matrix/build_forms.h"
 
-/* Fail the first, second, ... allocation until the call succeeds: each time the status says so,
- * nothing is left over, and the out pointer is NULL. */
+/* Fails the first, second, ... allocation until the call succeeds: each time the status tells,
+ * nothing leaks, and the out pointer is NULL. */
 static void failing_allocations(void **state) {
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 2);
@@ -24,7 +24,7 @@ static void failing_allocations(void **state) {
         merbit_matrix *matrix = NULL;
         merbit_status status = MERBIT_OUT_OF_MEMORY;
         long before = memory.live, n;
-        test_matrix_make(68, 1, &m); /* power law: long rows out of order, duplicates */
+        test_matrix_make(68, 1, &m); /* power law: unsorted long rows, duplicates */
         memset(&f, 0, sizeof f);
         f.order = (arrangement)order;
         f.pattern = pattern;

@@ -19,7 +19,7 @@ static int by_row(const void *left, const void *right) {
   return a->place < b->place ? -1 : 1;
 }
 
-/* Computes the library's right answer: sorted in place, duplicates added up in the value
+/* Computes the library's expected result: sorted in place, with duplicates added in the value
  * type. */
 static int64_t reference(entry *entries, int64_t nnz, const form *f, int *duplicates) {
   int64_t i, at = 0;
@@ -115,7 +115,8 @@ static void check_form(merbit_context *context, const test_matrix *m, const form
   free(entries);
 }
 
-/* Widths and bases turn with a counter, so that every pair of them meets every arrangement. */
+/* Widths and bases change with a counter, so that every pair of them occurs with every
+ * arrangement. */
 static void every_matrix_in_every_form(void **state) {
   merbit_context *alone = cpu_open(NULL, 1), *several = cpu_open(NULL, 4);
   unsigned turn = 0;
@@ -145,8 +146,8 @@ static void every_matrix_in_every_form(void **state) {
   merbit_context_destroy(several);
 }
 
-/* Rows longer than the insertion sort takes, in matrices of 1 to 4 bytes of columns, around the
- * bounds. */
+/* Rows that exceed the insertion sort, in matrices with 1 to 4 bytes of column numbers, around
+ * the limits. */
 static void long_rows_out_of_order(void **state) {
   static const int64_t widths[] = {1,     2,     255,     256,           257,
                                    65536, 65537, 1 << 24, (1 << 24) + 1, INT32_MAX};
@@ -172,8 +173,8 @@ static void long_rows_out_of_order(void **state) {
       m.values = (double *)test_allocate(m.nnz, 8);
       for (k = 0; k < m.nnz; k++) {
         int64_t wide = test_below(&random, m.cols);
-        /* Half of them small and repeated, so that the high bytes are equal and duplicates
-         * appear. */
+        /* Half of them are small and repeated, so that high bytes are equal and there are
+         * duplicates. */
         m.col_ind[k] = (int32_t)(k % 2 ? wide : wide % 97);
         m.values[k] = test_uniform(&random);
       }

@@ -1,6 +1,6 @@
-/* The sort by rows with 64-bit cursors, which real matrices need from 2^31 entries on: here on
- * small ones, beside the 32-bit cursors. And numbers that real input hardly makes: big integers
- * of unequal length. */
+/* The sort by rows with 64-bit cursors, needed from 2^31 entries on, here on small matrices and
+ * compared with 32-bit cursors. Also big integers of unequal length, which real input rarely
+ * produces. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* merbit_view_check: every good view passes, every bad one is refused with the first culprit's
- * name, whatever the number of threads. More of them in test_mutants.c. */
+/* merbit_view_check accepts every good view and refuses every bad one with the name of the
+ * first bad entry, for any number of threads. test_mutants.c has more. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -317,8 +317,8 @@ static void bad_indices_are_named(void **state) {
   }
 }
 
-/* A matrix with more rows than a 32-bit index can name: legal, and the least index is still
- * bad. */
+/* A legal matrix with more rows than a 32-bit index can number; the smallest index is still
+ * checked. */
 static void indices_narrower_than_the_matrix(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   int32_t rows[2] = {INT32_MAX, 1}, columns[2] = {1, INT32_MAX};
@@ -340,8 +340,8 @@ static void indices_narrower_than_the_matrix(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Long arrays are dealt to tasks, and tasks look at blocks: the first of two bad entries is
- * named wherever they lie. */
+/* Long arrays are divided among tasks, which read them in pieces: the first of two bad entries
+ * is named, wherever they are. */
 static void the_first_bad_entry_of_long_arrays(void **state) {
   static const int thread_counts[] = {1, 2, 3, 8};
   const int64_t rows = 300000;
@@ -372,7 +372,7 @@ static void the_first_bad_entry_of_long_arrays(void **state) {
       col_ind[at] = 0;
       col_ind[later] = 0;
       row_ptr[at]--;
-      row_ptr[at - 1]++; /* decreases at `at`, and only there where the step before was 1 */
+      row_ptr[at - 1]++; /* decreases at `at`, and only there if the step before was 1 */
       row_ptr[rows] += later % 2 == 0;
       if (at > 1) {
         (void)snprintf(piece, sizeof piece, "row_ptr[%lld] is %lld, less than", (long long)at,

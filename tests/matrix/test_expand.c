@@ -1,5 +1,5 @@
-/* BSR views become the CSR of their entries, bit for bit what the same entries give as CSR, in
- * every call that takes a view. */
+/* BSR views become the CSR of their entries, with the same bits as the same entries passed as
+ * CSR, in every call that takes a view. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -93,7 +93,7 @@ static void as_csr(void **state) {
   merbit_context_destroy(contexts[1]);
 }
 
-/* Enough values for every thread to have a part. */
+/* Enough values for every thread to get a part. */
 static void in_parts(void **state) {
   merbit_context *context = cpu_open(NULL, 4);
   int run;
@@ -129,7 +129,7 @@ static void in_parts(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A link graph in blocks ranks as its entries do; a bad block is named there too. */
+/* PageRank of a link graph in blocks equals that of its entries; a bad block is named. */
 static void ranks(void **state) {
   static const int32_t row_ptr[] = {0, 2, 3}, far_column[] = {0, 1, 2};
   static const double values[] = {0, 1, 1, 0, 2, 0, 9, 9, 1, 9, 0, 9};

@@ -1,5 +1,5 @@
-/* Sizes near and beyond 2^24, 2^31 and the address space: checks that name a culprit far out,
- * matrices that are built and transposed, and sizes that are refused in a sentence. */
+/* Sizes around and beyond 2^24, 2^31 and the address space: checks that name an entry far out,
+ * matrices that are built and transposed, and sizes that are refused with a message. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static void refused(merbit_context *context, const merbit_view *view, const char
   cpu_expect(context, MERBIT_INVALID_MATRIX, piece);
 }
 
-/* Under AddressSanitizer 2^31 entries are left to the build without, but with --full. */
+/* Returns whether to skip: 2^31 entries under AddressSanitizer are tested only with --full. */
 static int left_out(void) {
   return test_effort(sanitized, 0);
 }
@@ -35,7 +35,7 @@ static int room_for(const sparse_array *a, const char *what) {
   return a->data != NULL;
 }
 
-/* The bad entry lies behind 2^31 good ones. */
+/* The bad entry follows 2^31 good ones. */
 static void a_bad_column_far_out(void **state) {
   const int64_t nnz = TWO(31) + 100, at = TWO(31) + 50;
   const int64_t row_ptr[] = {0, 3, TWO(31) + 50, TWO(31) + 51, nnz};
@@ -100,7 +100,7 @@ static void a_bad_row_far_out(void **state) {
   sparse_free(&row_ptr);
 }
 
-/* Offsets far apart, entries far out: nothing is read but the offsets. */
+/* Distant offsets of entries far out: only the offsets are read. */
 static void rows_of_entries_beyond_32_bits(void **state) {
   static const int64_t marks[] = {TWO(31) - 1, TWO(31), TWO(32), TWO(40), TWO(60) - 30};
   size_t i;
@@ -120,7 +120,7 @@ static void rows_of_entries_beyond_32_bits(void **state) {
   }
 }
 
-/* Step 1 of a build with more entries than 2^31: the counts of two tasks become starts. */
+/* Step 1 of a build with more than 2^31 entries: the counts of two tasks become starts. */
 static void starts_beyond_32_bits(void **state) {
   int64_t counts[] = {TWO(31), 0, TWO(33) + 1, 5, TWO(32) - 1, 7};
   static const int64_t starts[] = {0,       TWO(31) + 5, TWO(31) + TWO(32) + 4,
@@ -152,7 +152,7 @@ static void expect_failure(merbit_context *context, merbit_status status, merbit
   cpu_expect(context, expected, piece);
 }
 
-/* A COO claims rows without holding them; a limit stands in for a machine's memory. */
+/* A COO claims rows without holding them; a limit simulates the machine's memory. */
 static void rows_without_room(void **state) {
   static const struct {
     int64_t rows;
@@ -192,7 +192,7 @@ static void rows_without_room(void **state) {
                      cases[i].rows);
       expect_failure(context, status, matrix, MERBIT_TOO_LARGE, sentence);
     }
-    view.rows = 2; /* the widest there is becomes the longest */
+    view.rows = 2; /* the widest matrix becomes the longest */
     view.cols = INT32_MAX;
     status = merbit_matrix_transpose(context, &view, &matrix);
     expect_failure(context, status, matrix, MERBIT_OUT_OF_MEMORY, cases[0].sentence);
@@ -201,7 +201,7 @@ static void rows_without_room(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* The last column that 32 bits can name, from a COO that was 2^31 - 1 rows long. */
+/* The last column that 32 bits can number, from a COO with 2^31 - 1 rows. */
 static void the_last_column(void **state) {
   const int64_t row_ind[3] = {INT32_MAX - 1, 0, INT32_MAX - 1}, col_ind[3] = {1, 1, 0};
   static const double values[3] = {2, 3, 5};
@@ -234,7 +234,7 @@ static void the_last_column(void **state) {
 
 /* ---- Built ------------------------------------------------------------------------------- */
 
-/* Turn a band of `n` rows round: entry (i, n - 1 - i) has the value i % 1021. */
+/* Transposes an antidiagonal of `n` rows: entry (i, n - 1 - i) has the value i % 1021. */
 static void transposes_around_2_24(void **state) {
   int64_t n, i;
   (void)state;
@@ -269,8 +269,8 @@ static void transposes_around_2_24(void **state) {
   }
 }
 
-/* 2^31 + 2^20 entries: a copy and a transpose of 9 GB each, so only in full, where there is
- * memory, and where it does not take half an hour. */
+/* 2^31 + 2^20 entries: a copy and a transpose of 9 GB each, so only with --full, with enough
+ * memory, and if it takes less than half an hour. */
 static void matrices_of_many_nonzeros(void **state) {
   const int64_t cols = TWO(20), rows = TWO(11) + 1, nnz = rows * cols;
   const int64_t pages = (int64_t)sysconf(_SC_AVPHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);

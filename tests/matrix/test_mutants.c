@@ -1,6 +1,6 @@
-/* 100,000 spoilt matrices, a million with --full: each is refused with the culprit that our own
- * checker finds first, or multiplied, built and transposed with the right result. Arrays have
- * their exact length, so that AddressSanitizer sees any read beyond them. */
+/* 100,000 mutated matrices, a million with --full: each is refused with the error that the
+ * independent checker finds first, or multiplied, built and transposed correctly. Arrays have
+ * their exact length, so that AddressSanitizer detects any read beyond them. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static void arrays_free(arrays *a) {
 
 /* ---- Refused ----------------------------------------------------------------------------- */
 
-/* The last error of `context` names one of the culprits, and has its status. */
+/* Expects that the last error of `context` names one of the culprits and has its status. */
 static void expect_culprit(const bed *b, merbit_context *context, merbit_status status,
                            const culprits *c) {
   char sentence[MERBIT_MESSAGE_SIZE];
@@ -127,7 +127,7 @@ static void vectors_make(const mutant *m, int transposed, vectors *v) {
   }
   for (i = 0; i < m->view.nnz * each; i++) {
     const int64_t place = i % each;
-    const int64_t r = place / by_row, c = place % by_row; /* turned round if column-major */
+    const int64_t r = place / by_row, c = place % by_row; /* swapped if column-major */
     const int64_t row = row_of(m, i / each) * block_rows + (column_major ? c : r);
     const int64_t col = (m->col[i / each] - m->view.base) * block_cols + (column_major ? r : c);
     if (row < m->view.rows && col < m->view.cols) {
@@ -161,7 +161,7 @@ static void expect_right(const bed *b, vectors *v, const char *who) {
 
 static void expect_product(const bed *b, merbit_context *context, const merbit_view *view,
                            merbit_method method, vectors *v) {
-  double alpha, beta; /* room for either type */
+  double alpha, beta; /* for either type */
   merbit_plan_desc desc;
   merbit_plan *plan;
   int tasks;
@@ -205,7 +205,7 @@ static void expect_multiplied(const bed *b, const mutant *m, const arrays *a) {
   merbit_matrix_destroy(matrix);
 }
 
-/* ---- One after the other ----------------------------------------------------------------- */
+/* ---- All mutants ------------------------------------------------------------------------- */
 
 static void one_mutant(bed *b) {
   uint64_t random = b->seed * UINT64_C(1000003) + (uint64_t)b->number;

@@ -1,5 +1,5 @@
-/* Orders of a graph, against hand-made ones and against naive ones on a table of n x n; and
- * matrices moved into them. */
+/* Orders of a graph, against orders made by hand and naive ones from an n x n table; and
+ * matrices permuted by them. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 static const merbit_reordering both[] = {MERBIT_REORDERING_DEGREE, MERBIT_REORDERING_RCM};
 
-/* Bits of `bits`: 64-bit offsets, base 1, a pattern. */
+/* Makes arrays by bits: 64-bit offsets, base 1, a pattern. */
 static void arrays_of(const test_matrix *m, int bits, products_arrays *a) {
   products_form form;
   memset(&form, 0, sizeof form);
@@ -31,7 +31,7 @@ static int32_t *order_of(merbit_context *context, const merbit_view *view,
   return order;
 }
 
-/* A graph with edges `text`, as "0-1 1-2", of n vertices. */
+/* Makes a graph of n vertices from the edges in `text`, such as "0-1 1-2". */
 static void graph_of(int64_t n, const char *text, test_matrix *m) {
   int32_t first[64], second[64];
   int64_t count = 0;
@@ -44,7 +44,7 @@ static void graph_of(int64_t n, const char *text, test_matrix *m) {
   square_of_edges(n, count, first, second, 0, m);
 }
 
-/* Worked out by hand. */
+/* Computed by hand. */
 static void small_graphs(void **state) {
   static const struct {
     int64_t n;
@@ -55,14 +55,14 @@ static void small_graphs(void **state) {
       {1, "", {0}, {0}, 0},
       {3, "", {0, 1, 2}, {2, 1, 0}, 0},
       {2, "0-1", {0, 1}, {0, 1}, 1},
-      /* a path: from 0 the far end is 3, and from there 2, where it begins */
+      /* a path: the end farthest from 0 is 3, the one farthest from 3 is 2, where it begins */
       {5, "3-1 1-4 4-0 0-2", {0, 1, 4, 2, 3}, {3, 1, 4, 0, 2}, 1},
       /* a star around 2: a search from 0 finds 1 */
       {5, "2-0 2-1 2-3 2-4", {2, 0, 1, 3, 4}, {4, 3, 0, 2, 1}, 3},
       /* two components and an isolated vertex between them */
       {6, "0-4 4-2 1-5", {4, 0, 1, 2, 5, 3}, {3, 1, 5, 0, 4, 2}, 1},
-      /* a triangle with a tail: from 0 to 4, which is further from 1; of 1's neighbours 2 has
-         less */
+      /* a triangle with a tail: from 0 to 4, which is farther from 1; of 1's neighbours 2 has
+       * the lower degree */
       {5, "0-1 1-2 2-0 0-3 3-4", {0, 1, 2, 3, 4}, {4, 3, 0, 2, 1}, 2},
   };
   merbit_context *context = cpu_open(NULL, 1);
@@ -95,8 +95,8 @@ static void small_graphs(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Entry (i, j) of the order's matrix is (order[i], order[j]) of the other: columns rise, and
- * those of the same column stay in their order. */
+/* Expects that entry (i, j) of the permuted matrix is (order[i], order[j]) of the original:
+ * columns ascend, and entries of the same column keep their order. */
 static void expect_moved(merbit_context *context, const test_matrix *m, const merbit_view *from,
                          const int32_t *order) {
   merbit_matrix *moved;
@@ -139,7 +139,7 @@ static void expect_moved(merbit_context *context, const test_matrix *m, const me
   mbi_release(context, places);
 }
 
-/* Each generated matrix, unsymmetric, unsorted, with duplicates as they are. */
+/* Each generated matrix, nonsymmetric, unsorted, with duplicates. */
 static void generated_matrices(void **state) {
   const int64_t most = test_effort(700, 3000);
   const uint64_t seed = test_rotating_seed();
@@ -179,8 +179,8 @@ static void generated_matrices(void **state) {
   merbit_context_destroy(context);
 }
 
-/* The order of a large graph does not depend on the threads, nor on how the matrix is written:
- * as A, unsorted and without its other half, or as A + A', sorted. */
+/* The order of a large graph does not depend on the threads, nor on the form of the matrix: A
+ * unsorted and with one of the two mirror entries, or A + A' sorted. */
 static void large_graphs(void **state) {
   static const int threads[] = {1, 2, 5};
   uint64_t random = test_rotating_seed();
@@ -243,8 +243,7 @@ static void large_graphs(void **state) {
   free(second);
 }
 
-/* A graph whose arrays are its own is not copied: symmetric in pattern, rows strictly rising.
- */
+/* A graph that needs no changes is not copied: symmetric pattern, strictly ascending rows. */
 static void own_graphs(void **state) {
   static const struct {
     int32_t row_ptr[4], col_ind[6];
@@ -268,7 +267,7 @@ static void own_graphs(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Shuffled grids come back to about the width of their short side, and paths to 1. */
+/* Shuffled grids get a bandwidth of about their short side, and paths 1. */
 static void meshes(void **state) {
   static const struct {
     int64_t width, height, most;

@@ -1,5 +1,5 @@
-/* One triangle in types that are expanded: complex, short and mixed values; what a diagonal may
- * hold. */
+/* One triangle in types that are expanded: complex, short and mixed values; requirements on the
+ * diagonal. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 enum { SIDE = 6 };
 
-/* op(A) of whole complex numbers, by its triangle as it was given. */
+/* Computes op(A) for whole complex numbers from the given triangle. */
 static void dense(const double entries[SIDE][SIDE][2], int symmetry, int operation,
                   double a[SIDE][SIDE][2]) {
   int i, j;
@@ -152,7 +152,7 @@ static void real_diagonal(void **state) {
   desc.method = MERBIT_METHOD_SYMMETRIC;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_NOT_SUPPORTED);
   cpu_expect(context, MERBIT_NOT_SUPPORTED, "MERBIT_METHOD_SYMMETRIC, which does not take c128");
-  view.value_type = MERBIT_F64; /* both triangles by MERGE: several vectors, a semiring */
+  view.value_type = MERBIT_F64; /* both triangles with MERGE: several vectors, a semiring */
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   desc.method = MERBIT_METHOD_AUTO;
   desc.vectors = 2, desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;

@@ -1,4 +1,4 @@
-/* Views of one triangle: what is refused, what calls beside plans make of them, and files. */
+/* Views of one triangle: refusals, calls other than plans, and files. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static void both_triangles(void **state) {
     symmetric_case h;
     int64_t k;
     square_grid(7, 9, 8, 5, &m);
-    for (k = 0; k < m.nnz; k++) { /* sums of duplicates must be exact, weights positive */
+    for (k = 0; k < m.nnz; k++) { /* exact sums of duplicates, positive weights */
       m.values[k] = 1 + (double)(k % 4);
     }
     symmetric_make(&m, symmetry, way & 1, MERBIT_OPERATION_N, &h);
@@ -87,7 +87,7 @@ static void both_triangles(void **state) {
                     "ranks");
       products_done(context, merbit_pagerank(context, &half.view, NULL, ranks[1], NULL),
                     "ranks");
-      for (k = 0; k < 63; k++) { /* not the bits: entries come in another order */
+      for (k = 0; k < 63; k++) { /* not the same bits: entries come in another order */
         assert_true(fabs(ranks[0][k] - ranks[1][k]) <= 0x1p-44 * ranks[0][k]);
       }
       ((double *)half.values)[3] = -2;
@@ -128,7 +128,7 @@ static void writes(merbit_context *context, const merbit_view *view, const char 
 
 #define BANNER "%%MatrixMarket matrix "
 
-/* Files are read and written, with the half kept or expanded. */
+/* Files are read and written with the triangle kept or expanded. */
 static void files(void **state) {
   static const struct {
     const char *text;
@@ -180,7 +180,7 @@ static void files(void **state) {
   merbit_context_destroy(context);
 }
 
-/* An upper triangle is written as the lower one that files hold. */
+/* An upper triangle is written as the lower one that the file format requires. */
 static void upper_files(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   merbit_view view = merbit_csr(3, 3, 5, NULL, row_ind, values);

@@ -1,4 +1,4 @@
-/* F16 and BF16: the user's conversions, at every number, at every tie and beside it. */
+/* F16 and BF16: the user's conversions, for every number, at every midpoint and next to it. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include "support/cpu.h"
 #include "support/effort.h"
 
-typedef struct kind { /* of 16-bit floats: what IEEE 754 says of them */
+typedef struct kind { /* 16-bit floats as defined by IEEE 754 */
   const char *name;
   int fraction, bias; /* bits */
   float (*widen)(uint16_t bits);
@@ -21,8 +21,8 @@ static const kind kinds[] = {
     {"bf16", 7, 127, merbit_f32_from_bf16, merbit_bf16_from_f32},
 };
 
-/* The value of finite bits without their sign; the first that is not finite counts on, as the
- * place where rounding gives infinity. */
+/* Returns the value of finite bits without sign; the first infinite one continues the sequence,
+ * as the limit of rounding to infinity. */
 static double value_of(const kind *k, unsigned bits) {
   const int exponent = (int)(bits >> k->fraction);
   const double fraction = (double)(bits & ((1u << k->fraction) - 1));
@@ -74,7 +74,7 @@ static void every_tie(void **state) {
     for (bits = 0; bits < infinity_of(k); bits++) {
       const double middle = (value_of(k, bits) + value_of(k, bits + 1)) / 2;
       const float tie = (float)middle;
-      if ((double)tie == middle) { /* a number that f32 has */
+      if ((double)tie == middle) { /* the midpoint is a float */
         expect_bits(k, tie, bits + (bits & 1));
         expect_bits(k, nextafterf(tie, 0), bits);
         expect_bits(k, nextafterf(tie, INFINITY), bits + 1);
@@ -86,7 +86,7 @@ static void every_tie(void **state) {
   }
 }
 
-/* Numbers at random: no other number is nearer. */
+/* Random numbers: no other number is nearer. */
 static void any_number(void **state) {
   uint64_t seed = test_rotating_seed();
   int i, run;
@@ -114,7 +114,7 @@ static void any_number(void **state) {
   }
 }
 
-/* A NaN whose payload lies in the bits that are cut off stays a NaN. */
+/* A NaN whose payload lies in the bits that are cut off remains a NaN. */
 static void low_payloads(void **state) {
   const uint32_t nans[] = {0x7f800001u, 0x7f801fffu, 0x7f80ffffu, 0xff800001u, 0x7fffffffu};
   size_t i;

@@ -1,4 +1,4 @@
-"""Definitions in templates/ and in merbit_dist.h, found by name, and the texts in them.
+"""Finds definitions in templates/ and in merbit_dist.h by name, and texts in them.
 
 A definition is a function or kernel, a macro, a struct, union or enumeration, a table (an initialised array or
 struct) or a Jinja2 macro. A step of a solver has the name that it is written with, as MBS_ELEMENT(cg_start);
@@ -31,11 +31,11 @@ BREAK = r"(?:\s|\\\n)"
 class Definition:
     def __init__(self, file, name, kind, start, end, body=None):
         self.file, self.name, self.kind, self.start, self.end = file, name, kind, start, end
-        self.body = body  # of a function: between its braces
+        self.body = body  # of a function: the text between its braces
 
 
 def pattern(text):
-    """`text` as a regular expression of whole words that takes any white space for what it has between its tokens."""
+    """Returns `text` as a regular expression of whole words, with any white space between its tokens."""
     tokens = list(TOKEN.finditer(text))
     parts = []
     for before, token in zip([None] + tokens, tokens):
@@ -51,7 +51,7 @@ def pattern(text):
 
 
 def blank(match):
-    """A comment as white space of its length; other lexemes as they are."""
+    """Returns a comment as white space of its length, and other lexemes unchanged."""
     return re.sub(r"[^\n]", " ", match.group()) if match.group("comment") else match.group()
 
 
@@ -75,7 +75,7 @@ class Scan:
         self.found.append(Definition(self.file, name, kind, start, end, body))
 
     def close(self, index):
-        """The index of the brace that closes the one at `index`. Of branches of the preprocessor one is counted."""
+        """Returns the index of the brace that closes the one at `index`. Counts one branch of the preprocessor."""
         depth, saved = 0, []
         for i in range(index, len(self.lexemes)):
             match = self.lexemes[i]
@@ -97,7 +97,7 @@ class Scan:
         return None
 
     def walk(self, index, end, start):
-        """Definitions among the lexemes [index, end), of which the first begins at `start` or later."""
+        """Finds definitions among the lexemes [index, end); the first begins at `start` or later."""
         while index < end:
             match = self.lexemes[index]
             if match.group("directive") or match.group("jinja"):
@@ -122,7 +122,7 @@ class Scan:
             index += 1
 
     def open_head(self, start, end):
-        """Whether what stands there is the beginning of a definition that goes on behind a directive."""
+        """Returns whether a definition begins here that continues after a directive."""
         head = self.code(start, end)
         return head.count("(") > head.count(")")
 
@@ -132,7 +132,7 @@ class Scan:
                           " " if not m.group("string") else '""', text)
 
     def group(self, start, open_, close):
-        """Takes the definition before and between two braces; whether it is one."""
+        """Takes the definition before and between two braces. Returns whether it is one."""
         head = self.code(start, self.lexemes[open_].start()).strip()
         inside = (self.behind_head(open_, close), self.lexemes[close].start())
         begin = start + len(self.text[start : self.lexemes[open_].start()]) - len(
@@ -159,7 +159,7 @@ class Scan:
         return True
 
     def behind_head(self, open_, close):
-        """Where what is between two braces begins for all branches of the preprocessor."""
+        """Returns where the text between two braces begins for all branches of the preprocessor."""
         begin, depth = self.lexemes[open_].end(), 0
         for match in self.lexemes[open_ + 1 : close]:
             word = match.group("word") or match.group("tag")
@@ -169,7 +169,7 @@ class Scan:
         return begin
 
     def declaration(self, start, end):
-        """A table without braces."""
+        """Takes a table without braces."""
         if any(a <= start < b for a, b in self.templates):
             return
         match = re.search(r"(%s)\s*(?:\[[^=]*\])?\s*=" % NAME, self.code(start, end))
@@ -194,7 +194,7 @@ class Scan:
         return head
 
     def function(self, head):
-        """The name of the function that `head` begins, or None."""
+        """Returns the name of the function that `head` begins, or None."""
         head = re.sub(r"\)\s*:[^:].*$", ")", head, flags=re.S)
         head = re.sub(r"\)\s*(const|noexcept|\s)*$", ")", head)
         if not head.endswith(")"):
@@ -227,7 +227,7 @@ class Sources:
                 self.definitions.setdefault(definition.name, []).append(definition)
 
     def places(self, where):
-        """The definitions named so; of FILE:name the whole file."""
+        """Returns the definitions of this name; for FILE:name the whole file."""
         if where.startswith("FILE:"):
             file = "templates/" + where.removeprefix("FILE:")
             text = self.text.get(file)
@@ -235,7 +235,7 @@ class Sources:
         return self.definitions.get(where, [])
 
     def find(self, where, text):
-        """All (definition, start, end) of `text`, which has no comments, in what is named `where`."""
+        """Returns all (definition, start, end) of `text`, which has no comments, in the definitions named `where`."""
         regex = pattern(text)
         found = {}
         for place in self.places(where):
@@ -244,7 +244,7 @@ class Sources:
         return list(found.values())
 
     def holders(self, text):
-        """The names of the smallest definitions around `text`, wherever it occurs."""
+        """Returns the names of the smallest definitions around each occurrence of `text`."""
         regex, found = pattern(text), set()
         for file, bare in self.bare.items():
             for match in regex.finditer(bare):

@@ -1,4 +1,4 @@
-"""Tests that the tables name together, as regular expressions."""
+"""Groups of tests for the tables, as regular expressions."""
 
 SHIM = "simt_rules|simt_merbit_sizes|simt_merbit_f32|simt_merbit_f64|simt_races"
 BINNED = "simt_binned|simt_races"

@@ -1,4 +1,4 @@
-"""The names of all tests, from the sources and CMake files under tests/: those that `ctest -N` lists in any build."""
+"""Finds the names of all tests in the sources and CMake files under tests/: those that `ctest -N` lists in any build."""
 import pathlib
 import re
 
@@ -7,14 +7,14 @@ COMMAND = re.compile(r"^[ \t]*(foreach|endforeach|add_test)\s*\(([^()]*)", re.M)
 
 
 def of_source(path):
-    """The name that merbit_add_test in tests/CMakeLists.txt gives: the path, where file and folder differ."""
+    """Returns the name that merbit_add_test in tests/CMakeLists.txt gives: the path if file and folder differ."""
     folder = "_".join(path.parent.parts)
     stem = path.stem.removeprefix("test_")
     return folder if stem == path.parent.name and len(path.parent.parts) > 1 else f"{folder}_{stem}"
 
 
 def of_cmake(text):
-    """Names in add_test(NAME ...), for each word of the foreach around it."""
+    """Yields names in add_test(NAME ...), for each word of the foreach around it."""
     names, loops = set(), []
     for match in COMMAND.finditer(text):
         command, words = match.group(1), match.group(2).split()

@@ -1,12 +1,12 @@
-"""Writes a copy of the tree in which functions hold their mutations.
+"""Writes a copy of the tree whose functions contain their mutations.
 
-A function that has mutations becomes
+A function with mutations becomes
 
     { if (MBM(17)) { a mutated body } else if (MBM(4)) { another } else { /* MBM */ the original } }
 
 where MBM(17) is true if the environment variable MBM was 17 when the program, or the shared object that the
-fake NVRTC has made of a kernel, was loaded. The tests' device.cuh and core/os/os.h define it, so that kernels on
-the CPU and host code in any kind of build have it; to a real NVRTC it is false.
+fake NVRTC made from a kernel, was loaded. The tests' device.cuh and core/os/os.h define it for kernels on the CPU
+and for host code in any build; for a real NVRTC it is false.
 """
 import pathlib
 import re
@@ -16,7 +16,7 @@ import sys
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# What the tests need of the tree.
+# The parts of the tree that the tests need.
 PARTS = ["CMakeLists.txt", "bench", "cmake", "dist", "examples", "gen", "merbit_dist.h", "templates", "tests"]
 
 SWITCH = """
@@ -31,7 +31,7 @@ __attribute__((constructor)) static void mbm_read(void) {
 #endif
 """
 OFF = "\n#define MBM(number) false\n"
-# Where the switch is defined: (file, what it comes behind, text).
+# Where the switch is defined: (file, text before it, text).
 SWITCHES = [
     ("templates/core/os/os.h", "#include <stdlib.h>\n", SWITCH),
     ("tests/simt/include/jit/device.cuh", '#include "../../simt.h"\n', SWITCH),
@@ -44,18 +44,18 @@ PLACE = re.compile(r"([^\s:,()]+):(\d+)[:,]")
 
 
 def balanced(text):
-    """How many brackets of each kind `text` opens and does not close."""
+    """Returns how many brackets of each kind `text` opens and does not close."""
     text = re.sub(r'"(?:\\.|[^"\\])*"', "", text)
     return [text.count(pair[0]) - text.count(pair[1]) for pair in ("()", "[]", "{}")]
 
 
 def number(row):
-    """What MBM is for this row, however many rows come before it."""
+    """Returns the value of MBM for this row, whatever rows come before it."""
     return zlib.crc32("\0".join(row[:3]).encode()) % 1000000000
 
 
 def obstacle(sources, row):
-    """Why the row cannot be planted beside others, or None."""
+    """Returns why the row cannot be planted together with others, or None."""
     ((place, start, end),) = sources.find(*row[:2])
     if place.kind != "function":
         return f"its text lies in a {place.kind}"
@@ -77,14 +77,14 @@ def obstacle(sources, row):
 
 
 def replaced(sources, row):
-    """(file, its text with the row's mutation)"""
+    """Returns (file, its text with the row's mutation)."""
     ((place, start, end),) = sources.find(*row[:2])
     text = sources.text[place.file]
     return place.file, text[:start] + row[2] + text[end:]
 
 
 def planted(sources, rows):
-    """{file: its text with all the mutations}"""
+    """Returns {file: its text with all the mutations}."""
     bodies = {}
     for row in rows:
         ((place, start, end),) = sources.find(*row[:2])
@@ -102,13 +102,13 @@ def planted(sources, rows):
 
 
 class Tree:
-    """A copy of what the tests need. Files that stay the same keep their times, so that builds are incremental."""
+    """A copy of the tests' inputs. Unchanged files keep their times, so that builds are incremental."""
 
     def __init__(self, folder):
         self.folder = folder
 
     def write(self, changed, switches):
-        """Brings the copy up to date, with other texts for some files."""
+        """Updates the copy, with other texts for some files."""
         changes = dict(changed)
         for file, before, text in SWITCHES if switches else []:
             old = changes.get(file, (ROOT / file).read_text(encoding="utf-8"))
@@ -142,7 +142,7 @@ class Tree:
             fresh.replace(header)
 
     def blame(self, output):
-        """{number of a mutation: the compiler's first error in it}, and the errors that are in none"""
+        """Returns {number of a mutation: the compiler's first error in it}, and the errors that are in none."""
         found, others = {}, []
         errors = list(ERROR.finditer(output))
         for error, after in zip(errors, errors[1:] + [None]):
@@ -157,7 +157,7 @@ class Tree:
         return found, others
 
     def mutation_at(self, path, line):
-        """The number of the mutation whose body has this line, or None."""
+        """Returns the number of the mutation whose body has this line, or None."""
         for file in (pathlib.Path(path), self.folder / "templates" / path):
             if file.is_file():
                 lines = file.read_text(encoding="utf-8", errors="replace").splitlines()[:line]

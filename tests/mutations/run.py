@@ -5,20 +5,20 @@
     tests/mutations/run.py --check
 
 The bugs are the rows of table.py. Nearly all of them are built once, into one copy of the tree with sanitizers
-under build/mutations/: each mutated function holds its mutated bodies beside its own, and the number in the
-environment variable MBM chooses one when a program starts (planting.py). First every test runs without MBM and
+under build/mutations/: each mutated function holds its mutated bodies in addition to its own, and the number in
+the environment variable MBM chooses one when a program starts (planting.py). First every test runs without MBM and
 must pass. Then each row runs the tests that it names, with its number in MBM, until one fails: that test has
 caught it. A test that takes too long has caught it, too. If none fails, they run with other seeds, which choose
 other shares of large cross products. Rows in macros, tables and the like, which no switch can choose, are planted
-one at a time in builds of their own, of which many jobs keep several at once.
+one at a time in separate builds; with many jobs several run at once.
 
-The first build takes about half an hour on two cores, a later one what has changed. --only TEXT picks the rows
-that have TEXT in their name, number, reason or tests, and builds only what these tests need; --list names them.
---gpu takes the rows that only a GPU shows. --check, which CI runs, builds nothing: it verifies that each row's
+The first build takes about half an hour on two cores; later ones build only what has changed. --only TEXT selects
+the rows with TEXT in their name, number, reason or tests, and builds only what these tests need; --list names them.
+--gpu runs the rows that only a GPU shows. --check, which CI runs, builds nothing: it verifies that each row's
 text occurs once and that its tests exist. Needs cmocka, CMake and Jinja2, as tests/run.sh installs them. Exit 1
 if a mutation survives or is not planted.
 
-To see for yourself what a mutation does, take its number from --list:
+To see what a mutation does, take its number from --list:
 
     MBM=NUMBER ctest --test-dir build/mutations/all-build -R '^TEST$' --output-on-failure
 """
@@ -44,8 +44,8 @@ import table
 WORK = planting.ROOT / "build" / "mutations"
 LEAST = 700  # rows that the tables must have
 MOST_SECONDS = 900  # for a test without a mutation
-SEEDS = range(1, 9)  # tests that take a share of their cases by the seed have taken all of most after these
-FACTOR, MORE_SECONDS = 10, 60  # with one a test may take so many times as long, and so much longer
+SEEDS = range(1, 9)  # after these, tests that run a share of their cases per seed have run nearly all
+FACTOR, MORE_SECONDS = 10, 60  # a test with a mutation may take this many times as long, plus these seconds
 SKIPPED = 77
 
 
@@ -54,7 +54,7 @@ WORDS_OF_C = set("int long unsigned const double float size_t char void if else 
 
 
 def words_of(text):
-    """The identifiers in a text of C."""
+    """Returns the identifiers in a C text."""
     return set(re.findall(r"\b[A-Za-z_]\w*", text))
 
 
@@ -63,7 +63,7 @@ def title(row):
 
 
 def check():
-    """Prints what is wrong with the tables; 1 if anything is."""
+    """Prints the faults of the tables. Returns 1 if there are any."""
     sources, known, wrong, numbers = anchors.Sources(), names.all_names(), [], {}
     words = set(re.findall(r"\w+", " ".join(sources.bare.values())))
     shared = words_of(" ".join(text for file, text in sources.bare.items() if re.search(r"\.h(\.j2)?$", file)))
@@ -99,7 +99,7 @@ def check():
 
 
 def run(command, seconds=None, **more):
-    """(exit status, output); None is the status of what took too long, with all that it started ended."""
+    """Returns (exit status, output). The status is None if the command took too long; its children are then ended, too."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                start_new_session=True, **more)
     try:
@@ -130,7 +130,7 @@ class Build:
             self.find_targets()
 
     def find_targets(self):
-        """What to build before each test: programs of ours among the words of its command."""
+        """Returns what to build before each test: the build's programs among the words of its command."""
         listed = run(["cmake", "--build", self.folder, "--target", "help"])[1]
         known = set(re.findall(r"^(?:\.\.\. )?([\w.-]+)", listed, re.M))
         for file in self.folder.rglob("CTestTestfile.cmake"):
@@ -139,7 +139,7 @@ class Build:
                 self.targets[test.group(1)] = [w.name for w in words if self.folder in w.parents and w.name in known]
 
     def compile(self, tests):
-        """Builds what these tests need, as far as it goes: None, or the compiler's words if something failed."""
+        """Builds what these tests need, as far as possible. Returns None, or the compiler's output if something failed."""
         targets = sorted({target for test in tests for target in self.targets[test]})
         keep_going = ["-k", "0"] if (self.folder / "build.ninja").exists() else ["-k"]
         status, output = run(["cmake", "--build", self.folder, "--parallel", str(self.jobs), "--target", *targets, "--",
@@ -148,27 +148,27 @@ class Build:
         for test in listed["tests"]:
             properties = {p["name"]: p["value"] for p in test.get("properties", [])}
             self.tests[test["name"]] = test.get("command"), properties
-            # Programs with a folder of their own in the build run one at a time.
+            # Programs that use a folder in the build run one at a time.
             if any(str(self.folder) in word for word in (test.get("command") or [])[1:]):
                 self.locks.setdefault(test["name"], threading.Lock())
         return output if status else None
 
     def matching(self, patterns):
-        """The tests that a row names, in its order."""
+        """Returns the tests that a row names, in its order."""
         found = []
         for pattern in patterns.split("|"):
             found += [name for name in sorted(self.targets) if re.fullmatch(pattern, name) and name not in found]
         return found
 
     def run(self, name, seconds, number=None, seed=SEEDS[0]):
-        """("passed", "failed", "skipped" or "too long", output) of a test, with a mutation."""
+        """Returns ("passed", "failed", "skipped" or "too long", output) of a test with a mutation."""
         command, properties = self.tests[name]
         environment = dict(os.environ, MERBIT_TEST_SEED=str(seed))
         environment.update(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", []))
         environment.pop("MBM", None)
         if number is not None:
             environment["MBM"] = str(number)
-        # What a mutation leaves in a cache must not meet other tests.
+        # A mutation's cache must not be used by other tests.
         with self.locks.get(name, threading.Lock()), tempfile.TemporaryDirectory(prefix="merbit-mutations-") as cache:
             environment["XDG_CACHE_HOME"] = cache
             status, output = run(command, seconds, env=environment, cwd=properties["WORKING_DIRECTORY"])
@@ -176,7 +176,7 @@ class Build:
 
 
 class Report:
-    """What became of each row, told as it comes and at the end."""
+    """The outcome of each row, printed when known and at the end."""
 
     def __init__(self, total):
         self.total, self.results, self.lock = total, [], threading.Lock()
@@ -216,13 +216,13 @@ class Mutations:
             self.planted += [] if why else [row]
             self.alone += [(row, why)] if why and row in rows else []
         self.rows = rows
-        self.seconds = {}  # of each test that passes without a mutation
+        self.seconds = {}  # per test that passes without a mutation
 
     def chosen(self):
         return [row for row in self.rows if row in self.planted]
 
     def drop(self, numbers):
-        """Leaves out mutations that do not compile here: they are tried alone."""
+        """Leaves out mutations that do not compile together: they are tried alone."""
         for row in list(self.planted):
             error = numbers.get(planting.number(row))
             if error:
@@ -254,7 +254,7 @@ class Mutations:
             self.drop(bad)
 
     def baseline(self, tests):
-        """Runs tests without a mutation; whose kernels do not compile."""
+        """Runs tests without a mutation. Returns the mutations whose kernels do not compile."""
         bad, start = {}, time.monotonic()
 
         def one(name):
@@ -274,7 +274,7 @@ class Mutations:
         return bad
 
     def try_one(self, row, build, number=None):
-        """(what became of it, by what): runs its tests in `build`; without a number, builds them before."""
+        """Runs a row's tests in `build`; without a number, builds them first. Returns (outcome, cause)."""
         names = [name for name in build.matching(row[4]) if name in self.seconds]
         for seed in SEEDS:
             for name in names:
@@ -289,11 +289,11 @@ class Mutations:
         return "SURVIVED", ", ".join(names) if names else "no test of this build that passes without it"
 
     def longest(self, row):
-        """Seconds of the first test that the row runs."""
+        """Returns the seconds of the first test that the row runs."""
         return next((self.seconds[name] for name in self.build.matching(row[4]) if name in self.seconds), 0)
 
     def run(self, report):
-        """Runs the rows, the longest first, beside those that no switch can choose."""
+        """Runs the rows, the longest first, in parallel with those that no switch can choose."""
         def one(row):
             start = time.monotonic()
             report.add(row, *self.try_one(row, self.build, planting.number(row)), time.monotonic() - start)
@@ -320,7 +320,7 @@ class Mutations:
 
 
 def run_gpu(rows, jobs, report):
-    """Rows of device.cuh for a real GPU, each in a build of its own."""
+    """Runs the rows of device.cuh on a real GPU, each in its own build."""
     sources, build = anchors.Sources(), Build("gpu", jobs)
     for row in rows:
         start = time.monotonic()

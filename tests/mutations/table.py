@@ -1,12 +1,11 @@
 """Small bugs for tests/mutations/run.py.
 
-Each is a row (WHERE, text, text instead, why it is wrong, tests that should catch it). WHERE is the name of the
-function, kernel, macro, struct or table in whose definition the text occurs once; run.py finds it anywhere
-under templates/ or in merbit_dist.h (anchors.py says which names there are). FILE:path names a file under
-templates/, for what lies between definitions. The text has no comments, and its white space stands for any: it
-may be broken or indented in the sources as it likes. Tests are regular expressions of CTest names; the first
-that fails ends the search. A mutation that no test can tell from the original is no mutation: it does not
-belong here."""
+Each is a row (WHERE, text, replacement, why it is wrong, tests that should catch it). WHERE is the name of the
+function, kernel, macro, struct or table in whose definition the text occurs once; run.py finds it under
+templates/ or in merbit_dist.h (anchors.py describes the names). FILE:path names a file under templates/, for
+text between definitions. The text has no comments, and its white space matches any, so that the sources may be
+reformatted. Tests are regular expressions of CTest names; the first that fails ends the search. A change that
+no test can distinguish from the original is not a mutation and does not belong here."""
 
 import table_blocks
 import table_dist

@@ -1,4 +1,4 @@
-"""Bugs of products of blocks, of what makes blocks, and of the kernels for comparison. See table.py."""
+"""Bugs in products of blocks, in making blocks, and in the kernels for comparison. See table.py."""
 
 from groups import BLOCKS
 

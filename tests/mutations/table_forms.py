@@ -1,4 +1,4 @@
-"""Bugs of what a product may be: types, semirings, several vectors, shorter values, orders, transposes, one triangle.
+"""Bugs in the variants of products: types, semirings, several vectors, shorter values, orders, transposes, one triangle.
 See table.py."""
 
 from groups import MANY, READER, TYPES, SEMIRING

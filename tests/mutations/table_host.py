@@ -322,7 +322,7 @@ MUTATIONS = [
 ]
 
 
-# What only a GPU shows: the shim has a device.cuh of its own. `run.py --gpu`.
+# Bugs that only a GPU shows, because the shim has its own device.cuh: `run.py --gpu`.
 GPU_MUTATIONS = [
     ("mbk_shuffle_up", "return __shfl_up_sync(mask, value, delta, width);",
      "return __shfl_up_sync(mask, value, delta, 32);", "groups of less than 32 lanes read each other", "gpu_.*"),

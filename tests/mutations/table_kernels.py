@@ -1,4 +1,4 @@
-"""Bugs of the kernels that multiply a CSR, and of what launches them. See table.py."""
+"""Bugs in the kernels that multiply a CSR, and in the code that launches them. See table.py."""
 
 from groups import CHOOSE, SHIM, BINNED, HUBS, PATH
 

@@ -1,8 +1,8 @@
-/* Products, preconditioners and solves of CUDA vectors, which stay on the GPU, and which PETSc
- * makes for merbit's matrices. A PETSc without CUDA does as well, with a plugin built by
- * -DPETSC_HAVE_CUDA: this program replaces the functions by which merbit asks PETSc where an
- * array is and starts PETSc's GPU, and the vectors of type "cuda". It keeps copies of some
- * vectors in the memory of the GPU that libcuda gives. */
+/* Products, preconditioners and solves with CUDA vectors, which stay on the GPU, and which
+ * PETSc makes for merbit's matrices. This also works with a PETSc without CUDA and a plugin
+ * built by -DPETSC_HAVE_CUDA: this program replaces the functions by which merbit asks PETSc
+ * where an array is and starts PETSc's GPU, and the vectors of type "cuda". It keeps copies of
+ * some vectors in the memory of libcuda's GPU. */
 #include "solves.h"
 #include <dlfcn.h>
 
@@ -45,8 +45,8 @@ static PetscErrorCode open_gpu(void) {
   PetscFunctionReturn(0);
 }
 
-/* The array of a vector on the GPU. VecDuplicate passes it on to the duplicate, which must get
- * one of its own. */
+/* The array of a vector on the GPU. VecDuplicate passes it to the duplicate, which must get its
+ * own. */
 typedef struct {
   PetscObjectId owner;
   unsigned long long array;
@@ -87,7 +87,7 @@ static PetscErrorCode move_to_gpu(Vec v) {
   PetscFunctionReturn(0);
 }
 
-/* Makes a vector of type "cuda", in place of PETSc's. */
+/* Creates a vector of type "cuda"; replaces PETSc's function. */
 static PetscErrorCode create_on_gpu(Vec v) {
   PetscFunctionBegin;
   TRY(VecSetType(v, VECSTANDARD));
@@ -96,7 +96,7 @@ static PetscErrorCode create_on_gpu(Vec v) {
 }
 
 /* Returns the vector's array on the GPU and its bytes, or 0. A `caller` in PETSc, such as a
- * scatter, gets none: a PETSc without CUDA takes arrays in host memory. */
+ * scatter, gets none: a PETSc without CUDA expects host arrays. */
 static PetscErrorCode array_of(Vec v, const void *caller, unsigned long long *array,
                                size_t *bytes) {
   PetscContainer container;
@@ -122,7 +122,7 @@ static PetscErrorCode array_of(Vec v, const void *caller, unsigned long long *ar
   PetscFunctionReturn(0);
 }
 
-/* Opens the array to be read or written or both. Without `read` its old elements are lost. */
+/* Opens the array for reading, writing or both. Without `read` its old elements are lost. */
 static PetscErrorCode open_array(Vec v, const void *caller, PetscBool read, PetscBool written,
                                  PetscScalar **a, PetscMemType *type) {
   unsigned long long array;
@@ -144,7 +144,7 @@ static PetscErrorCode open_array(Vec v, const void *caller, PetscBool read, Pets
   PetscFunctionReturn(0);
 }
 
-/* Gives the array back, after copying what was written. */
+/* Returns the array after copying what was written. */
 static PetscErrorCode close_array(Vec v, const void *caller, PetscBool written,
                                   PetscScalar **a) {
   unsigned long long array;
@@ -165,7 +165,7 @@ static PetscErrorCode close_array(Vec v, const void *caller, PetscBool written,
   PetscFunctionReturn(0);
 }
 
-/* In place of PETSc's. */
+/* Replacements of PETSc's functions. */
 #define CALLER __builtin_return_address(0)
 
 PetscErrorCode VecGetArrayReadAndMemType(Vec v, const PetscScalar **a, PetscMemType *type) {
@@ -199,7 +199,7 @@ void *PetscDefaultCudaStream; /* CUDA's default stream */
 
 static int starts; /* of PETSc's GPU */
 
-/* In place of PETSc's, which has no CUDA. It fails with the option -no_gpu. */
+/* Replaces the function of a PETSc without CUDA. It fails with the option -no_gpu. */
 PetscErrorCode PetscDeviceInitialize(PetscDeviceType type) {
   PetscBool no_gpu = PETSC_FALSE;
   PetscFunctionBegin;
@@ -219,7 +219,7 @@ typedef long double _Complex wide;
 typedef long double wide;
 #endif
 
-/* Checks z against y + op(A) x, summed up in long double. `y` may be NULL. */
+/* Checks z against y + op(A) x, added in long double. `y` may be NULL. */
 static PetscErrorCode check_product(Mat A, PetscBool transposed, Vec x, Vec y, Vec z) {
   const PetscScalar *x_array, *y_array = NULL, *z_array;
   PetscInt rows, cols, size, i, k;
@@ -270,7 +270,7 @@ static PetscErrorCode expect_writes(int expected) {
   PetscFunctionReturn(0);
 }
 
-/* Multiplies by A in all four ways; `on_gpu`: z is a CUDA vector, as x always is. */
+/* Multiplies by A in all four ways. `on_gpu`: z is a CUDA vector; x always is. */
 static PetscErrorCode multiply(Mat A, PetscBool on_gpu) {
   PetscBool transposed;
   int way;
@@ -353,8 +353,8 @@ static PetscErrorCode expect_block_types(Mat A, VecType expected) {
   PetscFunctionReturn(0);
 }
 
-/* Copies A and converts the copy to aij and back. `theirs` and `ours` are the types of vectors
- * that are expected of aij and of our matrices. */
+/* Converts a copy of A to aij and back. `theirs` and `ours` are the expected vector types of
+ * aij and of merbit's matrices. */
 static PetscErrorCode convert(Mat A, VecType theirs, VecType ours) {
   Mat copy, other;
   PetscFunctionBegin;
@@ -369,7 +369,7 @@ static PetscErrorCode convert(Mat A, VecType theirs, VecType ours) {
   PetscFunctionReturn(0);
 }
 
-/* `ours` is the type of the vectors of our matrices. */
+/* `ours` is the vector type of merbit's matrices. */
 static PetscErrorCode sequential_vectors(VecType ours) {
   Mat A;
   PetscFunctionBegin;
@@ -377,7 +377,7 @@ static PetscErrorCode sequential_vectors(VecType ours) {
   TRY(make_matrix(230, 190, 17, 0, &A));
   TRY(expect_type(A, ours));
   TRY(convert(A, VECSTANDARD, ours));
-  TRY(MatSetVecType(A, VECSEQ)); /* what the program chooses stays */
+  TRY(MatSetVecType(A, VECSEQ)); /* the program's choice is kept */
   TRY(convert(A, VECSEQ, VECSEQ));
   TRY(MatDestroy(&A));
   TRY(MatCreate(PETSC_COMM_SELF, &A));
@@ -388,8 +388,8 @@ static PetscErrorCode sequential_vectors(VecType ours) {
   PetscFunctionReturn(0);
 }
 
-/* The assembly of a parallel matrix makes a vector of the elements of other processes. It has
- * the type of the vectors of the block that multiplies it, which is that of the matrix. */
+/* The assembly of a parallel matrix makes a vector for the elements of other processes, with
+ * the vector type of the block that multiplies it, which is that of the matrix. */
 static PetscErrorCode parallel_vectors(VecType ours) {
   const VecType types[] = {NULL, VECSEQ};
   Mat A;
@@ -420,7 +420,7 @@ static PetscErrorCode parallel_vectors(VecType ours) {
 
 /* ---- Preconditioners and solves -------------------------------------------------------------- */
 
-/* Products on several processes: by the block of own columns and by the other block. */
+/* Products on several processes, by the block of local columns and by the other block. */
 static PetscErrorCode parallel_products(void) {
   PetscReal error, norm;
   Mat A, expected;
@@ -491,8 +491,8 @@ static PetscErrorCode iterate(void) {
   PetscFunctionReturn(0);
 }
 
-/* Applies the PC of the KSP, or solves, with host vectors and with CUDA vectors, whose bits
- * must be equal. */
+/* Applies the PC of the KSP, or solves, with host vectors and with CUDA vectors, which must
+ * give the same bits. */
 static PetscErrorCode compare(KSP ksp, PetscBool solves) {
   PetscBool equal;
   Mat A;

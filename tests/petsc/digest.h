@@ -1,5 +1,5 @@
-/* Digests: numbers that stand for vectors and matrices, and that two kinds of matrices agree
- * on. */
+/* Digests: numbers that summarise vectors and matrices, and on which two kinds of matrices must
+ * agree. */
 #ifndef TESTS_PETSC_DIGEST_H
 #define TESTS_PETSC_DIGEST_H
 #include "kinds.h"
@@ -8,7 +8,7 @@
 #define MOST 128
 #define TRY(call) PetscCall(call)
 
-/* The result of an operation, as numbers that two kinds of matrices must agree on. */
+/* The result of an operation as numbers. */
 typedef struct {
   PetscScalar value[MOST];
   int count;
@@ -50,7 +50,7 @@ static PetscErrorCode add_products(digest *d, Mat A) {
     TRY(VecDuplicate(y, &u));
     TRY(fill(x, 5));
     TRY(fill(u, 6));
-    TRY(VecSet(y, (PetscScalar)NAN)); /* is not read */
+    TRY(VecSet(y, (PetscScalar)NAN)); /* not read */
     TRY(mult(A, x, y));
     TRY(add_vector(d, y));
     TRY(add_to(A, x, u, z));

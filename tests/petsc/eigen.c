@@ -1,5 +1,5 @@
-/* A SLEPc program that knows nothing of merbit: prints the largest and the smallest eigenvalues
- * of the 5-point stencil on 30 x 30 points. Options choose the type of the matrix. */
+/* A SLEPc program that does not know merbit: prints the largest and the smallest eigenvalues of
+ * the 5-point stencil on 30 x 30 points. Options choose the type of the matrix. */
 #include <slepceps.h>
 
 static PetscErrorCode assemble(PetscInt n, Mat *A) {

@@ -1,5 +1,5 @@
-/* merbit's calls with a wrong argument, as FAULT says: "plan", "spmv", "update" or
- * "apply". test_petsc.sh builds a plugin whose product.c and pc.c call these in place of the
+/* merbit's calls with a wrong argument, chosen by FAULT: "plan", "spmv", "update" or
+ * "apply". test_petsc.sh builds a plugin whose product.c and pc.c call these instead of the
  * library's. */
 #include "merbit.h"
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int fails(const char *name) {
 merbit_status fault_plan_create(merbit_context *context, const merbit_view *view,
                                 const merbit_plan_desc *desc, merbit_plan **plan) {
   merbit_plan_desc wrong = *desc;
-  wrong.vectors = fails("plan") ? 65 : 0; /* one more than there may be */
+  wrong.vectors = fails("plan") ? 65 : 0; /* one more than the limit */
   return merbit_plan_create(context, view, &wrong, plan);
 }
 

@@ -1,5 +1,5 @@
-/* Helpers of the tests of preconditioners: their names, matrices of grids, and what PCView
- * prints. */
+/* Helpers for the tests of preconditioners: their names, matrices of grids, and the output of
+ * PCView. */
 #ifndef TESTS_PETSC_GRIDS_H
 #define TESTS_PETSC_GRIDS_H
 #include "solves.h"
@@ -8,8 +8,8 @@ PETSC_UNUSED static const char *const names[] = {"amg", "chebyshev", "fsai", "ja
                                                  "bjacobi"};
 enum { KINDS_OF_PC = sizeof names / sizeof *names };
 
-/* Makes the 5-point stencil on n x n points, with `unknowns` coupled unknowns at each. Rows add
- * up to `shift`. */
+/* Makes the 5-point stencil on n x n points with `unknowns` coupled unknowns at each. Row sums
+ * are `shift`. */
 PETSC_UNUSED static PetscErrorCode make_grid(PetscInt n, PetscInt unknowns, PetscScalar shift,
                                              Mat *A) {
   PetscInt begin, end, row, k, u;
@@ -56,7 +56,7 @@ PETSC_UNUSED static PetscErrorCode make_pc(Mat A, const char *kind, PC *pc) {
   PetscFunctionReturn(0);
 }
 
-/* Checks whether `text` is in what PCView prints. */
+/* Checks whether PCView prints `text`. */
 PETSC_UNUSED static PetscErrorCode shows(PC pc, const char *text, PetscBool there) {
   char printed[4096];
   PetscViewer viewer;

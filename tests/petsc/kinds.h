@@ -1,5 +1,5 @@
 /* Matrices for the tests of the PETSc plugin: the same entries as PETSc's aij, as aijmerbit,
- * and as an aij whose local blocks are merbit's. */
+ * and as an aij with merbit's local blocks. */
 #ifndef TESTS_PETSC_KINDS_H
 #define TESTS_PETSC_KINDS_H
 #include <petscksp.h>
@@ -20,8 +20,7 @@ PETSC_UNUSED static PetscErrorCode choose_kind(kind k) {
   PetscFunctionReturn(0);
 }
 
-/* Returns a number in (-1, 1) that depends on i and j alone; in complex builds both parts do.
- */
+/* Returns a number in (-1, 1) that depends only on i and j; in complex builds both parts do. */
 static PetscScalar entry(PetscInt i, PetscInt j) {
   const unsigned h = (unsigned)i * 2654435761u ^ (unsigned)j * 2246822519u;
   const PetscReal re = (PetscReal)((h >> 8) % 2001) / 1000 - 1;
@@ -32,8 +31,8 @@ static PetscScalar entry(PetscInt i, PetscInt j) {
 #endif
 }
 
-/* Makes a matrix with a heavy diagonal, neighbours at distances 1 and `step`, and a far entry
- * in each ninth row, so that few rows have columns of other processes. `shift` varies the
+/* Makes a matrix with a heavy diagonal, neighbours at distances 1 and `step`, and a distant
+ * entry in each ninth row, so that few rows have columns of other processes. `shift` varies the
  * entries. */
 PETSC_UNUSED static PetscErrorCode make_matrix(PetscInt rows, PetscInt cols, PetscInt step,
                                                PetscInt shift, Mat *A) {
@@ -60,7 +59,7 @@ PETSC_UNUSED static PetscErrorCode make_matrix(PetscInt rows, PetscInt cols, Pet
   PetscFunctionReturn(0);
 }
 
-/* Fills x with numbers that depend on their index alone. */
+/* Fills x with numbers that depend only on their index. */
 PETSC_UNUSED static PetscErrorCode fill(Vec x, PetscInt seed) {
   PetscInt begin, end, i;
   PetscFunctionBegin;

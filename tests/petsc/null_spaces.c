@@ -1,5 +1,5 @@
 /* -pc_type merbit and -ksp_type merbit with singular matrices: the constant vector is removed,
- * and another null space is PETSc's business or refused. */
+ * and other null spaces are left to PETSc or refused. */
 #include "grids.h"
 
 #if !defined(PETSC_USE_COMPLEX)
@@ -68,12 +68,12 @@ static PetscErrorCode null_spaces(void) {
   TRY(make_ksp(A, "k_", &ksp));
   TRY(MatCreateVecs(A, &v, NULL));
   TRY(fill(v, 3));
-  TRY(VecDuplicate(v, &b)); /* which a solve that fails leaves locked */
+  TRY(VecDuplicate(v, &b)); /* a failing solve leaves v locked */
   FAILS_WITH(KSPSolve(ksp, b, b),
              "removes the constant vector alone, and with a preconditioner");
   TRY(VecDestroy(&b));
   TRY(KSPDestroy(&ksp));
-  /* Another null space is PETSc's business. */
+  /* Other null spaces are left to PETSc. */
   TRY(VecSum(v, &mean));
   TRY(VecShift(v, -mean / 400));
   TRY(VecNormalize(v, &norm));

@@ -1,9 +1,9 @@
-/* Operations with matrices of the PETSc plugin give what they give with PETSc's own: products,
- * new values, new structures, conversions, products of matrices, factorisations. Between
- * operations merbit multiplies. Run on any number of processes. */
+/* Operations with the plugin's matrices give the same results as with PETSc's own: products,
+ * new values, new structures, conversions, products of matrices, factorisations. merbit
+ * multiplies between operations. Run on any number of processes. */
 #include "digest.h"
 
-/* Returns a matrix of our sizes whose structure differs from A's. */
+/* Returns a matrix of the same size whose structure differs from A's. */
 static PetscErrorCode other(Mat A, Mat *B) {
   PetscInt rows, cols;
   PetscFunctionBegin;
@@ -19,7 +19,8 @@ static PetscErrorCode assemble(Mat A) {
   PetscFunctionReturn(0);
 }
 
-/* Writes how many products merbit has computed on this process; -log_view or the like is on. */
+/* Returns how many products merbit has computed on this process; requires -log_view or the
+ * like. */
 static PetscErrorCode count_products(PetscLogDouble *count) {
   PetscEventPerfInfo info;
   PetscLogEvent event;
@@ -42,7 +43,7 @@ static PetscErrorCode nothing(Mat A, digest *d) {
 static PetscErrorCode many_products(Mat A, digest *d) {
   int k;
   PetscFunctionBegin;
-  for (k = 0; k < 6; k++) { /* more than a plan needs to take another form */
+  for (k = 0; k < 6; k++) { /* enough for a plan to be tuned */
     d->count = 0;
     TRY(add_products(d, A));
     TRY(add_products(d, A));
@@ -61,7 +62,7 @@ static PetscErrorCode equal_values(Mat A, digest *d) {
   PetscFunctionBegin;
   (void)d;
   TRY(MatZeroEntries(A));
-  TRY(MatShift(A, 1)); /* its structure holds the diagonal */
+  TRY(MatShift(A, 1)); /* its structure contains the diagonal */
   PetscFunctionReturn(0);
 }
 
@@ -326,7 +327,7 @@ static PetscErrorCode conversions(Mat A, digest *d) {
     TRY(MatConvert(A, types[k], MAT_INITIAL_MATRIX, &B));
     TRY(add_matrix(d, &B));
   }
-  TRY(MatConvert(A, "aij", MAT_INITIAL_MATRIX, &B)); /* and back, in place and into a copy */
+  TRY(MatConvert(A, "aij", MAT_INITIAL_MATRIX, &B)); /* and back, in place and to a copy */
   TRY(MatConvert(B, "aijmerbit", MAT_INPLACE_MATRIX, &B));
   TRY(add_products(d, B));
   TRY(MatConvert(B, "aij", MAT_INPLACE_MATRIX, &B));
@@ -407,7 +408,8 @@ static PetscErrorCode smooth(Mat A, digest *d) {
   PetscFunctionReturn(0);
 }
 
-/* Solves with several preconditioners and adds solutions and numbers of iterations. */
+/* Solves with several preconditioners; adds solutions and numbers of iterations to the
+ * digest. */
 static PetscErrorCode solves(Mat A, digest *d) {
   static const char *const preconditioners[] = {"none", "jacobi", "bjacobi", "asm",     "sor",
                                                 "gamg", "hypre",  "lu",      "pbjacobi"};
@@ -447,7 +449,7 @@ static PetscErrorCode solves(Mat A, digest *d) {
   PetscFunctionReturn(0);
 }
 
-/* An operation; those of any shape are tried with rectangular matrices too. */
+/* An operation; those for any shape also run with rectangular matrices. */
 static const struct {
   const char *name;
   PetscErrorCode (*run)(Mat, digest *);
@@ -481,7 +483,8 @@ static const struct {
                   {"MatSOR", smooth, PETSC_FALSE},
                   {"KSP and PC", solves, PETSC_FALSE}};
 
-/* Runs one operation on a new matrix of a kind. Merbit must have computed its products. */
+/* Runs one operation on a new matrix of a kind, and checks that merbit computed its
+ * products. */
 static PetscErrorCode run(size_t which, kind k, PetscInt rows, PetscInt cols, digest *d) {
   PetscLogDouble before, after;
   PetscBool deterministic;
@@ -498,7 +501,7 @@ static PetscErrorCode run(size_t which, kind k, PetscInt rows, PetscInt cols, di
   TRY(MatDestroy(&A));
   TRY(PetscOptionsHasName(NULL, NULL, "-merbit_deterministic", &deterministic));
   /* Without the option the faster side multiplies. MatSetPreallocationCOO of mpiaij makes
-   * blocks for which PETSc does not ask -mat_seqaij_type. */
+   * blocks without applying -mat_seqaij_type. */
   PetscCheck((after > before) == (k != AIJ) || !deterministic ||
                  (k == BLOCKS_MERBIT && operations[which].run == from_coordinates),
              PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s: merbit computed %g products of %s",
@@ -506,7 +509,7 @@ static PetscErrorCode run(size_t which, kind k, PetscInt rows, PetscInt cols, di
   PetscFunctionReturn(0);
 }
 
-/* Compares what a kind of matrix gave with what aij gave. */
+/* Compares the digest of a kind of matrix with that of aij. */
 static PetscErrorCode compare(size_t which, kind k, const digest *expected, const digest *d) {
   const PetscReal most = 1e5 * PETSC_MACHINE_EPSILON;
   PetscReal scale = 0;

@@ -1,6 +1,6 @@
-/* -pc_type merbit: iterations beside PETSc's own preconditioners and beside -ksp_type merbit,
- * new values and structures, block sizes, what PCView prints, and the sentence of each refusal.
- * On several processes, local blocks. */
+/* -pc_type merbit: iterations compared with PETSc's preconditioners and with -ksp_type merbit,
+ * new values and structures, block sizes, the output of PCView, and the message of each
+ * refusal. On several processes, local blocks. */
 #include "grids.h"
 
 #if !defined(PETSC_USE_COMPLEX)
@@ -48,7 +48,7 @@ static PetscErrorCode agree(Mat A, PC one, PC other) {
   PetscFunctionReturn(0);
 }
 
-/* Solves by CG with a preconditioner, PETSc's CG or merbit's. Writes the iterations. */
+/* Solves by PETSc's or merbit's CG with a preconditioner. Returns the iterations. */
 static PetscErrorCode count(Mat A, const char *ksp_type, const char *pc_type, const char *kind,
                             PetscInt *iterations) {
   KSP ksp;
@@ -65,7 +65,7 @@ static PetscErrorCode count(Mat A, const char *ksp_type, const char *pc_type, co
   PetscFunctionReturn(0);
 }
 
-/* Compares each kind in PETSc's CG with merbit's CG, and those that PETSc has with PETSc's. */
+/* Compares each kind in PETSc's CG with merbit's CG, and kinds that PETSc has with PETSc's. */
 static PetscErrorCode counts(void) {
   static const char *const theirs[] = {"none", "none", "none", "jacobi", "pbjacobi"};
   PetscInt plain, ours, by_petsc, by_merbit;
@@ -93,7 +93,7 @@ static PetscErrorCode counts(void) {
 
 /* ---- Changes of the matrix ---------------------------------------------------------------- */
 
-/* Changes values and structure: a PC that is to stay as it is must compute the same bits. */
+/* Changes values and structure: a PC that must be reused computes the same bits. */
 static PetscErrorCode stays(Mat A, PC pc) {
   PetscBool same;
   Vec r, y, z;
@@ -123,7 +123,7 @@ static PetscErrorCode stays(Mat A, PC pc) {
   PetscFunctionReturn(0);
 }
 
-/* Changes values and structure: the PC must be as one that is made after that. */
+/* Changes values and structure: the PC then equals a new one. */
 static PetscErrorCode changes(const char *kind) {
   PC pc, fresh;
   Mat A;
@@ -135,7 +135,7 @@ static PetscErrorCode changes(const char *kind) {
   TRY(made_and_updated(1, 0));
   TRY(PCSetUp(pc));
   TRY(made_and_updated(0, 0));
-  TRY(rescale(A, 1.5)); /* so little that AMG would choose the same aggregates */
+  TRY(rescale(A, 1.5)); /* small enough for AMG to choose the same aggregates */
   TRY(make_pc(A, kind, &fresh));
   TRY(agree(A, pc, fresh));
   TRY(made_and_updated(1, 1));
@@ -155,7 +155,7 @@ static PetscErrorCode changes(const char *kind) {
   PetscFunctionReturn(0);
 }
 
-/* A KSP that was merbit's becomes PETSc's CG: then the PC makes M, and follows new values. */
+/* A KSP of merbit's type becomes PETSc's CG: the PC then makes M, and follows new values. */
 static PetscErrorCode other_ksp(void) {
   PetscInt iterations, expected;
   Mat A;
@@ -183,9 +183,9 @@ static PetscErrorCode other_ksp(void) {
   PetscFunctionReturn(0);
 }
 
-/* ---- What the matrix knows ---------------------------------------------------------------- */
+/* ---- What the matrix tells ---------------------------------------------------------------- */
 
-/* Attaches a near null space of `count` vectors, and of the constant one if asked for. */
+/* Attaches a near null space of `count` vectors, plus the constant one on request. */
 static PetscErrorCode attach_near(Mat A, PetscBool constant, PetscInt count) {
   MatNullSpace near;
   Vec vectors[2];
@@ -234,7 +234,7 @@ static PetscErrorCode blocks(void) {
   TRY(PCDestroy(&theirs));
   TRY(PCDestroy(&pc));
   TRY(MatDestroy(&A));
-  /* The vector that a scaled matrix takes to nearly 0 is the one to give. */
+  /* For a scaled matrix the near null space is the scaled vector. */
   TRY(make_grid(30, 1, 1e-4, &A));
   TRY(rescale(A, 3));
   TRY(count(A, "cg", "merbit", "amg", &without));
@@ -263,7 +263,7 @@ static PetscErrorCode blocks(void) {
   PetscCheck(PetscAbsInt(with - without) <= 1, PETSC_COMM_SELF, PETSC_ERR_PLIB,
              "%" PetscInt_FMT " iterations by merbit's CG, %" PetscInt_FMT " by PETSc's",
              without, with);
-  /* A vector of another size, after a solve with the right one too. */
+  /* A vector of another size, also after a solve with the right one. */
   TRY(make_ksp(A, "k_", &ksp));
   TRY(MatCreateVecs(A, &x, &b));
   TRY(fill(b, 3));
@@ -319,7 +319,7 @@ static PetscErrorCode options(void) {
   PetscFunctionReturn(0);
 }
 
-/* New values of which there is no M, and then others again: a new M. */
+/* New values from which M cannot be made, and then valid ones: a new M. */
 static PetscErrorCode failures(void) {
   PetscScalar diagonal;
   PetscInt row = 5;
@@ -337,7 +337,7 @@ static PetscErrorCode failures(void) {
   FAILS_WITH(PCSetUp(pc), "A(5, 5)");
   TRY(MatCreateVecs(A, &r, &z));
   TRY(fill(r, 3));
-  FAILS_WITH(PCApply(pc, r, z), "A(5, 5)"); /* M is not one with some of the new values */
+  FAILS_WITH(PCApply(pc, r, z), "A(5, 5)"); /* M does not keep some of the new values */
   TRY(VecDestroy(&r));
   TRY(VecDestroy(&z));
   TRY(MatSetValue(A, row, row, diagonal, INSERT_VALUES));

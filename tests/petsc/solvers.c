@@ -1,5 +1,5 @@
-/* -ksp_type merbit: solutions, numbers of iterations beside PETSc's own
- * methods, monitors, new values and structures, and the sentence of each refusal. */
+/* -ksp_type merbit: solutions, numbers of iterations compared with PETSc's methods, monitors,
+ * new values and structures, and the message of each refusal. */
 #include "solves.h"
 
 /* Adds A^T to A, whose diagonal is heavy: the sum is positive definite. */
@@ -27,8 +27,8 @@ static PetscErrorCode count_residuals(KSP ksp, PetscInt iteration, PetscReal nor
   return 0;
 }
 
-/* Solves by a method of merbit's and of PETSc's; their iterations must be as many, or nearly.
- */
+/* Solves by a method of merbit and of PETSc; their numbers of iterations must be equal, or
+ * nearly so. */
 static PetscErrorCode compare(Mat A, const char *method, const char *theirs, const char *pc) {
   PetscInt iterations, expected, monitored = 0, recorded;
   KSP ksp, theirs_again;
@@ -59,7 +59,7 @@ static PetscErrorCode compare(Mat A, const char *method, const char *theirs, con
   TRY(PetscPrintf(PETSC_COMM_WORLD,
                   "%s, %s: %" PetscInt_FMT " iterations for %" PetscInt_FMT "\n", method, pc,
                   iterations, expected));
-  /* New values, for which an old diagonal is a bad preconditioner; then a new structure. */
+  /* New values, for which the old diagonal is a bad preconditioner; then a new structure. */
   TRY(rescale(A, strcmp(pc, "none") ? 30 : 1));
   TRY(make_ksp(A, "b_", &theirs_again));
   TRY(solve(theirs_again, 2e-9, &expected));
@@ -82,7 +82,7 @@ static PetscErrorCode compare(Mat A, const char *method, const char *theirs, con
   PetscFunctionReturn(0);
 }
 
-/* Stops at the cap of iterations, and starts from a guess. */
+/* Stops at the iteration limit, and starts from a guess. */
 static PetscErrorCode stops(Mat A) {
   KSPConvergedReason reason;
   PetscInt iterations, again;
@@ -119,7 +119,7 @@ static PetscErrorCode stops(Mat A) {
   PetscFunctionReturn(0);
 }
 
-/* A solve as the preconditioner of a flexible method of PETSc's. */
+/* Uses a solve as the preconditioner of a flexible method of PETSc. */
 static PetscErrorCode as_preconditioner(Mat A) {
   PetscInt iterations;
   KSP ksp;
@@ -142,8 +142,7 @@ static PetscErrorCode as_preconditioner(Mat A) {
 
 /* ---- Refusals ----------------------------------------------------------------------------- */
 
-/* Checks that -ksp_type merbit refuses A, the matrix P for the preconditioner and a type of it.
- */
+/* Checks that -ksp_type merbit refuses A, the preconditioner's matrix P and its type. */
 static PetscErrorCode refused(Mat A, Mat P, PCType type, PetscBool transposed,
                               const char *text) {
   Vec x, b;
@@ -153,7 +152,7 @@ static PetscErrorCode refused(Mat A, Mat P, PCType type, PetscBool transposed,
   TRY(MatCreateVecs(A, &x, &b));
   TRY(fill(b, 3));
   TRY(KSPCreate(PetscObjectComm((PetscObject)A),
-                &ksp)); /* PETSc's counts are off after an error */
+                &ksp)); /* PETSc's counts are wrong after an error */
   TRY(KSPSetOperators(ksp, A, P));
   TRY(KSPSetType(ksp, "merbit"));
   TRY(KSPGetPC(ksp, &pc));
@@ -181,7 +180,7 @@ static PetscErrorCode refuses(Mat A) {
   TRY(MatSetValue(B, 7, 7, 0, INSERT_VALUES));
   TRY(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
   TRY(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
-  TRY(refused(B, B, PCJACOBI, PETSC_FALSE, "A(7, 7)")); /* merbit's own sentence */
+  TRY(refused(B, B, PCJACOBI, PETSC_FALSE, "A(7, 7)")); /* merbit's own message */
   TRY(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &kernel));
   TRY(MatSetNullSpace(B, kernel));
   TRY(MatNullSpaceDestroy(&kernel));

@@ -1,5 +1,5 @@
-/* Helpers of the tests of solvers and of preconditioners: errors that are expected, and solves
- * whose residual is checked. */
+/* Helpers for the tests of solvers and preconditioners: expected errors, and solves whose
+ * residual is checked. */
 #ifndef TESTS_PETSC_SOLVES_H
 #define TESTS_PETSC_SOLVES_H
 #include "kinds.h"
@@ -10,7 +10,7 @@
 
 /* ---- Errors ------------------------------------------------------------------------------- */
 
-static char raised[2048]; /* the first sentence of the last error */
+static char raised[2048]; /* first sentence of the last error */
 
 PETSC_UNUSED static PetscErrorCode keep_sentence(MPI_Comm comm, int line, const char *function,
                                                  const char *file, PetscErrorCode code,
@@ -41,7 +41,7 @@ PETSC_UNUSED static PetscErrorCode keep_sentence(MPI_Comm comm, int line, const 
 /* ---- Solves ------------------------------------------------------------------------------- */
 
 #if !defined(PETSC_USE_COMPLEX)
-/* Makes a KSP that takes the options of `prefix`. */
+/* Makes a KSP with the options of `prefix`. */
 static PetscErrorCode make_ksp(Mat A, const char *prefix, KSP *ksp) {
   PetscFunctionBegin;
   TRY(KSPCreate(PetscObjectComm((PetscObject)A), ksp));
@@ -51,7 +51,7 @@ static PetscErrorCode make_ksp(Mat A, const char *prefix, KSP *ksp) {
   PetscFunctionReturn(0);
 }
 
-/* Solves A x = b and checks that the residual is what the tolerance allows. */
+/* Solves A x = b and checks the residual against the tolerance. */
 PETSC_UNUSED static PetscErrorCode solve(KSP ksp, PetscReal tolerance, PetscInt *iterations) {
   PetscReal of_b, of_r, told;
   PetscBool ours;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The PETSc plugin on 1 to 4 processes: sh tests/petsc/test_petsc.sh [FOLDER [PETSC [FAKES]]]
-# Builds in FOLDER (build/petsc) for the PETSc that pkg-config knows as PETSC (petsc; or the path of a petsc.pc). FAKES is the
-# folder of the fake libcuda.so.1 and libnvrtc.so.13, if there is no GPU. Exit code 77: there is no PETSc. Tests of SLEPc and
-# petsc4py run where these are installed for the same PETSc.
+# Builds in FOLDER (default build/petsc) for the PETSc that pkg-config knows as PETSC (default petsc; or the path of a
+# petsc.pc). FAKES is the folder of the fake libcuda.so.1 and libnvrtc.so.13, for machines without a GPU. Exit code 77: there
+# is no PETSc. Tests of SLEPc and petsc4py run if these are installed for the same PETSc.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 here=$root/dist/petsc
@@ -42,7 +42,7 @@ expect() { # expect TEXT: in log.txt
   grep -q "$1" log.txt || { cat log.txt; echo "failed: no '$1' in what it printed"; exit 1; }
 }
 
-refused() { # refused TEXT PROGRAM [OPTION...]: it fails, and says the text
+refused() { # refused TEXT PROGRAM [OPTION...]: it fails with this text
   text=$1
   shift
   if LD_PRELOAD=${preload-} "$@" >log.txt 2>&1; then
@@ -70,7 +70,7 @@ done
 run 1 ./null_spaces -dll_prepend "$library"
 echo "preconditioners: passed"
 
-# CUDA vectors, which PETSc need not have: the plugin does as if it had.
+# CUDA vectors: if PETSc lacks them, the plugin is built as if it had them.
 name=cuda_vectors
 compile "$PETSC"
 include="$(pkg-config --cflags-only-I "$PETSC") -I$root"
@@ -97,7 +97,7 @@ else
   echo "CUDA vectors: skipped, there is no GPU"
 fi
 
-# What users see: views, logs, and the refusal of an option.
+# Output for users: views, logs, and a refused option.
 run 2 ./laplace -n 12 -dll_prepend "$library" -mat_type aijmerbit -merbit_view -log_view -merbit_deterministic
 expect '^merbit \[1\] MatMult: merge on the CPU'
 expect '^MerbitPlan  *[1-9]'
@@ -112,7 +112,7 @@ run 1 ./laplace -n 16 -ksp_type cg -ksp_rtol 1e-13 -dll_prepend "$library" -mat_
 refused 'merbit_threads -1 is out of range' ./laplace -n 8 -dll_prepend "$library" -mat_type aijmerbit -merbit_threads -1
 CUDA_VISIBLE_DEVICES= refused 'PETSC ERROR: merbit: ' ./laplace -n 8 -dll_prepend "$library" -ksp_type merbit -pc_type none -merbit_side cuda
 
-# A plugin for another PETSc, which is this one with another version.
+# A plugin for another PETSc: this one with another version number.
 cat >version.c <<'END'
 int PetscGetVersionNumber(int *major, int *minor, int *subminor, int *release);
 int PetscGetVersionNumber(int *major, int *minor, int *subminor, int *release) {
@@ -126,7 +126,7 @@ END
 mpicc -shared -fPIC -o version.so version.c
 preload=$build/version.so refused 'but this is PETSc 9.9' ./laplace -n 8 -dll_prepend "$library"
 
-# merbit's failures: without a plan PETSc multiplies; a product or an update that fails stops the program.
+# Failures of merbit: if a plan fails, PETSc multiplies; a failing product or update stops the program.
 mpicc -std=c99 -O1 -fPIC -fvisibility=hidden $include -c -o faults.o "$root/tests/petsc/faults.c"
 mpicc -std=c99 -O1 -fPIC -fvisibility=hidden $include -Dmerbit_plan_create=fault_plan_create -Dmerbit_spmv=fault_spmv \
   -Dmerbit_plan_update_values=fault_update_values -c -o faulty.o "$here/product.c"
@@ -144,7 +144,7 @@ FAULT=apply refused 'r. is NULL\|takes* MERBIT_F64' ./laplace -n 8 -dll_prepend 
 FAULT=update refused 'merbit: the new values are NULL' ./operations -dll_prepend "$library"
 library=$build/libmerbit_petsc.so
 
-# Programs that know nothing of merbit.
+# Programs that do not know merbit.
 N=16 sh "$here/run.sh" >log.txt || { cat log.txt; exit 1; }
 expect 'equal numbers of iterations'
 if [ "$PETSC" != petsc ] || ! pkg-config --exists slepc; then

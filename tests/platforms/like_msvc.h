@@ -1,6 +1,6 @@
-/* Compiles the library as MSVC would, with clang for Windows: included before a source, it
- * takes the system's headers, which need GNU C here, and then hides GNU C from what follows. It
- * does not find what clang accepts and MSVC refuses. */
+/* Compiles the library as MSVC would, using clang for Windows. Included before a source, it
+ * includes the system's headers, which need GNU C here, and then hides GNU C from the rest. It
+ * does not find code that clang accepts and MSVC refuses. */
 #ifndef TEST_LIKE_MSVC_H
 #define TEST_LIKE_MSVC_H
 #define WIN32_LEAN_AND_MEAN
@@ -26,7 +26,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
-#define __INTRIN_H /* for MSVC alone; windows.h has declared what it would */
+#define __INTRIN_H /* only for MSVC; windows.h has declared its contents */
 #undef __GNUC__
 #define _MSC_VER 1930
 #endif

@@ -1,6 +1,6 @@
-// The set-up of AMG in the shim: the host's sources as they are, over a driver whose memory is
-// the host's and whose launches run in the shim. Each launch counts as a run of its kernel.
-// Include support/internal.h first.
+// The set-up of AMG in the shim: the library's host sources over a driver whose memory is the
+// host's and whose launches run in the shim. Each launch counts as a run of its kernel. Include
+// support/internal.h first.
 #ifndef SIMT_AMG_BED_H
 #define SIMT_AMG_BED_H
 #include "jit/device.cuh"
@@ -57,12 +57,12 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_transpose::mbk_transpose_starts),
 };
 
-static simt_case what;          // that runs
-static bool few_blocks = false; // launches have a third of the blocks
+static simt_case what;          // the test case that runs
+static bool few_blocks = false; // launches have a third of their blocks
 static std::map<mbi_amg_pool *, std::vector<std::unique_ptr<simt_array>>> memory;
 
-// Fewer thread blocks than the host asks for, so that each takes several turns as in large
-// matrices; or as many, where the kernel needs them.
+// Returns a grid with fewer thread blocks than the host asks for, so that each takes several
+// turns as with large matrices; kernels that need all their blocks keep them.
 static int64_t fewer(const char *name, int64_t grid) {
   const bool exact =
       strncmp(name, "mbk_scan_", 9) == 0 || strncmp(name, "mbk_transpose_", 14) == 0;
@@ -74,7 +74,7 @@ static merbit_status launch(merbit_context *, void *function, const char *name, 
   const simt_kernel *kernel = (const simt_kernel *)function;
   char error[4096];
   assert_string_equal(kernel->name, name);
-  assert_true(shared <= 48 << 10); // what a GPU gives a kernel that does not ask for more
+  assert_true(shared <= 48 << 10); // what a GPU gives without opt-in
   grid = few_blocks ? fewer(name, grid) : grid;
   if (grid > 0) {
     if (simt_launch_kernel(kernel, (unsigned)grid, (unsigned)threads, shared, what.seed,
@@ -128,7 +128,7 @@ static void program_destroy(merbit_context *, mbi_program *) {
 
 } // namespace amg_bed
 
-// In the place of the library's own.
+// Replaces the library's own function.
 #define mbi_device_launch amg_bed::launch
 #define mbi_device_upload amg_bed::copy
 #define mbi_device_download amg_bed::download
@@ -142,7 +142,7 @@ extern "C" {
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
-// Every part of a pool is an array of its own, so that AddressSanitizer sees the first byte
+// Allocates every part of a pool separately, so that AddressSanitizer detects the first byte
 // beyond.
 merbit_status mbi_amg_pool_take(merbit_context *, mbi_amg_pool *pool, uint64_t bytes,
                                 mbi_devptr *address) {

@@ -1,4 +1,4 @@
-// The functions and the state of the shim for the programs of this folder, which are compiled
-// with SIMT_APART.
+// The shim's functions and state, compiled once for the programs of this folder that define
+// SIMT_APART.
 #define SIMT_HERE
 #include "simt.h"

@@ -1,4 +1,5 @@
-// Lists of macro arguments: a form of a kernel is one, SIMT_FORM.
+// Macros that pick an element of a list of macro arguments. SIMT_FORM, a specialisation of a
+// kernel, is such a list.
 #ifndef SIMT_ARGUMENTS_H
 #define SIMT_ARGUMENTS_H
 #define SIMT_ARG(n, ...) SIMT_ARG##n(__VA_ARGS__, )

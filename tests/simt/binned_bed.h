@@ -1,17 +1,17 @@
-// A generated matrix as a form of the binned kernels takes it: its runs counted, placed and
-// filled, each compared with a plain walk over the nonzeros; products on them.
+// Test bed of the binned kernels: the runs of a generated matrix are counted, placed and
+// filled, each compared with a loop over the nonzeros; then products.
 #ifndef SIMT_BINNED_BED_H
 #define SIMT_BINNED_BED_H
 #include "simt/scan_bed.h"
 
-struct binned_form : scan_form { // whose product is mbk_binned_sum
+struct binned_form : scan_form { // its `product` is mbk_binned_sum
   uint64_t strip, warp_tiles;
   simt_kernel count, total, offsets, fill, multiply;
 };
 
 inline std::vector<const binned_form *> binned_forms;
 
-// The launch sizes, computed apart from the launcher's; test_binned compares the two.
+// The launch sizes, computed independently of the launcher; test_binned compares the two.
 enum { BINNED_BUILD_THREADS = 512, BINNED_ITEM = 4096, BINNED_GROUP_BYTES = 32 };
 
 inline unsigned binned_total_blocks(uint64_t strips) {
@@ -22,7 +22,7 @@ inline uint64_t binned_sum_shared(unsigned threads, unsigned steps, unsigned val
   return (uint64_t)threads * steps * value_bytes + part_groups * BINNED_GROUP_BYTES;
 }
 
-// The runs that a matrix should have, from its columns alone.
+// The runs that a matrix should have, computed from its columns alone.
 struct binned_plan {
   binned_plan(const binned_form &f, const test_matrix &m)
       : group(BINNED_GROUP_BYTES / f.value_bytes),
@@ -53,13 +53,13 @@ struct binned_plan {
   std::vector<uint64_t> runs, part_start, strip_start; // runs in groups
 };
 
-// To fill a part.
+// Returns the shared memory for filling a part.
 inline uint64_t binned_fill_shared(const binned_plan &plan) {
   return plan.strips * 12 + plan.part_groups * plan.group * 2;
 }
 
-// Returns whether the launcher takes the form; in quick effort false for matrices of very many
-// runs.
+// Returns whether the launcher accepts the form; in quick effort also false for matrices with
+// very many runs.
 inline bool binned_fits(const binned_form &f, const test_matrix &m) {
   const binned_plan plan(f, m);
   return plan.runs.size() < (size_t)test_effort(20000, INT32_MAX) &&
@@ -81,7 +81,7 @@ template <class V> struct binned_bed : scan_bed<V> {
     }
   }
 
-  // Where the product of nonzero k goes, in phase 2's order.
+  // Returns where phase 2 expects the product of nonzero k.
   uint64_t place(uint64_t k) const {
     return plan.part_start[k / plan.part_nonzeros] * plan.group +
            places.template as<uint16_t>()[k];
@@ -112,7 +112,7 @@ template <class V> struct binned_bed : scan_bed<V> {
 
 // ---- Runs -----------------------------------------------------------------------------------
 
-// array[i] is expect(i) for each i < count.
+// Checks that array[i] is expect(i) for all i < count.
 template <class V, class F>
 void binned_expect(const binned_bed<V> &b, const char *what, const simt_array &array,
                    uint64_t count, const F &expect) {
@@ -125,7 +125,7 @@ void binned_expect(const binned_bed<V> &b, const char *what, const simt_array &a
   }
 }
 
-// Counted, then placed.
+// Counts and places the runs.
 template <class V> void binned_order(binned_bed<V> &b, uint64_t seed) {
   const binned_plan &p = b.plan;
   const mbk_u32 strips = (mbk_u32)p.strips;
@@ -148,7 +148,7 @@ template <class V> void binned_order(binned_bed<V> &b, uint64_t seed) {
   simt_run(b.form.offsets, b.run(seed), {binned_total_blocks(strips), BINNED_BUILD_THREADS, 0},
            b.runs.get(), strips, p.parts, b.words.get());
   b.allow();
-  uint64_t start = 0, next = 0; // strips follow each other without a gap
+  uint64_t start = 0, next = 0; // strips are adjacent
   binned_expect(b, "first groups", b.runs, p.runs.size(), [&](uint64_t i) {
     start = i == 0 ? 0 : next;
     next = start + p.runs[i];
@@ -156,8 +156,8 @@ template <class V> void binned_order(binned_bed<V> &b, uint64_t seed) {
   });
 }
 
-// Each nonzero's place leads to a slot of its own, with its column and value, in its strip;
-// every group belongs to one place in phase 2; what is left over is padding.
+// Checks the slots: each nonzero has its own slot with its column and value in its strip, every
+// group belongs to one place in phase 2, and the rest is padding.
 template <class V> void binned_check_slots(const binned_bed<V> &b) {
   const binned_plan &p = b.plan;
   std::vector<uint64_t> from(p.groups, p.groups);
@@ -203,7 +203,7 @@ template <class V> void binned_check_slots(const binned_bed<V> &b) {
   }
 }
 
-// Fills the strips; `again` as an update of the values does, which writes nothing but values.
+// Fills the strips. With `again`, like an update of the values, writes values only.
 template <class V> void binned_fill(binned_bed<V> &b, bool again, uint64_t seed) {
   const mbk_u32 strips = (mbk_u32)b.plan.strips, only_values = again;
   b.x.forbid();
@@ -232,7 +232,7 @@ template <class V> void binned_build(binned_bed<V> &b, uint64_t seed) {
 
 // ---- Products -------------------------------------------------------------------------------
 
-// Pieces of the strips: as large as the launcher's, or small ones.
+// Cuts strips into pieces: the launcher's size or small ones.
 template <class V>
 std::vector<mbk_u32> binned_items(const binned_bed<V> &b, uint64_t seed, unsigned *count) {
   const uint64_t small = 1 + b.form.threads * (seed % 3) * 5 / 4;
@@ -248,7 +248,7 @@ std::vector<mbk_u32> binned_items(const binned_bed<V> &b, uint64_t seed, unsigne
   return items;
 }
 
-// Turns the padding that phase 1 wrote into NaN: nobody may read it.
+// Sets the padding that phase 1 wrote to NaN: no one may read it.
 template <class V> void binned_spoil(const binned_bed<V> &b, simt_array &products) {
   std::vector<bool> used(b.slots);
   for (uint64_t k = 0; k < b.nnz; k++) {
@@ -261,8 +261,8 @@ template <class V> void binned_spoil(const binned_bed<V> &b, simt_array &product
   }
 }
 
-// In turn with the old order of the slots and with a new one, so that results which have the
-// same bits depend on neither.
+// Multiplies with the old order of the slots and with a new one in turn: results that must have
+// the same bits may not depend on it.
 template <class V>
 void binned_multiply(binned_bed<V> &b, double alpha, double beta, simt_array &y,
                      uint64_t seed) {
@@ -278,7 +278,7 @@ void binned_multiply(binned_bed<V> &b, double alpha, double beta, simt_array &y,
     binned_fill(b, b.fills++ % 2 == 0, seed);
   }
   csr_product(b, b.form, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    b.forbid(alpha == 0); // the CSR is not read, and with alpha 0 nothing is
+    b.forbid(alpha == 0); // the CSR is not read; with alpha 0 nothing is
     if (b.tiles > 0) {
       if (alpha == 0) {
         b.forbid_strips();
@@ -317,7 +317,7 @@ void binned_multiply(binned_bed<V> &b, double alpha, double beta, simt_array &y,
   b.allow_strips();
 }
 
-// Without Inf or NaN, which would hide what is missing from a long row.
+// Checks without Inf or NaN, which would hide missing parts of a long row.
 template <class V> void binned_check_long(const binned_form &f, test_matrix &m, uint64_t seed) {
   binned_bed<V> b(f, 0, m);
   assert_true(binned_fits(f, m));

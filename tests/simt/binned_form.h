@@ -1,13 +1,13 @@
-// One specialisation of spmv/gpu/binned/binned.cu. No include guard:
+// One specialisation of spmv/gpu/binned/binned.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, steps, empty, once, threads,
 //     strip, tiles
 //   #include "simt/binned_form.h"
 //
-// puts it into namespace `name` and on the list binned_forms. `value` is a type, `offset` the
-// bits of row_start; `ones` says that no values are stored, `device` that alpha and beta are on
-// the device, `empty` that some rows are empty; `strip` is in columns, `tiles`
-// are those of a warp in a part.
+// Puts it into namespace `name` and adds it to the list binned_forms. `value` is a type,
+// `offset` the bits of row_start, `ones` the form of the values (plan_form.h); `device` tells
+// that alpha and beta are in GPU memory, `empty` that some rows are empty. `strip` is in
+// columns; `tiles` is the number of tiles of a warp in a part.
 #include "simt/plan_form.h"
 #include "simt/binned_bed.h"
 

@@ -1,5 +1,5 @@
-// Blocks as a form of spmv/gpu/bsr/bsr.cu takes them: tiles built and compared with a plain
-// walk, products on them.
+// Test bed of spmv/gpu/bsr/bsr.cu: tiles are built and compared with a simple loop; then
+// products.
 #ifndef SIMT_BSR_BED_H
 #define SIMT_BSR_BED_H
 #include "jit/device.cuh"
@@ -17,7 +17,7 @@ struct bsr_form : csr_form {
   bsr_shape shape() const {
     return {rows, cols, column_major, masked, edge};
   }
-  // The tile, computed apart from the kernel's macros and the launcher.
+  // The tile, computed independently of the kernel's macros and the launcher.
   unsigned strips() const {
     return csr_divide_up(rows * split, 32);
   }
@@ -82,7 +82,7 @@ template <class V> struct bsr_bed : csr_bed<V> {
     }
   }
 
-  // The blocks with the matrix's values; what is not the matrix's is NaN.
+  // Takes the matrix's values; entries of blocks that it lacks are NaN.
   void take_values() {
     for (uint64_t i = 0; i < block_values.count; i++) {
       const int64_t at = from.position[i];
@@ -111,10 +111,10 @@ template <class V> struct bsr_bed : csr_bed<V> {
 
 // ---- Tiles ----------------------------------------------------------------------------------
 
-// Where entry `offset` of a block of the matrix is in its tile: which lane of which group of
-// which strip, and which of the lane's entries.
+// Where an entry of a block is in its tile: the strip, the group of lanes, the lane, and which
+// of the lane's entries.
 struct bsr_spot {
-  uint64_t lane; // counted over groups, without those that are idle
+  uint64_t lane; // counted over groups, without idle lanes
   uint64_t entry;
 };
 
@@ -190,7 +190,7 @@ template <class V> void bsr_check_columns(const bsr_bed<V> &b) {
   }
 }
 
-// Zero where the matrix has nothing; rows beyond its last are as they come.
+// Checks the packs: zero where the matrix has no entry. Rows beyond its last may hold anything.
 template <class V> void bsr_check_packs(const bsr_bed<V> &b) {
   simt_array packs(b.packs.count, sizeof(V));
   const uint64_t pack = b.f.pack(), group_packs = b.group_entries / pack;
@@ -237,7 +237,7 @@ template <class V> void bsr_build(bsr_bed<V> &b, uint64_t seed) {
   bsr_check_columns(b);
 }
 
-// Writes the values, as creation and an update of the values do.
+// Writes the values, like a plan's creation or an update of its values.
 template <class V> void bsr_fill(bsr_bed<V> &b, uint64_t seed) {
   if (b.f.pattern || b.tiles == 0) {
     return;
@@ -252,7 +252,7 @@ template <class V> void bsr_fill(bsr_bed<V> &b, uint64_t seed) {
 
 // ---- Products -------------------------------------------------------------------------------
 
-// For every other matrix x lies where neighbours may not be loaded at once.
+// Multiplies. For every other matrix x is misaligned for vector loads.
 template <class V>
 void bsr_multiply(bsr_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   const uint64_t carries = b.tiles * b.f.rows;
@@ -260,7 +260,7 @@ void bsr_multiply(bsr_bed<V> &b, double alpha, double beta, simt_array &y, uint6
   simt_array x(b.x.count, sizeof(V), 0, (size_t)b.index % 2);
   x.copy(b.x);
   bsr_fill(b, seed);
-  b.forbid(true); // the copy is read instead; with alpha 0 nothing is
+  b.forbid(true); // products read the copy; with alpha 0 not even that
   if (alpha == 0) {
     b.columns.forbid();
     b.masks.forbid();

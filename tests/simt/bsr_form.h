@@ -1,13 +1,13 @@
-// One specialisation of spmv/gpu/bsr/bsr.cu. No include guard:
+// One specialisation of spmv/gpu/bsr/bsr.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, rows, cols, split, together, blocks,
 //                     shuffled, column_major, masked, edge, empty, threads
 //   #include "simt/bsr_form.h"
 //
-// puts it into namespace `name` and on the list bsr_forms. `value` is a type, `offset` the bits of
-// row_ptr; `ones` says that no values are stored, `device` that alpha and beta are on the device,
-// `rows` x `cols` is the shape, `blocks` are a slot's in a tile, `empty` that some rows of blocks
-// are.
+// Puts it into namespace `name` and adds it to the list bsr_forms. `value` is a type, `offset`
+// the bits of row_ptr, `ones` the form of the values (plan_form.h); `device` tells that alpha
+// and beta are in GPU memory. `rows` x `cols` is the block shape, `blocks` the number of blocks
+// of a slot in a tile; `empty` tells that some block rows are empty.
 #include "simt/plan_form.h"
 #include "simt/bsr_bed.h"
 

@@ -1,5 +1,5 @@
-// Blocks for the kernels of spmv/bsr*.cu: a generated matrix says where they stand, and is
-// written out entry by entry for the bound.
+// Block matrices for the kernels of spmv/bsr*.cu: a generated matrix gives the places of the
+// blocks, and the result is also written out entry by entry for the error bound.
 #ifndef SIMT_BSR_MATRIX_H
 #define SIMT_BSR_MATRIX_H
 #include "simt/csr.h"
@@ -9,7 +9,7 @@ struct bsr_shape {
   bool column_major, masked, edge;
 };
 
-// The first rows of `m`, so that at most `most` nonzeros are left.
+// Keeps the first rows of `m`, with at most `most` nonzeros.
 inline void bsr_crop(test_matrix &m, int64_t most) {
   for (int64_t row = 0; row <= m.rows; row++) {
     if (m.row_ptr[row] > most) {
@@ -21,10 +21,11 @@ inline void bsr_crop(test_matrix &m, int64_t most) {
   m.nnz = m.row_ptr[m.rows];
 }
 
-// `places` with each nonzero a block: in `entries` those entries that are the matrix's, in the
-// order of their blocks and in a block row by row. Where the shape is masked a third of the
-// entries is not there; where it has an edge the last column of blocks reaches beyond the
-// matrix, and the last row of blocks does wherever `cut` is not zero.
+// A block matrix with a block at each nonzero of `places`. m holds its entries as a CSR;
+// `position` gives the place in m of each stored entry, in the order of the blocks. If the
+// shape is masked, a third of the entries is missing. If it has an edge, the last column of
+// blocks reaches beyond the matrix; the last row of blocks does if `cut` is not a multiple of
+// the block height.
 struct bsr_matrix {
   bsr_matrix(const bsr_shape &shape, const test_matrix &places, uint64_t seed, int64_t cut)
       : shape(shape), places(places), words((shape.rows * shape.cols + 63) / 64),

@@ -1,5 +1,5 @@
-// Blocks as they come, as a form of spmv/study/bsr_study.cu takes them, and products of them. They
-// are not repeatable: only the bound is asked for.
+// Test bed of spmv/study/bsr_study.cu, which reads the blocks in their given order. Products
+// are not repeatable: only the error bound is checked.
 #ifndef SIMT_BSR_STUDY_BED_H
 #define SIMT_BSR_STUDY_BED_H
 #include "jit/device.cuh"
@@ -49,7 +49,7 @@ template <class V> void study_cut(study_bed<V> &b, uint64_t seed) {
   }
 }
 
-// Multiplies; padding is NaN.
+// Multiplies with NaN as padding.
 template <class V>
 void study_multiply(study_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   for (uint64_t i = 0; i < b.block_values.count; i++) {
@@ -78,7 +78,7 @@ void study_multiply(study_bed<V> &b, double alpha, double beta, simt_array &y, u
   b.block_values.allow();
 }
 
-// Checks a pair as csr_check_pair does, but not bit for bit.
+// Checks a pair like csr_check_pair, but not bit for bit.
 template <class V> void study_check_pair(study_bed<V> &b, int pair, uint64_t seed) {
   const double alpha = csr_scalars[pair % 4], beta = csr_scalars[(pair / 4 + 1) % 4];
   simt_array y0(b.rows, sizeof(V)), y(b.rows, sizeof(V));
@@ -102,7 +102,7 @@ void study_check_matrix(const study_form &f, int index, test_matrix &places, uin
   if (places.rows > 0 && places.cols > 0) {
     bsr_matrix matrix(f.shape, places, seed, index);
     study_bed<V> b(f, index, matrix, 1 + ((uint64_t)index + seed) % 9);
-    if (b.chunks > 0) { // else the plan launches nothing but the scaling
+    if (b.chunks > 0) { // else the plan launches the scaling alone
       study_cut(b, seed);
     }
     study_check_pair(b, 13, seed); // alpha 0

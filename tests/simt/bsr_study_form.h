@@ -1,12 +1,11 @@
-// One specialisation of spmv/study/bsr_study.cu. No include guard:
+// One specialisation of spmv/study/bsr_study.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, study, rows, cols, column_major,
-//   edge,
-//                     threads
+//     edge, threads
 //   #include "simt/bsr_study_form.h"
 //
-// puts it into namespace `name` and on the list study_forms; the arguments are those of
-// bsr_form.h, and `study` is the way of summing.
+// Puts it into namespace `name` and adds it to the list study_forms. The arguments are those of
+// bsr_form.h; `study` is the way of summing.
 #include "simt/plan_form.h"
 #include "simt/bsr_study_bed.h"
 

@@ -1,5 +1,5 @@
-// A generated matrix as a form of the kernels of CB-SpMV takes it: its blocks made by the
-// library's builder, which spmv_cb holds to the CSR; products on them. Include merbit.h first.
+// Test bed of the CB-SpMV kernels: the library's builder, which test spmv_cb compares with the
+// CSR, makes the blocks of a generated matrix; then products. Include merbit.h first.
 #ifndef SIMT_CB_BED_H
 #define SIMT_CB_BED_H
 #include "jit/device.cuh"
@@ -27,8 +27,8 @@ inline merbit_context *cb_context() {
   return context;
 }
 
-// Limits of the forms, steps of a warp, and whether COO and CSR are weighed: the defaults, all
-// COO, all dense but single ones, all CSR, and some of each.
+// The limits of the formats, a warp's steps, and whether COO and CSR are compared by cost: the
+// defaults, all COO, all dense except single entries, all CSR, and a mixture.
 static const struct {
   uint64_t coo_max, csr_max, steps;
   int weighed;
@@ -47,7 +47,7 @@ template <class V> struct cb_bed : csr_bed<V> {
     options.processors = 1;
   }
 
-  // Makes the format of the present values. The caller releases it.
+  // Builds the format from the present values. The caller releases it.
   mbi_cb_format make() {
     merbit_view view = merbit_csr(this->m.rows, this->m.cols, this->m.nnz, this->row_ptr.get(),
                                   this->col_ind.get(), nullptr);
@@ -66,7 +66,7 @@ template <class V> struct cb_bed : csr_bed<V> {
   mbi_cb_options options = {};
 };
 
-// An array of the builder's as one of exactly its size.
+// A copy of a builder's array with exactly its size.
 struct cb_array : simt_array {
   cb_array(const void *from, size_t count, size_t width) : simt_array(count, width) {
     memcpy(get(), from, count * width);
@@ -86,7 +86,7 @@ void cb_multiply(cb_bed<V> &b, double alpha, double beta, simt_array &y, uint64_
   simt_array carries(format.parts * 16, sizeof(V), 0xff);
   const unsigned warps = b.f.threads / 32;
   const uint64_t tasks = format.tasks, cols = (uint64_t)b.m.cols;
-  b.forbid(alpha == 0); // the CSR is not read, and with alpha 0 nothing is
+  b.forbid(alpha == 0); // the CSR is not read; with alpha 0 nothing is
   if (alpha == 0) {
     data.forbid();
   }
@@ -125,7 +125,7 @@ void cb_check_matrix(const cb_form &f, int index, test_matrix &m, uint64_t seed,
   csr_check_pairs(b, all, seed, cb_multiply<V>);
 }
 
-// check(index, m) for each generated matrix with rows, those of stretched.h among them.
+// Calls check(index, m) for each generated matrix with rows, including those of stretched.h.
 template <class F> void cb_each_matrix(uint64_t seed, const F &check) {
   csr_each_matrix(seed, check);
   for (int index = 0; index < stretched_count(); index++) {

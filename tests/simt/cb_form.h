@@ -1,11 +1,11 @@
-// One specialisation of spmv/gpu/cb/cb.cu. No include guard:
+// One specialisation of spmv/gpu/cb/cb.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, aggregated, once, threads
 //   #include "simt/cb_form.h"
 //
-// puts it into namespace `name` and on the list cb_forms. `value` is a type, `offset` the bits
-// of row_ptr; `ones` says what is stored of the values (simt/plan_form.h), `device` that alpha
-// and beta are on the device, `aggregated` that blocks list their columns.
+// Puts it into namespace `name` and adds it to the list cb_forms. `value` is a type, `offset`
+// the bits of row_ptr, `ones` the form of the values (plan_form.h); `device` tells that alpha
+// and beta are in GPU memory, `aggregated` that blocks list their columns.
 #include "simt/cb_bed.h"
 #include "simt/plan_form.h"
 

@@ -1,5 +1,5 @@
-// Warp operations as rendezvous on (warp, operation, mask), the block's barrier, and what waits
-// for other blocks. Part of simt.h.
+// Warp operations as rendezvous on (warp, operation, mask), the block's barrier, and waits for
+// other blocks. Part of simt.h.
 #ifndef SIMT_COLLECTIVES_H
 #define SIMT_COLLECTIVES_H
 #include "fibres.h"
@@ -16,7 +16,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_release(unsigned thread) {
   simt_push(thread);
 }
 
-// The lane that `lane` reads, by the rules of the PTX instruction shfl.sync.
+// Returns the lane that `lane` reads, by the rules of the PTX instruction shfl.sync.
 SIMT_PLAIN SIMT_FUNCTION unsigned simt_source(const simt_operation &operation, unsigned lane,
                                               int argument) {
   const unsigned width = (unsigned)operation.width, inside = lane & (width - 1u);
@@ -26,14 +26,14 @@ SIMT_PLAIN SIMT_FUNCTION unsigned simt_source(const simt_operation &operation, u
     return lane - inside + (delta & (width - 1u));
   case SIMT_SHUFFLE_UP:
     return inside < delta ? lane : lane - delta;
-  case SIMT_SHUFFLE_XOR: // into an earlier group, but not into a later one
+  case SIMT_SHUFFLE_XOR: // may reach an earlier group, but not a later one
     return (lane ^ delta) > (lane | (width - 1u)) ? lane : lane ^ delta;
   default:
     return inside + delta >= width ? lane : lane + delta;
   }
 }
 
-// Returns what the lane gets from another one, when all lanes of the mask have come.
+// Returns what a lane gets from a shuffle, once all lanes of the mask have arrived.
 SIMT_PLAIN SIMT_FUNCTION simt_word simt_shuffled(unsigned first,
                                                  const simt_operation &operation,
                                                  unsigned lane) {
@@ -46,7 +46,7 @@ SIMT_PLAIN SIMT_FUNCTION simt_word simt_shuffled(unsigned first,
   return threads[source].in;
 }
 
-// Returns the lanes whose value is that of `lane`.
+// Returns the mask of the lanes whose value equals that of `lane`.
 SIMT_PLAIN SIMT_FUNCTION uint32_t simt_equal(unsigned first, uint32_t mask, unsigned lane) {
   const simt_thread *const threads = simt.threads + first;
   const simt_word &mine = threads[lane].in;
@@ -59,7 +59,7 @@ SIMT_PLAIN SIMT_FUNCTION uint32_t simt_equal(unsigned first, uint32_t mask, unsi
   return equal;
 }
 
-// Returns what all lanes get of a vote or a sum.
+// Returns the result of a vote or a sum, the same for all lanes.
 SIMT_PLAIN SIMT_FUNCTION uint32_t simt_common(unsigned first, const simt_operation &operation) {
   const simt_thread *const threads = simt.threads + first;
   uint32_t votes = 0, sum = 0;
@@ -80,7 +80,7 @@ SIMT_PLAIN SIMT_FUNCTION uint32_t simt_common(unsigned first, const simt_operati
   }
 }
 
-// All lanes of the mask have come: exchange and let them go.
+// Exchanges the values once all lanes of the mask have arrived, and releases the lanes.
 SIMT_PLAIN SIMT_FUNCTION void simt_complete(unsigned first, const simt_operation &operation) {
   const bool one = operation.state < SIMT_SHUFFLE && operation.state != SIMT_WARP_SYNC &&
                    operation.state != SIMT_MATCH_ANY;
@@ -110,7 +110,8 @@ SIMT_PLAIN SIMT_FUNCTION void simt_complete(unsigned first, const simt_operation
             other.state == SIMT_EXITED ? "" : "is in ", simt_describe(other).text, kind);
 }
 
-// The first lane at an operation: nobody in its mask may have exited or wait for it elsewhere.
+// Opens a rendezvous for its first lane: no lane of its mask may have exited or wait for this
+// lane elsewhere.
 SIMT_PLAIN SIMT_FUNCTION void simt_open(unsigned me, const simt_operation &mine) {
   for (uint32_t left = mine.mask & ~(1u << me % 32); left != 0; left &= left - 1) {
     const unsigned t = me / 32 * 32 + (unsigned)__builtin_ctz(left);
@@ -122,7 +123,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_open(unsigned me, const simt_operation &mine)
   }
 }
 
-// Checks what all lanes of an operation give alike.
+// Checks the arguments that all lanes of an operation share.
 SIMT_PLAIN SIMT_FUNCTION void simt_check_operation(unsigned me, const simt_operation &mine) {
   const unsigned lanes = simt.block_threads - me / 32 * 32;
   if (lanes < 32 && mine.mask >> lanes != 0) {
@@ -135,7 +136,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_check_operation(unsigned me, const simt_opera
   }
 }
 
-// Checks what each lane gives.
+// Checks the arguments of one lane.
 SIMT_PLAIN SIMT_FUNCTION void simt_check_call(unsigned me, const simt_operation &mine,
                                               int argument) {
   if (!simt_in(mine.mask, me % 32)) {
@@ -147,7 +148,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_check_call(unsigned me, const simt_operation 
   }
 }
 
-// One warp operation of the current thread: value in, result out.
+// Performs one warp operation of the current thread: value in, result out.
 SIMT_PLAIN SIMT_FUNCTION simt_word simt_collective(const simt_operation &mine, int argument,
                                                    simt_word value) {
   const unsigned me = simt.current;
@@ -182,8 +183,8 @@ SIMT_PLAIN SIMT_FUNCTION simt_word simt_collective(const simt_operation &mine, i
   return thread.out;
 }
 
-// Returns what a shuffle gives the current lane. Programs that are not optimised take it from
-// apart.cpp or the fake's run.cpp; in others their own is faster.
+// Returns what a shuffle gives the current lane. Programs compiled without optimisation take it
+// from apart.cpp or the fake's run.cpp; in others a local copy is faster.
 template <class T>
 SIMT_PLAIN T simt_exchange(simt_state state, uint32_t mask, T value, int argument, int width,
                            simt_site site) {
@@ -230,7 +231,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_block_sync(simt_site site) {
   simt_next();
 }
 
-// Until another block has stored a word whose lower half is `wanted`.
+// Waits until another block has stored a word whose lower half is `wanted`.
 SIMT_FUNCTION void simt_wait_mark(const unsigned long long *word, uint32_t wanted,
                                   simt_site site) {
   const unsigned me = simt.current;

@@ -1,5 +1,6 @@
-// The bed of the tests of all product kernels: a generated matrix as a kernel takes it, alpha
-// and beta, the promises of y = alpha A x + beta y, and the loop over forms and matrices.
+// The test bed of all product kernels: a generated matrix in a kernel's types, alpha and beta,
+// the checks of y = alpha A x + beta y, and the loop over forms and matrices. A form is one
+// specialisation of a kernel.
 #ifndef SIMT_CSR_H
 #define SIMT_CSR_H
 #include <math.h>
@@ -11,7 +12,7 @@
 #include "support/bound.h"
 #include "support/matrices.h"
 
-// The numbers of MBK_STORED.
+// How values are stored: the numbers of MBK_STORED.
 enum csr_storage {
   CSR_EACH,
   CSR_EQUAL,
@@ -24,8 +25,9 @@ enum csr_storage {
   CSR_CONJUGATE
 };
 
-// Turns a number of the test data into type V: a complex one gets an imaginary part that
-// follows from the bits of the real one; but 1, which patterns have, is 1, and -1 is i.
+// Converts a number of the test data to type V. A complex number gets an imaginary part that
+// depends on the bits of the real one, except that 1, the value of patterns, stays 1 and -1
+// becomes i.
 template <class V> struct csr_number {
   static V of(double number) {
     return (V)number;
@@ -56,7 +58,7 @@ using csr_stored =
                        std::conditional_t<stored == CSR_HALF || stored == CSR_BFLOAT, mbk_u16,
                                           std::conditional_t<stored == CSR_TABLE, mbk_u8, V>>>;
 
-// A semiring's zero for csr_form; complex sums begin at nothing else than 0.
+// Returns a semiring's zero for csr_form; complex sums always start at 0.
 template <class T> double csr_zero(const T &zero) {
   if constexpr (std::is_arithmetic_v<T>) {
     return (double)zero;
@@ -64,33 +66,33 @@ template <class T> double csr_zero(const T &zero) {
   return 0;
 }
 
-struct csr_form { // of a kernel, but for what only its own method has
+struct csr_form { // what the forms of all kernels have in common
   const char *name;
   unsigned value_bytes, row_ptr_bytes, base;
-  bool pattern, device; // no nonzero has a value stored; alpha and beta behind device pointers
+  bool pattern, device; // pattern: no values; device: alpha and beta in GPU memory
   int stored = CSR_EACH;
-  simt_kernel scale = {}; // of CSR_COLUMN
+  simt_kernel scale = {}; // scales x for CSR_COLUMN
   int semiring = 0; // of spmv/shared/semiring.cuh; its alpha and beta are NaN where not given
   double zero = 0;
 
-  // With this alpha neither A nor x may be read.
+  // Returns whether alpha makes the product vanish, so that neither A nor x may be read.
   bool vanishes(double alpha) const {
     return alpha == zero;
   }
-  // Returns whether the launcher takes the kernel for any beta: csr_with_scalars passes a null
-  // pointer for a zero, or a pointer to it.
+  // Returns whether the launcher uses the kernel for any beta. csr_with_scalars passes beta = 0
+  // as a null pointer or as a pointer to 0.
   bool adds(double beta, uint64_t seed) const {
     return semiring != 0 ? !isnan(beta) && (device || beta != zero)
                          : beta != 0 || (device && seed % 2 == 0);
   }
-  // Bytes of a stored value.
+  // Returns the bytes of a stored value.
   unsigned stored_bytes() const {
     return stored == CSR_SINGLE                         ? 4
            : stored == CSR_HALF || stored == CSR_BFLOAT ? 2
            : stored == CSR_TABLE                        ? 1
                                                         : value_bytes;
   }
-  // One value for all, each row or each column.
+  // Returns whether one value serves all nonzeros, a row or a column.
   bool shared_values() const {
     return stored == CSR_EQUAL || stored == CSR_ROW || stored == CSR_COLUMN;
   }
@@ -101,19 +103,19 @@ struct csr_form { // of a kernel, but for what only its own method has
            : pattern              ? 0
                                   : (size_t)m.nnz;
   }
-  // Returns the bytes of a table in shared memory, which lies in front of all else.
+  // Returns the bytes of the table of values at the start of shared memory.
   unsigned table_bytes() const {
     return stored == CSR_TABLE ? 256 * value_bytes : 0;
   }
 };
 
-// The data in the columns of x and of the values.
+// Which columns of x and which values get an Inf or a NaN.
 enum csr_data { CSR_PLAIN, CSR_WILD_X, CSR_WILD_VALUES, CSR_WILD_BOTH };
 
 template <class V> struct csr_bed {
   typedef V value;
 
-  // Columns and values begin `shift` elements behind a multiple of 16 bytes.
+  // Columns and values begin `shift` elements after a multiple of 16 bytes.
   csr_bed(const csr_form &form, int index, test_matrix &m, size_t shift = 0)
       : m(m), index(index), rows((uint64_t)m.rows), nnz((uint64_t)m.nnz),
         plain(m.values, m.values + nnz), row_ptr(rows + 1, form.row_ptr_bytes),
@@ -128,7 +130,7 @@ template <class V> struct csr_bed {
     }
   }
 
-  size_t value_bytes() const { // of a nonzero's value, where each has its own
+  size_t value_bytes() const { // of one nonzero's value, if each has its own
     return form.stored_bytes();
   }
 
@@ -136,8 +138,8 @@ template <class V> struct csr_bed {
     return {form.name, m.name, seed};
   }
 
-  // Random x; the matrix's own values or, for a pattern, ones. Wild: an Inf, a -Inf and a NaN,
-  // each in one column.
+  // Fills x with random numbers, and the values with the matrix's own, or with ones for a
+  // pattern. Wild data have an Inf, a -Inf and a NaN, each in one column.
   void fill(uint64_t state, csr_data data) {
     static const double bad[] = {INFINITY, -INFINITY, NAN};
     for (size_t i = 0; i < x.count; i++) {
@@ -185,7 +187,7 @@ template <class V> struct csr_bed {
     }
   }
 
-  // The bits of a bfloat16 that is no further from zero.
+  // Returns the bits of `number` truncated to a bfloat16.
   static mbk_u16 bfloat_of(double number) {
     const float single = (float)number;
     mbk_u32 bits;
@@ -201,8 +203,8 @@ template <class V> struct csr_bed {
     }
   }
 
-  // Values from a table, or of rows or columns, some of them Inf or NaN where `wild`; in rows
-  // and columns that hold nothing always NaN.
+  // Fills values that come from a table, or that are those of rows or columns; if `wild`, some
+  // are Inf or NaN. Values that no nonzero uses are NaN.
   void few(uint64_t state, bool wild) {
     const bool by_table = form.stored == CSR_TABLE;
     simt_array &kinds = by_table ? table : values;
@@ -232,14 +234,15 @@ template <class V> struct csr_bed {
     }
   }
 
-  // Returns the vector that a product takes for x: scratch, where values are those of columns.
+  // Returns the vector that a product reads as x: the scaled copy if the values are those of
+  // columns.
   simt_array &factors() {
     return form.stored == CSR_COLUMN ? scaled : x;
   }
 
   void forbid(bool and_x) {
     col_ind.forbid();
-    if (and_x || !form.shared_values()) { // shared ones are read by every product
+    if (and_x || !form.shared_values()) { // every product reads shared values
       values.forbid();
     }
     if (and_x) {
@@ -275,7 +278,7 @@ inline int csr_rows_wrong(const test_matrix *m, double alpha, const float *x, do
   return bound_rows_wrong_f32(m, (float)alpha, x, (float)beta, y0, y);
 }
 
-// The same for complex numbers, each part within gamma(k + 4): test_types has the formulas.
+// The same for complex numbers, each part within gamma(k + 4); test_types has the derivation.
 template <class T>
 int csr_rows_wrong(const test_matrix *m, double alpha, const mbk_complex<T> *x, double beta,
                    const mbk_complex<T> *y0, const mbk_complex<T> *y);
@@ -286,18 +289,18 @@ inline unsigned csr_divide_up(uint64_t a, uint64_t b) {
 
 // ---- alpha and beta -------------------------------------------------------------------------
 
-// A scalar as kernels of semirings take it.
+// Alpha or beta as the kernels of semirings take it.
 template <class V> struct csr_scalar {
   V value;
   mbk_u32 given;
 };
 
-// launch(alpha, beta), as the kernels of the form take the two.
+// Calls launch(alpha, beta) with the two scalars as the kernels of the form take them.
 template <class V, class F>
 void csr_with_scalars(const csr_form &form, double alpha, double beta, uint64_t seed,
                       const F &launch) {
   const V a = csr_number<V>::of(alpha), b = csr_number<V>::of(beta);
-  // A null device pointer stands for the default.
+  // A null device pointer stands for 1.
   const void *const at_alpha = alpha == 1 && seed % 2 ? nullptr : &a;
   const void *const at_beta = beta == 0 && seed % 2 ? nullptr : &b;
   if (form.semiring != 0 && !form.device) {
@@ -312,8 +315,8 @@ void csr_with_scalars(const csr_form &form, double alpha, double beta, uint64_t 
   }
 }
 
-// csr_with_scalars for a product: x times the values of its columns comes first, which reads
-// nothing with alpha 0.
+// Does csr_with_scalars for a product. If values are those of columns, x is first multiplied by
+// them; with alpha 0 that step reads nothing.
 template <class Bed, class F>
 void csr_product(Bed &b, const csr_form &form, double alpha, double beta, uint64_t seed,
                  const F &launch) {
@@ -337,8 +340,8 @@ void csr_product(Bed &b, const csr_form &form, double alpha, double beta, uint64
 
 static const double csr_scalars[] = {1, 0, -1, 0.5};
 
-// The same bits, but for those of NaNs: a GPU has one NaN, a CPU takes that of an operand,
-// which one is up to its compiler.
+// Returns whether a and b have the same bits. All NaNs are equal: a GPU has one NaN, and which
+// operand's NaN a CPU returns depends on the compiler.
 template <class V> bool csr_same(const simt_array &a, const simt_array &b) {
   for (size_t i = 0; i < a.count; i++) {
     if (!csr_number<V>::same(a.as<V>()[i], b.as<V>()[i])) {
@@ -348,8 +351,9 @@ template <class V> bool csr_same(const simt_array &a, const simt_array &b) {
   return true;
 }
 
-// One pair of alpha and beta under the schedules first and first + 1, whose bits must agree.
-// multiply(bed, alpha, beta, y, seed) is a product. Where beta is 0, y is NaN before.
+// Checks one pair of alpha and beta under the schedules first and first + 1, whose results must
+// have the same bits. multiply(bed, alpha, beta, y, seed) computes a product. If beta is 0, y
+// is NaN before.
 template <class Bed, class F>
 void csr_check_pair(Bed &b, int pair, uint64_t first, const F &multiply) {
   typedef typename Bed::value V;
@@ -375,7 +379,7 @@ void csr_check_pair(Bed &b, int pair, uint64_t first, const F &multiply) {
   }
 }
 
-// Where `all`, the 16 pairs; else alpha 0 and another one that turns.
+// Checks all 16 pairs if `all`; else alpha 0 and one pair that changes with seed and matrix.
 template <class Bed, class F>
 void csr_check_pairs(Bed &b, bool all, uint64_t seed, const F &multiply) {
   for (int pair = 0; pair < 16; pair++) {
@@ -387,7 +391,8 @@ void csr_check_pairs(Bed &b, bool all, uint64_t seed, const F &multiply) {
 
 // ---- Forms on matrices ----------------------------------------------------------------------
 
-// check(index, m) for each generated matrix with rows: without, the plan launches nothing.
+// Calls check(index, m) for each generated matrix with rows; without rows a plan launches
+// nothing.
 template <class F> void csr_each_matrix(uint64_t seed, const F &check) {
   for (int index = 0; index < test_matrix_count(); index++) {
     test_matrix m;
@@ -399,7 +404,7 @@ template <class F> void csr_each_matrix(uint64_t seed, const F &check) {
   }
 }
 
-// One test for each form, whose state it is; simt_runs_report at the end.
+// Makes one test for each form, with the form as state; simt_runs_report is the teardown.
 template <class Form>
 int csr_main(const char *group, const std::vector<const Form *> &forms,
              std::vector<CMUnitTest> tests, void (*check)(void **)) {
@@ -409,13 +414,13 @@ int csr_main(const char *group, const std::vector<const Form *> &forms,
   return _cmocka_run_group_tests(group, tests.data(), tests.size(), nullptr, simt_runs_report);
 }
 
-// A form's place among those of its program.
+// Returns a form's place in its program's list.
 template <class Form>
 size_t csr_place(const std::vector<const Form *> &forms, const Form *form) {
   return (size_t)(std::find(forms.begin(), forms.end(), form) - forms.begin());
 }
 
-// The first seeds of the pairs that a form sees: all, or one in turn.
+// Returns the first seeds of the pairs that a form runs: all, or one in turn.
 template <class Form>
 std::vector<uint64_t> csr_seeds(const std::vector<const Form *> &forms, const Form *form,
                                 bool one) {
@@ -429,9 +434,9 @@ std::vector<uint64_t> csr_seeds(const std::vector<const Form *> &forms, const Fo
   return seeds;
 }
 
-// In quick effort a form sees one matrix in three, with other seeds others, and forms side by
-// side in a program do not see the same ones. The four largest matrices, which lie side by side
-// too, take most of the time: one form in twelve sees each.
+// Returns whether, in quick effort, a form skips a matrix. A form runs one matrix in three,
+// which change with the seed and from form to form. Of the four largest matrices, which take
+// most of the time, a form runs one in twelve.
 inline bool csr_left_to_others(size_t place, int index, const test_matrix &m) {
   const size_t apart = m.rows + m.nnz > 20000 ? 12 : 3;
   return test_effort(1, 0) && ((size_t)index + place + simt_seeds[2]) % apart != 0;

@@ -1,5 +1,5 @@
-// A generated matrix as a form of the kernels of diagonals takes it: its slices counted, filled
-// and compared with a plain search; products on them.
+// Test bed of the DIAGONALS kernels: the slices of a generated matrix are counted, filled and
+// compared with a plain search; then products.
 #ifndef SIMT_DIAGONALS_BED_H
 #define SIMT_DIAGONALS_BED_H
 #include "jit/device.cuh"
@@ -14,17 +14,17 @@ struct diagonals_form : csr_form {
 
 inline std::vector<const diagonals_form *> diagonals_forms;
 
-// The launch sizes, computed apart from the launcher's.
+// The launch sizes, computed independently of the launcher.
 enum { DIAGONALS_ROWS = 64, DIAGONALS_BUILD_THREADS = 128 };
 
 struct diagonal {
   int64_t offset;
   uint64_t present = 0;
-  int64_t from[DIAGONALS_ROWS]; // nonzeros of the matrix, by row
+  int64_t from[DIAGONALS_ROWS]; // index of the nonzero for each row
 };
 
-// The diagonals of the 64 rows from `first` on: each takes the least offset that any row has
-// next.
+// Returns the diagonals of the 64 rows from `first` on, by repeatedly taking the least offset
+// that is next in any row.
 inline std::vector<diagonal> diagonals_of(const test_matrix &m, int64_t first) {
   std::vector<int64_t> at;
   std::vector<diagonal> found;
@@ -71,7 +71,7 @@ template <class V> struct diagonals_bed : csr_bed<V> {
     return found;
   }
 
-  // Blocks that take a slice for each warp, or half of them.
+  // Returns a grid with a warp for each slice or for every other.
   unsigned blocks(uint64_t seed) const {
     const unsigned all = csr_divide_up(slices * 32, DIAGONALS_BUILD_THREADS);
     return seed % 2 == 0 ? all : (all + 1) / 2;
@@ -79,7 +79,7 @@ template <class V> struct diagonals_bed : csr_bed<V> {
 
   const diagonals_form &f;
   uint64_t slices;
-  std::vector<uint64_t> counts; // before `all`, which fills it
+  std::vector<uint64_t> counts; // before `all`, whose initialiser fills it
   std::vector<diagonal> all;
   simt_array start, offsets, present, slots;
 };
@@ -92,7 +92,7 @@ template <class V> void diagonals_build(diagonals_bed<V> &b, uint64_t seed) {
   simt_run(b.f.count, b.run(seed), {blocks, DIAGONALS_BUILD_THREADS, 0}, b.row_ptr.get(),
            b.col_ind.get(), b.rows, b.slices, b.start.get());
   b.allow();
-  for (uint64_t slice = 0; slice < b.slices; slice++) { // then as mbk_nonempty_offsets does
+  for (uint64_t slice = 0; slice < b.slices; slice++) { // as mbk_nonempty_offsets does
     if (b.start.load(slice) != b.counts[slice]) {
       fail_msg("%s on %s: slice %llu has %llu diagonals, not %llu", b.f.name, b.m.name,
                (unsigned long long)slice, (unsigned long long)b.start.load(slice),
@@ -104,7 +104,7 @@ template <class V> void diagonals_build(diagonals_bed<V> &b, uint64_t seed) {
   b.start.store(b.slices, sum);
 }
 
-// Writes the diagonals, as creation and an update of the values do.
+// Writes the diagonals, like a plan's creation or an update of its values.
 template <class V> void diagonals_fill(diagonals_bed<V> &b, uint64_t seed) {
   simt_array slots(b.slots.count, b.value_bytes(), 0);
   b.x.forbid();
@@ -138,7 +138,7 @@ template <class V>
 void diagonals_multiply(diagonals_bed<V> &b, double alpha, double beta, simt_array &y,
                         uint64_t seed) {
   diagonals_fill(b, seed);
-  b.forbid(alpha == 0); // the CSR is not read, and with alpha 0 nothing is
+  b.forbid(alpha == 0); // the CSR is not read; with alpha 0 nothing is
   if (alpha == 0) {
     b.offsets.forbid();
     b.present.forbid();

@@ -1,4 +1,4 @@
-// The work of an epilogue's last thread in test_epilogue.cpp. No include guard.
+// The work that the last thread of an epilogue does in test_epilogue.cpp. No include guard.
 struct epilogue_after {
   double *scalars, sums[2];
   int *skip, calls;
@@ -8,6 +8,6 @@ MBK_CALLED void mbk_epilogue_after(void *memory, double first, double second) {
   at->sums[0] = first;
   at->sums[1] = second;
   at->calls++;
-  at->scalars[0] = -7; // no block may read them any more
+  at->scalars[0] = -7; // no block may read it any more
   *at->skip = 1;
 }

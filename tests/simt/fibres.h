@@ -1,4 +1,5 @@
-// One fibre for each CUDA thread of a block, and who of them runs next. Part of simt.h.
+// One fibre for each CUDA thread of a block, and the choice of the one that runs next. Part of
+// simt.h.
 #ifndef SIMT_FIBRES_H
 #define SIMT_FIBRES_H
 #include <stdlib.h>
@@ -24,8 +25,8 @@ __asm__(".text\n"
         ".size simt_swap,.-simt_swap\n");
 #endif
 
-// Between main and a block AddressSanitizer is told which stack follows. To it the threads of a
-// block have one stack: to tell it of each switch would take longer than the kernels do. That
+// Tells AddressSanitizer of a switch between main and a block. All threads of a block count as
+// one stack, because to report each switch would take longer than the kernels themselves; this
 // needs detect_stack_use_after_return=0.
 SIMT_PLAIN SIMT_FUNCTION void simt_depart(const simt_context *from, const simt_context *to) {
 #ifdef SIMT_ASAN
@@ -66,10 +67,10 @@ SIMT_PLAIN SIMT_FUNCTION void simt_switch(simt_context *from, simt_context *to) 
   simt_arrive(from);
 }
 
-// Leave the launch for good.
+// Leaves the launch for good.
 [[noreturn]] SIMT_FUNCTION void simt_leave() {
   simt_switch(&simt.threads[simt.current].context, &simt.main);
-  abort(); // nobody comes back here
+  abort(); // no one switches back to this thread
 }
 
 #define SIMT_FAIL(...) (simt_note(__VA_ARGS__), simt_leave())
@@ -81,8 +82,8 @@ SIMT_PLAIN SIMT_FUNCTION void simt_push(unsigned thread) {
   simt.runnable |= 1u << thread / 32;
 }
 
-// The place of one of `bits`, not 0: the first that is set from a random place on, upwards or
-// downwards. `random` has six random bits. Neither a loop nor a branch depends on them.
+// Returns the index of a bit set in `bits`, which is not 0: the first one upwards or downwards
+// from a random place. `random` has six random bits. No loop or branch depends on them.
 SIMT_PLAIN SIMT_FUNCTION unsigned simt_bit(uint32_t bits, uint64_t random) {
   const unsigned turn = (unsigned)random & 31;
   const uint32_t turned = bits >> turn | bits << (-turn & 31);
@@ -91,8 +92,8 @@ SIMT_PLAIN SIMT_FUNCTION unsigned simt_bit(uint32_t bits, uint64_t random) {
   return (turn + ((random & 32) != 0 ? up : down)) & 31;
 }
 
-// A random runnable thread: mostly of the warp that ran last, whose stacks are in the caches.
-// In a skewed block some warps run far ahead of others.
+// Picks a random runnable thread, mostly of the warp that ran last, whose stacks are in the
+// caches. In a skewed block some warps run well ahead of others.
 SIMT_PLAIN SIMT_FUNCTION unsigned simt_pick() {
   const uint64_t random = simt_random();
   unsigned warp = simt.current / 32;
@@ -125,15 +126,15 @@ SIMT_PLAIN SIMT_FUNCTION unsigned simt_pick() {
   simt_leave();
 }
 
-// Go on with a random runnable thread, perhaps with this one; where there is none because of
-// other blocks, with those.
+// Switches to a random runnable thread, perhaps the current one. If all wait for other blocks,
+// switches to main, which runs those.
 SIMT_PLAIN SIMT_FUNCTION void simt_next() {
   const unsigned from = simt.current;
   if (simt.runnable == 0) {
     if (simt.waiting == 0) {
       simt_deadlock();
     }
-    simt_switch(&simt.threads[from].context, &simt.main); // the block is put aside
+    simt_switch(&simt.threads[from].context, &simt.main); // puts the block aside
     return;
   }
   const unsigned to = simt_pick();
@@ -147,7 +148,7 @@ SIMT_PLAIN SIMT_FUNCTION bool simt_in(uint32_t mask, unsigned lane) {
   return mask >> lane & 1u;
 }
 
-// A thread of the same warp that waits for `me` in a warp operation, or `me` itself.
+// Returns a thread of the same warp that waits for `me` in a warp operation, or `me` itself.
 SIMT_PLAIN SIMT_FUNCTION unsigned simt_waits_for(unsigned me) {
   const simt_warp &warp = simt.warps[me / 32];
   for (unsigned i = 0; i < warp.open; i++) {
@@ -158,7 +159,7 @@ SIMT_PLAIN SIMT_FUNCTION unsigned simt_waits_for(unsigned me) {
   return me;
 }
 
-// A thread in `state`.
+// Returns a thread in `state`.
 SIMT_FUNCTION unsigned simt_find(simt_state state) {
   unsigned t = 0;
   while (simt.threads[t].operation.state != state) {

@@ -1,6 +1,7 @@
-// The fields of a kernel's struct of arguments, without a second list of them: an object is
-// made from probes, of which each turns into the field that it stands for and notes its place.
-// A struct without constructors, with pointers, numbers, and structs and arrays of these.
+// Finds the fields of a kernel's struct of arguments by reflection, so that no second list is
+// needed. An object of the struct is made from probes; each probe is converted to the type of
+// its field and records where the field is. The struct may not have constructors; it may hold
+// pointers, numbers, and structs and arrays of these.
 #ifndef SIMT_FIELDS_H
 #define SIMT_FIELDS_H
 #include <stddef.h>
@@ -10,8 +11,8 @@
 #include <type_traits>
 #include <utility>
 
-template <class T> struct mbk_parameters; // of include/jit/device.cuh
-struct mbk_scalar; // alpha or beta: not one field, but what the kernel takes it for
+template <class T> struct mbk_parameters; // in include/jit/device.cuh
+struct mbk_scalar; // alpha or beta: counts as one field with one size per kernel
 
 enum { SIMT_FIELDS_MAX = 32, SIMT_POINTERS_MAX = 32 };
 
@@ -23,9 +24,9 @@ struct simt_field {
 struct simt_fields {
   size_t bytes = 0;
   unsigned count = 0, pointers = 0;
-  simt_field field[SIMT_FIELDS_MAX] = {};    // of the struct itself
-  size_t pointer[SIMT_POINTERS_MAX] = {};    // offsets, those within inner structs included
-  unsigned field_of[SIMT_POINTERS_MAX] = {}; // which field a pointer is, or is in
+  simt_field field[SIMT_FIELDS_MAX] = {};    // fields of the struct itself
+  size_t pointer[SIMT_POINTERS_MAX] = {};    // offsets, including those in inner structs
+  unsigned field_of[SIMT_POINTERS_MAX] = {}; // the field that holds the pointer
 };
 
 template <class T>
@@ -56,7 +57,7 @@ constexpr void simt_probe_all(simt_fields &found, std::index_sequence<i...>) {
 }
 #pragma GCC diagnostic pop
 
-// The most probes that a P is made of.
+// Returns the number of fields of P: the most probes that a P can be made of.
 template <class P, size_t n = 0> constexpr size_t simt_count_fields() {
   if constexpr (simt_made_of<P>(std::make_index_sequence<n + 1>(), 0)) {
     return simt_count_fields<P, n + 1>();
@@ -65,7 +66,7 @@ template <class P, size_t n = 0> constexpr size_t simt_count_fields() {
   }
 }
 
-// Returns the fields of P. A P that is no struct is the one field.
+// Returns the fields of P. If P is no struct, it is its only field.
 template <class P> constexpr simt_fields simt_fields_of() {
   simt_fields found;
   if constexpr (simt_has_fields<P>) {
@@ -98,8 +99,7 @@ template <class T> constexpr simt_probe::operator T() const {
   return T();
 }
 
-// Tells the struct that a kernel takes, and whether its fields are separate parameters on a
-// GPU.
+// The struct that a kernel takes, and whether its fields are separate parameters on a GPU.
 template <class P> struct simt_taken {
   typedef P type;
   static constexpr bool apart = false;
@@ -109,7 +109,7 @@ template <class T> struct simt_taken<mbk_parameters<T>> {
   static constexpr bool apart = true;
 };
 
-// A kernel with the address of its struct of arguments: one thread.
+// Calls a kernel with the address of its struct of arguments, for one thread.
 template <auto function> struct simt_unpack;
 template <class P, void (*function)(P)> struct simt_unpack<function> {
   static constexpr const simt_fields *fields =

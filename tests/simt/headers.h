@@ -1,4 +1,5 @@
-// Headers of the standard library that each program of the shim reads; precompiled once by CMake.
+// Headers of the standard library that all programs of the shim include; CMake precompiles them
+// once.
 #ifndef SIMT_HEADERS_H
 #define SIMT_HEADERS_H
 #include <algorithm>

@@ -1,21 +1,21 @@
-// A generated matrix as a form of the hubs kernels takes it: its columns in two kinds, each
-// against a plain walk; products on their codes.
+// Test bed of the HUBS kernels: the columns of a generated matrix are divided into two kinds
+// and compared with a simple loop; then products with their codes.
 #ifndef SIMT_HUBS_BED_H
 #define SIMT_HUBS_BED_H
 #include "simt/scan_bed.h"
 
 struct hubs_form : scan_form {
-  unsigned hubs; // that shared memory has room for
+  unsigned hubs; // that fit in shared memory
   simt_kernel assign, encode;
 };
 
 inline std::vector<const hubs_form *> hubs_forms;
 
-// Which columns may be hubs: as the launcher chooses, none, all that hold a nonzero, all. The
-// fullest of them are.
+// Which columns may be hubs: those that the launcher chooses, none, all that hold a nonzero, or
+// all. The ones with the most nonzeros become hubs.
 enum hubs_choice { HUBS_FULLEST, HUBS_NONE, HUBS_MET, HUBS_ALL, HUBS_CHOICES };
 
-// The launch sizes, computed apart from the launcher's; test_hubs compares the two.
+// The launch sizes, computed independently of the launcher; test_hubs compares the two.
 enum { HUBS_BUILD_THREADS = 256 };
 
 inline unsigned hubs_shared(const hubs_form &f, bool adds) {
@@ -32,7 +32,7 @@ template <class V> struct hubs_bed : scan_bed<V> {
     }
   }
 
-  // Returns the number of columns that are counted `least` times or more.
+  // Returns the number of columns that are counted at least `least` times.
   uint64_t reaching(uint32_t least) const {
     uint64_t found = 0;
     for (uint64_t c = 0; c < cols; c++) {
@@ -41,7 +41,8 @@ template <class V> struct hubs_bed : scan_bed<V> {
     return found;
   }
 
-  // The lowest count above which there is room for all columns. The launcher's is two or more.
+  // Returns the smallest count such that all columns with a higher count fit. The launcher's is
+  // at least two.
   uint32_t least(hubs_choice choice) const {
     uint32_t least = choice == HUBS_FULLEST ? 2 : choice == HUBS_MET ? 1 : 0;
     while (choice != HUBS_NONE && reaching(least + 1) > form.hubs) {
@@ -52,15 +53,15 @@ template <class V> struct hubs_bed : scan_bed<V> {
 
   const hubs_form &form;
   uint64_t cols;
-  mbk_u32 count = 0;      // hubs
-  unsigned encodings = 0; // made so far
+  mbk_u32 count = 0;      // number of hubs
+  unsigned encodings = 0; // number of encodings so far
   simt_array counts, code, hub_col, codes;
 };
 
 // ---- Columns in two kinds -------------------------------------------------------------------
 
-// Each column is itself or a hub that is it; as many hubs as there is room for, and no column
-// is left out that is counted more often than one of them.
+// Checks that each column is itself or the hub that stands for it, that as many hubs are used
+// as fit, and that no column was left out in favour of one with a smaller count.
 template <class V> void hubs_check_assigned(const hubs_bed<V> &b, uint32_t least) {
   uint64_t hubs = 0;
   std::vector<bool> used(b.form.hubs);
@@ -116,14 +117,14 @@ template <class V> void hubs_encode(hubs_bed<V> &b, hubs_choice choice, uint64_t
 
 // ---- Products -------------------------------------------------------------------------------
 
-// A grid for all tiles at once, or so small that blocks take them in turn.
+// Returns a grid for all tiles at once, or a smaller one whose blocks take several tiles.
 template <class V> unsigned hubs_blocks(const hubs_bed<V> &b, uint64_t seed) {
   const unsigned most = csr_divide_up(b.tiles * 32, b.form.threads);
   return std::min(most, seed % 4 == 0 ? most : 1 + ((unsigned)seed + (unsigned)b.index) % 3);
 }
 
-// Each time with other hubs, by other numbers: results that have the same bits depend on
-// neither, nor on which block takes a tile.
+// Multiplies with other hubs or other numbers each time: results that must have the same bits
+// may not depend on them, nor on which block takes a tile.
 template <class V>
 void hubs_multiply(hubs_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   const simt_array firsts(b.tiles, sizeof(V), 0xff), tails(b.tiles, sizeof(V), 0xff);
@@ -157,7 +158,7 @@ void hubs_multiply(hubs_bed<V> &b, double alpha, double beta, simt_array &y, uin
   b.hub_col.allow();
 }
 
-// Without Inf or NaN, which would hide what is missing from a long row.
+// Checks without Inf or NaN, which would hide missing parts of a long row.
 template <class V> void hubs_check_long(const hubs_form &f, test_matrix &m, uint64_t seed) {
   hubs_bed<V> b(f, 0, m);
   scan_build(b, seed);

@@ -1,12 +1,12 @@
-// One specialisation of spmv/gpu/hubs/hubs.cu. No include guard:
+// One specialisation of spmv/gpu/hubs/hubs.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, steps, depth, empty, once, threads,
 //     hubs
 //   #include "simt/hubs_form.h"
 //
-// puts it into namespace `name` and on the list hubs_forms. All but `hubs`, for which shared
-// memory has room, are as in scan_form.h; so are forms of 128 threads, whose arrays a vector
-// load would find misaligned.
+// Puts it into namespace `name` and adds it to the list hubs_forms. `hubs` is the number of
+// hubs that fit in shared memory; the other arguments are those of scan_form.h. Forms of 128
+// threads get misaligned arrays, as there.
 #include "simt/plan_form.h"
 #include "simt/hubs_bed.h"
 

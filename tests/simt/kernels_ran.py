@@ -1,10 +1,10 @@
-"""Every kernel of templates/ has run through the shim: kernels_ran.py TEMPLATES SHIM RACES RUNS...
+"""Check that every kernel of templates/ has run in the shim: kernels_ran.py TEMPLATES SHIM RACES RUNS...
 
-Compares the kernels that the .cu files define with those that the test programs ran; each
-program left PROGRAM.runs, lines of "kernel forms matrices runs". Fails for a kernel that none
-of them ran, or that ran on fewer than 50 matrices, for a .cu file without kernels, for a
-function of jit/device.cuh that the shim lacks, and for a kernel with shared memory or barriers,
-in itself or in what it calls, that the race detector's program, which left RACES, did not run.
+Compares the kernels that the .cu files define with those that the test programs ran. Each
+program has written PROGRAM.runs, with lines of "kernel forms matrices runs"; RACES is the file
+of the race detector's program. Fails for a kernel that ran on fewer than 50 matrices, for a .cu
+file without kernels, for a function of jit/device.cuh that the shim lacks, and for a kernel with
+shared memory or barriers, its own or in a function it calls, that the race detector did not run.
 """
 
 import collections
@@ -21,7 +21,7 @@ def without_comments(text):
 
 
 def kernels_of(text):
-    """The names behind MBK_KERNEL, but for its own #define."""
+    """Returns the names after MBK_KERNEL, except in its own #define."""
     text = re.sub(r"#define[^\n]*", "", without_comments(text))
     return re.findall(r"\bMBK_KERNEL(?:_[12])?\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\s*\([^)]*\))?\s+(\w+)\s*\(", text)
 
@@ -31,8 +31,8 @@ def device_functions(path):
 
 
 def sharing_kernels(texts):
-    """Names of the kernels whose code, or that of a function or macro it names, is of SHARING."""
-    names = {}  # of a function, a kernel or a macro: the words of its definition
+    """Returns the kernels that use a name of SHARING, directly or through functions and macros."""
+    names = {}  # function, kernel or macro -> words of its definition
     for text in texts:
         text = without_comments(text)
         found = [(match[1], match[0]) for match in re.finditer(r"#define\s+(\w+)(?:[^\n]*\\\n)*[^\n]*", text)]
@@ -63,7 +63,7 @@ def read_runs(paths):
 
 
 def faults(files, runs):
-    """Sentences on the kernels of `files`, a dictionary of texts by name."""
+    """Yields the faults of the kernels in `files`, a dictionary of texts by name."""
     for name, text in files.items():
         found = kernels_of(text)
         if "__global__" in without_comments(text):
@@ -78,7 +78,7 @@ def faults(files, runs):
 
 
 def check_itself(runs):
-    """That a kernel without a test would be found."""
+    """Checks that a kernel without a test would be found."""
     made_up = ("MBK_KERNEL MBK_BOUNDS(128)\n    mbk_made_up(int n) {}\nMBK_KERNEL mbk_other() {}\n"
                "MBK_KERNEL MBK_RESIDENT(128, 8)\n    mbk_third() {}")
     if len(list(faults({"made/up.cu": made_up}, runs))) != 3 or not list(faults({"empty.cu": ""}, runs)):

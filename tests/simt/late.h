@@ -1,6 +1,6 @@
-// Forbids memory that a kernel launched early may not touch before mbk_await, because earlier
-// work in the stream may still use it. AddressSanitizer notices accesses, in every block: the
-// first thread of a block to run meets the ban. Part of simt.h.
+// Detects accesses to memory that a kernel launched early may not touch before mbk_await
+// because earlier work in the stream may still use it. The memory is poisoned for
+// AddressSanitizer from the start of each block until a thread of it awaits. Part of simt.h.
 #ifndef SIMT_LATE_H
 #define SIMT_LATE_H
 #include "fibres.h"
@@ -9,7 +9,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-struct simt_span { // bytes from an address on
+struct simt_span { // `bytes` bytes from `address`
   const void *address;
   size_t bytes;
 };
@@ -24,7 +24,7 @@ SIMT_FUNCTION void simt_late_add(const void *address, size_t bytes) {
   simt_late[simt_late_count++] = {address, bytes};
 }
 
-// A block starts.
+// Forbids the late memory when a block starts.
 SIMT_FUNCTION void simt_late_begin() {
   simt_awaited = simt_late_count == 0;
 #ifdef SIMT_ASAN
@@ -34,7 +34,7 @@ SIMT_FUNCTION void simt_late_begin() {
 #endif
 }
 
-// A thread of it awaits, or it ends.
+// Allows the late memory when a thread awaits, or at the end of the block.
 SIMT_FUNCTION void simt_late_end() {
   if (!simt_awaited) {
     simt_awaited = true;
@@ -46,7 +46,8 @@ SIMT_FUNCTION void simt_late_end() {
   }
 }
 
-// Nor may it ever be loaded as data that nobody writes: on a GPU such a load passes the wait.
+// Fails if a read-only load (ld.global.nc) reads late memory: a GPU may execute such a load
+// before the wait.
 SIMT_PLAIN SIMT_FUNCTION void simt_read_only_check(const void *at) {
   for (size_t i = 0; i < simt_late_count; i++) {
     if ((uintptr_t)at - (uintptr_t)simt_late[i].address < simt_late[i].bytes) {

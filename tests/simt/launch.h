@@ -1,4 +1,4 @@
-// Launches, of any callable and of a kernel with its arguments behind pointers. Part of simt.h.
+// Launches any callable, or a kernel with its arguments behind pointers. Part of simt.h.
 #ifndef SIMT_LAUNCH_H
 #define SIMT_LAUNCH_H
 #include <sys/mman.h>
@@ -20,7 +20,7 @@ struct simt_error : std::runtime_error {
 
 // ---- Stacks, shared memory ------------------------------------------------------------------
 
-// It leaves no frame of AddressSanitizer's behind when the thread exits.
+// Starts a thread without a frame of AddressSanitizer, which would be left behind at its exit.
 SIMT_PLAIN inline void simt_entry() {
   simt_arrive(&simt.threads[simt.current].context);
   (*(const std::function<void()> *)simt.body)();
@@ -29,14 +29,15 @@ SIMT_PLAIN inline void simt_entry() {
 
 SIMT_PLAIN inline void simt_prepare(unsigned t) {
   unsigned char *stack = simt.stacks + (size_t)t * (SIMT_STACK + SIMT_GUARD) + SIMT_GUARD;
-  // Stacks that began at multiples of a power of two would share a few sets of the caches.
+  // Offset the stacks: at multiples of a power of two they would share a few sets of the
+  // caches.
   const size_t bytes = SIMT_STACK - t * SIMT_COLOUR % (SIMT_STACK / 4);
   simt_thread &thread = simt.threads[t];
   thread.operation = {SIMT_RUNS, 0, 0, 0, {"", 0}};
 #ifdef SIMT_FAST
   void **top = (void **)(stack + bytes);
   memset(top - 8, 0, 8 * sizeof *top);
-  top[-2] = (void *)simt_entry; // above it a null return address, below it six registers
+  top[-2] = (void *)simt_entry; // a null return address above, six registers below
   thread.context.stack_pointer = top - 8;
 #else
   getcontext(&thread.context.ucontext);
@@ -47,13 +48,13 @@ SIMT_PLAIN inline void simt_prepare(unsigned t) {
 #endif
 }
 
-// A block's threads and their stacks. A process has only so many mappings, and each stack is
-// two.
+// Releases a block's threads and stacks. Each stack takes two of the process's mappings, whose
+// number is limited.
 inline void simt_stacks_release() {
   const size_t bytes = simt.stack_count * (size_t)(SIMT_STACK + SIMT_GUARD);
   if (simt.stacks != nullptr) {
 #ifdef SIMT_ASAN
-    // A program that is mapped there next is not a stack.
+    // A program may be mapped there next.
     __asan_unpoison_memory_region(simt.stacks, bytes);
 #endif
     munmap(simt.stacks, bytes);
@@ -83,8 +84,8 @@ inline void simt_stacks(unsigned count) {
   }
 }
 
-// Exactly as many bytes as asked for, so that AddressSanitizer sees the first one beyond;
-// without it, a canary stands there.
+// Allocates exactly the bytes asked for, so that AddressSanitizer detects the first one beyond.
+// Without AddressSanitizer a canary follows.
 inline void simt_shared_allocate(unsigned bytes) {
 #ifdef SIMT_ASAN
   const size_t allocated = bytes;
@@ -106,7 +107,7 @@ inline void simt_shared_release() {
 
 // ---- Blocks ---------------------------------------------------------------------------------
 
-// The block that is to run, from its start until it ends, is put aside or fails.
+// Runs a block from its start until it ends, fails or is put aside.
 inline void simt_begin_block() {
   simt.runnable = 0;
   simt.at_barrier = simt.exited = simt.waiting = 0;
@@ -131,7 +132,7 @@ inline bool simt_reached(const simt_thread &thread) {
   return thread.operation.state == SIMT_COLLECT && (uint32_t)*thread.word == thread.wanted;
 }
 
-// One that was put aside, and some of whose threads wait no more.
+// Resumes a block that was put aside, some of whose threads no longer wait.
 inline void simt_resume_block() {
   simt_races_barrier();
   for (unsigned t = 0; t < simt.block_threads; t++) {
@@ -153,12 +154,12 @@ inline void simt_end_block() {
   simt_shared_check();
 }
 
-// ---- Blocks that wait for others ------------------------------------------------------------
+// ---- Blocks that wait for each other --------------------------------------------------------
 
 inline std::mutex simt_lock; // of launches
 inline std::vector<simt_block> simt_aside;
 
-// Releases the stacks of rooms that no block has.
+// Releases the stacks of unused rooms.
 inline void simt_release_rooms(std::vector<simt_rooms> &list) {
   const simt_rooms own = simt;
   for (const simt_rooms &rooms : list) {
@@ -174,9 +175,9 @@ struct simt_rooms_list : std::vector<simt_rooms> {
     simt_release_rooms(*this);
   }
 };
-inline simt_rooms_list simt_spare; // of this launch; between launches stacks alone
+inline simt_rooms_list simt_spare; // in a launch; between launches stacks only
 
-// Rooms for a block that starts, where another one has taken those that were here along.
+// Takes rooms for a new block if those of the last one are still in use.
 inline void simt_move_in() {
   if (simt.threads == nullptr && !simt_spare.empty()) {
     (simt_rooms &)simt = simt_spare.back();
@@ -201,10 +202,10 @@ inline void simt_fetch(size_t i) {
   simt_aside.erase(simt_aside.begin() + (long)i);
 }
 
-// At the end of a launch. The next one finds some stacks as they are: to map and guard them
-// takes as long as to run a small block.
+// Returns the rooms at the end of a launch and keeps some stacks for the next one: mapping and
+// guarding them takes as long as running a small block.
 inline void simt_move_out() {
-  while (!simt_aside.empty()) { // of a launch that failed
+  while (!simt_aside.empty()) { // after a failed launch
     simt_fetch(0);
     for (unsigned t = 0; t < simt.block_threads; t++) {
       simt_copy_end(t, false);
@@ -226,7 +227,7 @@ inline void simt_move_out() {
   simt_spare.swap(kept);
 }
 
-// A random block of those that can go on; -1: none.
+// Returns a random block that can go on, or -1.
 inline long simt_ready() {
   std::vector<size_t> ready;
   for (size_t i = 0; i < simt_aside.size(); i++) {
@@ -281,8 +282,8 @@ inline void simt_check_launch(unsigned grid, unsigned block, unsigned shared_byt
   }
 }
 
-// Run `body` once per thread of `grid` blocks of `block` threads, which may wait for each other
-// where the launch is cooperative. Not to be called from a kernel.
+// Runs `body` once per thread of `grid` blocks of `block` threads. In a cooperative launch
+// blocks may wait for each other. Not to be called from a kernel.
 inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block,
                                unsigned shared_bytes, uint64_t seed,
                                const std::function<void()> &body, bool cooperative = false) {
@@ -299,7 +300,7 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   simt.error[0] = 0;
   simt.report = {};
   std::vector<unsigned> order(grid);
-  for (unsigned b = 0; b < grid; b++) { // a random permutation, inside out
+  for (unsigned b = 0; b < grid; b++) { // builds a random permutation in place
     const unsigned other = (unsigned)(simt_random() % (b + 1));
     order[b] = order[other];
     order[other] = b;
@@ -324,15 +325,15 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   return simt.report;
 }
 
-// ---- Kernels with the address of their struct of arguments ----------------------------------
+// ---- Kernels with a pointer to their struct of arguments ------------------------------------
 
 struct simt_kernel {
   const char *name;
-  void (*call)(const void *arguments); // one thread
+  void (*call)(const void *arguments); // runs one thread
   const simt_fields *fields;
 };
 
-// `name` without namespaces.
+// Returns `name` without namespaces.
 constexpr const char *simt_short_name(const char *name) {
   const char *found = name;
   for (; *name != 0; name++) {
@@ -347,9 +348,9 @@ template <auto function> constexpr simt_kernel simt_make_kernel(const char *name
 
 #define SIMT_KERNEL(function) simt_make_kernel<function>(#function)
 
-// The struct of a kernel's arguments, of which each must have its field's size; alpha and beta
-// that of a number or a pointer. What is no field is 0xff, and so is what they do not fill.
-// Nothing if the list does not fit.
+// Fills the struct of a kernel's arguments. Each argument must have its field's size; alpha and
+// beta may be a number or a pointer. All other bytes are 0xff. Returns nothing if the list does
+// not fit.
 template <class... A>
 std::vector<uint64_t> simt_pack(const simt_fields &fields, const A &...arguments) {
   std::vector<uint64_t> words(fields.bytes / 8 + 1, UINT64_MAX);
@@ -368,7 +369,7 @@ std::vector<uint64_t> simt_pack(const simt_fields &fields, const A &...arguments
   return words;
 }
 
-// For C: 0, or 1 and the sentence in `error`.
+// Launches a kernel from C. Returns 0, or 1 with a message in `error`.
 extern "C" inline int simt_launch_kernel(const simt_kernel *kernel, unsigned grid,
                                          unsigned block, unsigned shared_bytes, uint64_t seed,
                                          const void *arguments, bool cooperative, char *error,

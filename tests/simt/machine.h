@@ -1,5 +1,5 @@
-// The shim's state: one machine, which is the block that runs, its threads, warps and barrier.
-// Part of simt.h.
+// The shim's state: one machine, which consists of the running block with its threads, warps
+// and barrier. Part of simt.h.
 #ifndef SIMT_MACHINE_H
 #define SIMT_MACHINE_H
 #include <stdint.h>
@@ -16,11 +16,11 @@
 #define SIMT_ASAN 1
 #endif
 
-// The shim's own bookkeeping is not what is under test; instrumented, it would take most of
-// the time.
+// Exempts the shim's own bookkeeping from the sanitizers: it is not under test, and
+// instrumented it would take most of the time.
 #define SIMT_PLAIN __attribute__((no_sanitize("address", "undefined", "thread")))
 
-// swapcontext makes a system call per switch, 20 times the cost of the switch itself.
+// swapcontext makes a system call per switch, which costs 20 times the switch itself.
 #if defined(__x86_64__) && !defined(SIMT_UCONTEXT)
 #define SIMT_FAST 1
 #endif
@@ -29,7 +29,7 @@ struct simt_report {
   uint64_t blocks, collectives, switches;
 };
 
-enum simt_state { // the shuffles last, those with a delta behind the one without
+enum simt_state { // shuffles last, those with a delta behind the one without
   SIMT_RUNS,
   SIMT_EXITED,
   SIMT_BLOCK_SYNC,
@@ -46,13 +46,13 @@ enum simt_state { // the shuffles last, those with a delta behind the one withou
   SIMT_SHUFFLE_XOR
 };
 
-struct simt_site { // where a kernel calls
+struct simt_site { // source location of a kernel's call
   const char *file;
   int line;
 };
 
-// A thread's state, and the operation in which it waits. The fields lie apart: compilers load
-// two neighbours at once, for which a processor waits if they were stored one by one.
+// A thread's state and the operation in which it waits. The fields are padded: a compiler loads
+// two adjacent fields at once, which stalls a processor if they were stored separately.
 struct simt_operation {
   simt_state state;
   alignas(8) uint32_t mask;
@@ -69,11 +69,11 @@ struct simt_context {
 #endif
 };
 
-struct simt_word { // what a lane gives or takes
+struct simt_word { // value that a lane passes or gets
   uint64_t half[2];
 };
 
-struct simt_copy { // `bytes` on their way to shared memory
+struct simt_copy { // an asynchronous copy to shared memory
   void *to;
   const void *from;
   unsigned bytes;
@@ -83,23 +83,23 @@ struct simt_copy { // `bytes` on their way to shared memory
 struct simt_thread {
   simt_context context;
   simt_operation operation;
-  int argument; // lane or delta of a shuffle, flag of a vote
+  int argument; // lane or delta of a shuffle, predicate of a vote
   simt_word in, out;
-  simt_copy *copies;                       // that it has not waited for, the last first
+  simt_copy *copies;                       // not waited for yet, the latest first
   const volatile unsigned long long *word; // SIMT_COLLECT: until its lower half is `wanted`
   uint32_t wanted;
 };
 
-struct simt_rendezvous { // a collective operation that some lanes of its mask have reached
+struct simt_rendezvous { // a warp operation that some lanes of its mask have reached
   simt_operation operation;
   uint32_t arrived;
 };
 
 struct simt_warp {
-  unsigned rank;     // who goes first in a skewed block
-  uint32_t runnable; // lanes; not the current one
+  unsigned rank;     // priority in a skewed block
+  uint32_t runnable; // lanes, without the current one
   unsigned open;
-  simt_rendezvous rendezvous[32]; // the first `open`; a lane waits in at most one
+  simt_rendezvous rendezvous[32]; // the first `open` are in use; a lane waits in at most one
 };
 
 enum {
@@ -109,15 +109,14 @@ enum {
   SIMT_GUARD = 64 << 10, // a multiple of every page size
   SIMT_CANARY = 64,
   SIMT_SECONDS = 100,
-  SIMT_STAY = 64, // threads of a warp that run before one of any warp does, in the mean
+  SIMT_STAY = 64, // mean number of switches before another warp may run
   SIMT_THREADS_MAX = 1024,
-  SIMT_SPARE_STACKS =
-      4096, // beside those of one block, each two of the process's 64 K mappings
+  SIMT_SPARE_STACKS = 4096, // besides one block's; each takes two of 64 K mappings
   SIMT_SHARED_MAX = 227 << 10
 };
 
-struct simt_rooms {               // memory that a block has while it lives
-  simt_thread *threads = nullptr; // SIMT_THREADS_MAX
+struct simt_rooms {               // memory of a block while it runs
+  simt_thread *threads = nullptr; // SIMT_THREADS_MAX of them
   unsigned char *stacks = nullptr;
   unsigned stack_count = 0;
   unsigned char *shared = nullptr;
@@ -125,13 +124,13 @@ struct simt_rooms {               // memory that a block has while it lives
 
 struct simt_block : simt_rooms {
   unsigned block = 0;
-  unsigned current = 0; // thread
+  unsigned current = 0; // current thread
   simt_warp warps[SIMT_THREADS_MAX / 32];
-  uint32_t runnable = 0; // warps with such lanes
+  uint32_t runnable = 0; // warps with runnable lanes
   bool skewed = false;
   unsigned at_barrier = 0, exited = 0;
-  unsigned waiting = 0;        // for other blocks
-  simt_operation barrier = {}; // that the first of them reached
+  unsigned waiting = 0;        // threads that wait for other blocks
+  simt_operation barrier = {}; // operation of the first thread that reached it
 };
 
 struct simt_machine : simt_block {
@@ -141,17 +140,18 @@ struct simt_machine : simt_block {
   const void *body = nullptr; // a std::function<void()>; null between launches
   uint64_t random = 0;
   simt_context main = {};
-  bool crosses = false;             // the switch that is being made, between main and a block
+  bool crosses = false;             // the current switch is between main and a block
   const void *main_stack = nullptr; // lowest address
   size_t main_bytes = 0;
-  void *fake_stack = nullptr; // of main, AddressSanitizer's
+  void *fake_stack = nullptr; // AddressSanitizer's fake stack of main
   char error[4096] = "";
   simt_report report = {};
-  std::vector<const void *> *prefetched = nullptr; // where a test has prefetches recorded
+  std::vector<const void *> *prefetched = nullptr; // records prefetches if a test wants them
 };
 
-// The shim's own functions take a large share of the time. With SIMT_APART they and the state
-// are in an object that is compiled once, optimised, from a source that defines SIMT_HERE.
+// The shim's own functions take a large share of the time. With SIMT_APART the program takes
+// them and the state from an object that is compiled once, with optimisation, from a source
+// that defines SIMT_HERE.
 #if defined(SIMT_APART)
 #define SIMT_FUNCTION extern inline __attribute__((gnu_inline))
 extern simt_machine simt;

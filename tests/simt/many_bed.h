@@ -1,13 +1,13 @@
-// A generated matrix as a form of spmv/gpu/many/many.cu takes it; products of several vectors,
-// each of which is held to the bound.
+// Test bed of spmv/gpu/many/many.cu: products of a generated matrix with several vectors, each
+// checked against the error bound.
 #ifndef SIMT_MANY_BED_H
 #define SIMT_MANY_BED_H
 #include "simt/scan_bed.h"
 
 struct many_form : scan_form {
   unsigned vectors, width, span;
-  bool columns;       // X and Y come column by column
-  unsigned rows_team; // lanes to a row, 0: in runs
+  bool columns;       // X and Y are column-major
+  unsigned rows_team; // lanes per row; 0: rows in runs
   unsigned shared;
   simt_kernel loose, collect, spread;
 };
@@ -20,7 +20,8 @@ template <class V> struct many_bed : scan_bed<V> {
   const many_form &form;
 };
 
-// `count` rows of X or Y with gaps, in the order of a form: what `dense` has, vector by vector.
+// `count` rows of X or Y with gaps, in the layout of the form, filled from `dense` (one vector
+// after the other).
 template <class V> struct many_vectors {
   many_vectors(const many_form &f, uint64_t count, uint64_t gap, size_t shift)
       : f(f), count(count), leading((f.columns ? count : f.vectors) + gap),
@@ -39,7 +40,7 @@ template <class V> struct many_vectors {
       }
     }
   }
-  // Reads y, and checks that memory between rows or columns is unchanged.
+  // Reads y, and checks that the gaps between rows or columns are unchanged.
   void take(std::vector<V> &dense) {
     const uint64_t length = f.columns ? count : f.vectors;
     for (uint64_t v = 0; v < f.vectors; v++) {
@@ -61,7 +62,7 @@ template <class V> struct many_vectors {
   simt_array array;
 };
 
-// Even seeds: rows where a lane's loads are aligned; odd ones: anywhere.
+// Multiplies. With even seeds each row is aligned for a lane's vector loads.
 template <class V>
 void many_multiply(many_bed<V> &b, double alpha, double beta, const std::vector<V> &x_dense,
                    std::vector<V> &y_dense, uint64_t seed) {
@@ -87,7 +88,7 @@ void many_multiply(many_bed<V> &b, double alpha, double beta, const std::vector<
     const void *const x_rows = f.columns ? x_copy.get() : x.array.get();
     const mbk_u64 ldx = f.columns ? f.width : x.leading, ldy = f.columns ? f.width : y.leading;
     const mbk_u32 x_step = (mbk_u32)(ldx * sizeof(V));
-    scalar one = at_alpha, none = at_beta; // to a copy sums go unscaled
+    scalar one = at_alpha, none = at_beta; // sums go to the copy unscaled
     if (f.columns) {
       if constexpr (std::is_pointer_v<scalar>) {
         one = none = nullptr;
@@ -143,7 +144,8 @@ void many_multiply(many_bed<V> &b, double alpha, double beta, const std::vector<
   y.take(y_dense);
 }
 
-// One pair of alpha and beta under the schedules first and first + 1, whose bits must agree.
+// Checks one pair of alpha and beta under the schedules first and first + 1, whose results must
+// have the same bits.
 template <class V> void many_check_pair(many_bed<V> &b, int pair, uint64_t first) {
   static const double bad[] = {INFINITY, -INFINITY, NAN};
   const double alpha = csr_scalars[pair % 4], beta = csr_scalars[(pair / 4 + 1) % 4];
@@ -155,7 +157,7 @@ template <class V> void many_check_pair(many_bed<V> &b, int pair, uint64_t first
   for (V &element : x) {
     element = (V)test_uniform(&state);
   }
-  for (uint64_t v = 0; v < vectors && b.nnz > 0; v += 3) { // the others stay clean
+  for (uint64_t v = 0; v < vectors && b.nnz > 0; v += 3) { // the other vectors stay finite
     if (data == CSR_WILD_X || data == CSR_WILD_BOTH) {
       x[v * cols + (uint64_t)b.m.col_ind[test_below(&state, b.m.nnz)]] = (V)bad[v / 3 % 3];
     }

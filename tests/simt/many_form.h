@@ -1,14 +1,14 @@
 // One specialisation of spmv/gpu/many/many.cu; of spmv/gpu/many/rows.cu, which stages SIMT_ROOM
-// nonzeros, where that is defined. No include guard:
+// nonzeros, if that is defined. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, vectors, width, span, team,
 //     words, unroll, columns, empty, once, threads
 //   #include "simt/many_form.h"
 //
-// puts it into namespace `name` and on the list many_forms. `value` is a type, `offset` the
-// bits of row_start; `ones` says that no values are stored, `device` that alpha and beta are on
-// the device, `columns` that X and Y come column by column, `empty` that some rows are empty.
-// Forms of 128 threads get their columns and values where a vector load would be misaligned.
+// Puts it into namespace `name` and adds it to the list many_forms. `value` is a type, `offset`
+// the bits of row_start, `ones` the form of the values (plan_form.h); `device` tells that alpha
+// and beta are in GPU memory, `columns` that X and Y are column-major, `empty` that some rows
+// are empty. Forms of 128 threads get columns and values that are misaligned for vector loads.
 #include "simt/plan_form.h"
 #include "simt/many_bed.h"
 

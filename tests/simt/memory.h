@@ -1,4 +1,4 @@
-// A block's shared memory, copies to it and the atomics. Part of simt.h.
+// A block's shared memory, asynchronous copies to it, and atomics. Part of simt.h.
 #ifndef SIMT_MEMORY_H
 #define SIMT_MEMORY_H
 #include "races.h"
@@ -10,7 +10,7 @@ SIMT_FUNCTION void simt_pack_check(const void *address, size_t bytes) {
   }
 }
 
-// ---- Copies under way -----------------------------------------------------------------------
+// ---- Asynchronous copies --------------------------------------------------------------------
 
 SIMT_FUNCTION void simt_copy_words(void *to, const void *from, unsigned bytes) {
   for (unsigned i = 0; i < bytes / 4; i++) {
@@ -18,7 +18,7 @@ SIMT_FUNCTION void simt_copy_words(void *to, const void *from, unsigned bytes) {
   }
 }
 
-// A copy comes at once, or not before the thread waits for it.
+// Begins a copy, which arrives at once or not before the thread waits for it.
 SIMT_FUNCTION void simt_copy_begin(void *to, const void *from, unsigned bytes) {
   if ((uintptr_t)to % bytes != 0 || (uintptr_t)from % bytes != 0) {
     SIMT_FAIL("%s copies %u bytes from %p to %p, which are not both aligned",
@@ -32,7 +32,8 @@ SIMT_FUNCTION void simt_copy_begin(void *to, const void *from, unsigned bytes) {
   }
 }
 
-// Takes the thread's copies off its list; what nobody waited for is only forgotten.
+// Removes a thread's copies from its list; `arrive` completes them first, else they are
+// dropped.
 SIMT_FUNCTION void simt_copy_end(unsigned thread, bool arrive) {
   simt_copy *&last = simt.threads[thread].copies;
   while (last != nullptr) {
@@ -59,7 +60,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_shared_check() {
 #endif
 }
 
-// Before an atomic: perhaps others go first.
+// Perhaps lets other threads run before an atomic.
 SIMT_PLAIN SIMT_FUNCTION void simt_hesitate() {
   if (simt_random() % 8 == 0) {
     simt_push(simt.current);
@@ -67,7 +68,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_hesitate() {
   }
 }
 
-// *address becomes change(*address); the old value.
+// Sets *address to change(*address) and returns the old value.
 template <class T, class F>
 __attribute__((no_sanitize("thread"))) inline T simt_atomic(T *address, F change) {
   simt_hesitate();

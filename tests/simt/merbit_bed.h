@@ -1,5 +1,5 @@
-// A generated matrix as a form of the MERBIT kernels takes it; TILE is built and compared with
-// a plain walk of the merge path.
+// Test bed of the MERBIT kernels: TILE is built for a generated matrix and compared with a
+// step-by-step walk of the merge path.
 #ifndef SIMT_MERBIT_BED_H
 #define SIMT_MERBIT_BED_H
 #include "simt/merbit_forms.h"
@@ -19,7 +19,7 @@ template <class V> struct merbit_bed : csr_bed<V> {
   simt_array tile_x, tile_y, lane_desc;
 };
 
-// Algorithm 2, one step at a time along the whole path.
+// Checks TILE by Algorithm 2, one step at a time along the whole path.
 template <class V> void merbit_check_tile(const merbit_bed<V> &b) {
   const uint64_t field = ((uint64_t)1 << b.f.bits) - 1;
   const uint64_t mark = (uint64_t)1 << (b.f.tile_bytes * 8 - 1);

@@ -1,11 +1,13 @@
-// One specialisation of spmv/gpu/merbit/merbit.cu. No include guard:
+// One specialisation of spmv/gpu/merbit/merbit.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, sigma, omega, threads, offset, base, tile, ones, device,
-//   dual #include "simt/merbit_form.h"
+//     dual
+//   #include "simt/merbit_form.h"
 //
-// puts it into namespace `name` and on the list merbit_forms. `value` is a type, `offset` and
-// `tile` are the bits of row_ptr and of tile starts, `ones` says that no values are stored,
-// `device` that alpha and beta are on the device, `dual` which commit it has.
+// Puts it into namespace `name` and adds it to the list merbit_forms. `value` is a type,
+// `offset` and `tile` are the bits of row_ptr and of tile starts; `ones` tells that no values
+// are stored, `device` that alpha and beta are in GPU memory, `dual` that it has the
+// dual-buffer commit.
 #include "simt/merbit_forms.h"
 
 #define MBK_VALUE SIMT_ARG(1, SIMT_FORM)

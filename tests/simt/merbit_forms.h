@@ -1,5 +1,5 @@
-// A specialisation of spmv/gpu/merbit/merbit.cu as the tests see it, and the list of those of a
-// program.
+// A specialisation of spmv/gpu/merbit/merbit.cu for the tests, and the list of a program's
+// specialisations.
 #ifndef SIMT_MERBIT_FORMS_H
 #define SIMT_MERBIT_FORMS_H
 #include "jit/device.cuh"

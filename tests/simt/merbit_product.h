@@ -1,5 +1,5 @@
-// Products of the MERBIT kernels with both commits, on every generated matrix, against the
-// componentwise bound.
+// Products by the MERBIT kernels with both commits, on every generated matrix, against the
+// componentwise error bound.
 #ifndef SIMT_MERBIT_PRODUCT_H
 #define SIMT_MERBIT_PRODUCT_H
 #include "simt/merbit_bed.h"
@@ -36,8 +36,8 @@ void merbit_multiply(merbit_bed<V> &b, double alpha, double beta, simt_array &y,
 
 // ---- Dual-buffer commit ---------------------------------------------------------------------
 
-// Four products that alternate between two buffers. Before the first, y is zero only where
-// blocks share rows; everything else is NaN.
+// Checks four products that alternate between two buffers. Before the first, y is zero only
+// where blocks share rows; everything else is NaN.
 template <class V> void merbit_check_dual(merbit_bed<V> &b, uint64_t seed) {
   const simt_array one(b.rows, sizeof(V), 0xff), two(b.rows, sizeof(V), 0xff);
   const uint64_t row_bits = ~((uint64_t)1 << (b.f.tile_bytes * 8 - 1));
@@ -58,10 +58,10 @@ template <class V> void merbit_check_dual(merbit_bed<V> &b, uint64_t seed) {
   }
 }
 
-// ---- One form on one matrix, on all ---------------------------------------------------------
+// ---- One form on one matrix and on all matrices ---------------------------------------------
 
-// The default forms see all 16 pairs of alpha and beta on the first seeds; every form sees
-// alpha 0, and another pair that turns, on each matrix.
+// Returns whether a form runs all 16 pairs of alpha and beta: the default forms do with the
+// first seeds. Other forms run alpha 0 and one pair that changes from matrix to matrix.
 inline bool merbit_all_pairs(const merbit_form &f, uint64_t path, uint64_t seed) {
   return f.sigma == (f.value_bytes == 4 ? 14 : 7) && f.omega == 32 && f.base == 0 &&
          f.tile_bytes == 4 && !f.pattern && path < 1500 && seed == 1;
@@ -82,12 +82,12 @@ void merbit_check_matrix(const merbit_form &f, int index, test_matrix &m, uint64
   }
 }
 
-// A thread per step: the largest matrices would take most of the time.
+// Returns whether a form with a thread per step would take too long for a large matrix.
 inline bool merbit_too_slow(const merbit_form &f, const test_matrix &m) {
   return f.sigma == 1 && m.rows + m.nnz > 20000;
 }
 
-// If true, forms are a sample, and each takes one pair of seeds only.
+// True if the forms are a sample; then each runs one pair of seeds only.
 inline bool merbit_sampled = false;
 
 template <class V> void merbit_check_form(const merbit_form &f, uint64_t seed) {
@@ -98,7 +98,7 @@ template <class V> void merbit_check_form(const merbit_form &f, uint64_t seed) {
   });
 }
 
-// A cmocka test whose state is the form.
+// Tests the form that is the cmocka state.
 inline void merbit_check(void **state) {
   const merbit_form &f = *(const merbit_form *)*state;
   for (uint64_t seed : csr_seeds(merbit_forms, &f, merbit_sampled || test_effort(1, 0))) {
@@ -110,7 +110,7 @@ inline void merbit_check(void **state) {
   }
 }
 
-// Every form of the program.
+// Tests every form of the program.
 inline int merbit_main(bool sampled = false) {
   merbit_sampled = sampled;
   return csr_main("merbit", merbit_forms, {}, merbit_check);

@@ -1,8 +1,8 @@
-"""Forms of the MERBIT kernels from the whole cross product: merbit_sample.py FOLDER COMPILER FLAGS...
+"""Run MERBIT kernels from the whole cross product of forms: merbit_sample.py FOLDER COMPILER FLAGS...
 
-test_merbit_*.cpp run a fixed list in which every two choices meet. This compiles and runs forms
-picked by MERBIT_TEST_SEED, and with MERBIT_TEST_FULL all of them; threads per block are random.
-FOLDER gets the programs.
+test_merbit_*.cpp run a fixed list in which every two choices meet. This script compiles and runs
+forms picked by MERBIT_TEST_SEED, or all of them with MERBIT_TEST_FULL, with random threads per
+block. It writes the programs to FOLDER.
 """
 
 import concurrent.futures
@@ -31,7 +31,7 @@ CHOICES = {
 
 
 def threads_of(form, chance):
-    """Any number that leaves room for the block's products in shared memory."""
+    """Returns a random number of threads whose products fit in shared memory."""
     bytes_per_step = 4 if form["value"] == "float" else 8
     most = SHARED_MOST // (bytes_per_step * (form["sigma"] + 1))
     return chance.choice([threads for threads in THREADS if threads <= most])
@@ -50,7 +50,7 @@ def source(forms, chance):
 
 
 def run(job):
-    """Compile and run one program; its output."""
+    """Compiles and runs one program. Returns its output."""
     folder, command, number, text = job
     path = folder / f"sample{number}.cpp"
     path.write_text(text)

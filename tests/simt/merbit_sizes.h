@@ -1,5 +1,5 @@
-// The launch sizes of the MERBIT kernels, computed apart from the launcher's; test_merbit_sizes
-// compares the two.
+// The launch sizes of the MERBIT kernels, computed independently of the launcher;
+// test_merbit_sizes compares the two.
 #ifndef SIMT_MERBIT_SIZES_H
 #define SIMT_MERBIT_SIZES_H
 

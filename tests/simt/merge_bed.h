@@ -1,5 +1,5 @@
-// A generated matrix as a form of the merge path takes it: products on it, and where its chunks
-// begin against a plain walk of the path.
+// Test bed of the merge path: products of a generated matrix, and the beginnings of its chunks
+// compared with a step-by-step walk of the path.
 #ifndef SIMT_MERGE_BED_H
 #define SIMT_MERGE_BED_H
 #include "jit/device.cuh"
@@ -10,12 +10,12 @@
 struct merge_form : csr_form {
   unsigned steps, pack, rounds, threads;
   bool aligned;                         // columns and values begin at multiples of 16 bytes
-  simt_kernel cut, product, sum, fixup; // sum: with any beta
+  simt_kernel cut, product, sum, fixup; // sum: for any beta
 };
 
 inline std::vector<const merge_form *> merge_forms;
 
-// The launch sizes, computed apart from the launcher's; test_merge_path compares the two.
+// The launch sizes, computed independently of the launcher; test_merge_path compares the two.
 enum { MERGE_FIXUP_THREADS = 256, MERGE_CUT_THREADS = 128 };
 
 inline uint64_t merge_chunk(const merge_form &f) {
@@ -39,8 +39,8 @@ template <class V> struct merge_bed : csr_bed<V> {
   uint64_t chunks;
 };
 
-// The path step by step: a row's end goes with its last nonzero where a chunk would begin
-// between them.
+// Checks the chunks step by step along the path: a row's end stays with its last nonzero, even
+// if a chunk would begin between them.
 template <class V> void merge_check_chunks(const merge_bed<V> &b, const simt_array &chunk_row) {
   uint64_t row = 0, k = 0;
   for (uint64_t step = 0; step <= b.rows + b.nnz; step++) {
@@ -107,7 +107,7 @@ void merge_check_matrix(const merge_form &f, int index, test_matrix &m, uint64_t
   csr_check_pairs(b, all, seed, merge_multiply<V>);
 }
 
-// Without Inf or NaN, which would hide what is missing from a long row.
+// Checks without Inf or NaN, which would hide missing parts of a long row.
 template <class V> void merge_check_long(const merge_form &f, test_matrix &m, uint64_t seed) {
   merge_bed<V> b(f, 0, m);
   for (int pair : {0, 4, 13}) {
@@ -115,7 +115,7 @@ template <class V> void merge_check_long(const merge_form &f, test_matrix &m, ui
   }
 }
 
-// ---- Matrices that are cut where it matters -------------------------------------------------
+// ---- Matrices whose chunks begin at critical places -----------------------------------------
 
 inline void merge_make(const char *name, const std::vector<int64_t> &lengths, test_matrix *m) {
   uint64_t state = lengths.size();
@@ -136,7 +136,7 @@ inline void merge_make(const char *name, const std::vector<int64_t> &lengths, te
   }
 }
 
-// For chunks of `chunk` steps.
+// Returns names and row lengths of matrices for chunks of `chunk` steps.
 inline std::vector<std::pair<const char *, std::vector<int64_t>>> merge_cuts(int64_t chunk) {
   const size_t many = (size_t)chunk;
   std::vector<std::pair<const char *, std::vector<int64_t>>> cuts;
@@ -147,14 +147,15 @@ inline std::vector<std::pair<const char *, std::vector<int64_t>>> merge_cuts(int
   cuts.back().second[0] = chunk + 1;
   cuts.emplace_back("nothing but empty rows", std::vector<int64_t>(3 * many + 5, 0));
   cuts.emplace_back("chunks of empty rows", std::vector<int64_t>(4 * many, 0));
-  cuts.back().second[0] = chunk; // its end would begin a chunk, empty rows follow
+  cuts.back().second[0] = chunk; // its end would begin a chunk; empty rows follow
   cuts.back().second[many / 2] = 3;
   cuts.back().second[3 * many + 1] = 2 * chunk;
   cuts.emplace_back("one row of many chunks between empty ones", std::vector<int64_t>(40, 0));
   cuts.back().second[20] = 9 * chunk;
   cuts.emplace_back("rows of one", std::vector<int64_t>(2 * many, 1));
   cuts.emplace_back("one nonzero", std::vector<int64_t>(1, 1));
-  // How many chunks a row enters before its last chooses who adds it up: up to 8, to 128, more.
+  // The number of chunks that a row enters before its last one decides who adds it up: the
+  // limits are 8 and 128.
   cuts.emplace_back("rows of very many chunks",
                     std::vector<int64_t>{chunk / 2, 8 * chunk, 9 * chunk, 1, 10 * chunk, 0,
                                          chunk - 1, 33 * chunk, 0, 128 * chunk, 3, 129 * chunk,

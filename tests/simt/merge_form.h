@@ -1,13 +1,13 @@
-// One specialisation of spmv/gpu/merge/merge.cu. No include guard:
+// One specialisation of spmv/gpu/merge/merge.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, steps, rounds, once, threads
 //   #include "simt/merge_form.h"
 //
-// puts it into namespace `name` and on the list merge_forms. `value` is a type, `offset` the bits
-// of row_ptr; `ones` says that no values are stored, `device` that alpha and beta are on the
-// device. Forms of 128 threads load one element at a time, and get their columns and values where
-// a vector load would be misaligned. Forms without `once` load two nonzeros at once, as in f32
-// short rows ask for.
+// Puts it into namespace `name` and adds it to the list merge_forms. `value` is a type,
+// `offset` the bits of row_ptr, `ones` the form of the values (plan_form.h); `device` tells
+// that alpha and beta are in GPU memory. Forms of 128 threads load one element at a time, and
+// get columns and values that are misaligned for vector loads. Forms without `once` load two
+// nonzeros at once, as for short rows in f32.
 #include "simt/merge_bed.h"
 #include "simt/plan_form.h"
 

@@ -1,5 +1,6 @@
-// The steps of solvers run row by row: what their kernels are compared with. From the same text
-// as the kernels, with macros that give each step a loop in place of a launch.
+// The steps of solvers run row by row on the CPU, as a reference for their kernels. Compiled
+// from the same text as the kernels, with macros that turn each step into a loop instead of a
+// launch.
 #ifndef SIMT_PLAIN_STEPS_H
 #define SIMT_PLAIN_STEPS_H
 #include "runs.h"
@@ -17,9 +18,9 @@
 
 struct plain_step {
   std::function<void(const mbi_solve_vectors &, mbi_solve_memory *)> run;
-  int when; // as MBS_STEP has it
+  int when; // the argument of MBS_STEP
 };
-static std::map<std::string, plain_step> plain_steps[2]; // by kernel: f64, f32
+static std::map<std::string, plain_step> plain_steps[2]; // by kernel name: f64, f32
 
 #define MBS_INDEX long long
 #define MBS_ALWAYS 0

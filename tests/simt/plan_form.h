@@ -13,7 +13,7 @@
   (SIMT_ARG(4, SIMT_FORM) == 1 || SIMT_ARG(4, SIMT_FORM) == 2 ||                               \
    (SIMT_ARG(4, SIMT_FORM) > 5 && SIMT_ARG(4, SIMT_FORM) < 8))
 #define MBK_SCALARS_DEVICE SIMT_ARG(5, SIMT_FORM)
-#ifdef SIMT_SEMIRING // its number; without, plus-times
+#ifdef SIMT_SEMIRING // number of the semiring; default: plus-times
 #define MBK_SEMIRING SIMT_SEMIRING
 #else
 #define MBK_SEMIRING 0

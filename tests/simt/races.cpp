@@ -1,7 +1,7 @@
-// The kernels under the shim's race detector (races.h): every form of a short list, every
-// operation on shared memory, whatever the schedule. Compiled with -fsanitize=thread, linked
-// without it. The first tests show that the detector finds what it should, and nothing else.
-// kernels_ran.py fails for a kernel with shared memory or barriers that is not run here, in
+// The kernels under the shim's race detector (races.h): a short list of forms that has every
+// operation on shared memory; the detector's result does not depend on the schedule. Compiled
+// with -fsanitize=thread, linked without it. The first tests check the detector itself.
+// kernels_ran.py fails for a kernel with shared memory or barriers that does not run here, in
 // races_builds.cpp, races_arnoldi.cpp or races_amg.cpp.
 #include "core/core.h"
 extern "C" {
@@ -124,7 +124,7 @@ namespace pagerank {
 } // namespace pagerank
 
 #include "simt/solver_bed.h"
-#undef MBS_FUNCTION // the header's, for the CPU
+#undef MBS_FUNCTION // drop the host's definition
 #include "simt/undefine_steps.h"
 #define MBK_VECTOR double
 namespace cg {
@@ -147,7 +147,7 @@ namespace bicgstab {
 }
 #undef MBK_VECTOR
 
-// A warp hands values from lane to lane; `meet` is what stands between.
+// Passes values from lane to lane of a warp, with a call of `meet` between write and read.
 template <class F> static std::string hand_over(F meet, uint64_t seed) {
   return error_of(
       64,
@@ -194,7 +194,7 @@ static void test_finds_races(void **) {
   }
 }
 
-// Pairs of lanes, each with a mask of its own.
+// Synchronises pairs of lanes, each with its own mask.
 static void test_groups(void **) {
   for (const bool apart : {false, true}) {
     const std::string found = error_of(32, [=] {
@@ -235,7 +235,8 @@ static void test_atomics(void **) {
   assert_race(count(true, false));
 }
 
-// Small matrices of every kind. No seed may leave any out: some kernels run on few of them.
+// Calls check for small matrices of every kind. No seed may leave any out, because some kernels
+// run on few of them.
 template <class F> static void each_small(const F &check) {
   csr_each_matrix(simt_seeds[2], [&](int index, test_matrix &m) {
     if (m.rows + m.nnz < 4000 || m.rows == 20) {
@@ -264,8 +265,8 @@ static void test_scan(void **) {
   });
 }
 
-// Two rows over more than 128 tiles of 64 nonzeros: the thread block that adds them up one
-// after the other, from tile 256 on, meets the ends of both.
+// Looks for races in the scan's fix-up with two rows over more than 128 tiles of 64 nonzeros.
+// The thread block that adds them up in turn meets the ends of both from tile 256 on.
 static void test_scan_long(void **) {
   test_matrix m;
   merge_make("long rows", {5, 64 * 257, 64 * 135, 10}, &m);
@@ -328,7 +329,7 @@ static void test_sliced(void **) {
   each_small([](int index, test_matrix &m) {
     sliced_check_matrix<float>(sliced_f32::form, index, m, simt_seeds[2], false);
   });
-  test_matrix m; // the pages of small matrices are one, which no lane moves
+  test_matrix m; // small matrices have one page, which no lane moves
   sliced_make_pages(&m);
   sliced_check_matrix<float>(sliced_f32::form, 0, m, simt_seeds[2], false);
   test_matrix_free(&m);
@@ -349,7 +350,7 @@ static void test_rows(void **) {
   });
 }
 
-// Each of these cuts the matrix it gets.
+// Looks for races of block kernels. Each bed crops the matrix it gets.
 static void test_blocks(void **) {
   each_small([](int index, test_matrix &m) {
     bsr_check_matrix<float>(bsr_f32::form, index, m, simt_seeds[2], false);
@@ -395,7 +396,7 @@ static void test_nonempty_rows(void **) {
              row_bits.data(), row_start.data());
     simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_offsets),
              {"nonempty_rows", "many blocks", seed}, {1, 1024, 132}, row_id.data(), rows,
-             at_total); // any numbers will do
+             at_total); // arbitrary numbers
     std::vector<mbk_u32> bins(4096);
     simt_run(SIMT_KERNEL(nonempty_rows::mbk_columns_bins), {"nonempty_rows", "bins", seed},
              {2, 256, 4096 * 4}, row_id.data(), rows, bins.data());
@@ -432,7 +433,7 @@ static void test_pagerank(void **) {
   }
 }
 
-// With several blocks.
+// Looks for races of the solvers' steps with several blocks.
 static void test_solvers(void **) {
   static const simt_kernel steps[] = {SIMT_KERNEL(cg::mbk_solve_residual),
                                       SIMT_KERNEL(cg::mbk_cg_start),
@@ -456,7 +457,7 @@ static void test_solvers(void **) {
       b.fill(seed);
       b.run(step, 1, "700", seed);
     }
-    for (const simt_kernel &kernel : many) { // three columns in one, whose sums are apart
+    for (const simt_kernel &kernel : many) { // three columns in one launch, with separate sums
       bed b(900, 0, 9);
       std::vector<mbi_solve_memory> memory(3);
       mbi_solve_vectors v = b.vectors(1);

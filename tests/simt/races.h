@@ -1,9 +1,9 @@
-// Unordered accesses to shared memory, found whatever the schedule: what compute-sanitizer's
-// racecheck does on a GPU. Where kernels are compiled with -fsanitize=thread, but not linked
-// with it, and SIMT_RACES is defined in all sources of the program, the compiler's calls arrive
-// here; elsewhere nothing is checked. Two accesses of one byte by two threads, one of them a
-// write and not both atomic, must have a barrier between them, or a __syncwarp that orders
-// them; votes and shuffles order no memory. Part of simt.h.
+// A race detector for shared memory that does not depend on the schedule, as
+// compute-sanitizer's racecheck on a GPU. It works in programs whose sources all define
+// SIMT_RACES and are compiled, but not linked, with -fsanitize=thread: the compiler's calls
+// arrive here. Elsewhere nothing is checked. If two threads access the same byte, at least one
+// writes and not both are atomic, a barrier or a __syncwarp must order the two; votes and
+// shuffles order no memory. Part of simt.h.
 #ifndef SIMT_RACES_H
 #define SIMT_RACES_H
 #include "fibres.h"
@@ -24,13 +24,13 @@ struct simt_access {
 };
 
 struct simt_races_state {
-  unsigned epoch = 1;                         // barriers and blocks so far
+  unsigned epoch = 1;                         // number of barriers and blocks so far
   unsigned clocks[SIMT_THREADS_MAX][32] = {}; // what each thread knows of its warp's lanes
   simt_access writes[SIMT_SHARED_MAX] = {}, reads[SIMT_SHARED_MAX] = {}; // the last, per byte
 };
 inline simt_races_state simt_races;
 
-// The lanes of `mask` know what each of them knew and did.
+// Synchronises the lanes of `mask`: each learns what the others knew and did.
 SIMT_PLAIN inline void simt_races_meet(unsigned first, uint32_t mask) {
   unsigned known[32] = {};
   for (uint32_t left = mask; left != 0; left &= left - 1) {
@@ -82,7 +82,7 @@ SIMT_PLAIN inline void simt_races_access(const void *address, size_t bytes,
   }
 }
 
-// The functions that compilers call for -fsanitize=thread; gcc's and clang's names.
+// The functions that compilers call for -fsanitize=thread, by the names of gcc and clang.
 extern "C" {
 inline __attribute__((used)) void __tsan_init() {
 }
@@ -90,12 +90,12 @@ inline __attribute__((used)) void __tsan_func_entry(void *) {
 }
 inline __attribute__((used)) void __tsan_func_exit() {
 }
-// Clang's functions: the guards of static variables, and what memcpy and its kin become.
+// Clang's functions: guards of static variables, and replacements of memcpy and its relatives.
 SIMT_PLAIN inline __attribute__((used)) char __tsan_atomic8_load(const volatile char *address,
                                                                  int) {
   return *address;
 }
-// The functions of the library's host code beside the kernels: one thread runs it.
+// Functions for the library's host code, which one thread runs.
 SIMT_PLAIN inline __attribute__((used)) int __tsan_atomic32_load(const volatile int *address,
                                                                  int) {
   return *address;

@@ -1,8 +1,8 @@
-// The set-up of AMG under the race detector (races.cpp), and a product with rows so long that
-// thread blocks take them.
+// The set-up of AMG under the race detector (races.cpp), and a product with rows long enough
+// for thread blocks.
 #include "simt/headers.h"
 
-extern "C" { // the library calls itself in what amg_bed.h includes
+extern "C" { // amg_bed.h includes C code that calls functions of the library
 #include "core/core.h"
 }
 #include "support/internal.h"
@@ -10,7 +10,7 @@ extern "C" { // the library calls itself in what amg_bed.h includes
 #include "simt/amg_bed.h"
 #include "simt/races_list.h"
 
-// A mesh of 20 columns; with `hub`, node 0 is a neighbour of all others.
+// The Laplacian of a mesh with 20 columns; with `hub`, node 0 is a neighbour of all others.
 struct mesh {
   std::vector<int32_t> row_ptr{0}, col_ind;
   std::vector<double> values;
@@ -20,7 +20,7 @@ struct mesh {
       for (int32_t j = 0; j < n; j++) {
         if (i == j || (hub && (i == 0 || j == 0)) || abs(i - j) == 1 || abs(i - j) == 20) {
           col_ind.push_back(j);
-          values.push_back(i != j ? -1 : i > 0 ? 5 : 1.9); // row 0 asks for Lanczos's steps
+          values.push_back(i != j ? -1 : i > 0 ? 5 : 1.9); // makes Lanczos steps necessary
         }
       }
       row_ptr.push_back((int32_t)col_ind.size());
@@ -70,7 +70,7 @@ static void test_amg(void **) {
                      MERBIT_OK);
     assert_int_equal(mbi_amg_product_values(&gpu, &a, &unit, nullptr, &c), MERBIT_OK);
     assert_memory_equal(amg_at<double>(c.values), star.values.data(), star.values.size() * 8);
-    std::vector<int32_t> counts(257 * 2048 + 1, 1); // more tiles than a turn of the scan takes
+    std::vector<int32_t> counts(257 * 2048 + 1, 1); // exceeds a turn of the scan
     assert_int_equal(mbi_amg_scan(&gpu, (mbi_devptr)(uintptr_t)counts.data(), 257 * 2048),
                      MERBIT_OK);
     assert_int_equal(counts.back(), 257 * 2048);

@@ -1,5 +1,5 @@
-// The steps of GMRES, of eigenpairs, of refinement and of preconditioners under the race detector
-// (races.cpp).
+// The steps of GMRES, eigenpairs, iterative refinement and preconditioners under the race
+// detector (races.cpp).
 #include "jit/device.cuh"
 
 #include "simt/races_list.h"
@@ -28,7 +28,7 @@ namespace precondition {
 #include "solve/precondition/precondition.cu"
 }
 
-enum { COLUMNS = 19, SIZE = 12 }; // of the basis; more than a group of sums has
+enum { COLUMNS = 19, SIZE = 12 }; // of the basis; more than one group of sums
 
 static void test_arnoldi(void **) {
   static const simt_kernel steps[] = {

@@ -1,6 +1,6 @@
-// Kernels that look at a matrix, convert it or follow a product, under the race detector
-// (races.cpp). Results are checked by the tests of each; here inputs are such that every
-// barrier has accesses to order.
+// Kernels that inspect a matrix, convert it or follow a product, under the race detector
+// (races.cpp). Each kernel's own test checks its results; the inputs here make every barrier
+// order some accesses.
 #include "jit/device.cuh"
 
 #include "simt/races_list.h"
@@ -35,7 +35,7 @@ namespace places64 {
 }
 #include "simt/undefine.h"
 
-#pragma GCC diagnostic push // what the epilogue does not name
+#pragma GCC diagnostic push // macros that the epilogue does not use
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 namespace epilogue {
 #define MBK_VECTOR float
@@ -59,8 +59,8 @@ namespace setup {
 #include "solve/precondition/setup.cu"
 } // namespace setup
 
-// Rows of 0 to 6 nonzeros in columns far apart, most of them in few pages. Each 2048 nonzeros
-// have 100 different values, where `more` none that others have.
+// Rows of 0 to 6 nonzeros in distant columns, most of them in few pages. Each 2048 nonzeros
+// have 100 different values; with `more` they share none with the others.
 struct small_matrix {
   enum : uint64_t { ROWS = 3000, COLS = 40000 };
   std::vector<mbk_i32> row_ptr{0}, col_ind;
@@ -92,7 +92,8 @@ static void test_sample(void **) {
   }
 }
 
-// Values that a table takes, and such that every block takes them for few, but all are many.
+// Finds forms for values that fit a table, and for values that fit one within every block but
+// not together.
 static void test_forms(void **) {
   for (const bool more : {false, true}) {
     const small_matrix m(more);
@@ -115,7 +116,7 @@ static void test_forms(void **) {
   }
 }
 
-// More chunks of counts than a turn has threads.
+// Extracts blocks with more chunks of counts than a turn has threads.
 static void test_extract(void **) {
   for (uint64_t seed : simt_seeds) {
     const simt_case what = {"extract_blocks", "counts", seed};
@@ -134,7 +135,7 @@ struct transpose_kernels {
   simt_kernel count, scan, move, starts;
 };
 
-// A pass of the sort, over more tiles than blocks, and with more blocks to sum up than threads.
+// Runs a pass of the sort with more tiles than blocks, and more blocks to sum up than threads.
 template <class P> static void check_transpose(const transpose_kernels &k, uint64_t seed) {
   const mbk_u64 nnz = 3 * 6144 + 100, chunk = 2 * 6144, cols = 256, many = 600;
   const unsigned threads = 512, blocks = 2, places = sizeof(P), sums = threads / 32 * places;
@@ -145,7 +146,7 @@ template <class P> static void check_transpose(const transpose_kernels &k, uint6
   const P *const none = nullptr;
   const mbk_u64 block_count = blocks;
   for (mbk_u64 i = 0; i < nnz; i++) {
-    keys[i] = (mbk_i32)(i % 5 == 0 ? 7 : i * 7919 % cols); // also the same in a warp
+    keys[i] = (mbk_i32)(i % 5 == 0 ? 7 : i * 7919 % cols); // equal keys within a warp, too
   }
   simt_run(k.count, what, {blocks, threads, 256 * 4}, keys.data(), 0u, nnz, 0u, 255u, chunk,
            counts.data());
@@ -183,7 +184,7 @@ static void test_epilogue(void **) {
   }
 }
 
-// Rows that a block adds up: none, some, and more than it remembers.
+// Sets up matrices with no, some and too many rows for a block to remember.
 static void test_setup(void **) {
   for (const mbk_u64 long_rows : {0, 2, 65}) {
     const mbk_u64 n = 200;

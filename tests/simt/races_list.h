@@ -1,4 +1,4 @@
-// The tests of the race detector's program, a list from each of its sources.
+// The tests of the race detector's program: one list per source file.
 #ifndef SIMT_RACES_LIST_H
 #define SIMT_RACES_LIST_H
 #include "simt/runs.h"

@@ -1,5 +1,5 @@
-// A generated matrix as a form of spmv/study/row_study.cu takes it: products on it, and tiles of
-// columns against a plain search.
+// Test bed of spmv/study/row_study.cu: products of a generated matrix, and tiles of columns
+// compared with a plain search.
 #ifndef SIMT_ROW_STUDY_BED_H
 #define SIMT_ROW_STUDY_BED_H
 #include "jit/device.cuh"
@@ -9,7 +9,7 @@
 
 struct row_study_form : csr_form {
   unsigned study, lanes, rows, width, threads;
-  simt_kernel first, product; // first: reset, or cut
+  simt_kernel first, product; // first: resets or cuts
 
   unsigned block_rows() const {
     return threads / lanes * rows;
@@ -24,7 +24,7 @@ template <class V> struct row_study_bed : csr_bed<V> {
         tile_first(blocks + 1, 8, 0xff), mixed(blocks, 4, 0xff) {
   }
 
-  // Counts what the kernel found, as the launcher does, and fills.
+  // Counts the kernel's results as the launcher does, and fills.
   void cut(uint64_t seed) {
     uint64_t tiles = 0;
     run_cut(seed, nullptr);
@@ -55,7 +55,8 @@ private:
              mixed.get(), columns);
   }
 
-  // A set of the block's columns, from which each tile takes the least and all that it covers.
+  // Checks a block's tiles against a set of its columns: each tile takes the least one left and
+  // all that it covers.
   void check_block(uint64_t block) {
     std::set<uint32_t> columns;
     bool ascend = true;
@@ -94,7 +95,7 @@ void row_study_multiply(row_study_bed<V> &b, double alpha, double beta, simt_arr
     simt_late_guard late({&b.x, &y, &counter});
     late.scalar(at_alpha);
     late.scalar(at_beta);
-    if (b.f.study == 0) { // few blocks: warps take rows again and again
+    if (b.f.study == 0) { // few blocks, so that warps take several rows
       simt_run(b.f.product, b.run(seed),
                {(unsigned)std::min<uint64_t>(b.blocks, 1 + seed % 3), b.f.threads, 0},
                b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.x.get(), y.get(),

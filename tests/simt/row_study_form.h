@@ -1,10 +1,10 @@
-// One specialisation of spmv/study/row_study.cu. No include guard:
+// One specialisation of spmv/study/row_study.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, study, lanes, rows, width, threads
 //   #include "simt/row_study_form.h"
 //
-// puts it into namespace `name` and on the list row_study_forms; the arguments up to `device` are
-// those of rows_form.h.
+// Puts it into namespace `name` and adds it to the list row_study_forms. The arguments up to
+// `device` are those of rows_form.h.
 #include "simt/plan_form.h"
 #include "simt/row_study_bed.h"
 

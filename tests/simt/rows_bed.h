@@ -1,4 +1,4 @@
-// A generated matrix as a form of the rows kernel takes it, and products on it.
+// Test bed of the ROWS kernel: products of a generated matrix.
 #ifndef SIMT_ROWS_BED_H
 #define SIMT_ROWS_BED_H
 #include "jit/device.cuh"

@@ -1,11 +1,11 @@
-// One specialisation of spmv/gpu/rows/rows.cu. No include guard:
+// One specialisation of spmv/gpu/rows/rows.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, lanes, unroll, once, threads
 //   #include "simt/rows_form.h"
 //
-// puts it into namespace `name` and on the list rows_forms. `value` is a type, `offset` the bits
-// of row_ptr; `ones` says that no values are stored, `device` that alpha and beta are on the
-// device.
+// Puts it into namespace `name` and adds it to the list rows_forms. `value` is a type, `offset`
+// the bits of row_ptr, `ones` the form of the values (plan_form.h); `device` tells that alpha
+// and beta are in GPU memory.
 #include "simt/plan_form.h"
 #include "simt/rows_bed.h"
 

@@ -1,5 +1,5 @@
-// The parts that all test programs of kernels share: seeds, arrays that the sanitizer guards,
-// launches that are counted, the report at the end.
+// Tools that all test programs of kernels share: seeds, guarded arrays, counted launches, and
+// the report at the end.
 #ifndef SIMT_RUNS_H
 #define SIMT_RUNS_H
 #include "simt.h"
@@ -21,8 +21,8 @@ extern "C" {
 
 #include "support/effort.h"
 
-// Schedules, in pairs: each pair multiplies the same matrix, made from its first seed. 1 and 2,
-// then a block that rotates from run to run.
+// Makes the seeds of the schedules, in pairs. The schedules of a pair multiply the same matrix,
+// made from the first seed. The first pair is 1 and 2; the others change from run to run.
 inline std::vector<uint64_t> simt_make_seeds() {
   const uint64_t block = 1001 + test_rotating_seed();
   std::vector<uint64_t> seeds = {1, 2};
@@ -35,15 +35,15 @@ inline std::vector<uint64_t> simt_make_seeds() {
 }
 inline const std::vector<uint64_t> simt_seeds = simt_make_seeds();
 
-// For what is tried on everything: in quick effort the pair that rotates.
+// Fewer seeds, for long tests: in quick effort only the pair that changes.
 inline const std::vector<uint64_t> simt_few_seeds(simt_seeds.begin() + test_effort(2, 0),
                                                   simt_seeds.end());
 
 // ---- Arrays ---------------------------------------------------------------------------------
 
-// Exactly `count` elements, so that AddressSanitizer sees the first one beyond; forbid() lets
-// it see all. They begin at a multiple of 16 bytes, or `shift` elements behind one. Integers of
-// either width go through load and store.
+// An array of exactly `count` elements, so that AddressSanitizer detects the first one beyond;
+// forbid() poisons all of it. It begins at a multiple of 16 bytes, or `shift` elements after
+// one. load and store access integers of either width.
 struct simt_array {
   simt_array(size_t count, size_t width, int fill = 0, size_t shift = 0)
       : count(count), width(width), shift(shift * width),
@@ -93,15 +93,15 @@ struct simt_array {
   std::unique_ptr<unsigned char[]> data;
 };
 
-// Arrays, and two numbers behind pointers or none, that the next launches may touch only behind
-// mbk_await: but for those that are forbidden.
+// Makes arrays and two scalars late: the next launches may touch them only after mbk_await.
+// Arrays that are forbidden stay forbidden.
 struct simt_late_guard {
   explicit simt_late_guard(std::initializer_list<const simt_array *> arrays) {
     for (const simt_array *array : arrays) {
       add(array->get(), array->count * array->width);
     }
   }
-  template <class S> void scalar(S number) { // a kernel's argument
+  template <class S> void scalar(S number) { // a number or a pointer
     if constexpr (std::is_same_v<S, const void *>) {
       add(number, sizeof(float));
     }
@@ -143,8 +143,8 @@ struct simt_counts {
 };
 inline simt_counts simt_counted;
 
-// Launch `kernel`; the sentence of a mistake fails the test. The arguments are the fields of
-// the kernel's struct, in their order.
+// Launches `kernel` and fails the test with the shim's message on an error. The arguments are
+// the fields of the kernel's struct, in order.
 template <class... A>
 void simt_run(const simt_kernel &kernel, const simt_case &what, const simt_size &size,
               const A &...arguments) {
@@ -162,7 +162,7 @@ void simt_run(const simt_kernel &kernel, const simt_case &what, const simt_size 
   simt_counted.runs[kernel.name].insert({what.form, what.matrix, what.seed});
 }
 
-// The teardown of a group: counts to stdout, and to PROGRAM.runs for simt_kernels.
+// Prints the counts at the end of a group, and writes them to PROGRAM.runs for simt_kernels.
 inline int simt_runs_report(void **) {
   const std::string path = std::string(program_invocation_name) + ".runs";
   FILE *file = fopen(path.c_str(), "w");

@@ -1,5 +1,5 @@
-// A generated matrix as a form of the scan kernels takes it: its rows ranked and its schedule
-// built and compared with a plain walk; products on it.
+// Test bed of the SCAN kernels: the non-empty rows and the schedule of a generated matrix are
+// computed and compared with a simple loop; then products.
 #ifndef SIMT_SCAN_BED_H
 #define SIMT_SCAN_BED_H
 #include "jit/device.cuh"
@@ -11,19 +11,18 @@ struct scan_form : csr_form {
   unsigned steps, depth, pack;
   bool empty, aligned; // aligned: columns and values begin at multiples of 16 bytes
   unsigned threads;
-  simt_kernel build, product, sum, fixup; // sum: with any beta
-  simt_kernel cut =
-      {}; // of blocks that take whole rows; then product alone is the whole product
+  simt_kernel build, product, sum, fixup; // sum: for any beta
+  simt_kernel cut = {}; // for blocks that take whole rows; `product` is then the whole product
   bool whole = false;
-  bool dots = false;  // the product leaves parts of x'A x behind room for firsts and tails
+  bool dots = false;  // the product stores parts of x'A x after firsts and tails
   unsigned held = 32; // rows of a tile whose old y is in shared memory
-  unsigned fill = 8;  // rows of each thread that writes empty ones
-  bool ahead = false; // which first prefetches the sectors of y that hold others too
+  unsigned fill = 8;  // empty rows that each thread writes
+  bool ahead = false; // prefetch sectors of y that also hold non-empty rows
 };
 
 inline std::vector<const scan_form *> scan_forms;
 
-// The launch sizes, computed apart from the launcher's; test_scan compares the two.
+// The launch sizes, computed independently of the launcher; test_scan compares the two.
 enum { SCAN_BUILD_THREADS = 128, SCAN_FIXUP_THREADS = 256 };
 
 inline unsigned scan_build_shared(unsigned steps) {
@@ -44,8 +43,8 @@ inline void scan_drop_empty_rows(test_matrix &m) {
   m.rows = kept;
 }
 
-// The depth that covers every row, of lanes that have `pack` neighbours: as many lanes as a row
-// fills without its last nonzero, and one more.
+// Returns the depth of a segmented scan that covers every row if a lane takes `pack`
+// neighbours: a row touches as many lanes as it fills without its last nonzero, and one more.
 inline unsigned scan_depth(const test_matrix &m, int64_t pack) {
   int64_t longest = 0;
   unsigned depth = 0;
@@ -58,7 +57,7 @@ inline unsigned scan_depth(const test_matrix &m, int64_t pack) {
   return depth;
 }
 
-// Sets the bits of rows with a nonzero, and those behind the last row.
+// Sets the bits of non-empty rows, and all bits after the last row.
 inline void scan_fill_bits(const test_matrix &m, simt_array &row_bits) {
   for (uint64_t w = 0; 32 * w < (uint64_t)m.rows; w++) {
     uint32_t word = 0;
@@ -160,13 +159,13 @@ template <class V> void scan_build(scan_bed<V> &b, uint64_t seed) {
 
 // ---- Products -------------------------------------------------------------------------------
 
-// The blocks of a product: those that multiply and those that write empty rows.
+// The blocks of a product: some multiply, the others write empty rows.
 struct scan_grid {
   unsigned multiply = 0, fill = 0;
-  mbk_u32 rate = 0; // of 2^32 blocks, those that fill
+  mbk_u32 rate = 0; // blocks that write empty rows, of 2^32
 };
 
-// Returns the grid of a product whose nonzeros take so many blocks.
+// Returns the grid of a product whose nonzeros take `blocks` blocks.
 template <class V> scan_grid scan_blocks(const scan_bed<V> &b, unsigned blocks) {
   scan_grid grid;
   grid.multiply = b.empty > 0 ? std::max(blocks, 1u) : blocks;
@@ -178,9 +177,9 @@ template <class V> scan_grid scan_blocks(const scan_bed<V> &b, unsigned blocks) 
   return grid;
 }
 
-// Records what a product prefetches while it lives; then checks it against the sectors of y
-// that hold both empty and other rows, if the form prefetches those and the product does not
-// add.
+// Records the prefetches of a product while this object lives. Then compares them with the
+// sectors of y that hold both empty and other rows, if the form prefetches those and the
+// product does not add.
 template <class V> struct scan_prefetches {
   scan_prefetches(const scan_bed<V> &b, const simt_array &y, bool adds)
       : b(b), y(y), wanted(b.f.empty && b.f.ahead && !adds) {
@@ -193,7 +192,7 @@ template <class V> struct scan_prefetches {
     const int64_t sector = 32 / (int64_t)sizeof(V);
     std::vector<const void *> want;
     for (int64_t row = 0; wanted && row < b.m.rows; row += sector) {
-      int64_t others = 0; // what lies behind the last row counts as such
+      int64_t others = 0; // rows after the last one count as others
       for (int64_t i = row; i < row + sector; i++) {
         others += i >= b.m.rows || b.m.row_ptr[i] < b.m.row_ptr[i + 1];
       }
@@ -216,8 +215,8 @@ private:
   std::vector<const void *> found;
 };
 
-// Runs the kernel with which every product over tiles ends; it reads neither A nor x. It writes
-// the empty ones of the first `filled` rows.
+// Runs the kernel that ends every product over tiles; it reads neither A nor x. It also writes
+// the empty rows among the first `filled` rows.
 template <class V, class S>
 void scan_fixup(scan_bed<V> &b, uint64_t filled, const simt_array &firsts,
                 const simt_array &tails, simt_array &y, const S &at_alpha, const S &at_beta,
@@ -236,7 +235,7 @@ void scan_fixup(scan_bed<V> &b, uint64_t filled, const simt_array &firsts,
            y.get(), b.tiles, filled, at_alpha, at_beta);
 }
 
-// Cuts of whole rows: the first row start at or behind each even one, by a plain walk.
+// Returns the cuts of whole rows: for each even cut, the first row start at or after it.
 template <class V>
 void scan_cut(scan_bed<V> &b, uint64_t blocks, simt_array &block_start, uint64_t seed) {
   const uint64_t step = (b.f.threads / 32 - 1) * b.tile_nonzeros;
@@ -264,7 +263,7 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
                          uint64_t seed) {
   const uint64_t tiled = (b.tiles + b.f.threads / 32 - 2) / (b.f.threads / 32 - 1);
   const scan_grid grid = scan_blocks(b, (unsigned)tiled);
-  if (tiled == 0) { // the plan takes the other kernels
+  if (tiled == 0) { // the plan uses the other kernels
     return;
   }
   const bool adds = b.f.adds(beta, seed);
@@ -292,7 +291,7 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
   b.allow();
 }
 
-// The parts of x'A x add up to what it is, unless there is an Inf or a NaN in it.
+// Checks that the parts of x'A x add up to it, unless it has an Inf or a NaN.
 template <class V> void scan_check_dots(scan_bed<V> &b, const simt_array &firsts) {
   const double *const parts = (const double *)(firsts.as<V>() + 2 * b.tiles);
   const V *const x = b.factors().template as<V>();
@@ -357,7 +356,7 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
   b.allow();
 }
 
-// Without Inf or NaN, which would hide what is missing from a long row.
+// Checks without Inf or NaN, which would hide missing parts of a long row.
 template <class V> void scan_check_long(const scan_form &f, test_matrix &m, uint64_t seed) {
   scan_bed<V> b(f, 0, m);
   scan_build(b, seed);
@@ -372,7 +371,7 @@ void scan_check_matrix(const scan_form &f, int index, test_matrix &m, uint64_t s
     scan_drop_empty_rows(m);
   }
   if (m.rows > 0 && (m.nnz > 0 || !f.whole) && scan_depth(m, f.pack) <= f.depth &&
-      (!f.dots || m.rows <= m.cols)) { // a row's number is one of x
+      (!f.dots || m.rows <= m.cols)) { // row numbers are used as indices of x
     scan_bed<V> b(f, index, m);
     scan_build(b, seed);
     scan_build(b, seed + 1);
@@ -380,7 +379,8 @@ void scan_check_matrix(const scan_form &f, int index, test_matrix &m, uint64_t s
   }
 }
 
-// The generated matrices through the form; `all`: every pair of alpha and beta on the smaller.
+// Runs the generated matrices through the form; with `all`, every pair of alpha and beta on the
+// smaller ones.
 inline void scan_check_form(const scan_form &f, bool all) {
   for (uint64_t seed : csr_seeds(scan_forms, &f, test_effort(1, 0))) {
     csr_each_matrix(seed, [&](int index, test_matrix &m) {

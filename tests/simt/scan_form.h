@@ -1,16 +1,17 @@
-// One specialisation of spmv/gpu/scan/scan.cu. No include guard:
+// One specialisation of spmv/gpu/scan/scan.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, steps, depth, empty, once, threads
 //   #include "simt/scan_form.h"
 //
-// puts it into namespace `name` and on the list scan_forms. `value` is a type, `offset` the
-// bits of row_start; `ones` says that no values are stored, `device` that alpha and beta are on
-// the device, `empty` that some rows are empty. Forms of 128 threads load one element at a
-// time, and get their columns and values where a vector load would be misaligned. Forms without
-// `once` load two nonzeros at once, as in f32 short rows ask for. With SIMT_WHOLE defined it is
-// spmv/gpu/scan/whole.cu instead; with SIMT_DOTS its product adds up x'A x too; with SIMT_TWICE
-// lanes take 32 bytes of sums, as for patterns. Streaming forms hold the old y of more rows,
-// prefetch sectors of y that hold empty and other rows, and write more empty rows in a warp.
+// Puts it into namespace `name` and adds it to the list scan_forms. `value` is a type, `offset`
+// the bits of row_start, `ones` the form of the values (plan_form.h); `device` tells that alpha
+// and beta are in GPU memory, `empty` that some rows are empty. Forms of 128 threads load one
+// element at a time, and get columns and values that are misaligned for vector loads. Forms
+// without `once` load two nonzeros at once, as for short rows in f32. With SIMT_WHOLE defined
+// the file is spmv/gpu/scan/whole.cu; with SIMT_DOTS the product also computes x'A x; with
+// SIMT_TWICE lanes take 32 bytes of sums, as for patterns. Streaming forms hold the old y of
+// more rows, prefetch sectors of y that hold both empty and other rows, and write more empty
+// rows per warp.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
 

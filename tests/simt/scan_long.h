@@ -1,17 +1,17 @@
-// A matrix whose rows enter so many tiles that the fix-up adds them up by a thread, by a warp
-// and by a thread block.
+// A matrix with rows of so many tiles that a thread, a warp and a thread block of the fix-up
+// each add up some.
 #ifndef SIMT_SCAN_LONG_H
 #define SIMT_SCAN_LONG_H
 #include "simt/scan_bed.h"
 
 enum {
-  SCAN_LONG = 128,     // tiles that a warp adds up: more are a thread block's
-  SCAN_LONGEST = 2200, // more than its threads load at once
+  SCAN_LONG = 128,     // most tiles that a warp adds up; beyond, a thread block does
+  SCAN_LONGEST = 2200, // more than a block's threads load at once
 };
 
-// The matrix takes each of the three ways, at their limits.
+// Checks that the matrix reaches the limits of all three ways.
 inline void scan_check_spans(const test_matrix &m, int64_t tile, int64_t far, int64_t longest) {
-  std::set<int64_t> spans, even; // even: of rows that begin with a tile
+  std::set<int64_t> spans, even; // even: rows that begin with a tile
   for (int64_t row = 0; row < m.rows; row++) {
     const int64_t from = m.row_ptr[row], to = m.row_ptr[row + 1];
     if (to > from) {
@@ -34,9 +34,10 @@ inline void scan_check_spans(const test_matrix &m, int64_t tile, int64_t far, in
   }
 }
 
-// How many tiles rows enter before their last one is what chooses: up to 8, up to `far`, more.
-// Both sides of both limits, for tiles of `tile`, of rows that begin in the middle of a tile,
-// and then of rows that begin and end with one.
+// Makes the matrix for tiles of `tile` nonzeros. The number of tiles that a row enters before
+// its last one decides who adds it up: a thread up to 8, a warp up to `far`, else a block. Rows
+// have both sides of both limits; some begin in the middle of a tile, others begin and end with
+// one.
 inline void scan_make_long(int64_t tile, bool empty, test_matrix *m, int64_t far = SCAN_LONG,
                            int64_t longest = SCAN_LONGEST) {
   const int64_t lengths[] = {tile / 2,
@@ -90,8 +91,8 @@ inline void scan_make_long(int64_t tile, bool empty, test_matrix *m, int64_t far
   scan_check_spans(*m, tile, far, longest);
 }
 
-// Every form that takes rows of any length, one after the other. Whole rows have no fix-up: a
-// few rounds of the largest block are enough.
+// Runs every form that takes rows of any length. Forms for whole rows have no fix-up; for them
+// a few rounds of the largest block are enough.
 inline void scan_check_long_rows() {
   for (const scan_form *f : scan_forms) {
     test_matrix m;

@@ -1,5 +1,5 @@
-// Error messages of the shim: kernel, block, thread, operation, mask, place. They use no heap,
-// because the frames of a failed launch are dropped as they stand. Part of simt.h.
+// Error messages of the shim: kernel, block, thread, operation, mask, source location. They use
+// no heap, because the frames of a failed launch are dropped without unwinding. Part of simt.h.
 #ifndef SIMT_SENTENCES_H
 #define SIMT_SENTENCES_H
 #include <signal.h>
@@ -47,7 +47,7 @@ SIMT_FUNCTION simt_text simt_name(unsigned thread) {
   return text;
 }
 
-// Note what went wrong; simt_launch throws it.
+// Records an error, which simt_launch throws.
 __attribute__((format(printf, 1, 2))) SIMT_FUNCTION void simt_note(const char *format, ...) {
   const size_t size = sizeof simt.error;
   const int used =
@@ -58,7 +58,8 @@ __attribute__((format(printf, 1, 2))) SIMT_FUNCTION void simt_note(const char *f
   va_end(arguments);
 }
 
-// For ends of the process amid a launch: say who ran, on stderr, by system calls only.
+// Writes to stderr which thread ran when the process ends during a launch; uses system calls
+// only.
 SIMT_FUNCTION void simt_tell_who(const char *what) {
   char text[512];
   const int length = snprintf(text, sizeof text, "simt: kernel %.200s, block %u, %s%s\n",
@@ -74,7 +75,7 @@ SIMT_FUNCTION void simt_too_long(int) {
   _exit(1);
 }
 
-// Whose access it was, under a sanitizer's own report.
+// Makes sanitizers add to their report which thread made the access.
 SIMT_FUNCTION void simt_name_the_dead() {
 #ifdef SIMT_ASAN
   static bool once = false;

@@ -1,4 +1,4 @@
-// The parts that the tests of the shim itself share.
+// Helpers that the tests of the shim itself share.
 #ifndef SIMT_SHIM_TEST_H
 #define SIMT_SHIM_TEST_H
 #include "jit/device.cuh"
@@ -16,7 +16,7 @@ extern "C" {
 
 static const mbk_u32 FULL = 0xffffffffu;
 
-// The sentence of the error that the launch ends with.
+// Returns the error message of the launch.
 [[maybe_unused]] static std::string error_of(unsigned block, const std::function<void()> &body,
                                              uint64_t seed = 1, unsigned grid = 1,
                                              unsigned shared_bytes = 64) {
@@ -28,7 +28,7 @@ static const mbk_u32 FULL = 0xffffffffu;
   return "none";
 }
 
-// All of `words` occur in the sentence, whatever the schedule.
+// Asserts that the error message contains all of `words`, whatever the schedule.
 [[maybe_unused]] static void assert_error(unsigned block, const std::function<void()> &body,
                                           const std::vector<const char *> &words) {
   for (uint64_t seed = 1; seed <= 20; seed++) {

@@ -1,5 +1,5 @@
-// A generated matrix as a form of the sliced kernels takes it: its slices built, filled and
-// compared with a plain sort and copy; products on them.
+// Test bed of the SLICED kernels: the slices of a generated matrix are built, filled and
+// compared with a plain sort and copy; then products.
 #ifndef SIMT_SLICED_BED_H
 #define SIMT_SLICED_BED_H
 #include "jit/device.cuh"
@@ -20,7 +20,7 @@ struct sliced_form : csr_form {
 
 inline std::vector<const sliced_form *> sliced_forms;
 
-// The launch sizes, computed apart from the launcher's; test_sliced compares the two.
+// The launch sizes, computed independently of the launcher; test_sliced compares the two.
 enum { SLICED_WINDOW = 1024, SLICED_ORDER_THREADS = 512, SLICED_BUILD_THREADS = 128 };
 enum { SLICED_PAGE = 2048, SLICED_PAGES = 32, SLICED_NO_PAGE = 0xffff, SLICED_SET = 65 };
 
@@ -38,7 +38,7 @@ template <class V> struct sliced_bed : csr_bed<V> {
     return row < this->rows ? (uint64_t)(this->m.row_ptr[row + 1] - this->m.row_ptr[row]) : 0;
   }
 
-  // The row at each place, in the order that the slices have.
+  // Returns the row at each place, in the order of the slices.
   std::vector<uint64_t> order() const {
     std::vector<uint64_t> found(slices * 32);
     for (uint64_t i = 0; i < found.size(); i++) {
@@ -52,8 +52,9 @@ template <class V> struct sliced_bed : csr_bed<V> {
     return found;
   }
 
-  // The width of each slice, a multiple of the pack, and the pages of its columns, or none
-  // where they are too many; how many columns of 32 two-byte numbers all take.
+  // Measures each slice: its width, a multiple of the pack, and the number of pages of its
+  // columns (0 if there are too many). Returns the size of all columns in units of 32 two-byte
+  // numbers.
   uint64_t measure() {
     for (uint64_t slice = 0; slice < slices; slice++) {
       uint64_t most = 0;
@@ -119,7 +120,7 @@ template <class V> void sliced_check_order(const sliced_bed<V> &b) {
   }
 }
 
-// Every slot: zeros fill a row's last pack, what follows is untouched.
+// Checks every slot: zeros fill a row's last pack, later slots are untouched.
 template <class V> void sliced_check_slots(const sliced_bed<V> &b) {
   simt_array columns(b.columns.count, 2, 0xff), slots(b.slots.count, b.value_bytes(), 0xff);
   for (uint64_t i = 0; i < b.slices * 32; i++) {
@@ -154,7 +155,7 @@ template <class V> void sliced_check_slots(const sliced_bed<V> &b) {
 
 template <class V> void sliced_build(sliced_bed<V> &b, uint64_t seed) {
   const unsigned blocks = csr_divide_up(b.slices * 32, SLICED_BUILD_THREADS);
-  b.forbid(true); // the columns are read for the width alone
+  b.forbid(true); // only the widths are computed from columns
   simt_run(b.f.order, b.run(seed),
            {csr_divide_up(b.rows, SLICED_WINDOW), SLICED_ORDER_THREADS, SLICED_WINDOW * 8},
            b.row_ptr.get(), b.rows, b.length.get(), b.row_id.get());
@@ -172,7 +173,7 @@ template <class V> void sliced_build(sliced_bed<V> &b, uint64_t seed) {
   b.slice_column_start.store(b.slices, b.column_start[b.slices]);
 }
 
-// Writes the slices, as creation and an update of the values do.
+// Writes the slices, like a plan's creation or an update of its values.
 template <class V> void sliced_fill(sliced_bed<V> &b, uint64_t seed) {
   b.x.forbid();
   simt_run(b.f.fill, b.run(seed),
@@ -195,7 +196,7 @@ template <class V>
 void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
                      uint64_t seed) {
   sliced_fill(b, seed);
-  b.forbid(alpha == 0); // the CSR is not read, and with alpha 0 nothing is
+  b.forbid(alpha == 0); // the CSR is not read; with alpha 0 nothing is
   if (alpha == 0) {
     b.columns.forbid();
     b.slots.forbid();
@@ -223,7 +224,7 @@ void sliced_check_matrix(const sliced_form &f, int index, test_matrix &m, uint64
   for (int64_t row = 0; row < m.rows; row++) {
     longest = std::max(longest, m.row_ptr[row + 1] - m.row_ptr[row]);
   }
-  if (f.length_bytes == 1 && longest > 255) { // then the plan takes four bytes
+  if (f.length_bytes == 1 && longest > 255) { // the plan then uses four bytes
     return;
   }
   sliced_bed<V> b(f, index, m);

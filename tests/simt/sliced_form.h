@@ -1,13 +1,13 @@
-// One specialisation of spmv/gpu/sliced/sliced.cu. No include guard:
+// One specialisation of spmv/gpu/sliced/sliced.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, sorted, unroll, once, threads, pack,
 //           length, parts
 //   #include "simt/sliced_form.h"
 //
-// puts it into namespace `name` and on the list sliced_forms. `value` is a type, `offset` the
-// bits of row_ptr; `ones` says that no values are stored, `device` that alpha and beta are on
-// the device, `sorted` that rows are sorted by length; `length` is the type of their lengths;
-// `parts` warps share a slice.
+// Puts it into namespace `name` and adds it to the list sliced_forms. `value` is a type,
+// `offset` the bits of row_ptr, `ones` the form of the values (plan_form.h); `device` tells
+// that alpha and beta are in GPU memory, `sorted` that rows are sorted by length. `length` is
+// the type of the row lengths; `parts` warps share a slice.
 #include "simt/plan_form.h"
 #include "simt/sliced_bed.h"
 

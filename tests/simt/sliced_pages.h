@@ -1,23 +1,23 @@
-// Matrices whose slices have columns in few pages and in many.
+// Matrices whose slices have columns in few pages or in many.
 #ifndef SIMT_SLICED_PAGES_H
 #define SIMT_SLICED_PAGES_H
 #include "simt/sliced_bed.h"
 
 struct sliced_case {
-  int64_t pages;       // in which the slice's columns lie; none: it is empty
-  int64_t first, step; // number of the first, and from one to the next
+  int64_t pages;       // pages of the slice's columns; 0: an empty slice
+  int64_t first, step; // number of the first page, distance between pages
 };
 
-// On both sides of the limit, at both ends of the matrix, next to each other and apart. The
-// last slice has but five rows.
+// On both sides of the limit, at both ends of the matrix, adjacent and apart. The last slice
+// has five rows.
 static const sliced_case sliced_cases[] = {
     {32, 0, 1},  {33, 0, 1}, {31, 1, 3}, {1, 0, 1},  {0, 0, 0},  {32, 66, 1},
     {33, 65, 1}, {32, 1, 3}, {33, 1, 3}, {1, 97, 1}, {2, 0, 97}, {64, 10, 1},
     {96, 0, 1},  {2, 96, 1}, {0, 0, 0},  {65, 3, 1}, {32, 0, 3}, {15, 80, 1},
 };
 
-// Each slice has longer rows than those behind it, so that sorting leaves it together. Columns
-// take turns with the pages, at their beginnings, ends and between.
+// Makes the matrix. Each slice has longer rows than those behind it, so that sorting keeps its
+// rows together. Columns lie at the beginning, at the end and in the middle of pages in turn.
 inline void sliced_make_pages(test_matrix *m) {
   const int64_t count = (int64_t)(sizeof sliced_cases / sizeof sliced_cases[0]);
   uint64_t state = 5;
@@ -46,7 +46,7 @@ inline void sliced_make_pages(test_matrix *m) {
   }
 }
 
-// The slices that a form makes of it are those that were meant.
+// Checks that a form makes exactly the slices intended.
 template <class V> void sliced_check_pages(const sliced_bed<V> &b) {
   std::multiset<uint64_t> meant, made;
   for (const sliced_case &s : sliced_cases) {

@@ -1,4 +1,4 @@
-// A solver in the middle of it, for tests of its kernels.
+// The state of a solver in mid-iteration, for tests of its kernels.
 #ifndef SIMT_SOLVER_BED_H
 #define SIMT_SOLVER_BED_H
 #include <math.h>
@@ -6,8 +6,8 @@
 #include "runs.h"
 #include "support/matrices.h"
 
-#if !defined MERBIT_IMPLEMENTATION && !defined SIMT_PLAIN_STEPS_H // which have it
-#undef MBS_FUNCTION // a header's, or a kernel's
+#if !defined MERBIT_IMPLEMENTATION && !defined SIMT_PLAIN_STEPS_H // these define it already
+#undef MBS_FUNCTION // defined by a header or a kernel
 #define MBS_FUNCTION [[maybe_unused]] static
 #include "solve/core/state.cuh"
 #undef MBS_FUNCTION
@@ -40,7 +40,7 @@ struct bed {
     v.to = 5;
     return v;
   }
-  unsigned threads() const { // of a block
+  unsigned threads() const { // threads of a block
     return n < THREADS ? ((unsigned)n + 31) / 32 * 32 : (unsigned)THREADS;
   }
   void fill(uint64_t seed) {
@@ -102,7 +102,7 @@ static bool near(double a, double b, double scale) {
   return fabs(a - b) <= 1e-12 * (fabs(b) + scale);
 }
 
-// Sums are of up to n terms below 4, whatever their order.
+// Compares states. Sums have up to n terms below 4, in any order.
 [[maybe_unused]] static void expect_state(const mbi_solve_state &found,
                                           const mbi_solve_state &wanted, double n) {
   const double scale = 4 * n;

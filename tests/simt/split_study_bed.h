@@ -1,5 +1,5 @@
-// A generated matrix as a form of spmv/study/split_study.cu takes it: products on it, and where its
-// chunks begin against a plain walk.
+// Test bed of spmv/study/split_study.cu: products of a generated matrix, and the beginnings of
+// its chunks compared with a simple loop.
 #ifndef SIMT_SPLIT_STUDY_BED_H
 #define SIMT_SPLIT_STUDY_BED_H
 #include "jit/device.cuh"
@@ -17,7 +17,7 @@ struct split_study_form : csr_form {
 
 inline std::vector<const split_study_form *> split_study_forms;
 
-// Computed apart from the launcher's mbi_split_shared.
+// Computed independently of the launcher's mbi_split_shared.
 inline unsigned split_study_shared(const split_study_form &f) {
   const unsigned warps = f.threads / 32;
   return f.value_bytes * (f.steps * f.threads + 1 + warps) + 4 * warps;
@@ -30,7 +30,8 @@ template <class V> struct split_study_bed : csr_bed<V> {
             1, (this->nnz + (f.study == 1 ? this->rows : 0) + f.chunk() - 1) / f.chunk())) {
   }
 
-  // Checks the row that holds a chunk's first nonzero; of the path, as merge_check_chunks does.
+  // Checks the row of each chunk's first nonzero; for chunks of the merge path, as
+  // merge_check_chunks does.
   void check_chunks(const simt_array &chunk_row) const {
     const test_matrix &m = this->m;
     uint64_t row = 0, k = 0;
@@ -113,7 +114,7 @@ void split_study_check_matrix(const split_study_form &f, int index, test_matrix 
   csr_check_pairs(b, all, seed, split_study_multiply<V>);
 }
 
-// Without Inf or NaN, which would hide what is missing from a long row.
+// Checks without Inf or NaN, which would hide missing parts of a long row.
 template <class V>
 void split_study_check_long(const split_study_form &f, test_matrix &m, uint64_t seed) {
   split_study_bed<V> b(f, 0, m);

@@ -1,8 +1,8 @@
-// The set-up of AMG on the GPU against that of the CPU, step by step: strong entries,
+// The set-up of AMG on the GPU against that on the CPU, step by step: strong entries,
 // aggregates and patterns are equal, values equal within a bound.
 #include "simt/headers.h"
 
-extern "C" { // the library calls itself in what amg_bed.h includes
+extern "C" { // amg_bed.h includes C code that calls functions of the library
 #include "core/core.h"
 }
 #include "support/internal.h"
@@ -77,7 +77,7 @@ static void expect_near(mbi_devptr there, const double *here, int64_t count, dou
   }
 }
 
-static int plain_levels; // whose P is T
+static int plain_levels; // levels whose P is T
 
 static double largest(const double *values, int64_t count) {
   double most = 0;
@@ -87,7 +87,8 @@ static double largest(const double *values, int64_t count) {
   return most;
 }
 
-// The links of nodes: those of A_F to other nodes, which the CPU keeps for each entry of A.
+// Compares the links of nodes: the entries of A_F to other nodes, which the CPU keeps for each
+// entry of A.
 static void expect_links(const mbi_amg_gpu_level &there, const mbi_amg_level &level) {
   const int32_t *links = amg_at<int32_t>(there.links);
   const int32_t *starts = amg_at<int32_t>(there.graph.row_ptr);
@@ -126,7 +127,7 @@ static void expect_level(const mbi_amg_gpu_level &there, const mbi_amg_level &le
   expect_links(there, level);
   assert_memory_equal(amg_at<int32_t>(there.aggregate), level.aggregate,
                       (size_t)(rows / level.block) * 4);
-  for (int64_t i = 0; i < rows; i++) { // rows of isolated nodes have no T
+  for (int64_t i = 0; i < rows; i++) { // isolated nodes have no row in T
     if (level.aggregate[i / level.block] >= 0) {
       const int64_t k = level.vectors;
       expect_near(there.t + (uint64_t)(i * k) * 8, level.t + i * k, k, 1, "T");
@@ -138,8 +139,8 @@ static void expect_level(const mbi_amg_gpu_level &there, const mbi_amg_level &le
   expect_near(there.r.values, level.r.values, level.r.nnz, 1, "R");
 }
 
-// The nodes of a matrix, and the near-null-space: `vectors` columns one after the other, or
-// NULL for a constant for each unknown of a node.
+// The nodes of a matrix and its near-null-space: `vectors` columns one after the other, or NULL
+// for a constant for each unknown of a node.
 struct nodes {
   int block = 1, vectors = 1;
   const double *modes = nullptr;
@@ -178,8 +179,8 @@ struct levels {
 
 typedef std::map<std::pair<int64_t, int64_t>, double> entries;
 
-// The arrays of a matrix as a user may have them: 64-bit, from 1, in f32, rows in any order,
-// some entries in two parts.
+// A matrix in an inconvenient but legal form: 64-bit indices from 1, f32, unsorted rows, some
+// entries in two parts.
 struct rough {
   std::vector<int64_t> row_ptr, col_ind;
   std::vector<float> values;
@@ -231,7 +232,7 @@ static void expect_same(const mbi_amg_gpu &gpu, const levels &cpu) {
   }
 }
 
-// Views for a cycle in f32 and in f64.
+// Compares the views for a cycle in f32 and in f64.
 static void expect_views(mbi_amg_gpu &gpu) {
   for (int which = 0; which < 3 && (which == 0 || gpu.count > 1); which++) {
     const mbi_amg_gpu_level &level = gpu.levels[0];
@@ -260,13 +261,13 @@ static void expect_views(mbi_amg_gpu &gpu) {
   }
 }
 
-// Makes the hierarchy on both sides, from the arrays as they are or, with few thread blocks,
-// from rough ones; renews it for values that are 4 times as large; and makes it again under
-// another schedule: equal bits.
+// Makes the hierarchy on both sides, from the given arrays or, with few thread blocks, from
+// inconvenient ones. Renews it for 4 times the values, and makes it again under another
+// schedule: the bits must be equal.
 static void check_one(input in, const nodes &of, bool roughly) {
   const std::string name = in.name;
   for (float value : std::vector<float>(in.values.begin(), in.values.end())) {
-    assert_true(value == value); // f32 holds them
+    assert_true(value == value); // f32 holds the values exactly
   }
   mbi_amg_gpu gpu, again;
   input fourfold = in;
@@ -314,7 +315,7 @@ static void check(const input &in, const nodes &of = {}) {
   check_one(in, of, true);
 }
 
-// In quick effort one of many matrices is made from one kind of arrays, which turns with the
+// In quick effort checks one matrix in several with one kind of arrays, both chosen by the
 // seed.
 static void check_turn(const input &in, int turn, const nodes &of = {}) {
   for (const bool roughly : {false, true}) {
@@ -328,7 +329,7 @@ static void put(entries &e, int64_t i, int64_t j, double value) {
   e[{i, j}] = e[{j, i}] = value;
 }
 
-// Adds what makes each row's sum `extra`.
+// Sets the diagonal entries such that the sum of each row is `extra`.
 static void close(entries &e, int64_t n, double extra) {
   std::vector<double> sums((size_t)n, 0.0);
   for (const auto &[at, value] : e) {
@@ -339,8 +340,8 @@ static void close(entries &e, int64_t n, double extra) {
   }
 }
 
-// A mesh of nx x ny, with couplings of `cy` in the second direction; with couplings of the
-// diagonals if `full`, and jumping if `jumps`.
+// Returns a mesh of nx x ny with couplings of `cy` in the second direction; with `full` also
+// diagonal couplings, with `jumps` jumping coefficients.
 static input mesh(const char *name, int64_t nx, int64_t ny, double cy, bool full, bool jumps) {
   entries e;
   for (int64_t y = 0; y < ny; y++) {
@@ -363,8 +364,7 @@ static input mesh(const char *name, int64_t nx, int64_t ny, double cy, bool full
   return input(name, nx * ny, e);
 }
 
-// A graph with `hubs` nodes that have `degree` neighbours, among others of few; some nodes have
-// none.
+// Returns a graph in which `hubs` nodes have `degree` neighbours, the others few or none.
 static input graph(const char *name, int64_t n, int64_t hubs, int64_t degree, uint64_t seed) {
   entries e;
   for (int64_t i = 0; i < n; i++) {
@@ -377,7 +377,7 @@ static input graph(const char *name, int64_t n, int64_t hubs, int64_t degree, ui
   }
   close(e, n, 1);
   for (int64_t i = 0; i < n && seed % 8 != 0; i++) {
-    e[{i, i}] *= 0.75; // no bound of the eigenvalues by sums of rows
+    e[{i, i}] *= 0.75; // row sums then do not bound the eigenvalues
   }
   return input(name, n, e);
 }
@@ -391,7 +391,7 @@ static void meshes_are_coarsened(void **) {
   check(mesh("weak diagonals", 30, 20, 0.125, true, true));
 }
 
-// The near-null-space is not the constant; a node has none of it.
+// The near-null-space is not the constant; on one node it is zero.
 static void a_vector_is_interpolated(void **) {
   std::vector<double> modes(600);
   for (size_t i = 0; i < modes.size(); i++) {
@@ -400,8 +400,8 @@ static void a_vector_is_interpolated(void **) {
   check(mesh("a vector", 30, 20, 1, false, false), {1, 1, modes.data()});
 }
 
-// Entries that are not of one sign, a matrix that is not symmetric, a matrix of few rows, and
-// matrices without couplings.
+// Entries of mixed signs, a nonsymmetric matrix, a matrix of few rows, and matrices without
+// couplings.
 static void odd_matrices_are_coarsened(void **) {
   entries e, diagonal;
   uint64_t random = 3;
@@ -434,8 +434,7 @@ static void expect_failure(input &in, double no_diagonal, const char *sentence,
   mbi_amg_gpu_destroy(&gpu);
 }
 
-// The first row without a diagonal is named, or with one that is too small; entries must be
-// finite.
+// The error names the first row with no or too small a diagonal; entries must be finite.
 static void unfit_matrices_are_refused(void **) {
   input in = mesh("no diagonal", 30, 20, 1, false, false);
   for (const size_t row : {177, 450}) {
@@ -462,16 +461,16 @@ static void unfit_matrices_are_refused(void **) {
   }
 }
 
-// Shares the names of test cases, which outlive their inputs.
+// Keeps the names of test cases, which outlive their inputs.
 static const char *name_of(const char *what, int i) {
   static std::set<std::string> names;
   return names.insert(what + (" " + std::to_string(i))).first->c_str();
 }
 
 // Replaces each entry of a matrix of nodes by a block of `block` rows. Of the blocks off the
-// diagonal, `left_out` in 8 entries are not stored; the first unknown of some nodes is then
-// coupled to nothing, as where its value is prescribed. With `left_out` 0 all blocks are full.
-// A diagonal entry exceeds the magnitudes in its row.
+// diagonal, `left_out` in 8 entries are not stored, and the first unknown of some nodes is
+// coupled to nothing, as if its value were prescribed. With `left_out` 0 all blocks are full.
+// The matrix is diagonally dominant.
 static input blocked(const char *name, const input &of, int block, int left_out) {
   uint64_t random = 17;
   entries e;
@@ -500,8 +499,8 @@ static input blocked(const char *name, const input &of, int block, int left_out)
   return input(name, of.n * block, e);
 }
 
-// Vectors with what makes orthogonalisation stumble: the last depends on the first two, nodes
-// have zeros alone or one unknown, and aggregates have fewer rows than there are vectors.
+// Returns vectors that are hard to orthogonalise: the last depends on the first two, nodes have
+// zeros alone or one unknown, and aggregates have fewer rows than there are vectors.
 static std::vector<double> vectors_of(int64_t n, int block, int vectors) {
   std::vector<double> modes((size_t)(n * vectors));
   for (int64_t i = 0; i < n; i++) {
@@ -537,7 +536,7 @@ static void nodes_have_several_rows(void **) {
   }
 }
 
-// Small graphs of nodes of 2 or 3 rows, with as many vectors or more.
+// Small graphs of nodes with 2 or 3 rows and at least as many vectors.
 static void graphs_of_nodes_are_coarsened(void **) {
   for (int i = 0; i < 108; i++) {
     const int block = 2 + i % 2, vectors = block + i % 3 / 2;
@@ -556,9 +555,10 @@ static void graphs_are_coarsened(void **) {
   assert_true(plain_levels > 0);
 }
 
-// Meshes in a wind that blows over a part of them: both sides find the same ones nonsymmetric.
-// Some are just below a quarter of windy rows, others just above; one has no entries in the
-// wind's lee at all. One has rows of which the sample takes the first entries alone.
+// Meshes with a wind over a part of them: both sides must classify the same ones as
+// nonsymmetric. In some, slightly less than a quarter of the rows is windy, in others slightly
+// more. One stores no entries on the lee side. One has rows of which the sample takes only the
+// first entries.
 static void winds_are_coarsened(void **) {
   int found[2] = {0, 0};
   for (int i = 0; i < 12; i++) {
@@ -598,8 +598,8 @@ static void winds_are_coarsened(void **) {
   check_turn(in, 12);
 }
 
-// A mesh whose last node is a weak neighbour of many: A_F keeps what is too weak for
-// aggregates, so that this node's row of P, and those of A P and R A P, go to thread blocks.
+// A mesh whose last node is a weak neighbour of many. A_F keeps the entries that are too weak
+// for aggregates, so that this node's rows of P, A P and R A P go to thread blocks.
 static void a_hub_is_interpolated(void **) {
   const int64_t side = 50, hub = side * side, degree = 130;
   int longest = 0;
@@ -626,8 +626,8 @@ static void a_hub_is_interpolated(void **) {
   check(in);
 }
 
-// Pairs of stars with a node between them that a root of neither is beside: it counts the
-// aggregates of its neighbours, and takes the lowest of those that are as frequent.
+// Pairs of stars with a node between them that is adjacent to neither root: it counts the
+// aggregates of its neighbours and joins the most frequent one, the lowest in a tie.
 static void nodes_between_are_joined(void **) {
   entries e;
   std::vector<int64_t> n(700);
@@ -651,7 +651,7 @@ static void nodes_between_are_joined(void **) {
   check(input("stars", (int64_t)n.size(), e));
 }
 
-// Compares the product of two matrices, the second of which may be the unit matrix, with plain
+// Compares the product of two matrices, of which the second may be the unit matrix, with plain
 // sums.
 static void check_product(const char *name, const mbi_amg_there &a, const mbi_amg_there &b) {
   const int32_t *a_ptr = amg_at<int32_t>(a.row_ptr), *b_ptr = amg_at<int32_t>(b.row_ptr);
@@ -708,7 +708,7 @@ static mbi_amg_there there(input &in, int64_t cols) {
   return t;
 }
 
-// A product of random matrices, A with rows so long that thread blocks take them, against plain
+// A product of random matrices, where A has rows long enough for thread blocks, against plain
 // sums.
 static void products_are_those_of_plain_loops(void **) {
   for (int i = 0; i < 50; i++) {
@@ -730,12 +730,12 @@ static void products_are_those_of_plain_loops(void **) {
   }
 }
 
-// Tables of every size by every number of lanes, each with rows that fit and rows that do not.
-// Bitmaps have more words than a thread block has threads.
+// Hash tables of every size with every number of lanes, each with rows that fit and rows that
+// do not. Bitmaps have more words than a thread block has threads.
 static void tables_of_all_sizes_overflow(void **) {
   const int64_t means[][2] = {{2, 1},   {10, 2},  {20, 2},  {6, 3},   {10, 6},  {4, 12},
                               {10, 40}, {16, 40}, {30, 50}, {50, 60}, {1200, 0}};
-  for (const auto &[of_a, of_b] : means) { // mean entries of a row; of_b 0: the unit matrix
+  for (const auto &[of_a, of_b] : means) { // mean row lengths; of_b 0: unit matrix
     const int64_t rows = 48, cols = 9000, middle = of_b > 0 ? 400 : cols;
     uint64_t random = (uint64_t)(100 * of_a + of_b);
     entries first, second;
@@ -759,7 +759,7 @@ static void tables_of_all_sizes_overflow(void **) {
   }
 }
 
-// More tiles of a scan than its one block has threads.
+// A scan of more tiles than its one block has threads.
 static void long_arrays_are_summed(void **) {
   const int64_t count = 2048 * 300 + 5;
   std::vector<int32_t> counts((size_t)count + 1);

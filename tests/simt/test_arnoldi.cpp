@@ -1,6 +1,6 @@
-// The steps of GMRES, Lanczos and the power method as kernels: each against the same text run
-// row by row, with equal bits under every schedule, and without an effect once a solver has
-// stopped.
+// The steps of GMRES, Lanczos and the power method as kernels: each is compared with the same
+// text run row by row. Bits are equal under every schedule, and a step has no effect once the
+// solver has stopped.
 #include "jit/device.cuh"
 #include "simt/plain_steps.h"
 #include "support/matrices.h"
@@ -44,7 +44,7 @@ static const std::vector<simt_kernel> kernels[2] = {{KERNELS(arnoldi_f64, eigen_
 
 enum { THREADS = 256, SHARED = MBI_STEP_SHARED, COLUMNS = 19 };
 
-// ---- A solver in the middle of it -----------------------------------------------------------
+// ---- A solver in mid-iteration --------------------------------------------------------------
 
 struct bed {
   bed(long long n, int single, unsigned blocks)
@@ -73,7 +73,7 @@ struct bed {
     v.stride = n + 3;
     return v;
   }
-  // `size` vectors; `integers` beside are counts.
+  // Fills `size` vectors, and the integers that are counts.
   void fill(uint64_t seed, int size) {
     for (const auto &array : arrays) {
       for (size_t i = 0; i < array->count; i++) {
@@ -133,7 +133,7 @@ static void expect_near(double found, double wanted) {
   }
 }
 
-// Compares sums that were added up in another order.
+// Compares sums that were added in another order.
 static void expect_scalars(const bed &found, const bed &wanted) {
   const mbi_solve_state &f = found.memory.state, &w = wanted.memory.state;
   for (int k = 0; k < MBI_SOLVE_SCALARS; k++) {
@@ -174,7 +174,7 @@ static void check_step(const simt_kernel &kernel, const char *matrix, long long 
   assert_true(after.same_vectors(wanted, false));
   expect_scalars(after, wanted);
   if (name != "mbk_arnoldi_start" && name.find("mbk_eigen") == std::string::npos) {
-    after.copy(before); // nothing happens once a stop is set, and its iteration is over
+    after.copy(before); // no effect once a stop is set and its iteration is over
     after.memory.state.stop = MBI_SOLVE_CANDIDATE;
     after.memory.state.closed = name == "mbk_arnoldi_extend";
     after.run(kernel, pre, lanczos, matrix, seed);

@@ -1,12 +1,13 @@
-// The binned kernels: runs against a plain walk, products against the bound, rows over so many
-// tiles that their warp or their thread block adds them up, sizes as the launcher has them.
+// The BINNED kernels: runs against a simple loop, products against the error bound, rows over
+// so many tiles that a warp or a thread block adds them up, and launch sizes against the
+// launcher's.
 #include "support/internal.h"
 
 #include "simt/binned_bed.h"
 #include "simt/scan_long.h"
 
-// The defaults of both types, narrow and wide, then strips from one column up to 64 K, parts
-// from a tile up to 64 K nonzeros.
+// The defaults of both types, narrow and wide; then strips from one column to 64 K, parts from
+// a tile to 64 K nonzeros.
 #define SIMT_FORM f32_p32_b0_host_s8_e1_t512_24k_w4, float, 32, 0, 0, 0, 8, 1, 0, 512, 24576, 4
 #include "simt/binned_form.h"
 #define SIMT_FORM                                                                              \
@@ -75,7 +76,7 @@ static void check(void **state) {
                                     : !binned_check_matrix<double>(f, index, m, seed, all);
     });
   }
-  assert_in_range(without, 0, 10); // few do not fit
+  assert_in_range(without, 0, 10); // few matrices do not fit
 }
 
 static void test_long_rows(void **) {
@@ -97,7 +98,8 @@ static void test_long_rows(void **) {
   assert_true(forms > 0);
 }
 
-// The slots of a run are dealt by who comes first: the schedules of the tests differ there.
+// The slots of a run are assigned first come, first served: the schedules of the tests lead to
+// different orders.
 static void test_orders(void **) {
   const binned_form &f = *binned_forms[0];
   test_matrix m;

@@ -1,5 +1,5 @@
-// Which sizes of full blocks the GPU rules out: against a plain look at every block, on
-// matrices made of blocks, the same with one entry moved, and the generated ones.
+// Which sizes of full blocks the GPU rules out, against a loop over every possible block: on
+// matrices made of blocks, on the same with one entry moved, and on the generated ones.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -38,7 +38,7 @@ struct csr {
   }
 };
 
-// Random block rows of blocks `high` by `wide`, some of them empty.
+// Returns random block rows of `high` x `wide` blocks, some of them empty.
 static csr of_blocks(int high, int wide, uint64_t *state) {
   csr m;
   const int block_rows = 1 + (int)test_below(state, 12);
@@ -74,7 +74,7 @@ static bool is_high(const csr &m, int64_t n) {
   return true;
 }
 
-// Returns whether every row consists of runs of n columns, each from a multiple of n on.
+// Returns whether every row consists of runs of n columns that begin at multiples of n.
 static bool is_wide(const csr &m, int64_t n) {
   for (int64_t row = 0; row < m.rows(); row++) {
     for (int64_t k = m.row_ptr[row]; k < m.row_ptr[row + 1]; k++) {
@@ -91,7 +91,7 @@ static bool is_wide(const csr &m, int64_t n) {
 static void check(const blocks_form &f, const char *name, const csr &m, uint64_t seed) {
   simt_array row_ptr(m.row_ptr.size(), f.row_ptr_bytes), col_ind(m.col_ind.size(), 4);
   simt_array against(2, 4);
-  const int known = 2 + (int)((seed + m.col_ind.size()) % 15); // ruled out before
+  const int known = 2 + (int)((seed + m.col_ind.size()) % 15); // already ruled out
   against.store(0, 1u << known);
   against.store(1, 1u << known);
   for (size_t i = 0; i < m.row_ptr.size(); i++) {
@@ -119,8 +119,8 @@ static void check(const blocks_form &f, const char *name, const csr &m, uint64_t
   }
 }
 
-// Long rows that no width fits from the start, two and two alike, but for the last column of
-// one.
+// Long rows, equal in pairs except for the last column of one row. Their first columns already
+// rule out every width.
 static void test_long_rows(void **state) {
   const blocks_form &f = *(const blocks_form *)*state;
   for (uint64_t seed : simt_few_seeds) {

@@ -1,5 +1,6 @@
-// Tiles of blocks: their making against a plain walk, products against the bound; every shape,
-// order, mask and edge; rows over many tiles; sizes as the launcher has them.
+// Tiles of blocks: their construction against a simple loop, products against the error bound;
+// every shape, storage order, mask and edge; rows over many tiles; launch sizes against the
+// launcher's.
 #include "support/internal.h"
 
 #include "simt/bsr_bed.h"
@@ -86,8 +87,8 @@ static void check(void **state) {
 
 // ---- Rows over many tiles -------------------------------------------------------------------
 
-// Rows of blocks that enter as many tiles of `tile` blocks before their last one as each way of
-// the fix-up takes, at its limits.
+// Makes block rows of so many tiles of `tile` blocks that each way of the fix-up adds some up,
+// at its limits.
 static void make_long(int64_t tile, bool empty, test_matrix *m) {
   std::vector<int64_t> lengths;
   int64_t end = 0;
@@ -123,12 +124,12 @@ static void check_long(const bsr_form &f, const test_matrix &m, uint64_t seed) {
   bsr_matrix matrix(f.shape(), m, seed, 1);
   bsr_bed<V> b(f, 0, matrix);
   bsr_build(b, seed);
-  for (int pair : {0, 4, 13}) { // without Inf or NaN, which would hide what is missing
+  for (int pair : {0, 4, 13}) { // no Inf or NaN, which would hide missing parts
     csr_check_pair(b, pair, seed, bsr_multiply<V>);
   }
 }
 
-// Those forms whose tile is small.
+// Tests the forms with few blocks in a tile.
 static void test_long(void **) {
   int checked = 0;
   for (const bsr_form *f : bsr_forms) {
@@ -150,7 +151,8 @@ static void test_long(void **) {
 
 // ---- The launcher ---------------------------------------------------------------------------
 
-// Any shape has a tile that the kernels take, whose sizes are those of the bed's own sums.
+// Checks that a shape has a tile that the kernels accept, with the sizes that the test bed
+// computes.
 static void check_size(merbit_context &context, int rows, int cols, merbit_type type,
                        uint64_t blocks, int edge) {
   const unsigned size = type == MERBIT_F32 ? 4 : 8;

@@ -1,5 +1,5 @@
-// The kernels of spmv/study/bsr_study.cu, which are there for comparison: chunks against a
-// plain walk, products against the bound.
+// The kernels of spmv/study/bsr_study.cu, which exist for comparison: chunks against a simple
+// loop, products against the error bound.
 #include "simt/bsr_study_bed.h"
 
 #define SIMT_FORM f64_5x5_row_major, double, 32, 0, 0, 0, 0, 5, 5, 0, 0, 32

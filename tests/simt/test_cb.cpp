@@ -1,5 +1,5 @@
-// CB-SpMV: products over blocks of every form against the bound, with columns aggregated or
-// not, strips in one piece and in parts, sizes as the launcher has them.
+// CB-SpMV: products over blocks of every format against the error bound, with and without
+// aggregated columns, with strips in one or several parts; launch sizes against the launcher's.
 #include "support/internal.h"
 
 #include "simt/cb_bed.h"

@@ -1,5 +1,6 @@
 // The kernels over a plan's device arrays: the check finds every planted fault and nothing
-// else, the narrowing keeps every column, and no change of an entry leaves the hash as it was.
+// else, the conversion to 32 bits keeps every column, and any change of an entry changes the
+// hash.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -104,8 +105,8 @@ struct arrays {
     }
   }
 
-  // Expects the check's answer, on a grid so small that threads stride or on one with idle
-  // threads.
+  // Expects the check's answer on a grid so small that threads stride, or so large that some
+  // are idle.
   void expect(uint64_t seed, mbk_u32 expected, const char *what) const {
     mbk_u32 said = 0, *const bad = &said;
     simt_run(f.check, {f.name, m.name, seed}, {seed % 2 ? 1u : 5u, 256, 0}, row_ptr.get(),
@@ -115,7 +116,7 @@ struct arrays {
     }
   }
 
-  // One entry becomes `value` for the length of a check.
+  // Runs the check with one entry set to `value`, then restores it.
   void plant(simt_array &array, size_t place, uint64_t value, uint64_t seed,
              const char *what) const {
     const uint64_t before = array.load(place);
@@ -169,7 +170,7 @@ static mbk_u64 hash_of(const arrays &a, unsigned grid, uint64_t seed) {
   return sum;
 }
 
-// The same on any grid and for either base; another one for another structure.
+// Checks that the hash is the same for any grid and base, and differs for another structure.
 static void hash(const arrays_form &f, const test_matrix &m, uint64_t seed) {
   static std::map<std::pair<std::string, uint64_t>, mbk_u64> known;
   arrays a(f, m);
@@ -203,7 +204,7 @@ static void test_form(void **state) {
       check(f, m, seed);
       narrow(f, m, seed);
       narrow(f, m, seed + 1);
-      if (f.column_bytes == sizeof(mbk_i32)) { // the hash is taken of columns that are narrow
+      if (f.column_bytes == sizeof(mbk_i32)) { // the hash reads 32-bit columns
         hash(f, m, seed);
       }
       test_matrix_free(&m);
@@ -211,7 +212,7 @@ static void test_form(void **state) {
   }
 }
 
-// Columns up to the last that fits.
+// Columns up to the largest that 32 bits hold.
 static void test_narrow_extremes(void **) {
   for (const arrays_form &f : forms) {
     simt_array wide(600, f.column_bytes), out(600, 4);

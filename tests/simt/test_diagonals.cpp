@@ -1,4 +1,4 @@
-// Slices by diagonals: what is stored, against a plain search, and products against the bound.
+// Slices by diagonals: stored arrays against a plain search, products against the error bound.
 #include "simt/diagonals_bed.h"
 
 #define SIMT_FORM f32_p32_b0_host_u4_t256, float, 32, 0, 0, 0, 4, 0, 256
@@ -32,7 +32,7 @@ static void check(void **state) {
         return;
       }
       if (m.nnz > test_effort(4000, 200000)) {
-        return; // too slow: a slot for each of 64 rows
+        return; // too slow: one slot for each of 64 rows
       }
       if (f.value_bytes == 4) {
         diagonals_check_matrix<float>(f, index, m, seed, f.unroll == 4 && m.rows < 300);
@@ -43,8 +43,8 @@ static void check(void **state) {
   }
 }
 
-// Bands of 1 to 70 diagonals, which a warp holds 32 at a time, in 1 to 200 rows; some rows lack
-// some.
+// Bands of 1 to 70 diagonals, of which a warp holds 32 at a time, with 1 to 200 rows; some rows
+// lack some diagonals.
 static void test_bands(void **) {
   for (const diagonals_form *f : diagonals_forms) {
     for (int64_t width : {1, 3, 31, 32, 33, 64, 70}) {

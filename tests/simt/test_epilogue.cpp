@@ -1,12 +1,13 @@
-// The kernel of epilogues, behind a product: every row once, sums, the ticket that is as
-// before, nothing touched where it is skipped, y only where there is a result. Vectors of small
-// whole numbers, so that any order of sums gives the same; at multiples of 16 bytes and off.
+// The epilogue kernel, which runs after a product: it takes every row once, computes the sums,
+// leaves the ticket unchanged, touches nothing if it is skipped, and writes y only if there is
+// a result. The vectors hold small whole numbers, so that any order gives the same sums, and
+// lie at multiples of 16 bytes or not.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 
 #include <math.h>
 
-#pragma GCC diagnostic push // what an epilogue does not name
+#pragma GCC diagnostic push // macros that an epilogue does not use
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 namespace result_f64 {
 #define MBK_VECTOR double
@@ -84,11 +85,11 @@ static const epilogue_form forms[] = {
     {"no_sums_f64", no_sums_f64::kernel, 8, true, false, false},
     {"after_f64", after_f64::kernel, 8, true, true, true}};
 
-struct epilogue_call { // mbk_epilogue
+struct epilogue_call { // stands for mbk_epilogue
   const void *vectors[6], *scalars, *sums, *skip, *parts, *ticket, *after;
 };
 
-// Row i of the product, and of the vectors.
+// Returns row i of the product; below, that of the vectors.
 static int product_at(uint64_t i) {
   return (int)(i % 11) - 5;
 }
@@ -108,8 +109,8 @@ template <class V> void fill(const simt_array &array, int (*at)(uint64_t)) {
   }
 }
 
-// Without a skip, with one that is 0, and skipped: then nothing of the vectors may be read.
-// In place, or from a product elsewhere.
+// Runs without a skip flag, with a flag of 0, and skipped, when no vector may be read. The
+// product is in y or in another vector.
 template <class V>
 void check(const epilogue_form &f, uint64_t rows, unsigned grid, size_t shift, bool in_place,
            uint64_t seed) {
@@ -165,7 +166,7 @@ void check(const epilogue_form &f, uint64_t rows, unsigned grid, size_t shift, b
   }
 }
 
-// From none to more rows than a round of the grid, by as many blocks as the host takes and
+// From no rows to more than a round of the grid; with the host's number of blocks and with
 // fewer.
 static void test_rows(void **) {
   static const uint64_t counts[] = {0,   1,   2,   3,    4,    5,    255,
@@ -185,7 +186,7 @@ static void test_rows(void **) {
   }
 }
 
-// The last block adds up more blocks than it has threads.
+// The last block adds up the sums of more blocks than it has threads.
 static void test_blocks(void **) {
   check<double>(forms[0], 3000, 259, 0, true, 1);
   check<float>(forms[2], 257 * 4 * 256 + 3, 258, 0, true, 2);

@@ -1,5 +1,5 @@
-// Blocks extracted from a CSR: counts, offsets, columns, masks and values to the byte as the
-// CPU makes them, rows that descend found, windows counted as the CPU counts them.
+// Blocks extracted from a CSR: counts, offsets, columns, masks and values equal those of the
+// CPU byte for byte, unsorted rows are detected, and windows are counted as on the CPU.
 #include "support/internal.h"
 
 #include "jit/device.cuh"
@@ -50,7 +50,7 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 static merbit_context *host;
 
-// The CSR as a form takes it.
+// The CSR in a form's types.
 struct extract_bed {
   extract_bed(const extract_form &f, const test_matrix &m, int shape, uint64_t seed)
       : f(f), m(m), high(shapes[shape][0]), wide(shapes[shape][1]), seed(seed),
@@ -86,7 +86,7 @@ struct extract_bed {
     return {f.name, m.name, seed};
   }
 
-  // On so few blocks that they stride, or on so many that some are idle.
+  // Counts with so few blocks that they stride, or so many that some are idle.
   void count(mbk_u32 windows, mbk_u64 span, mbk_u64 rows, const simt_array *counts,
              const simt_array *sums, const simt_array &answer) const {
     const unsigned blocks = seed % 2 ? 1 : (unsigned)(windows * rows * group / 256 + 3);
@@ -131,7 +131,7 @@ static bool descends(const test_matrix &m) {
   return false;
 }
 
-// Rows ascend; equal columns stay in their order.
+// Sorts each row by column and keeps the order of equal columns.
 static void sort_rows(test_matrix &m) {
   for (int64_t row = 0; row < m.rows; row++) {
     std::vector<std::pair<int32_t, double>> entries;
@@ -149,13 +149,13 @@ static void sort_rows(test_matrix &m) {
 
 static void expect_bytes(const extract_bed &b, const simt_array &got, const void *expected,
                          const char *what) {
-  const size_t bytes = got.count * got.width; // with none `expected` may be null
+  const size_t bytes = got.count * got.width; // `expected` may be null if there are none
   if (bytes > 0 && memcmp(got.get(), expected, bytes) != 0) {
     fail_msg("%s, %s, blocks of %d x %d: %s differ", b.f.name, b.m.name, b.high, b.wide, what);
   }
 }
 
-// Offsets of either width from the counts, columns, masks and values.
+// Compares the offsets of either width, columns, masks and values.
 static void check_blocks(const extract_bed &b, const mbi_bsr &bsr, const simt_array &counts,
                          const simt_array &sums) {
   const size_t blocks = (size_t)bsr.view.nnz, entries = (size_t)(b.high * b.wide);
@@ -201,7 +201,7 @@ static void check_sorted(const extract_form &f, const test_matrix &m, int shape,
   mbi_bsr_release(host, &bsr);
 }
 
-// Three windows, as mbi_blocks_count has them.
+// Counts three windows, as mbi_blocks_count does.
 static void check_windows(const extract_form &f, const test_matrix &m, int shape,
                           uint64_t seed) {
   const extract_bed b(f, m, shape, seed);
@@ -236,8 +236,7 @@ static void check(const extract_form &f, test_matrix &m, int shape, uint64_t see
   check_windows(f, m, (shape + 5) % SHAPES, seed);
 }
 
-// In quick effort a form sees every third matrix, others with other seeds, and each in one
-// shape.
+// In quick effort a form runs every third matrix, each in one shape; both change with the seed.
 static void test_form(void **state) {
   const extract_form &f = *(const extract_form *)*state;
   const int form = (int)(&f - forms), all = test_matrix_count() + stretched_count();
@@ -262,7 +261,7 @@ static void test_form(void **state) {
   }
 }
 
-// Blocks of the very shapes, full or cut at the edges.
+// Matrices made of blocks of the right shape, full or cut at the edges.
 static void test_full_blocks(void **) {
   for (const extract_form &f : forms) {
     for (int shape = 0; shape < SHAPES; shape++) {
@@ -294,7 +293,7 @@ static void test_full_blocks(void **) {
   }
 }
 
-// Columns next to 2^31, where the end of a block is beyond.
+// Columns close to 2^31, where the end of a block exceeds it.
 static void test_last_columns(void **) {
   static const int64_t row_ptr[] = {0, 2, 4, 5};
   static const int32_t col_ind[] = {0, 2147483645, 2147483583, 2147483644, 2147483646};
@@ -315,7 +314,7 @@ static void test_last_columns(void **) {
   }
 }
 
-// More chunks than a turn has, and offsets beyond 32 bits.
+// More chunks than a turn takes, and offsets beyond 32 bits.
 static void test_many_blocks(void **) {
   for (const extract_form &f : forms) {
     for (const size_t chunks : {(size_t)1, (size_t)1023, (size_t)1024, (size_t)5000}) {

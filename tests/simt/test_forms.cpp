@@ -1,5 +1,6 @@
-// The kernels that find out how values can be stored, and store them, against a plain walk: on
-// generated matrices whose values have each form, and on such where one nonzero breaks it.
+// The kernels that find out how values can be stored, and store them, against a simple loop: on
+// generated matrices with values of each kind, and on such values with one nonzero that breaks
+// the pattern.
 #include "support/internal.h"
 
 #include "jit/device.cuh"
@@ -30,7 +31,7 @@ enum { KEYS = 512, SAMPLE_SHARED = (4096 + KEYS) * 8 + 8 };
 static const mbk_u32 EQUAL = 1u << CSR_EQUAL, SINGLE = 1u << CSR_SINGLE, HALF = 1u << CSR_HALF,
                      TABLE = 1u << CSR_TABLE, ROW = 1u << CSR_ROW, COLUMN = 1u << CSR_COLUMN;
 
-// ---- A matrix and what its values are like --------------------------------------------------
+// ---- A matrix and its values ----------------------------------------------------------------
 
 template <class V> struct forms_bed {
   forms_bed(test_matrix &m, bool second, uint64_t seed)
@@ -58,7 +59,7 @@ template <class V> struct forms_bed {
     return values.load(k);
   }
 
-  // Value k by `kind`, of which one nonzero in `odd` breaks what the others have.
+  // Sets value k by `kind`; the nonzeros in `odd` break its pattern.
   void fill(int kind, uint64_t odd, V stranger) {
     for (uint64_t row = 0; row < rows; row++) {
       for (uint64_t k = (uint64_t)m.row_ptr[row]; k < (uint64_t)m.row_ptr[row + 1]; k++) {
@@ -69,7 +70,7 @@ template <class V> struct forms_bed {
                 : kind == 4 ? (V)(1.1 * (double)(1 + row))            // of rows
                 : kind == 5 ? (V)(1.1 * (double)(1 + m.col_ind[k]))   // of columns
                 : kind == 6 ? (V)(1.1 * (double)(1 + k % 256))        // a full table
-                : kind == 7 ? (V)(1.1 * (double)(1 + k % 257))        // one too many
+                : kind == 7 ? (V)(1.1 * (double)(1 + k % 257))        // one value too many
                             : (V)(1.1 * (double)(1 + k));
       }
     }
@@ -78,7 +79,7 @@ template <class V> struct forms_bed {
     }
   }
 
-  // By a plain walk over all nonzeros.
+  // Returns the forms that the values rule out, by a loop over all nonzeros.
   unsigned against() {
     unsigned found = 0;
     std::set<uint64_t> different;
@@ -86,7 +87,7 @@ template <class V> struct forms_bed {
     for (uint64_t row = 0; row < rows; row++) {
       for (uint64_t k = (uint64_t)m.row_ptr[row]; k < (uint64_t)m.row_ptr[row + 1]; k++) {
         const double value = (double)at(k), size = fabs(value);
-        // A half is a multiple of 2^-24, of at most 11 bits from its highest one on.
+        // A half is a multiple of 2^-24 with at most 11 significant bits.
         const double unit = std::isfinite(value) && size > 0
                                 ? std::max(ldexp(1, ilogb(size) - 10), ldexp(1, -24))
                                 : 1;
@@ -99,7 +100,7 @@ template <class V> struct forms_bed {
         found |= columns.emplace(m.col_ind[k], bits(k)).first->second != bits(k) ? COLUMN : 0;
       }
     }
-    // No key stands for a value of ones alone.
+    // No key may be all ones.
     const uint64_t ones = sizeof(V) == 8 ? ~(uint64_t)0 : 0;
     return found |
            (different.size() > 256 || (ones != 0 && different.count(ones) > 0) ? TABLE : 0);
@@ -123,7 +124,7 @@ template <class V>
 
 // ---- Finding --------------------------------------------------------------------------------
 
-// A sample says nothing against what all have.
+// Checks that the sample rules out no form that all values have.
 template <class V> static void forms_sample(forms_bed<V> &b, unsigned against) {
   const mbk_u32 wide = sizeof(V) == 8;
   mbk_u32 *const at_told = &b.told, *const at_distinct = &b.distinct;
@@ -186,7 +187,7 @@ template <class V> static void forms_columns(forms_bed<V> &b, unsigned against) 
   }
 }
 
-// After forms_sample, unless that has said enough.
+// Checks the table, unless forms_sample has ruled it out.
 template <class V> static void forms_table(forms_bed<V> &b, unsigned against) {
   const mbk_u32 wide = sizeof(V) == 8;
   mbk_u32 *const at_told = &b.told, *const at_distinct = &b.distinct;
@@ -246,8 +247,8 @@ template <class V> static void forms_all(forms_bed<V> &b) {
 
 // ---- Matrices -------------------------------------------------------------------------------
 
-// Values that are at the border of what halves and floats are, and such that are equal but for
-// their bits.
+// Values at the limits of halves and floats, and values that are equal but differ in their
+// bits.
 static const double strangers[] = {
     65504,     65520,          65519.96875,  0x1p-24,       0x1p-25,
     0x1.8p-24, 0x1.ffcp-15,    0x1.ffep-15,  -0.0,          0.0,
@@ -276,7 +277,7 @@ static void test_generated(void **) {
   }
 }
 
-// A row and a column of 5,000, where a sample misses the last ones.
+// A row and a column of 5,000 nonzeros, of which a sample misses the last ones.
 static void test_strangers(void **) {
   for (const bool tall : {false, true}) {
     test_matrix m = {};
@@ -308,7 +309,7 @@ static void test_strangers(void **) {
   }
 }
 
-// Every half comes through, and no number between.
+// All halves are stored exactly, and numbers between them are not halves.
 static void test_halves(void **) {
   for (unsigned bits = 0; bits < 0x10000; bits++) {
     const float value = mbk_half_value((mbk_u16)bits);

@@ -1,4 +1,4 @@
-// A CSR of full blocks as blocks: places and values against a plain walk over the blocks.
+// Conversion of a CSR of full blocks: places and values against a loop over the blocks.
 #include "jit/device.cuh"
 #include "simt/csr.h"
 
@@ -67,7 +67,7 @@ static const full_form forms[] = {f32_offsets32_base0_3x3::form, f32_offsets32_b
                                   f64_offsets64_base1_2x5::form, f64_offsets64_base1_4x1::form,
                                   f64_offsets64_base1_1x8::form};
 
-// The blocks lie where the nonzeros of `m` do. A value is the number of its nonzero in the CSR.
+// Checks blocks at the nonzeros of `m`. The value of an entry is its index in the CSR.
 template <class V> void check(const full_form &f, const test_matrix &m, uint64_t seed) {
   const uint64_t entries = f.high * f.wide, blocks = (uint64_t)m.nnz;
   const mbk_u64 block_rows = (mbk_u64)m.rows, rows = block_rows * f.high;

@@ -1,6 +1,7 @@
-// Sweeps, several steps of a solver in one launch whose blocks wait for each other: each
-// against its steps as kernels of their own, in the middle of a solve and at its ends. Where
-// each thread does its rows at once, the sums have one order, and results equal bits.
+// Fused kernels, which do several steps of a solver in one launch whose blocks wait for each
+// other. Each is compared with its steps as separate kernels, in mid-solve and at the end of a
+// solve. If each thread takes all its rows at once, sums are added in the same order and
+// results have the same bits.
 #include "jit/device.cuh"
 #include "simt/solver_bed.h"
 
@@ -29,18 +30,18 @@ namespace bicgstab_f32 {
 #include "solve/bicgstab/bicgstab.cu"
 }
 
-struct product {             // of two vectors, and where it goes
+struct product {             // of two vectors, with the place of the result
   int first, second, scalar; // state.scalar, or -1: state.product_sums
 };
 
 struct fused_case {
   simt_kernel kernel;
   std::vector<simt_kernel> steps;
-  void (*last)(bed &, const bed &, int); // behind them, from what was before; or null
-  std::vector<product> products;         // what it adds up first
+  void (*last)(bed &, const bed &, int); // runs after them, given the state before; or null
+  std::vector<product> products;         // products that are added up first
 };
 
-// ---- The step whose rho is computed ahead ---------------------------------------------------
+// ---- The step whose rho is known early ------------------------------------------------------
 
 static double at(const bed &b, int slot, long long i) {
   const simt_array &array = *b.arrays[(size_t)slot];
@@ -56,14 +57,14 @@ static void put(bed &b, int slot, long long i, double value) {
   }
 }
 
-// bicgstab_update_p behind bicgstab_update_x_r.
+// Does bicgstab_update_p after bicgstab_update_x_r.
 static void bicgstab_last(bed &b, const bed &before, int pre) {
   mbi_solve_state &s = b.memory.state;
   const double omega = s.scalar[MBI_BICG_OMEGA];
   if (s.closed) {
     return;
   }
-  // shadow'r of s - omega t is known before that is: beta has the factor by which it changes.
+  // rho = shadow'(s - omega t) is computed from two dot products, before s - omega t itself.
   const double rho = s.scalar[MBI_BICG_SHADOW_S] - omega * s.scalar[MBI_BICG_SHADOW_T];
   const double least = s.epsilon * sqrt(s.rr) * sqrt(s.scalar[MBI_BICG_SHADOW_2]);
   s.scalar[MBI_BICG_BETA] =
@@ -113,9 +114,9 @@ static const std::vector<fused_case> fused_cases[2] = {
     {CG(cg_f32), BICGSTAB_HALF(bicgstab_f32), BICGSTAB(bicgstab_f32)}};
 enum { ROWS_LEAST = 3 }; // of MBK_STEP_ROWS
 
-// ---- Where a solver may be ------------------------------------------------------------------
+// ---- States of a solver ---------------------------------------------------------------------
 
-static void goes_on(bed &b) { // p'A p is above 0
+static void goes_on(bed &b) { // p'A p is positive
   for (long long i = 0; i < b.n; i++) {
     put(b, MBI_AT_W, i, 0.5 * at(b, MBI_CG_P, i) + 0.01 * at(b, MBI_AT_W, i));
   }
@@ -127,7 +128,7 @@ static void has_closed(bed &b) {
   b.memory.state.stop = MBI_SOLVE_CANDIDATE;
   b.memory.state.closed = 1;
 }
-static void comes_to_its_goal(bed &b) { // advances, and is closed by the next iteration
+static void comes_to_its_goal(bed &b) { // reaches its goal; the next iteration closes the solve
   goes_on(b);
   b.memory.state.goal = 1e30;
 }
@@ -135,7 +136,7 @@ static void comes_to_its_cap(bed &b) {
   goes_on(b);
   b.memory.state.cap = b.memory.state.iterations + 1;
 }
-static void breaks_down_at_once(bed &b) { // CG: p'A p is 0; BiCGSTAB: shadow'v, A s
+static void breaks_down_at_once(bed &b) { // CG: p'A p is 0; BiCGSTAB: shadow'v and A s are
   for (long long i = 0; i < b.n; i++) {
     put(b, MBI_CG_P, i, 0);
     put(b, MBI_BICG_SHADOW, i, 0);
@@ -150,7 +151,7 @@ static void is_not_finite(bed &b) {
   put(b, MBI_AT_W, b.n / 2, NAN);
   put(b, MBI_BICG_V, b.n / 2, INFINITY);
 }
-static void overflows(bed &b) { // behind the first sums, which are finite
+static void overflows(bed &b) { // overflows after the first sums, which are finite
   goes_on(b);
   b.memory.state.scalar[MBI_CG_RZ] = 1e300; // and shadow'r
 }
@@ -166,8 +167,8 @@ static void (*const places[])(bed &) = {goes_on,
 
 // ---- Comparisons ----------------------------------------------------------------------------
 
-// Sums of the products that come first are set, within the bound of n terms, unless the solver
-// had stopped.
+// Compares the sums of the products that are added up first, within the bound of n terms,
+// unless the solver had stopped.
 static void expect_products(const fused_case &s, const bed &before, const bed &after) {
   for (size_t k = 0; k < s.products.size(); k++) {
     const product &p = s.products[k];
@@ -216,7 +217,7 @@ static void expect_like(const bed &found, const bed &wanted, bool bits) {
   assert_true(a.iterations == b.iterations && a.why == b.why);
 }
 
-// x waits for nothing and for nobody: an iteration alone.
+// Returns the vectors of a round of one iteration, so that x is complete after it.
 static mbi_solve_vectors alone(const bed &b, int pre) {
   mbi_solve_vectors v = b.vectors(pre);
   v.from = v.to = 0;
@@ -261,8 +262,7 @@ static void check(const fused_case &s, const char *matrix, long long n, int sing
   }
 }
 
-// In quick effort each type takes a size from a third of the matrices, which turns with the
-// seed.
+// In quick effort each type runs a size from a third of the matrices, chosen by the seed.
 static void test_fused(void **) {
   const uint64_t apart = (uint64_t)test_effort(3, 1);
   for (int index = 0; index < test_matrix_count(); index++) {
@@ -288,8 +288,8 @@ static void test_fused(void **) {
   }
 }
 
-// Where the product has left parts of p'A p, the fused kernel of CG adds those up, and reads no
-// more of p and A p than the steps behind do.
+// If the product has stored parts of p'A p, CG's fused kernel adds those up and reads no more
+// of p and A p than the later steps do.
 static void test_dots(void **) {
   for (int single = 0; single <= 1; single++) {
     const fused_case &s = fused_cases[single][0];
@@ -328,7 +328,7 @@ static void test_dots(void **) {
   }
 }
 
-// Each place by each fused kernel, with one block and with several.
+// Every state with every fused kernel, with one block and with several.
 static void test_places(void **) {
   for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {
     for (const fused_case &s : fused_cases[0]) {
@@ -341,8 +341,9 @@ static void test_places(void **) {
 
 // ---- CG's rounds ----------------------------------------------------------------------------
 
-// Iterations of a round, in which x waits, against as many that complete it each: bits of x, p
-// and r, where each thread does its rows at once. At iteration `when` the solver is at `place`.
+// Compares a round, which updates x once for several iterations, with iterations that complete
+// x each: x, p and r have the same bits if each thread takes all its rows at once. In iteration
+// `when` the solver gets the state `place`.
 static void check_round(int single, int pre, int last, int when, int place, long long n,
                         uint64_t seed) {
   const unsigned blocks = (unsigned)((n + THREADS - 1) / THREADS);
@@ -351,7 +352,7 @@ static void check_round(int single, int pre, int last, int when, int place, long
   round.fill(seed);
   each.copy(round);
   mbi_solve_vectors v = alone(round, pre), w = alone(each, pre);
-  for (int k = 0; k < MBI_CG_RING - 1; k++) { // of a round before: nothing to add to x
+  for (int k = 0; k < MBI_CG_RING - 1; k++) { // of the previous round: not added to x
     for (long long i = 0; i < n; i++) {
       put(round, MBI_CG_OLD_P + k, i, NAN);
     }
@@ -367,7 +368,7 @@ static void check_round(int single, int pre, int last, int when, int place, long
       places[place](each);
     }
     round.arrays[MBI_AT_W]->copy(*each.arrays[MBI_AT_W]);
-    if (i == when && place != 0) { // it may have changed what either has of its own
+    if (i == when && place != 0) { // may have changed state that differs between the two
       round.memory.state = each.memory.state;
       if (places[place] == breaks_down_at_once) {
         memset(v.at[MBI_CG_P], 0, (size_t)n * (single ? 4 : 8));
@@ -385,12 +386,12 @@ static void check_round(int single, int pre, int last, int when, int place, long
   assert_memory_equal(&round.memory, &each.memory, sizeof each.memory);
   assert_true(round.arrays[MBI_AT_X]->same(*each.arrays[MBI_AT_X]));
   assert_true(round.arrays[MBI_CG_R]->same(*each.arrays[MBI_CG_R]));
-  if (each.memory.state.why == MBI_WHY_NOTHING) { // else a restart makes p anew
+  if (each.memory.state.why == MBI_WHY_NOTHING) { // else a restart recomputes p
     assert_true(round.arrays[MBI_CG_P]->same(*each.arrays[MBI_CG_P]));
   }
 }
 
-// In quick effort a seventh of them by turns.
+// In quick effort a seventh of the cases, chosen by the seed.
 static void test_rounds(void **) {
   const uint64_t apart = (uint64_t)test_effort(7, 1);
   for (int last = 0; last < MBI_CG_RING; last++) {

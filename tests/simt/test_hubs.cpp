@@ -1,12 +1,12 @@
-// The scan with hubs: columns in two kinds and their codes against a plain walk, products
-// against the bound, by blocks that take many tiles in turn, rows over so many tiles that their
-// warp or their thread block adds them up, sizes as the launcher has them.
+// HUBS: the two kinds of columns and their codes against a simple loop, products against the
+// error bound, blocks that take many tiles, rows over so many tiles that a warp or a thread
+// block adds them up, and launch sizes against the launcher's.
 #include "support/internal.h"
 
 #include "simt/hubs_bed.h"
 #include "simt/scan_long.h"
 
-// The defaults of both types, then room from none to more than most matrices have columns.
+// The defaults of both types, then from no hubs to more than most matrices have columns.
 #define SIMT_FORM                                                                              \
   f32_p32_b0_host_s8_d5_e1_t1024_40k, float, 32, 0, 0, 0, 8, 5, 1, 0, 1024, 40704
 #include "simt/hubs_form.h"
@@ -76,8 +76,8 @@ static void test_long_rows(void **) {
   }
 }
 
-// Hubs are numbered by who comes first, and the first ones are taken where there is no room
-// for all: the schedules of the tests differ there.
+// Hubs are numbered first come, first served, and the first ones are taken if not all fit: the
+// schedules of the tests lead to different ones.
 static void test_orders(void **) {
   const hubs_form &f = f64_p64_b1_dev_s8_d5_e0_t128_100::form;
   test_matrix m;

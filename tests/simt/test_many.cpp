@@ -1,5 +1,5 @@
-// Several vectors at once: every vector against the bound in forms of each width, by rows and
-// by columns, with gaps that stay as they are.
+// Several vectors at once: every vector is checked against the error bound in forms of each
+// width, row-major and column-major, and gaps stay unchanged.
 #include "simt/many_bed.h"
 #include "support/rules.h"
 
@@ -37,7 +37,7 @@
 #include "simt/many_form.h"
 #define SIMT_FORM f64_k64_columns, double, 64, 0, 0, 0, 64, 64, 2, 32, 8, 4, 1, 1, 0, 64
 #include "simt/many_form.h"
-// Even rows; of these matrices few are.
+// Forms of rows.cu, for rows of similar length, which few of these matrices have.
 #define SIMT_ROOM 128
 #define SIMT_FORM rows_f32_k8, float, 32, 0, 0, 0, 8, 8, 4, 2, 1, 4, 0, 1, 1, 256
 #include "simt/many_form.h"
@@ -51,8 +51,8 @@
 #define SIMT_FORM rows_f64_k33, double, 32, 0, 0, 0, 33, 33, 1, 32, 1, 4, 0, 1, 0, 96
 #include "simt/many_form.h"
 
-// In quick effort a quarter of the matrices for each form, with other seeds others; the large
-// ones only where vectors are few.
+// In quick effort each form runs a quarter of the matrices, chosen by the seed, and large ones
+// only with few vectors.
 static void check(void **state) {
   const many_form &f = *(const many_form *)*state;
   const int place =
@@ -73,7 +73,7 @@ static void check(void **state) {
   }
 }
 
-// Rows over so many tiles that a warp, or a thread block, adds them up.
+// Rows over so many tiles that a warp or a thread block adds them up.
 static void long_rows(void **state) {
   const many_form &f = f32_k8_rows::form;
   test_matrix m;
@@ -97,11 +97,11 @@ static void long_rows(void **state) {
   }
   many_bed<float> b(f, 0, m);
   scan_build(b, 1);
-  many_check_pair(b, 12, 2); // without Inf or NaN, which would hide what is missing
+  many_check_pair(b, 12, 2); // no Inf or NaN, which would hide missing parts
   test_matrix_free(&m);
 }
 
-// The table of support/rules.h, in every vector.
+// Checks the table of support/rules.h for every vector.
 template <class V> static void check_rules(const many_form &f) {
   for (int index = rules_next(-1); index < RULES_COUNT; index = rules_next(index)) {
     for (int64_t fill : {0, 40, 3000}) {

@@ -1,6 +1,7 @@
-// The MERBIT kernels in double: the default forms, then a list in which any two choices of
-// sigma or threads, omega, bits of offsets and of tile starts, base, values or ones, and commit
-// with scalars on the host, on the device or none meet. merbit_sample.py tries what is between.
+// The MERBIT kernels in double: the default forms, then a list in which any two choices of the
+// following meet: sigma or threads, omega, bits of offsets, bits of tile starts, base, values
+// or ones, commit with scalars on the host, on the device or none. merbit_sample.py tries other
+// combinations.
 #include "simt/merbit_product.h"
 
 #define SIMT_FORM f64_s7_o32_t128_p32_b0_c32_host, double, 7, 32, 128, 32, 0, 32, 0, 0, 0

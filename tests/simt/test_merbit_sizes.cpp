@@ -1,5 +1,5 @@
-// The launch sizes that the tests of the MERBIT kernels use are those that the launcher
-// computes, whatever omega, sigma, threads and type.
+// The launch sizes in the tests of the MERBIT kernels equal the launcher's for all omega,
+// sigma, threads and types.
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static void check(merbit_type type, unsigned omega, unsigned sigma, unsigned thr
   plan.desc.block_threads = (int)threads;
   plan.device.rows = 1000;
   plan.device.nnz = 12345;
-  if (2 * bits + sigma > 64) { // no form of the kernels
+  if (2 * bits + sigma > 64) { // the kernels have no such form
     return;
   }
   assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
@@ -53,7 +53,7 @@ static void test_sizes(void **) {
   assert_int_equal(MBI_MERBIT_FIXUP_THREADS, MERBIT_FIXUP_THREADS);
 }
 
-// The forms that plans get by default are those that the lists begin with.
+// The lists of forms begin with those that plans use by default.
 static void test_defaults(void **) {
   merbit_context context;
   memset(&context, 0, sizeof context);

@@ -1,6 +1,6 @@
-// The merge path on the GPU: products against the bound, chunks against a plain walk, rows that
-// end where chunks do, empty rows by the chunk, rows over so many chunks that their warp or
-// their thread block adds them up, sizes as the launcher has them.
+// The merge path on the GPU: products against the error bound, chunks against a simple loop,
+// rows that end with a chunk, chunks of empty rows, rows over so many chunks that a warp or a
+// thread block adds them up, and launch sizes against the launcher's.
 #include "support/internal.h"
 
 #include "simt/merge_bed.h"

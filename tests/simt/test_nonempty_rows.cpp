@@ -1,6 +1,6 @@
-// The kernels that rank a plan's rows and columns, against plain walks: counts and their
-// offsets, rows with and without nonzeros, the longest row, the width of slices, columns that
-// many nonzeros meet.
+// The kernels that count and list a plan's rows and columns, against simple loops: counts and
+// their offsets, rows with and without nonzeros, the longest row, the widths of slices, columns
+// with many nonzeros.
 #include "support/internal.h"
 
 #include "jit/device.cuh"
@@ -62,7 +62,7 @@ struct ranks_bed {
     }
   }
 
-  // Rows of [from, to) that hold something.
+  // Returns the number of non-empty rows in [from, to).
   uint64_t holding(uint64_t from, uint64_t to) const {
     uint64_t found = 0;
     for (uint64_t row = from; row < std::min(to, rows); row++) {
@@ -94,8 +94,8 @@ struct ranks_bed {
     count_sorted(sorted);
   }
 
-  // The sum of the widths of sorted slices: what lengths of a bin are rounded up by is a
-  // sixteenth at most, and nothing below 32.
+  // Checks the sum of the widths of sorted slices. Bins round row lengths from 32 on up by at
+  // most a sixteenth.
   void count_sorted(uint64_t found) const {
     uint64_t exact = 0, short_slices = 0;
     for (uint64_t from = 0; from < rows; from += BLOCK_ROWS) {
@@ -129,12 +129,12 @@ struct ranks_bed {
       rank++;
     }
     assert_true(row_start.load(ranks) == row_ptr.load(rows));
-    for (uint64_t row = rows; row % 32 != 0; row++) { // no row, and none to be written
+    for (uint64_t row = rows; row % 32 != 0; row++) { // beyond the last row: not written
       assert_int_equal(row_bits.load(row / 32) >> row % 32 & 1, 1);
     }
   }
 
-  // The sum may stand behind the counts, or elsewhere.
+  // The sum may follow the counts or lie elsewhere.
   void offsets() {
     mbk_u32 apart = 0;
     const bool behind = what.seed % 2 != 0;
@@ -155,7 +155,8 @@ struct ranks_bed {
   simt_array row_ptr, counts;
 };
 
-// Columns that are the rows of a CSR: how many runs of `stride` their nonzeros make, rounded.
+// Checks the sampled lengths for a CSR whose rows are columns: how many runs of `stride` their
+// nonzeros make, rounded.
 static void check_lengths(const ranks_bed &b, mbk_u32 stride) {
   const simt_array counts(b.rows, 4, 0xff);
   const mbk_u64 cols = b.rows;
@@ -177,7 +178,8 @@ static void check_rows(const ranks_form &f, const char *name,
   check_lengths(b, 3);
 }
 
-// Columns counted n times, or BINS - 1 and more, make bins[n].
+// Checks that bins[n] is the number of columns counted n times; the last bin also has all
+// higher counts.
 static void check_bins(const simt_kernel &kernel, const simt_case &what,
                        const simt_array &counts) {
   const simt_array bins(BINS, 4);
@@ -186,7 +188,7 @@ static void check_bins(const simt_kernel &kernel, const simt_case &what,
   for (uint64_t c = 0; c < cols; c++) {
     expected[std::min(counts.load(c), (uint64_t)BINS - 1)]++;
   }
-  expected[0] = 0; // of no interest
+  expected[0] = 0; // not used
   simt_run(kernel, what, {1 + (unsigned)what.seed % 3, THREADS, BINS * 4}, counts.get(), cols,
            bins.get());
   for (uint64_t n = 0; n < BINS; n++) {
@@ -198,7 +200,7 @@ static void check_bins(const simt_kernel &kernel, const simt_case &what,
   }
 }
 
-// Checks the counts of columns, where every `stride`th run of 32 nonzeros is counted.
+// Checks the counts of columns if every `stride`th run of 32 nonzeros is counted.
 static void check_columns(const ranks_form &f, const test_matrix &m, mbk_u32 stride,
                           uint64_t seed) {
   const uint64_t nnz = (uint64_t)m.nnz;
@@ -233,7 +235,7 @@ static void check(void **state) {
   }
 }
 
-// Rows longer than 32 bits count, and slices whose widths together are.
+// Rows, and sums of slice widths, that exceed 32 bits.
 static void test_very_long(void **) {
   const uint64_t most = UINT32_MAX;
   check_rows(offsets64_base1::form, "very long rows", {1, most - 1, 0}, 1);
@@ -244,7 +246,7 @@ static void test_very_long(void **) {
              std::vector<uint64_t>(3000, (uint64_t)1 << 31), 2);
 }
 
-// More blocks of rows than the offsets' block has threads.
+// More blocks of rows than the block that computes offsets has threads.
 static void test_many_blocks(void **) {
   for (const unsigned blocks : {1u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 2048u, 5000u}) {
     simt_array counts(blocks + 1, 4, 0xff);
@@ -265,7 +267,7 @@ static void test_many_blocks(void **) {
   }
 }
 
-// Counts around the last bin's, and more columns than threads.
+// Counts around the last bin, and more columns than threads.
 static void test_bins(void **) {
   simt_array counts(5000, 4);
   for (uint64_t seed : simt_few_seeds) {

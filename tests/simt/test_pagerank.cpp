@@ -1,7 +1,7 @@
-// The PageRank kernels on the CPU: the start, and one iteration as the dual-buffer commit has
-// it, against the same sums in long double, under several schedules, which must not change a
-// bit. Iterations within products are tested with epilogues.
-#include <complex> // before jit/device.cuh, whose macros it would meet
+// The PageRank kernels on the CPU: the start, and one iteration with the dual-buffer commit,
+// against the same sums in long double under several schedules, whose results must have the
+// same bits. Iterations within products are tested with epilogues.
+#include <complex> // before jit/device.cuh, whose macros would break it
 
 #include "jit/device.cuh"
 #include "simt/runs.h"
@@ -33,7 +33,7 @@ namespace f64 {
 #undef MBS_CALLED
 namespace behind {
 #include "solve/pagerank/after.cuh"
-MBK_KERNEL mbk_decide(mbi_solve_memory *m) { // as the last thread of an epilogue
+MBK_KERNEL mbk_decide(mbi_solve_memory *m) { // runs as the last thread of an epilogue
   mbk_epilogue_after(m, m->state.product_sums[0], m->state.product_sums[1]);
 }
 } // namespace behind
@@ -63,7 +63,7 @@ struct twice {
   static constexpr simt_kernel finish = SIMT_KERNEL(f64::mbk_pagerank_finish);
   static constexpr simt_kernel end = SIMT_KERNEL(f64::mbk_pagerank_end);
 };
-typedef f64::mbi_solve_memory solve_memory; // the same in both
+typedef f64::mbi_solve_memory solve_memory; // the same type in both
 static_assert(sizeof(f32::mbi_solve_memory) == sizeof(solve_memory), "of doubles and ints");
 
 // The GPU's data between two iterations.
@@ -140,7 +140,7 @@ template <class K> static void iterate(ranks<K> &r, const char *matrix, uint64_t
            memory);
 }
 
-// One iteration from `before` under the schedules seed and seed + 1.
+// Runs one iteration from `before` under the schedules seed and seed + 1.
 template <class K>
 static void check_iteration(const ranks<K> &before, const char *matrix, uint64_t seed) {
   const size_t n = before.n;
@@ -174,7 +174,7 @@ static void check_iteration(const ranks<K> &before, const char *matrix, uint64_t
   assert_int_equal(memory.state.closed, 0);
 }
 
-// An iteration on weights as the matrix has them, and one whose sums come with the product.
+// An iteration with the matrix's values as weights, and one whose sums come with the product.
 template <class K> static void check_middle(const test_matrix &m, uint64_t seed) {
   ranks<K> r((size_t)m.rows, blocks_of((size_t)m.rows, seed % 3 == 0 ? 2 : 256));
   solve_memory *const memory = r.memory.get();
@@ -191,7 +191,7 @@ template <class K> static void check_middle(const test_matrix &m, uint64_t seed)
   assert_true(memory->ring[8] == 0.5);
 }
 
-// Weights of a pattern, first ranks by them, ranks again.
+// Weights of a pattern, the first ranks from them, and the final ranks.
 template <class K> static void check_ends(const test_matrix &m, uint64_t seed) {
   typedef typename K::value value;
   const uint64_t n = (uint64_t)m.rows;
@@ -211,7 +211,7 @@ template <class K> static void check_ends(const test_matrix &m, uint64_t seed) {
     assert_true(r.at(r.weights)[i] == (value)(degree > 0 ? degree : -1));
     start[i] = given ? (long double)r.at(r.z)[i] : (long double)(value)(1.0 / (double)n);
     if (!given) {
-      r.at(r.z)[i] = (value)NAN; // is not read
+      r.at(r.z)[i] = (value)NAN; // not read
     }
     mass += degree == 0 ? start[i] : 0;
     count += degree == 0;
@@ -266,7 +266,7 @@ template <class K> static void test_sizes(void **) {
   }
 }
 
-// More blocks than threads that add up their parts: those of finish alone.
+// More blocks than the threads that add up their parts; finish alone launches so many.
 static void test_many_blocks(void **) {
   ranks<single> r(1000 * THREADS, 1000);
   long double change = 0;
@@ -283,7 +283,7 @@ static void test_many_blocks(void **) {
 template <class K> static void test_stops(void **) {
   for (uint64_t seed : simt_seeds) {
     ranks<K> r(700, 2), before(700, 2);
-    fill(r, 2 * seed + 1); // teleports are all alike
+    fill(r, 2 * seed + 1); // all teleports are equal
     r.memory->state.tolerance = 1e-10;
     for (size_t i = 0; i < r.n; i++) { // a fixed point
       r.at(r.z)[i] = (typename K::value)(
@@ -295,7 +295,7 @@ template <class K> static void test_stops(void **) {
     assert_int_equal(r.memory->state.closed, 1);
     assert_int_equal(r.memory->state.iterations, 8);
     before.copy(r);
-    r.at(r.y)[3] = 1; // iterations that were enqueued ahead change nothing
+    r.at(r.y)[3] = 1; // iterations enqueued ahead have no effect
     iterate(r, "fixed point", seed);
     iterate(r, "fixed point", seed);
     assert_true(r.same(before));
@@ -313,7 +313,7 @@ template <class K> static void test_stops(void **) {
   }
 }
 
-// The scalar part behind a product that has added up itself: each end.
+// The scalar step after a product that has computed the sums: every way to stop.
 static void test_decide(void **) {
   const struct {
     double change, least, stale;
@@ -344,18 +344,18 @@ static void test_decide(void **) {
   }
 }
 
-// A decision after an iteration, from the rates of the last ones, at damping 0.85, a change
-// of 1e-3 and a tolerance of 1e-10.
+// A decision after an iteration, based on the rates of the last ones, at a damping of 0.85, a
+// change of 1e-3 and a tolerance of 1e-10.
 struct decision {
   const char *what;
-  int iterations;            // done, this one included
-  std::vector<double> rates; // of the changes, the last one last; earlier ones are as the first
-  double factor, then;       // relaxation of this iteration and of the next
+  int iterations;            // finished ones, including this one
+  std::vector<double> rates; // of change, the last one last; earlier ones equal the first
+  double factor, then;       // relaxation factors of this and the next iteration
   double most = 2, plain = 0.85, hold = 0, lost = 0, kept = 0, kept_rate = 0;
-  int switched = 0, started = 0; // after which iteration
+  int switched = 0, started = 0; // number of the iteration
   double tolerance = 1e-10;
   double then_most = 2, then_hold = 0, then_kept = 0;
-  double then_lost = -1; // -1: not looked at
+  double then_lost = -1; // -1: not checked
 };
 
 static void expect_decision(const decision &c) {
@@ -394,14 +394,14 @@ static void expect_decision(const decision &c) {
              scalar[MBI_PAGERANK_RELAX], scalar[MBI_PAGERANK_MOST], scalar[MBI_PAGERANK_HOLD],
              scalar[MBI_PAGERANK_KEPT], scalar[MBI_PAGERANK_LOST]);
   }
-  // Only iterations of the power method must take the change down.
+  // Only iterations of the power method must reduce the change.
   assert_true(scalar[MBI_PAGERANK_STALE] == (c.factor == 1 ? 4 : 0));
   assert_true(scalar[MBI_PAGERANK_LEAST] == (c.factor == 1 ? 0.25e-3 : 1e300));
 }
 
-// The power method's rate is 0.5: the best factor would be 1.0718, but 23 iterations are left,
-// of which a trial may lose 0.15 (2 + 0.1 (9 + 23.25)) = 0.784. In two iterations that is a
-// growth by 1.312, of (1.312 0.25 + 1) / 1.25 = 1.0624 (271.97 / 256).
+// The rate of the power method is 0.5. The best factor would be 1.0718, but with 23 iterations
+// left a trial may lose at most 0.15 (2 + 0.1 (9 + 23.25)) = 0.784. Spread over two iterations
+// that is a growth by 1.312, of (1.312 0.25 + 1) / 1.25 = 1.0624 (271.97 / 256).
 static void test_trials_begin(void **) {
   const double half = 271.0 / 256;
   decision base = {"steady", 9, {0.5}, 1, half};
@@ -438,15 +438,15 @@ static void test_trials_begin(void **) {
   expect_decision(c);
   c = base, c.what = "too much was lost before", c.lost = 0.8, c.then = 1;
   expect_decision(c);
-  // The damping bounds eigenvalues: 2 / (1 + sqrt(1 - 0.85^2)) = 1.30995, where 1e6
-  // iterations are left.
+  // The damping bounds the eigenvalues: 2 / (1 + sqrt(1 - 0.85^2)) = 1.30995 with 1e6
+  // iterations left.
   c = base, c.what = "as slow as the damping", c.rates = {0.86}, c.tolerance = 1e-300;
   c.then = 335.0 / 256;
   expect_decision(c);
 }
 
-// Factor 1.25, after changes of the power method that fell by 0.85: real eigenvalues would take
-// relaxed ones down by 0.711.
+// Factor 1.25, after changes of the power method that fell by 0.85: for real eigenvalues
+// relaxed ones would fall by 0.711.
 static void test_trials_go_on(void **) {
   decision base = {"real eigenvalues", 12, {0.75}, 1.25, 335.0 / 256};
   base.switched = base.started = 9;
@@ -504,7 +504,7 @@ static void test_trials_go_on(void **) {
   expect_decision(c);
 }
 
-// A window of the power method amid a trial of factor 1.125, whose rate was 0.8.
+// A window of the power method in the middle of a trial of factor 1.125, whose rate was 0.8.
 static void test_probes(void **) {
   decision base = {"slower without", 15, {0.83}, 1, 1.25}; // of 1.2839, at most twice as far
   base.kept = 1.125, base.kept_rate = 0.8, base.then_hold = 21, base.switched = 12;
@@ -520,8 +520,9 @@ static void test_probes(void **) {
   expect_decision(c);
 }
 
-// Real eigenvalues, where relaxation is best, and pairs off the axis, where it never is: the
-// changes of a vector of such parts, as decided upon by mbi_pagerank_decide.
+// Returns the iterations until the changes of a vector with these eigenvalues converge, as
+// mbi_pagerank_decide controls them. Relaxation is best for real eigenvalues and never for
+// pairs off the axis.
 static int iterations_of(std::vector<std::complex<double>> eigenvalues, double damping,
                          double most) {
   ranks<twice> r(10, 1);
@@ -559,7 +560,7 @@ static void test_spectra(void **) {
   }
 }
 
-// A change below the tolerance ends nothing where the iteration went further.
+// A change below the tolerance does not stop the solver if the iteration was relaxed.
 static void test_relaxed_end(void **) {
   ranks<twice> r(10, 1);
   f64::mbi_solve_state &state = r.memory->state;

@@ -1,5 +1,5 @@
-// The steps of preconditioners as kernels: each against the same text run row by row, with
-// equal bits under every schedule, for all of their flags.
+// The steps of preconditioners as kernels: each is compared with the same text run row by row.
+// Bits are equal under every schedule, for all flags.
 #include "jit/device.cuh"
 #include "simt/plain_steps.h"
 #include "simt/solver_bed.h"
@@ -29,7 +29,7 @@ namespace pre_f32 {
 static const std::vector<simt_kernel> kernels[2] = {{PRE(pre_f64)}, {PRE(pre_f32)}};
 static const int LANCZOS = 4; // the first kernel without flags
 
-// Sets the flags and slots of a kernel, in one of four ways.
+// Sets a kernel's flags and slots in one of four ways.
 static mbi_solve_vectors flagged(const bed &b, int kernel, int way) {
   mbi_solve_vectors v = b.vectors(0);
   v.from = kernel < LANCZOS ? way & 1 : 1 + (way & 1);
@@ -37,7 +37,7 @@ static mbi_solve_vectors flagged(const bed &b, int kernel, int way) {
   return v;
 }
 
-// A positive diagonal, factors, and numbers in the vectors that hold floats.
+// Fills a positive diagonal, factors, and the vectors that hold floats.
 static void fill(bed &b, int floats, uint64_t seed) {
   b.fill(seed);
   for (size_t i = 0; i < (size_t)b.n; i++) {
@@ -103,7 +103,7 @@ static void test_steps(void **) {
   }
 }
 
-// A negative entry of the diagonal is found.
+// A negative diagonal entry is found.
 static void test_negative(void **) {
   bed b(700, 0, 3);
   fill(b, 0, 5);

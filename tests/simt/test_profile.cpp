@@ -1,5 +1,5 @@
-// The kernels that measure the GPU: a copy of every byte, gathers from all of x and nowhere else,
-// loads that each wait for the one before.
+// The kernels that measure the GPU: a copy copies every byte, gathers read all of x and nothing
+// else, and each load of a chase waits for the one before.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -25,7 +25,7 @@ static void check_copy(size_t packs, uint64_t seed) {
   assert_true(to.same(from));
 }
 
-// With `planted`, one element is not zero: enough gathers find it.
+// With `planted` one element is not zero; enough gathers find it.
 template <class T>
 static void check_gather(const simt_kernel &kernel, size_t elements, uint64_t seed) {
   for (int planted = 0; planted < 2; planted++) {
@@ -41,7 +41,7 @@ static void check_gather(const simt_kernel &kernel, size_t elements, uint64_t se
   }
 }
 
-// x holds numbers that lead to the next place.
+// x holds the index of the next element.
 static void check_chase(size_t elements, uint64_t seed) {
   const simt_array x(elements, 4);
   const mbk_u32 size = (mbk_u32)elements, steps = 50, first = (mbk_u32)seed;
@@ -68,7 +68,7 @@ static void test_profile(void **) {
   }
 }
 
-// Places are spread evenly: no sixteenth of x gets more than its share and a tenth.
+// Gathers are spread evenly: no sixteenth of x gets more than 1.1 times its share.
 static void test_places(void **) {
   std::vector<int> parts(16);
   for (mbk_u32 i = 0; i < 160000; i++) {

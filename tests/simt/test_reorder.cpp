@@ -1,4 +1,4 @@
-// Vectors into an order and back, and values to their places, against plain loops.
+// Permutation of vectors and back, and of values, against simple loops.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -36,7 +36,7 @@ static const reorder_form form = FORM(f64_places32);
 
 static const reorder_form forms[] = {f32_places64::form, f64_places32::form};
 
-// `count` numbers in a random order, by a grid that may be smaller.
+// Permutes `count` numbers at random, on a grid that may be smaller.
 template <class V>
 static void check(const reorder_form &f, const char *name, uint64_t count, unsigned blocks,
                   uint64_t seed) {

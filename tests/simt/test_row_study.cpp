@@ -1,5 +1,5 @@
-// The kernels of spmv/study/row_study.cu, which are there for comparison: tiles against a plain
-// search, products against the bound, whichever warp takes a row.
+// The kernels of spmv/study/row_study.cu, which exist for comparison: tiles against a plain
+// search, products against the error bound, whichever warp takes a row.
 #include "simt/row_study_bed.h"
 
 #define SIMT_FORM f32_loop_as_published, float, 32, 0, 0, 0, 0, 32, 1, 2024, 64

@@ -1,5 +1,5 @@
-// Lanes per row: products against the bound for every number of lanes, and offsets that end at
-// the last that fits.
+// ROWS: products against the error bound for every number of lanes per row, and row offsets up
+// to the largest.
 #include "simt/rows_bed.h"
 
 #define SIMT_FORM f32_p32_b0_host_l4_u4_t256, float, 32, 0, 0, 0, 4, 4, 0, 256
@@ -63,8 +63,8 @@ static void check(void **state) {
   }
 }
 
-// Two rows whose nonzeros are the last of 2^31 - 1: nothing is added to an offset that then no
-// longer fits. Only those nonzeros are there.
+// Two rows with the last of 2^31 - 1 nonzeros: no sum with an offset may overflow. Only those
+// nonzeros exist in memory.
 template <class V> static void check_last_offsets(const rows_form &f, int64_t length) {
   const int64_t last = INT32_MAX - (int64_t)f.base, first = last - 2 * length, rows = 2;
   simt_array row_ptr(3, f.row_ptr_bytes), col_ind((size_t)(2 * length), 4),

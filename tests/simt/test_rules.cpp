@@ -1,5 +1,5 @@
-// The table of support/rules.h and the identities of support/identities.h for the MERBIT kernels on
-// the CPU.
+// The rules of support/rules.h and the identities of support/identities.h for the MERBIT
+// kernels on the CPU.
 #include "support/internal.h" // for transposes
 
 #include "simt/merbit_product.h"
@@ -29,7 +29,7 @@ template <class V> static void set(simt_array &array, const double *from, size_t
   }
 }
 
-// y starts as y0 and ends as the product.
+// Multiplies; y0 is the old y, y the result.
 template <class V>
 static void multiply(merbit_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   if (!b.f.dual) {
@@ -41,7 +41,7 @@ static void multiply(merbit_bed<V> &b, double alpha, double beta, simt_array &y,
   for (uint64_t block = 0; block < b.blocks; block++) {
     y.as<V>()[b.tile_y.load(block * b.groups) & row_bits] = 0;
   }
-  for (uint64_t call = 0; call < 3; call++) { // the last into y
+  for (uint64_t call = 0; call < 3; call++) { // the last one writes y
     simt_run(b.f.product, b.run(seed + call), merbit_product_size(b), b.tile_x.get(),
              b.tile_y.get(), b.lane_desc.get(), b.col_ind.get(), b.values.get(), b.x.get(),
              call % 2 ? z.get() : y.get(), b.path, b.tiles, call % 2 ? y.get() : z.get(), b.rows);
@@ -65,7 +65,8 @@ template <class V> static void check(const merbit_form &f, rules_case &c, uint64
 static void rules(void **state) {
   const merbit_form &f = *(const merbit_form *)*state;
   const int64_t tile = (int64_t)(f.omega * f.sigma), block = tile * (f.threads / f.omega);
-  // Rows within a lane, over lanes, over tiles, over blocks: over more than 24 of small ones.
+  // Rows within a lane, over lanes, over tiles and over blocks, with small ones over more than
+  // 24.
   const int64_t fills[] = {0, (int64_t)f.sigma + 2, tile * 3 / 2,
                            block < 100 ? 27 * block : 2 * block};
   for (int index = rules_next(-1); index < RULES_COUNT; index = rules_next(index)) {

@@ -1,6 +1,6 @@
-// The kernel that looks at a matrix before a method is chosen: it samples its columns, against
-// sets (sectors of x in each window of nonzeros, slices whose columns lie in few pages) and a
-// plain search for diagonals.
+// The kernel that samples a matrix before a method is chosen. Its counts of sectors of x in
+// each window of nonzeros, and of slices whose columns lie in few pages, are compared with
+// sets; its diagonals with a plain search.
 #include "support/internal.h"
 
 #include <set>
@@ -25,8 +25,8 @@ namespace offsets64_base1 {
 
 enum { WINDOW = 8192, SHARED = 12288 * 4 };
 
-// Adds the diagonals and nonzeros of 64 rows. Few nonzeros on each, or more than 256 diagonals,
-// and all nonzeros count as diagonals.
+// Adds the diagonals and nonzeros of 64 rows. If a diagonal holds few nonzeros on average, or
+// there are more than 256 diagonals, every nonzero counts as a diagonal.
 static void count_slice(const test_matrix &m, uint64_t first, mbk_u32 *want) {
   const uint64_t end = std::min(first + 64, (uint64_t)m.rows);
   const uint64_t nonzeros = (uint64_t)(m.row_ptr[end] - m.row_ptr[first]);
@@ -41,7 +41,7 @@ static void count_slice(const test_matrix &m, uint64_t first, mbk_u32 *want) {
   want[1] += (mbk_u32)nonzeros;
 }
 
-// Returns how many different lines of 128 bytes `count` nonzeros touch.
+// Returns the number of different 128-byte lines that `count` nonzeros touch.
 static mbk_u32 lines_of(const test_matrix &m, unsigned shift, uint64_t first, uint64_t count) {
   std::set<int64_t> lines;
   for (uint64_t k = first; k < first + count; k++) {
@@ -50,8 +50,9 @@ static mbk_u32 lines_of(const test_matrix &m, unsigned shift, uint64_t first, ui
   return (mbk_u32)lines.size();
 }
 
-// Adds the sectors, nonzeros and lines of up to 256 nonzeros of each of 32 rows, `apart` from
-// each other, `part` of `parts` on the way through the matrix and through each row.
+// Adds the sectors, nonzeros and lines of up to 256 nonzeros of each of 32 rows, which are
+// `apart` rows from each other. Part `part` of `parts` gives the place in the matrix and within
+// each row.
 static void count_abreast(const test_matrix &m, unsigned shift, unsigned apart, uint64_t part,
                           uint64_t parts, mbk_u32 *want) {
   const int64_t span = 32 * (int64_t)apart;
@@ -73,7 +74,7 @@ static void count_abreast(const test_matrix &m, unsigned shift, unsigned apart, 
   }
 }
 
-// Checks a sample of as many windows as `blocks`, with rows abreast that are `apart`.
+// Checks a sample of `blocks` windows, with parallel rows that are `apart`.
 static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsigned blocks,
                          unsigned apart, uint64_t seed) {
   const unsigned base = second;
@@ -123,8 +124,8 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
   }
 }
 
-// `nnz` nonzeros in rows of up to three, columns below `cols`; or, with a number of pages, in
-// the last ones below `cols`, by turns.
+// Makes `nnz` nonzeros in rows of up to three with columns below `cols`; with a number of
+// pages, the columns are in the last pages below `cols` in turn.
 static void make(int64_t nnz, int64_t cols, int64_t pages, test_matrix *m) {
   uint64_t state = (uint64_t)(nnz + cols);
   memset(m, 0, sizeof *m);
@@ -144,7 +145,7 @@ static void make(int64_t nnz, int64_t cols, int64_t pages, test_matrix *m) {
   }
 }
 
-// Sizes around a window; pages around those that a list has, and that two bytes number.
+// Sizes around a window; numbers of pages around a list's length and around those of two bytes.
 static void test_limits(void **) {
   static const int64_t cases[][3] = {
       {1, 1, 0},          {40, 1 << 30, 0},    {8191, 1 << 20, 0},       {8192, 1 << 20, 0},
@@ -164,8 +165,8 @@ static void test_limits(void **) {
   }
 }
 
-// Rows of 300 columns, of which half are side by side and half are far apart, where those of
-// neighbouring rows are side by side; fewer rows than 32, and more.
+// Rows of 300 columns: half of the rows have adjacent columns, half have distant ones that are
+// adjacent to those of the neighbouring rows. Fewer than 32 rows, and more.
 static void test_abreast(void **) {
   for (int64_t rows : {7, 96}) {
     test_matrix m;
@@ -183,8 +184,8 @@ static void test_abreast(void **) {
   }
 }
 
-// Full bands of 255 to 257 diagonals, of which a sample counts 256; and rows that share
-// diagonals by twos and by threes.
+// Full bands of 255 to 257 diagonals, of which a sample counts at most 256; and rows that share
+// diagonals in pairs and triples.
 static void test_bands(void **) {
   for (int64_t width : {255, 256, 257}) {
     for (int64_t rows : {64, 200}) {
@@ -201,7 +202,7 @@ static void test_bands(void **) {
       test_matrix_free(&m);
     }
   }
-  for (int64_t shared : {31, 32, 33}) { // so many rows have a diagonal at once
+  for (int64_t shared : {31, 32, 33}) { // number of rows that share a diagonal
     test_matrix m;
     make(64 * 40, 1 << 20, 0, &m);
     m.rows = 64;

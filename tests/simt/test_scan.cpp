@@ -1,13 +1,13 @@
-// The scan's kernels: the schedule against a plain walk, products against the bound, rows over
-// so many tiles that their warp or their thread block adds them up, sizes as the launcher has
-// them.
+// The SCAN kernels: the schedule against a simple loop, products against the error bound, rows
+// over so many tiles that a warp or a thread block adds them up, and launch sizes against the
+// launcher's.
 #include "support/internal.h"
 
 #include "simt/scan_bed.h"
 #include "simt/scan_long.h"
 
-// In order of `steps`. Every depth, on the matrices whose rows it covers, and 5 on all; each
-// pair of the other choices is met in both types together.
+// In the order of `steps`. Every depth runs on the matrices whose rows it covers, and 5 on all;
+// each pair of the other choices occurs in both types.
 #define SIMT_FORM f32_p32_b0_host_s12_d5_e1_t128, float, 32, 0, 0, 0, 12, 5, 1, 0, 128
 #include "simt/scan_form.h"
 #define SIMT_FORM f32_p64_b1_dev_s16_d5_e0_once_t512, float, 64, 1, 0, 1, 16, 5, 0, 1, 512
@@ -49,7 +49,7 @@
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p64_b0_single_dev_s8_d0_e1_once_t512, double, 64, 0, 3, 1, 8, 0, 1, 1, 512
 #include "simt/scan_form.h"
-// The other ways of storing values; rows of every length.
+// The other forms of values, with rows of every length.
 #define SIMT_FORM f32_p32_b1_half_host_s12_d5_e1_t128, float, 32, 1, 4, 0, 12, 5, 1, 0, 128
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p64_b0_half_dev_s8_d5_e0_once_t64, double, 64, 0, 4, 1, 8, 5, 0, 1, 64
@@ -73,7 +73,7 @@
 #define SIMT_FORM f64_p64_b0_column_dev_s8_d5_e1_t256, double, 64, 0, 7, 1, 8, 5, 1, 0, 256
 #include "simt/scan_form.h"
 
-// Twice as much for a lane.
+// Lanes that take twice as much.
 #define SIMT_TWICE
 #define SIMT_FORM f64_p32_b0_ones_host_s8_d5_e1_twice_t512, double, 32, 0, 1, 0, 8, 5, 1, 1, 512
 #include "simt/scan_form.h"
@@ -87,7 +87,7 @@
 #include "simt/scan_form.h"
 #undef SIMT_TWICE
 
-// x'A x too.
+// Products that also compute x'A x.
 #define SIMT_DOTS
 #define SIMT_FORM f64_p32_b0_dots_s8_d5_e1_once_t512, double, 32, 0, 0, 0, 8, 5, 1, 1, 512
 #include "simt/scan_form.h"

@@ -1,12 +1,12 @@
-// The scan of whole rows in one launch: cuts against a plain walk, products against the bound,
-// rows over many rounds of a block.
+// SCAN for whole rows in one launch: cuts against a simple loop, products against the error
+// bound, rows over many rounds of a block.
 #include "support/internal.h"
 
 #define SIMT_WHOLE
 #include "simt/scan_bed.h"
 #include "simt/scan_long.h"
 
-// In order of `steps`. Blocks of 2, 3, 4, 16 and 32 warps, of which one is for the overhang.
+// In the order of `steps`. Blocks of 2, 3, 4, 16 and 32 warps, of which one takes the overhang.
 #define SIMT_FORM f32_p32_b0_host_s4_d5_e1_t64, float, 32, 0, 0, 0, 4, 5, 1, 0, 64
 #include "simt/scan_form.h"
 #define SIMT_FORM f32_p64_b1_dev_s4_d5_e0_once_t512, float, 64, 1, 0, 1, 4, 5, 0, 1, 512

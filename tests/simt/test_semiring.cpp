@@ -1,5 +1,5 @@
-// Products over semirings by every method that takes them, bit for bit against the row loop
-// that the manual writes down: min, max and or give the same in any order.
+// Products over semirings by every method that supports them, bit for bit against the row loop
+// of the manual: min, max and or do not depend on the order.
 #include "simt/merge_bed.h"
 #include "simt/rows_bed.h"
 #include "simt/scan_bed.h"
@@ -35,7 +35,7 @@
 #include "simt/rows_form.h"
 #undef SIMT_SEMIRING
 
-// The greatest a - x: a zero that is none elsewhere, and a product that does not commute.
+// The greatest a - x: its zero is unusual, and its multiplication does not commute.
 #define MBK_OPERATOR_ZERO (-mbk_number(0x7ff0000000000000ull))
 #define MBK_OPERATOR_ADD mbk_max(in_a, in_b)
 #define MBK_OPERATOR_MULTIPLY (in_a - in_x)
@@ -80,7 +80,7 @@ template <class V> V naive_multiply(int semiring, V a, V x) {
                          : a - x;
 }
 
-// Scalars that were not given are NaN.
+// Returns a row by the manual's loop. Scalars that were not given are NaN.
 template <class V>
 V naive_row(const csr_form &f, const test_matrix &m, int64_t row, V alpha, const V *x, V beta,
             V old) {
@@ -96,13 +96,13 @@ V naive_row(const csr_form &f, const test_matrix &m, int64_t row, V alpha, const
   if (!isnan(beta) && beta != zero) {
     sum = naive_add(f.semiring, sum, naive_multiply(f.semiring, beta, old));
   }
-  return f.semiring < 3 && sum == 0 ? (V)0 : sum; // min and max: +0
+  return f.semiring < 3 && sum == 0 ? (V)0 : sum; // min and max return +0
 }
 
 // ---- Products -------------------------------------------------------------------------------
 
-// x, and where each entry has its own value these too, in halves: many equal ones, zeros of
-// both signs among them.
+// Rounds x, and the values if each entry has its own, to halves: many are then equal, and there
+// are zeros of both signs.
 template <class Bed> void coarsen(Bed &b) {
   typedef typename Bed::value V;
   for (size_t i = 0; i < b.x.count; i++) {
@@ -135,7 +135,7 @@ void check_pair(Bed &b, int pair, uint64_t seed, const F &multiply) {
   for (uint64_t i = 0; i < b.rows; i++) {
     const V got = y.as<V>()[i], want = naive_row(b.f, b.m, (int64_t)i, (V)alpha,
                                                  b.x.template as<V>(), (V)beta, y0.as<V>()[i]);
-    // Custom operators may give either of two zeros.
+    // Custom operators may return either zero.
     if (memcmp(&got, &want, sizeof got) != 0 && !(isnan(got) && isnan(want)) &&
         !(b.f.semiring == 4 && got == 0 && want == 0)) {
       fail_msg("%s on %s, alpha %g, beta %g, seed %llu: y[%llu] is %a, not %a", b.f.name,
@@ -145,7 +145,8 @@ void check_pair(Bed &b, int pair, uint64_t seed, const F &multiply) {
   }
 }
 
-// The 25 pairs of alpha and beta on small matrices, else two that turn.
+// Checks the 25 pairs of alpha and beta on small matrices, else two that change with the
+// matrix.
 template <class Bed, class F> void check_pairs(Bed &b, uint64_t seed, const F &multiply) {
   const int turn = b.index * 7 + (int)(seed % 25);
   const bool all = b.nnz < 300 && b.index % 4 == 0;
@@ -175,7 +176,7 @@ void check_rows(const rows_form &f, int index, test_matrix &m, uint64_t seed) {
   check_pairs(b, seed, rows_multiply<V>);
 }
 
-// Each form on a third of the matrices in quick effort, and rows over very many chunks.
+// Runs each form on a third of the matrices in quick effort, and on rows over very many chunks.
 template <class Form, class F>
 void check_forms(const std::vector<const Form *> &forms, const F &check) {
   const int step = test_effort(3, 1);
@@ -210,7 +211,7 @@ static void test_rows(void **) {
   });
 }
 
-// Rows over up to 1,025 chunks: by one lane, a warp, a block of the fix-up.
+// Rows over up to 1,025 chunks, which a lane, a warp or a block of the fix-up adds up.
 static void test_long_rows(void **) {
   for (const merge_form *f : merge_forms) {
     const auto cuts = merge_cuts((int64_t)merge_chunk(*f));

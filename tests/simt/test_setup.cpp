@@ -1,5 +1,5 @@
-// Norm and diagonal blocks of a matrix in GPU memory (solve/precondition/setup.cu), against
-// plain loops, with equal bits under every schedule.
+// Norm and diagonal blocks of a matrix in GPU memory (solve/precondition/setup.cu) against
+// simple loops, with equal bits under every schedule.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -41,7 +41,7 @@ namespace of_ones {
 
 enum { THREADS = 256, KEPT = 64, SHARED = THREADS * 8 + KEPT * 8 + 4 };
 
-// `m` in the types of a form.
+// `m` in a form's types.
 struct form_arrays {
   form_arrays(const test_matrix &m, int ones)
       : row_ptr((size_t)m.rows + 1, ones ? 4 : 8), col_ind((size_t)m.nnz, ones ? 8 : 4),
@@ -65,7 +65,7 @@ struct form_arrays {
   simt_array row_ptr, col_ind, values;
 };
 
-// Sums of up to `count` terms in any order.
+// Returns whether sums of up to `count` terms in any order may be a and b.
 static bool near(double a, double b, double size, int64_t count) {
   return fabs(a - b) <= 1.2e-16 * (double)(count + 2) * size;
 }
@@ -131,8 +131,7 @@ static void rows_are_set_up(void **) {
   }
 }
 
-// Rows that the block adds up: of 1024 nonzeros not, from 1025 on; several to a block and a
-// warp.
+// Rows of more than 1024 nonzeros, which the whole block adds up; several per block and warp.
 static void long_rows_are_set_up(void **) {
   static const int64_t lengths[] = {1025, 3, 1024, 5000, 0, 2500, 1025, 1, 7, 2600};
   enum { ROWS = 150, COUNT = sizeof lengths / sizeof lengths[0] };
@@ -161,7 +160,7 @@ static void long_rows_are_set_up(void **) {
   }
 }
 
-// More long rows than a block remembers, or just as many.
+// Exactly as many long rows as a block remembers, and more.
 static void many_long_rows_are_set_up(void **) {
   for (int64_t rows = KEPT; rows <= KEPT + 1; rows++) {
     test_matrix m;

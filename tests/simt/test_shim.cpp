@@ -1,9 +1,9 @@
-// The shim itself: what each operation of a warp computes, and its schedules.
+// The shim itself: results of each warp operation, and schedules.
 #include "simt/shim_test.h"
 
 #include <set>
 
-// ---- Indices, shuffles ----------------------------------------------------------------------
+// ---- Indices and shuffles -------------------------------------------------------------------
 
 static void test_indices(void **) {
   std::vector<unsigned> seen(5 * 40);
@@ -16,7 +16,7 @@ static void test_indices(void **) {
   assert_int_equal(report.blocks, 5);
 }
 
-// Each shuffle for each width, on the whole warp and on groups with a mask of their own.
+// Each shuffle with each width, on the whole warp and on groups with their own masks.
 static void test_shuffles(void **) {
   for (int width : {1, 2, 8, 16, 32}) {
     for (bool groups : {false, true}) {
@@ -58,7 +58,7 @@ static void test_shuffle_types(void **) {
   shuffle_type<double>(1.5, 1e-310);
 }
 
-// Each lane names its own source, and groups of three lanes work apart from the rest.
+// Each lane names its own source, and groups of three lanes work independently.
 static void test_odd_masks(void **) {
   int got[32];
   mbk_u32 votes[32];
@@ -79,7 +79,7 @@ static void test_odd_masks(void **) {
   }
 }
 
-// A subset may meet first while the others already wait for the whole warp.
+// A subset may synchronise first while the others already wait for the whole warp.
 static void test_nested_masks(void **) {
   for (uint64_t seed = 0; seed < 20; seed++) {
     mbk_u32 votes[32];
@@ -94,7 +94,8 @@ static void test_nested_masks(void **) {
   }
 }
 
-// PTX: a lane may read earlier groups of `width` lanes, from later ones it gets its own value.
+// In PTX a lane may read earlier groups of `width` lanes; from later ones it gets its own
+// value.
 static void test_shuffle_xor(void **) {
   for (int width : {1, 4, 8, 32}) {
     for (int lanes = 0; lanes < 32; lanes++) {
@@ -155,7 +156,7 @@ template <class T> static void match_type(T one, T two) {
 static void test_match(void **) {
   match_type<mbk_u32>(7, 8);
   match_type<mbk_u64>(7, UINT64_C(7) << 40);
-  match_type<float>(0.0f, -0.0f); // bits, as on a GPU
+  match_type<float>(0.0f, -0.0f); // compares bits, as on a GPU
   match_type<double>(NAN, 1.0);
 }
 
@@ -211,14 +212,14 @@ static void test_seeds(void **) {
   assert_true(backwards);
 }
 
-// Between two operations of a warp each of its lanes comes first, or last, under some seed; and
-// warps take turns although none of them waits.
+// Between two operations of a warp each lane runs first, or last, under some seed; warps also
+// take turns when none of them waits.
 static void test_turns(void **) {
   const uint64_t seeds = 50;
   std::set<unsigned> first, last;
   unsigned turns = 0;
   for (uint64_t seed = 0; seed < seeds; seed++) {
-    std::vector<unsigned> order, own[4]; // own: of each warp
+    std::vector<unsigned> order, own[4]; // own: for each warp
     simt_launch("turns", 1, 128, 0, seed, [&] {
       for (int i = 0; i < 8; i++) {
         order.push_back(mbk_thread() / 32);
@@ -241,10 +242,10 @@ static void test_turns(void **) {
   }
   assert_int_equal(first.size(), 32);
   assert_int_equal(last.size(), 32);
-  assert_true(turns > 2 * 3 * seeds); // 3 a block: each warp once
+  assert_true(turns > 2 * 3 * seeds); // 3 per block: each warp once
 }
 
-// One fibre per thread, up to the most that a block may have, each with a stack of its own.
+// One fibre per thread, up to the largest block, each with its own stack.
 static void test_most_threads(void **) {
   unsigned long long sum = 0;
   const simt_report report = simt_launch("most", 2, 1024, 0, 1, [&] {
@@ -328,7 +329,7 @@ static void test_fields(void **) {
   assert_int_equal(simt_struct<float *>::fields.pointers, 1);
 }
 
-// A list of arguments becomes the struct where it has a value of the right size for each field.
+// A list of arguments becomes the struct if it has a value of the right size for each field.
 static void test_pack(void **) {
   const simt_fields &outer = simt_struct<outer_fields>::fields;
   const inner_fields in = {1, {nullptr, nullptr, nullptr}};

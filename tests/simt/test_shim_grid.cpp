@@ -1,17 +1,17 @@
-// Blocks that wait for each other: they are put aside and go on with all that they had, in an
-// order of their own under every seed; and what is wrong with their waiting is said.
+// Blocks that wait for each other: they are put aside and resume with their whole state, in a
+// different order for each seed. Errors in the waiting are reported.
 #include "simt/shim_test.h"
 
 #include <set>
 
-// A word pair for each block, by turns for the grid's barriers.
+// A pair of words for each block, used in turn by the grid's barriers.
 struct board {
   enum { MOST = 6 };
   mbk_u64 slots[2][2 * MOST] = {};
 };
 
-// The grid's barrier number `mark`, by all threads of a block, of `blocks`: they hand each
-// other `mine`. Returns the sum of all.
+// Grid barrier number `mark` of `blocks` blocks, called by all threads of a block. Each block
+// passes `mine` to the others. Thread 0 gets the sum, others 0.
 static double meet(board *b, mbk_u32 mark, mbk_u32 blocks, double mine = 0) {
   mbk_u64 *const slots = b->slots[mark % 2];
   double sum = 0;
@@ -32,8 +32,8 @@ static simt_report launch(unsigned grid, unsigned block, unsigned shared_bytes, 
   return simt_launch("together", grid, block, shared_bytes, seed, body, true);
 }
 
-// Each block adds up, barrier by barrier, what all of them have stored; its shared memory and
-// its threads' variables are its own all the while. Marks wrap on the way.
+// Each block sums, barrier by barrier, what all blocks have stored; its shared memory and its
+// threads' variables stay its own. Marks wrap around on the way.
 static void test_barriers(void **) {
   enum { GRID = 5, BLOCK = 70, ROUNDS = 4 };
   std::set<std::vector<unsigned>> orders;
@@ -73,7 +73,7 @@ static void test_barriers(void **) {
     });
     assert_int_equal(report.blocks, GRID);
     assert_int_equal(parts[0][0], 0);
-    for (size_t i = 0; i < order.size(); i += GRID) { // nobody is a barrier ahead
+    for (size_t i = 0; i < order.size(); i += GRID) { // no block is a barrier ahead
       assert_int_equal(
           std::set<unsigned>(order.begin() + (long)i, order.begin() + (long)(i + GRID)).size(),
           GRID);
@@ -83,13 +83,13 @@ static void test_barriers(void **) {
   assert_true(orders.size() > 15);
 }
 
-// Only some threads of a block wait, in warps whose other lanes go on.
+// Only some threads of a block wait, in warps whose other lanes continue.
 static void test_threads_that_wait(void **) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     board all;
     mbk_u32 sum = 0;
     launch(3, 64, 0, seed, [&] {
-      if (mbk_thread() % 32 == mbk_block()) { // two slots behind each other of each block
+      if (mbk_thread() % 32 == mbk_block()) { // two consecutive slots for each block
         const mbk_u32 slot = 2 * mbk_block() + mbk_thread() / 32;
         double found[6];
         mbk_post(&all.slots[0][2 * slot], slot, 7);
@@ -122,8 +122,8 @@ static void expect_words(const std::string &sentence, const std::vector<const ch
   }
 }
 
-// A block that ends, or never posts, while others wait; a launch that does not hold
-// its blocks together; a mistake while blocks are put aside.
+// A block that ends or never posts while others wait; a launch that is not cooperative; an
+// error while blocks are put aside.
 static void test_reports(void **) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     board ends, apart, alone, wrong;
@@ -149,13 +149,13 @@ static void test_reports(void **) {
                                  meet(&wrong, 2, 3);
                                }),
                  {"block 2: thread 5", "is not in its own mask"});
-    mbk_u32 sum = 0; // and all is well afterwards
+    mbk_u32 sum = 0; // and the next launch works
     launch(2, 32, 0, seed, [&] { mbk_atomic_add(&sum, 1u); });
     assert_int_equal(sum, 64);
   }
 }
 
-// A copy that is on its way comes to the block that it belongs to.
+// A pending copy arrives in its own block.
 static void test_copies(void **) {
   alignas(16) double from[3][32];
   for (int i = 0; i < 96; i++) {

@@ -1,4 +1,4 @@
-// The shim's memory: shared memory, its poison and its bounds, barriers, atomics.
+// The shim's memory: shared memory with its poison and bounds, barriers, atomics.
 #include "simt/shim_test.h"
 
 #include <sys/wait.h>
@@ -37,12 +37,12 @@ static void test_poison(void **) {
     aligned &= (uintptr_t)memory % 16 == 0;
     nan &= isnan(((float *)memory)[mbk_lane()]) && isnan(((double *)memory)[mbk_lane()]);
     mbk_warp_sync(FULL);
-    memset(memory + mbk_lane() * 8, 0, 8); // the next block finds the poison again
+    memset(memory + mbk_lane() * 8, 0, 8); // the next block finds poison again
   });
   assert_true(nan && aligned);
 }
 
-// A hand-over without its barrier reads poison under some schedule; with it, never.
+// An exchange without a barrier reads poison under some schedule; with it, never.
 static void test_missing_sync(void **) {
   int seen[2] = {0, 0};
   for (int with = 0; with < 2; with++) {
@@ -64,7 +64,7 @@ static void test_missing_sync(void **) {
   assert_int_equal(seen[1], 0);
 }
 
-// Copies ahead are all there after the wait, and before it only some.
+// All asynchronous copies have arrived after the wait, and only some before it.
 static void test_copies(void **) {
   alignas(16) mbk_u32 from[4 * 32];
   int early = 0;
@@ -84,7 +84,7 @@ static void test_copies(void **) {
     assert_true(right);
   }
   assert_in_range(early, 400, 20 * 64 - 400);
-  // One that nobody waits for is not left to the next block.
+  // A copy that no one waits for does not arrive in the next block.
   bool poisoned = true;
   simt_launch("forgotten", 8, 32, 512, 1, [&] {
     MBK_SHARED_MEMORY(memory);
@@ -104,7 +104,7 @@ static void test_copies(void **) {
   }
 }
 
-// A pack is at a multiple of its own size, which need not be 16 bytes.
+// A pack is aligned to its own size, which need not be 16 bytes.
 static void test_packs(void **) {
   alignas(16) double from[6] = {1, 2, 3, 4, 5, 6};
   const float *const floats = (const float *)(void *)from;
@@ -124,8 +124,8 @@ static void test_packs(void **) {
 
 // ---- Bounds ---------------------------------------------------------------------------------
 
-// Returns what a process that runs `body` in one warp with 60 bytes of shared memory writes to
-// stderr.
+// Runs `body` in one warp with 60 bytes of shared memory, in a child process. Returns what it
+// writes to stderr, and sets `died`.
 static std::string dying_words(const std::function<void()> &body, bool &died) {
   int ends[2], status = 0;
   std::string words;
@@ -161,8 +161,8 @@ static void touch(long byte, bool write) {
   }
 }
 
-// The first byte beyond and the last before, read and written. Without AddressSanitizer only
-// writes beyond are seen.
+// Reads and writes the first byte beyond and the last before. Without AddressSanitizer only
+// writes beyond are detected.
 static void test_out_of_bounds(void **) {
   for (long byte : {60L, 63L, 100L, -1L}) {
     for (bool write : {true, false}) {
@@ -188,7 +188,7 @@ static void test_out_of_bounds(void **) {
 
 // ---- Atomics --------------------------------------------------------------------------------
 
-// Each of 3 * 64 threads once, for the types that CUDA has them for.
+// Adds 1 from each of 3 * 64 threads, in the types that CUDA supports.
 template <class T> static void add_type() {
   T sum = 0;
   std::vector<int> seen(192);
@@ -197,7 +197,7 @@ template <class T> static void add_type() {
     seen[(size_t)old]++;
   });
   assert_true(sum == 192);
-  for (int count : seen) { // every old value once: nothing got lost
+  for (int count : seen) { // every old value once: none was lost
     assert_int_equal(count, 1);
   }
 }
@@ -222,7 +222,7 @@ template <class T> static void bits_type() {
   assert_true(set == (T)0x5555555555555555 && left == (T)0xaaaaaaaaaaaaaaaa);
 }
 
-// A chain: each thread gets what another left, and one value remains.
+// A chain of exchanges: each thread gets another's value, and one value remains.
 template <class T> static void exchange_type() {
   T last = 1000;
   std::vector<int> seen(1001);
@@ -279,8 +279,8 @@ static void test_misaligned_atomic(void **) {
                {"kernel wrong, block 0: thread 0 (warp 0, lane 0)", "misaligned", "8 bytes"});
 }
 
-// A plain sum in place of an atomic one loses terms under some schedule where a thread is held
-// up between its load and its store.
+// A plain sum instead of an atomic one loses terms if a thread is held up between its load and
+// its store.
 static void test_lost_update(void **) {
   int lost = 0;
   for (uint64_t seed = 0; seed < 20; seed++) {
@@ -304,8 +304,8 @@ static void test_load(void **) {
   assert_true(got[0] == 1.5 && signbit(got[31]));
 }
 
-// Under AddressSanitizer what is late is out of bounds until the block's first mbk_await, in
-// every block; then, and behind the launch, it is not.
+// Under AddressSanitizer late memory is out of bounds in every block until its first mbk_await,
+// and valid then and after the launch.
 static void test_late(void **) {
   const std::vector<double> late(16);
   unsigned banned = 0, allowed = 0;
@@ -325,7 +325,7 @@ static void test_late(void **) {
   assert_false(SIMT_BANNED(late.data()));
 }
 
-// Behind the wait too it is no data that nobody writes.
+// Even after the wait read-only loads of late memory are errors.
 static void test_late_read_only(void **) {
   const std::vector<double> late(16);
   const double other = 2;

@@ -1,11 +1,11 @@
-// Each mistake of a kernel is found under every schedule, and named: kernel, block, thread,
-// operation, mask, place.
+// Each error of a kernel is found under every schedule, and the message names kernel, block,
+// thread, operation, mask and source location.
 #include "simt/shim_test.h"
 
 #include <sys/wait.h>
 
 static void test_divergent_shuffle(void **) {
-  // Half the warp goes to another operation, another line, another mask, another width.
+  // Half of the warp is at another operation, line, mask or width.
   assert_error(64,
                [] {
                  if (mbk_lane() < 16) {
@@ -90,7 +90,7 @@ static void test_missing_barrier(void **) {
                {"thread 5 ", "mbk_block_sync", "mbk_warp_sync", "divergent"});
 }
 
-// Three lanes wait for each other in a ring, which no pair of them shows.
+// Three lanes wait for each other in a cycle, which no pair of them shows.
 static void test_ring(void **) {
   assert_error(32,
                [] {
@@ -101,7 +101,7 @@ static void test_ring(void **) {
                  }
                },
                {"mbk_warp_sync", "thread 0", "kernel wrong"});
-  // One warp waits at the barrier, the other for a lane of its own that does.
+  // One warp waits at the barrier, the other for one of its own lanes that does.
   assert_error(64,
                [] {
                  if (mbk_thread() >= 32) {
@@ -135,7 +135,7 @@ static void test_bad_launches(void **) {
   assert_true(error_of(32, nothing, 1, 1, 1 << 20).find("1048576") != std::string::npos);
 }
 
-// After an error, whatever stacks it left behind, the next launch is sound.
+// After an error, whatever stacks it left behind, the next launch works.
 static void test_goes_on_after_errors(void **) {
   for (uint64_t seed = 0; seed < 30; seed++) {
     error_of(
@@ -160,7 +160,7 @@ static void test_goes_on_after_errors(void **) {
   }
 }
 
-// Every warp operation by its own name.
+// Every warp operation is reported by its name.
 static void test_names(void **) {
   const struct {
     const char *name;
@@ -190,7 +190,7 @@ static void test_names(void **) {
   }
 }
 
-// A loop that never ends: the alarm of simt_launch, called here without the wait.
+// An endless loop: calls the alarm of simt_launch directly, without the wait.
 static void test_endless_loop(void **) {
   int ends[2], status = 0;
   char text[300] = "";

@@ -1,6 +1,6 @@
-// Slices of 32 rows: their making against a plain sort and copy, products against the bound,
-// columns of two and of four bytes, products that end where a solver has, sizes as the launcher
-// has them.
+// Slices of 32 rows: their construction against a plain sort and copy, products against the
+// error bound, columns of two and four bytes, products that stop because their solver has, and
+// launch sizes against the launcher's.
 #include "support/internal.h"
 
 #include "simt/sliced_bed.h"
@@ -50,7 +50,7 @@
   f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256, 1, mbk_u8, 8
 #include "simt/sliced_form.h"
 
-// The form of solvers: a flag in place of alpha and beta, so that it is on no list.
+// The form for solvers, with a flag instead of alpha and beta; it is therefore not on the list.
 #define MBK_STOPS 1
 #define SIMT_FORM f64_p32_b0_ones_stops_t64, double, 32, 0, 1, 0, 0, 2, 1, 64, 2, mbk_u32, 2
 #include "simt/sliced_form.h"
@@ -105,9 +105,9 @@ static void test_pages(void **) {
   }
 }
 
-// ---- Products that are no longer wanted -----------------------------------------------------
+// ---- Products that a flag stops -------------------------------------------------------------
 
-// The flag is set by earlier work, so that it is late as x and y are.
+// Earlier work sets the flag, so it is late memory like x and y.
 static void test_stop(void **) {
   test_matrix m;
   sliced_make_pages(&m);

@@ -1,5 +1,5 @@
-// The steps of solvers as kernels: each against the same text run row by row, with equal bits
-// under every schedule, and without an effect once a solver has stopped.
+// The steps of solvers as kernels: each is compared with the same text run row by row. Bits are
+// equal under every schedule, and a step has no effect once the solver has stopped.
 #include "jit/device.cuh"
 #include "simt/plain_steps.h"
 #include "simt/solver_bed.h"
@@ -78,7 +78,7 @@ static void check_step(const simt_kernel &kernel, const char *matrix, long long 
   step.run(wanted.vectors(pre), &wanted.memory);
   assert_true(after.same_vectors(wanted));
   expect_state(after.memory.state, wanted.memory.state, (double)n);
-  if (step.when != 0) { // nothing happens once a stop is set, and its iteration is over
+  if (step.when != 0) { // no effect once a stop is set and its iteration is over
     after.copy(before);
     after.memory.state.stop = MBI_SOLVE_CANDIDATE;
     after.memory.state.closed = step.when == 2;
@@ -87,7 +87,7 @@ static void check_step(const simt_kernel &kernel, const char *matrix, long long 
     after.memory.state.stop = after.memory.state.closed = 0;
     assert_memory_equal(&after.memory, &before.memory, sizeof after.memory);
   }
-  if (step.when == 2) { // but in that iteration it does
+  if (step.when == 2) { // but it has one in that iteration
     after.copy(before);
     after.memory.state.stop = MBI_SOLVE_CANDIDATE;
     after.run(kernel, pre, matrix, seed);
@@ -111,7 +111,7 @@ static void test_steps(void **) {
   }
 }
 
-// A step that must not be taken stops the solver, and vectors stay.
+// A step that must not be taken stops the solver and leaves the vectors unchanged.
 static void test_broken(void **) {
   const simt_kernel descend = SIMT_KERNEL(cg_f64::mbk_cg_update_r);
   const simt_kernel advance = SIMT_KERNEL(cg_f64::mbk_cg_update_x_p);
@@ -130,14 +130,14 @@ static void test_broken(void **) {
   }
 }
 
-// The kernels that only look after scalars.
+// The kernels that update scalars only.
 static void test_scalars(void **) {
   const simt_kernel open = SIMT_KERNEL(cg_f64::mbk_solve_open);
   const simt_kernel other[] = {SIMT_KERNEL(cg_f32::mbk_solve_open),
                                SIMT_KERNEL(bicgstab_f64::mbk_solve_open)};
   const simt_kernel go_on = SIMT_KERNEL(loop::mbk_solve_loop);
   (void)other;
-  for (int index = 0; index < 60; index++) { // as many as kernels_ran.py wants
+  for (int index = 0; index < 60; index++) { // kernels_ran.py requires 50
     const std::string name = "scalars " + std::to_string(index);
     const int how = index % 3, span = 1 + index, cap = 50;
     const double tolerance = 1e-3, shrink = 0.5, epsilon = 1e-16;

@@ -1,5 +1,5 @@
-// The steps of CG for several right-hand sides: each column against the same text run row by
-// row, with equal bits under every schedule. A column that has stopped stays as it is.
+// The steps of CG for several right-hand sides: each column is compared with the same text run
+// row by row. Bits are equal under every schedule. A stopped column stays unchanged.
 #include "jit/device.cuh"
 #include "simt/plain_steps.h"
 #include "simt/solver_bed.h"
@@ -34,7 +34,7 @@ enum { COLUMNS = MBK_STEP_COLUMNS };
       SIMT_KERNEL(space::mbk_cg_many_rz), SIMT_KERNEL(space::mbk_cg_many_update_x_p)
 static const std::vector<simt_kernel> kernels[2] = {{CG(f64)}, {CG(f32)}};
 
-// The columns of every slot, `stride` apart, but for the one diagonal.
+// The columns of every vector, `stride` apart; all share one diagonal.
 struct many_bed {
   many_bed(long long n, int single, unsigned blocks)
       : n(n), stride(n + 5), single(single), blocks(blocks),
@@ -64,7 +64,7 @@ struct many_bed {
     }
     return true;
   }
-  // `with_z` is 0 where no vector z is, as unless the preconditioner is a step of its own.
+  // `with_z` is 0 if there is no vector z, which only a separate preconditioner step needs.
   void run(const simt_kernel &kernel, const bed &like, int pre, int with_z, const char *matrix,
            uint64_t seed) {
     mbi_solve_vectors v = like.vectors(pre);
@@ -136,7 +136,7 @@ static void test_steps(void **) {
   }
 }
 
-// The loop goes on as long as one column does.
+// The loop continues as long as one column runs.
 static void test_loop(void **) {
   const simt_kernel go_on = SIMT_KERNEL(loop::mbk_solve_loop);
   for (int runs = 0; runs < 1 << (2 * COLUMNS); runs++) {

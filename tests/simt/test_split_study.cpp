@@ -1,6 +1,6 @@
-// The kernels of spmv/study/split_study.cu, which are there for comparison: chunks against a
-// plain walk, products against the bound, rows that end where chunks and threads do, empty rows
-// by the chunk, rows over many chunks.
+// The kernels of spmv/study/split_study.cu, which exist for comparison: chunks against a simple
+// loop, products against the error bound, rows that end with chunks and threads, chunks of
+// empty rows, rows over many chunks.
 #include "simt/split_study_bed.h"
 
 #define SIMT_FORM f32_split_s7_t64, float, 32, 0, 0, 0, 0, 7, 1, 64

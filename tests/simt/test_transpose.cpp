@@ -1,4 +1,4 @@
-// The sort by columns, pass by pass, and what is made of it, against a plain loop.
+// The sort by columns, pass by pass, and the arrays made from it, against a simple loop.
 #include "jit/device.cuh"
 #include <algorithm>
 #include "simt/runs.h"
@@ -42,14 +42,14 @@ static const transpose_form forms[] = {offsets32_places32::form, offsets32_place
 
 enum { THREADS = MBK_TRANSPOSE_THREADS, TILE = MBK_TRANSPOSE_TILE, DIGITS = MBK_DIGITS };
 
-// The input of a sort: entries by rows, with columns below 2^bits.
+// Entries to sort, in row order, with columns below 2^bits.
 struct sort_input {
   const char *name;
   std::vector<uint64_t> row_ptr, columns;
   uint32_t base, bits;
 };
 
-// A sort as the host launches it, but that blocks may have fewer tiles.
+// Sorts as the host does, but blocks may take fewer tiles.
 struct sort {
   const transpose_form &f;
   const sort_input &in;
@@ -129,7 +129,7 @@ struct sort {
     }
   }
 
-  // Columns from 0 to `cols` begin where they should.
+  // Checks where columns 0 to `cols` begin.
   void starts(uint64_t cols) {
     const simt_array starts(cols + 1, f.place_bytes, 0xff);
     simt_run(f.starts, what,
@@ -143,7 +143,7 @@ struct sort {
   }
 };
 
-// In quick effort each form has a fifth of the matrices, with other seeds others.
+// In quick effort each form runs a fifth of the matrices, chosen by the seed.
 static void test_form(void **state) {
   const transpose_form &f = *(const transpose_form *)*state;
   const int step = test_effort(5, 1);
@@ -168,7 +168,8 @@ static void test_form(void **state) {
   }
 }
 
-// Columns of 31 bits; and rows that are hard to find, for most hold nothing, some a tile.
+// Columns of 31 bits; and rows that are hard to find, because most are empty and some fill a
+// tile.
 static void test_wide(void **state) {
   const transpose_form &f = *(const transpose_form *)*state;
   uint64_t random = 7;
@@ -206,7 +207,7 @@ static void test_scan(void **state) {
   }
 }
 
-// Pieces of columns alone, of keys alone, and borders between columns.
+// Pieces of columns only, of keys only, and boundaries between columns.
 static void test_starts(void **state) {
   const transpose_form &f = *(const transpose_form *)*state;
   const uint64_t cols = 5 * TILE;

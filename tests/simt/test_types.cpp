@@ -1,5 +1,5 @@
-// Complex and bfloat16 products by the kernels that take them: SCAN in both ways, the merge
-// path and lanes per row, against the bound in long double. Halves, and floats in f64, are
+// Complex and bfloat16 products by the kernels that support them: SCAN in both variants, the
+// merge path and ROWS, against the error bound in long double. Halves, and floats in f64, are
 // among the forms of each kernel's own test.
 #include "simt/merge_bed.h"
 #include "simt/rows_bed.h"
@@ -45,11 +45,11 @@
 
 // ---- The bound ------------------------------------------------------------------------------
 
-static bool adds_x; // as it is: the form is a pattern
+static bool adds_x; // the form is a pattern: adds x unchanged
 
 typedef long double real;
 
-struct parts { // of a number, or of the same sum over absolute values
+struct parts { // of a number, or of the sum of absolute values
   real re, im;
 };
 
@@ -109,8 +109,8 @@ int csr_rows_wrong(const test_matrix *m, double alpha, const mbk_complex<T> *x, 
 
 // ---- Forms ----------------------------------------------------------------------------------
 
-// check(V(), index, m, seed, all) for the form's type and, in quick effort, a ninth of the
-// matrices, which turns with the seed.
+// Calls check(V(), index, m, seed, all) for the form's type and every matrix; in quick effort
+// for a ninth of them, chosen by the seed.
 template <class F> static void each(const csr_form &f, size_t position, const F &check) {
   const uint64_t seed = simt_seeds[position % 2 * 2];
   adds_x = f.pattern;

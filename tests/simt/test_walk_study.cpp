@@ -1,5 +1,5 @@
-// The kernels of spmv/study/walk_study.cu, which are there for comparison: where threads begin
-// against a plain walk, products against the bound.
+// The kernels of spmv/study/walk_study.cu, which exist for comparison: the beginnings of
+// threads against a simple loop, products against the error bound.
 #include "simt/walk_study_bed.h"
 
 #define SIMT_FORM f64_walk_s7_t64, double, 32, 0, 0, 0, 7, 64

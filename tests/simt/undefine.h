@@ -1,5 +1,5 @@
-// Frees every macro of spmv/*.cu and spmv/shared/algebra.cuh for the next specialisation. No
-// include guard.
+// Undefines every macro of spmv/*.cu and spmv/shared/algebra.cuh before the next
+// specialisation. No include guard.
 #undef MBK_VALUE
 #undef MBK_VECTOR
 #undef MBK_COMPUTE

@@ -1,5 +1,5 @@
-// Macros by which a text of solvers' steps was compiled, before it is compiled in another way.
-// Included as often as needed.
+// Undefines the macros with which the steps of solvers were compiled, before they are compiled
+// in another way. No include guard.
 #undef MBS_INDEX
 #undef MBS_ALWAYS
 #undef MBS_RUNNING

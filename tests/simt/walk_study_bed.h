@@ -1,6 +1,5 @@
-// A generated matrix as a form of spmv/study/walk_study.cu takes it: where its walks begin
-// against a plain walk, and products on it. They are not repeatable: only the bound is asked
-// for.
+// Test bed of spmv/study/walk_study.cu: the beginnings of walks of a generated matrix compared
+// with a simple loop, and products. These are not repeatable: only the error bound is checked.
 #ifndef SIMT_WALK_STUDY_BED_H
 #define SIMT_WALK_STUDY_BED_H
 #include "jit/device.cuh"
@@ -20,7 +19,7 @@ template <class V> struct walk_study_bed : csr_bed<V> {
       : csr_bed<V>(f, index, m), f(f), walks((this->rows + this->nnz + f.steps - 1) / f.steps) {
   }
 
-  // A step is the end of a row behind its last nonzero.
+  // Checks the starts. The end of a row counts as a step after its last nonzero.
   void check_starts(const simt_array &start_row) const {
     uint64_t row = 0, k = 0;
     for (uint64_t walk = 0; walk <= walks; walk++) {
@@ -62,7 +61,7 @@ void walk_study_multiply(walk_study_bed<V> &b, double alpha, double beta, simt_a
   b.check_starts(start_row);
 }
 
-// Checks a pair as csr_check_pair does, but not bit for bit.
+// Checks a pair like csr_check_pair, but not bit for bit.
 template <class V> void walk_study_check_pair(walk_study_bed<V> &b, int pair, uint64_t seed) {
   const double alpha = csr_scalars[pair % 4], beta = csr_scalars[(pair / 4 + 1) % 4];
   simt_array y0(b.rows, sizeof(V)), y(b.rows, sizeof(V));

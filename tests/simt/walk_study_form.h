@@ -1,10 +1,10 @@
-// One specialisation of spmv/study/walk_study.cu. No include guard:
+// One specialisation of spmv/study/walk_study.cu. No include guard. Usage:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, steps, threads
 //   #include "simt/walk_study_form.h"
 //
-// puts it into namespace `name` and on the list walk_study_forms; the arguments up to `device`
-// are those of rows_form.h.
+// Puts it into namespace `name` and adds it to the list walk_study_forms. The arguments up to
+// `device` are those of rows_form.h.
 #include "simt/plan_form.h"
 #include "simt/walk_study_bed.h"
 

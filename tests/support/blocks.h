@@ -1,6 +1,6 @@
-/* Matrices that come in dense blocks: BSR arrays in any form, and the same entries as a
- * test_matrix. What a block holds beyond the matrix is NaN, so that a product that meets it
- * shows. Include merbit.h and cmocka.h first. */
+/* Matrices of dense blocks: BSR arrays in any form, and the same entries as a test_matrix.
+ * Entries of a block outside the matrix are NaN, so that a product that reads them shows.
+ * Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_BLOCKS_H
 #define TEST_SUPPORT_BLOCKS_H
 #include "support/products.h"
@@ -10,15 +10,15 @@ typedef struct blocks_shape {
   int block_rows, block_cols;
   merbit_block_order order;
   int64_t longest; /* most blocks of a block row: their number is random, none in every third */
-  int64_t long_row; /* blocks of one block row amid the others; 0: like the others */
-  int sorted;       /* ascending and distinct, else in any order with duplicates */
+  int64_t long_row; /* blocks of the one long block row; 0: there is none */
+  int sorted;       /* ascending and distinct; else in any order with duplicates */
 } blocks_shape;
 
 static int64_t blocks_count(int64_t count, int size) {
   return (count + size - 1) / size;
 }
 
-/* Blocks of each block row; the sum is returned. */
+/* Sets the number of blocks of each block row. Returns the sum. */
 static int64_t blocks_lengths(const blocks_shape *s, uint64_t *random, int64_t *ptr) {
   const int64_t rows = blocks_count(s->rows, s->block_rows);
   const int64_t cols = blocks_count(s->cols, s->block_cols);
@@ -45,7 +45,7 @@ static void blocks_columns(const blocks_shape *s, uint64_t *random, const int64_
       col[ptr[row] + k] = (int32_t)(s->sorted ? low + test_below(random, high - low)
                                               : test_below(random, cols));
     }
-    if (length > 0 && test_below(random, 2)) { /* edges are rare otherwise */
+    if (length > 0 && test_below(random, 2)) { /* else blocks at edges are rare */
       col[ptr[row + 1] - 1] = (int32_t)(cols - 1);
     }
   }
@@ -57,7 +57,8 @@ static int64_t blocks_place(const blocks_shape *s, int64_t block, int64_t r, int
          (s->order == MERBIT_BLOCK_ROW_MAJOR ? r * s->block_cols + c : c * s->block_rows + r);
 }
 
-/* The entries row by row, in the order of the blocks; their values go to the blocks too. */
+/* Makes the entries row by row, in the order of the blocks, and stores their values in the
+ * blocks, too. */
 static void blocks_entries(const blocks_shape *s, uint64_t *random, const int64_t *ptr,
                            const int32_t *col, double *values, int ones, test_matrix *m) {
   int64_t row, block, c;
@@ -80,7 +81,7 @@ static void blocks_entries(const blocks_shape *s, uint64_t *random, const int64_
   }
 }
 
-/* A case of `form` whose view is BSR; free it with blocks_case_free. */
+/* Makes a case of `form` with a BSR view; free it with blocks_case_free. */
 TEST_UNUSED static void blocks_case_make(const blocks_shape *s, const products_form *form,
                                          uint64_t seed, products_case *c) {
   const int64_t rows = blocks_count(s->rows, s->block_rows);
@@ -128,7 +129,7 @@ TEST_UNUSED static void blocks_case_make(const blocks_shape *s, const products_f
   free(values);
 }
 
-/* The view's arrays in buffers of a CUDA context. */
+/* Moves the view's arrays to buffers of a CUDA context. */
 TEST_UNUSED static void blocks_case_move(merbit_context *context, products_case *c) {
   merbit_view *view = &c->a.view;
   const int64_t rows = blocks_count(view->rows, view->block_rows);
@@ -152,7 +153,7 @@ TEST_UNUSED static void blocks_case_free(products_case *c) {
   test_matrix_free(&c->m);
 }
 
-/* The turn-th form of arrays: offsets, indices, base, type and pattern as bits of it. */
+/* Returns form number `turn`, whose bits give offsets, indices, base, type and pattern. */
 TEST_UNUSED static products_form blocks_form(unsigned turn) {
   products_form form;
   memset(&form, 0, sizeof form);
@@ -165,7 +166,7 @@ TEST_UNUSED static products_form blocks_form(unsigned turn) {
   return form;
 }
 
-/* Shapes that every method of blocks must take: all up to 8 x 8, and some beyond. */
+/* Shapes that every method for blocks must support: all up to 8 x 8, and some larger ones. */
 static const int blocks_large[][2] = {{16, 16}, {16, 1}, {1, 16}, {13, 7},
                                       {9, 2},   {3, 12}, {64, 64}};
 #define BLOCKS_SHAPES (64 + (int)(sizeof blocks_large / sizeof blocks_large[0]))

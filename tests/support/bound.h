@@ -1,7 +1,11 @@
-/* The componentwise bound that every product must meet, in long double, from the inputs as
- * stored: |y - ref| <= gamma(k + 2) (|alpha| |A| |x| + |beta| |y0|) + (k + 2) eta k: the row's
- * entries with duplicates; gamma(n) = n u / (1 - n u); u: half an ulp of 1; eta: the least
- * subnormal (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 3.1). */
+/* The componentwise error bound that every product must meet, computed in long double from the
+ * inputs as stored:
+ *
+ * |y - ref| <= gamma(k + 2) (|alpha| |A| |x| + |beta| |y0|) + (k + 2) eta
+ *
+ * k is the number of entries of the row, including duplicates; gamma(n) = n u / (1 - n u); u is
+ * half an ulp of 1 and eta the least subnormal number (N. J. Higham, Accuracy and Stability of
+ * Numerical Algorithms, section 3.1). */
 #ifndef TEST_SUPPORT_BOUND_H
 #define TEST_SUPPORT_BOUND_H
 #include "support/matrices.h"
@@ -18,7 +22,7 @@ TEST_UNUSED static long double bound_load(const void *array, int64_t i, int sing
                 : (long double)((const double *)array)[i];
 }
 
-/* Is y[row] within the bound? NaN and Inf of the reference must be met as such. */
+/* Returns whether y[row] is within the bound. NaN and Inf of the reference must be matched. */
 TEST_UNUSED static int bound_row_holds(const bound_inputs *in, int64_t row, long double *ref,
                                        long double *allowed) {
   const test_matrix *m = in->m;
@@ -70,8 +74,8 @@ TEST_UNUSED static int bound_rows_wrong(const bound_inputs *in) {
   return wrong;
 }
 
-/* How many rows break the bound; the first is printed. x, y0 and y may be NULL where they are
- * empty or, for y0, where beta is 0. */
+/* Returns how many rows exceed the bound, and prints the first. x, y0 and y may be NULL if they
+ * are empty; y0 also if beta is 0. */
 TEST_UNUSED static int bound_rows_wrong_f64(const test_matrix *m, double alpha, const double *x,
                                             double beta, const double *y0, const double *y) {
   bound_inputs in;

@@ -1,16 +1,16 @@
-/* A CPU context whose allocator counts, and fails on demand; the sentence of the last error.
- * Include merbit.h and cmocka.h first. */
+/* A CPU context whose allocator counts, and fails on demand; checks of the last error. Include
+ * merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_CPU_H
 #define TEST_SUPPORT_CPU_H
 #include "support/matrices.h"
 
 typedef struct cpu_memory {
-  long live;    /* blocks that have not been released */
-  long bytes;   /* of these blocks */
+  long live;    /* blocks not yet released */
+  long bytes;   /* bytes in these blocks */
   long made;    /* calls so far */
-  long fail_at; /* this call returns NULL, counted from 1; 0: none does */
-  int for_good; /* and so do all after it */
-  size_t limit; /* so does any call for more bytes; 0: none does */
+  long fail_at; /* number of the call that returns NULL, from 1; 0: none */
+  int for_good; /* all later calls fail, too */
+  size_t limit; /* calls for more bytes fail; 0: no limit */
 } cpu_memory;
 
 #define CPU_HEAD 16 /* bytes before a block, which hold its size */
@@ -28,7 +28,7 @@ TEST_UNUSED static void *cpu_allocate(void *user, size_t bytes) {
   long call = __atomic_add_fetch(&memory->made, 1, __ATOMIC_SEQ_CST);
   if (bytes == 0 || call == memory->fail_at || (memory->limit > 0 && bytes > memory->limit) ||
       (memory->for_good && memory->fail_at > 0 && call > memory->fail_at)) {
-    return NULL; /* as an allocator may for no bytes */
+    return NULL; /* an allocator may return NULL for no bytes */
   }
   (void)__atomic_add_fetch(&memory->live, 1, __ATOMIC_SEQ_CST);
   (void)__atomic_add_fetch(&memory->bytes, (long)bytes, __ATOMIC_SEQ_CST);
@@ -66,7 +66,7 @@ TEST_UNUSED static merbit_context *cpu_open(cpu_memory *memory, int threads) {
   return context;
 }
 
-/* The last error is `status`, and its sentence contains `piece`. */
+/* Expects that the last error is `status` and that its message contains `piece`. */
 TEST_UNUSED static void cpu_expect(merbit_context *context, merbit_status status,
                                    const char *piece) {
   char sentence[MERBIT_MESSAGE_SIZE];
@@ -76,7 +76,7 @@ TEST_UNUSED static void cpu_expect(merbit_context *context, merbit_status status
   }
 }
 
-/* A plan is refused, and the sentence has `piece`. */
+/* Expects that a plan is refused and that the message contains `piece`. */
 TEST_UNUSED static void cpu_refuses_plan(merbit_context *context, const merbit_view *view,
                                          const merbit_plan_desc *desc, merbit_status status,
                                          const char *piece) {

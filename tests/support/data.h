@@ -1,6 +1,6 @@
-/* Matrices of a folder, read as a user reads them: *.mtx through the library, and *.csr, a raw
- * dump of five little-endian int64 {0x4d425431, rows, cols, nnz, has_values}, int32 row_ptr,
- * int32 col_ind, float64 values if any. */
+/* Reads the matrices of a folder: *.mtx through the library, and *.csr, a raw dump of five
+ * little-endian int64 {0x4d425431, rows, cols, nnz, has_values}, int32 row_ptr, int32 col_ind,
+ * and float64 values if there are any. */
 #ifndef TEST_SUPPORT_DATA_H
 #define TEST_SUPPORT_DATA_H
 #include <dirent.h>
@@ -58,8 +58,8 @@ static void data_read_dump(const char *path, test_matrix *m) {
   (void)fclose(file);
 }
 
-/* Call `visit` for every real matrix in `folder`; complex files are passed over. Returns how
- * many. */
+/* Calls `visit` for every real matrix in `folder`, and skips complex ones. Returns how many it
+ * visited. */
 TEST_UNUSED static int data_for_each(merbit_context *context, const char *folder,
                                      void (*visit)(merbit_context *, const test_matrix *)) {
   DIR *directory = opendir(folder);

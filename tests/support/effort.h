@@ -1,5 +1,5 @@
-/* How much to test. `sh tests/run.sh --full` sets MERBIT_TEST_FULL; a run prints its
- * MERBIT_TEST_SEED, and setting it repeats that run. */
+/* How much to test. `sh tests/run.sh --full` sets MERBIT_TEST_FULL. A run prints its
+ * MERBIT_TEST_SEED; setting it repeats that run. */
 #ifndef TEST_SUPPORT_EFFORT_H
 #define TEST_SUPPORT_EFFORT_H
 #include <inttypes.h>
@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* `quick` in CI, `full` where everything is wanted. */
+/* Returns `full` with MERBIT_TEST_FULL, else `quick`. */
 static inline int test_effort(int quick, int full) {
   return getenv("MERBIT_TEST_FULL") != NULL ? full : quick;
 }
 
-/* The seed that changes from run to run; printed, so that a failure can be repeated. */
+/* Returns a seed that changes from run to run, and prints it so that a failure can be
+ * repeated. */
 static inline uint64_t test_rotating_seed(void) {
   const char *text = getenv("MERBIT_TEST_SEED");
   const uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : 1;

@@ -1,12 +1,13 @@
-/* Products with epilogues through the public interface on either side: every row once, the
- * result bit for bit from the plan's own row of op(A) x, which keeps to the bound, sums within
- * theirs and the same from run to run. Include merbit.h and cmocka.h first. */
+/* Checks products with epilogues through the public interface on either side: every row is
+ * taken once, the result has the bits computed from the plan's own row of op(A) x, which meets
+ * the bound, and sums meet theirs and are the same in every run. Include merbit.h and cmocka.h
+ * first. */
 #ifndef TEST_SUPPORT_EPILOGUES_H
 #define TEST_SUPPORT_EPILOGUES_H
 #include "support/products.h"
 
-/* The epilogues: rows are counted; a dot product; PageRank's; all that an epilogue may have; no
- * sums; one sum, the second. */
+/* The epilogues: one that counts rows, a dot product, PageRank's, one with all features, one
+ * without sums, one with only the second sum. */
 enum {
   EPILOGUES_COUNT,
   EPILOGUES_DOT,
@@ -31,8 +32,7 @@ static const merbit_epilogue epilogues_table[EPILOGUES_KINDS] = {
     {"v1 - ax", {NULL, "y * y"}, 2, 0, NULL, NULL},
 };
 
-/* The result, and the terms of the sums, of one row; in each type as in C without contraction.
- */
+/* The result and the terms of the sums of one row, in each type as in C without contraction. */
 #define EPILOGUES_OF(T, suffix)                                                                \
   static T epilogues_result_##suffix(int kind, T ax, const T *v, const double *s) {            \
     T a, b, c;                                                                                 \
@@ -91,10 +91,10 @@ static void epilogues_terms(int kind, int64_t row, double ax, double y, const do
   }
 }
 
-/* The CPU's function; its user is the kind. The type is told by `single` beside. */
+/* The epilogue's function for the CPU; `user` points to this struct. */
 typedef struct epilogues_user {
   int kind, single;
-  long rows; /* seen so far */
+  long rows; /* rows seen so far */
 } epilogues_user;
 
 static void epilogues_row(int kind, int single, int64_t row, void *y,
@@ -204,7 +204,7 @@ static void epilogues_bed_free(epilogues_bed *b) {
   merbit_buffer_destroy(b->on_skip);
 }
 
-/* One product into y and sums; y and sums hold NaN before. skip: NULL where it is below 0. */
+/* Computes one product into y and sums, which hold NaN before. skip < 0: no flag. */
 static void epilogues_product(epilogues_bed *b, merbit_plan *plan, merbit_workspace *workspace,
                               int skip, void *y, double sums[2]) {
   const size_t bytes = (size_t)b->rows * products_size(b->form.type);
@@ -249,8 +249,8 @@ static double epilogues_at(const void *array, int64_t i, merbit_type type) {
   return type == MERBIT_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
 }
 
-/* A sum of n terms in any tree: gamma(n) of the terms' absolute values, and a term's roundings
- * are the same here and there. */
+/* Checks a sum of n terms added in any order: gamma(n) times the sum of absolute values. Terms
+ * have the same roundings on both sides. */
 static void epilogues_check_sum(const char *where, int kind, int k, double got,
                                 long double want, long double size, int64_t n) {
   const long double allowed = (long double)n * 0x1p-53L * size * (1 + 0x1p-20L) + 0x1p-1074L;
@@ -260,7 +260,7 @@ static void epilogues_check_sum(const char *where, int kind, int k, double got,
   }
 }
 
-/* y and sums of `kind` against the rows of op(A) x in `ax`. */
+/* Compares y and the sums of `kind` with the rows of op(A) x in `ax`. */
 static void epilogues_compare(const epilogues_bed *b, const char *where, int kind,
                               const void *ax, const void *y, const double sums[2]) {
   const size_t size = products_size(b->form.type);
@@ -295,8 +295,8 @@ static void epilogues_compare(const epilogues_bed *b, const char *where, int kin
   free(want);
 }
 
-/* Each of the epilogues in `kinds`, a set of bits, and always EPILOGUES_COUNT, which gives the
- * rows of op(A) x. Returns how many products were held to that. */
+/* Checks each epilogue in the bit set `kinds`, and always EPILOGUES_COUNT, which gives the rows
+ * of op(A) x. Returns the number of products checked. */
 TEST_UNUSED static int epilogues_check(merbit_context *context, const test_matrix *m,
                                        const products_form *form, unsigned kinds) {
   const size_t size = products_size(form->type);
@@ -335,8 +335,8 @@ TEST_UNUSED static int epilogues_check(merbit_context *context, const test_matri
       }
     }
     epilogues_compare(&b, where, kind, ax, y, sums);
-    b.shift = b.rows > 0 ? size : 0;                    /* where no pack of rows begins */
-    epilogues_product(&b, plan, NULL, 0, again, twice); /* tickets are as before */
+    b.shift = b.rows > 0 ? size : 0;                    /* misaligned for packs of rows */
+    epilogues_product(&b, plan, NULL, 0, again, twice); /* tickets are unchanged */
     b.shift = 0;
     if (memcmp(y, again, (size_t)b.rows * size) != 0 || memcmp(sums, twice, sizeof sums) != 0) {
       fail_msg("%s: epilogue %d gives other bits again", where, kind);

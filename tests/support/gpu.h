@@ -10,15 +10,15 @@ enum { GPU_STUDIES = 1 };
 enum { GPU_STUDIES = 0 };
 #endif
 
-/* Returns whether plans for one vector of a CSR on the GPU take a method; those for study where
- * a program has them. */
+/* Returns whether plans for one vector of a CSR on the GPU support a method; includes study
+ * methods if the program has them. */
 static int gpu_takes(const mbi_method *row) {
   return row->number == MERBIT_METHOD_AUTO ||
          (row->cuda != NULL && (row->takes & (MBI_OF_BLOCKS | MBI_TAKES_VECTORS_CUDA)) == 0 &&
           (row->number < MERBIT_METHOD_BSR_ROWS || GPU_STUDIES));
 }
 
-/* Returns the number of these methods, and one of them by its number: AUTO is 0. */
+/* Returns the number of these methods; below, one of them by its number, where AUTO is 0. */
 TEST_UNUSED static int gpu_method_count(void) {
   int count = 0;
   size_t i;

@@ -1,12 +1,12 @@
-/* A CUDA context for the tests that need a GPU; the whole program is skipped, with the reason,
- * where there is none. Include merbit.h, or what declares its internals, first. */
+/* A CUDA context for the tests that need a GPU. Without one the whole program is skipped and
+ * the reason printed. Include merbit.h or its internal declarations first. */
 #ifndef TEST_SUPPORT_GPU_CONTEXT_H
 #define TEST_SUPPORT_GPU_CONTEXT_H
 #include "support/matrices.h"
 
 #define TEST_SKIPPED 77
 
-/* A fresh cubin cache for each program, so that tests neither see nor leave anything. */
+/* Returns a fresh cubin cache for each program, so that tests are independent. */
 TEST_UNUSED static const char *gpu_cache(void) {
   static char directory[64];
   if (directory[0] == '\0') {
@@ -19,21 +19,21 @@ TEST_UNUSED static const char *gpu_cache(void) {
   return directory;
 }
 
-/* Every how many-th generated matrix is tried: 1, or MERBIT_TEST_STRIDE under tools that slow a
- * GPU down. */
+/* Returns the stride among the generated matrices: 1, or MERBIT_TEST_STRIDE under tools that
+ * slow a GPU down. */
 TEST_UNUSED static int gpu_stride(void) {
   const char *text = getenv("MERBIT_TEST_STRIDE");
   const int stride = text != NULL ? atoi(text) : 1;
   return stride > 0 ? stride : 1;
 }
 
-/* The first of those that are `apart`: with each MERBIT_TEST_SEED another. */
+/* Returns the first of the matrices that are `apart`, which changes with MERBIT_TEST_SEED. */
 TEST_UNUSED static int gpu_first_of(int apart) {
   const char *text = getenv("MERBIT_TEST_SEED");
   return text != NULL ? (int)(strtoull(text, NULL, 10) % (unsigned)apart) : 0;
 }
 
-/* The first of the matrices. */
+/* Returns the first of the matrices. */
 TEST_UNUSED static int gpu_first(void) {
   return gpu_first_of(gpu_stride());
 }
@@ -53,13 +53,13 @@ TEST_UNUSED static merbit_context *gpu_context(void) {
     (void)fprintf(stderr, "%s\n", error.message);
     exit(1);
   }
-  if (getenv("MERBIT_TEST_NO_LOOPS") != NULL) { /* in graphs: as with a driver that has none */
+  if (getenv("MERBIT_TEST_NO_LOOPS") != NULL) { /* in graphs: like a driver without them */
     context->device.driver.graph_conditional_create = NULL;
   }
   return context;
 }
 
-/* Remove the cache's files and the directory; the last thing that a program does. */
+/* Removes the cache's files and its directory; a program's last action. */
 TEST_UNUSED static void gpu_clean(void) {
   char command[128];
   (void)snprintf(command, sizeof command, "rm -rf '%s'", gpu_cache());

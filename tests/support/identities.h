@@ -1,8 +1,7 @@
 /* Identities that hold for any product, whatever the order of its sums: linearity, <A x, w> =
- * <x, A' w>, renumbered rows and columns, sums of matrices, exact scaling. The errors allowed
- * are those that follow from the promise |y - ref| <= E = gamma(k + 2) (|alpha| |A| |x| +
- * |beta| |y0|) + (k + 2) eta of each product that takes part (support/bound.h), and no more.
- * Include merbit.h and cmocka.h first.
+ * <x, A' w>, renumbered rows and columns, sums of matrices, exact scaling. The allowed errors
+ * follow from the bound |y - ref| <= E = gamma(k + 2) (|alpha| |A| |x| + |beta| |y0|) + (k + 2)
+ * eta of each product involved (support/bound.h). Include merbit.h and cmocka.h first.
  *
  * The vectors are multiples of 2^-10 and the scalars of 2^-4, small enough that sums of two
  * scaled vectors are exact in f32. */
@@ -11,7 +10,7 @@
 #include <float.h>
 #include "support/matrices.h"
 
-/* y = alpha m x + beta y in f32 or f64; vectors are handed over as doubles. */
+/* Computes y = alpha m x + beta y in f32 or f64; vectors are passed as doubles. */
 typedef void (*identities_multiply)(void *user, const test_matrix *m, int single, double alpha,
                                     const double *x, double beta, double *y);
 
@@ -20,7 +19,7 @@ typedef struct identities_bed {
   void *user;
   merbit_context *context; /* for transposes */
   int single;
-  int by_columns; /* a row is summed in an order that depends on its columns' numbers */
+  int by_columns; /* the order of a row's sum depends on its column numbers */
   long checked; /* components and inner products */
 } identities_bed;
 
@@ -28,7 +27,7 @@ static double identities_value(const identities_bed *bed, const test_matrix *m, 
   return bed->single ? (double)(float)m->values[k] : m->values[k];
 }
 
-/* E for a row: its entries' |A| |x| times |alpha|, and |beta| |y0| in `scaled`. */
+/* Returns E of a row, where |alpha| multiplies its |A| |x| and `scaled` is |beta| |y0|. */
 static long double identities_error(const identities_bed *bed, const test_matrix *m, int64_t row,
                                     double alpha, const double *x, long double scaled) {
   const long double u = bed->single ? 0x1p-24L : 0x1p-53L;
@@ -40,7 +39,7 @@ static long double identities_error(const identities_bed *bed, const test_matrix
     size += fabsl((long double)identities_value(bed, m, k) * (long double)x[m->col_ind[k]]);
   }
   size = fabsl((long double)alpha) * size + scaled;
-  /* The last factor: this sum's own roundings, in long double. */
+  /* The last factor covers the roundings of this long double sum. */
   return (n * u / (1 - n * u) * size + n * eta) * (1 + (n + 8) * LDBL_EPSILON);
 }
 
@@ -69,7 +68,7 @@ static void identities_near(identities_bed *bed, const test_matrix *m, const cha
   }
 }
 
-/* A (a x + b y) = a A x + b A y, the right side in two products that add up in y. */
+/* Checks A (a x + b y) = a A x + b A y; the right side takes two products that add to y. */
 static void identities_linear(identities_bed *bed, const test_matrix *m, uint64_t *random) {
   const double a = (double)(1 + test_below(random, 31)) / 16, b = -0.6875;
   double *x = identities_vector(m->cols, random), *y = identities_vector(m->cols, random);
@@ -96,7 +95,7 @@ static void identities_linear(identities_bed *bed, const test_matrix *m, uint64_
   free(right);
 }
 
-/* A = B + C, entry by entry at random: A x = C x + 1 * (B x). */
+/* Checks A = B + C for a random division of the entries: A x = C x + 1 * (B x). */
 static void identities_split(identities_bed *bed, const test_matrix *m, uint64_t *random) {
   double *x = identities_vector(m->cols, random), *whole, *first, *sum;
   test_matrix part[2];
@@ -137,7 +136,7 @@ static void identities_split(identities_bed *bed, const test_matrix *m, uint64_t
   free(sum);
 }
 
-/* 0, 1, ..., count - 1 shuffled. */
+/* Returns 0, 1, ..., count - 1 in random order. */
 static int64_t *identities_order(int64_t count, uint64_t *random) {
   int64_t *order = (int64_t *)test_allocate(count, sizeof *order), i, j;
   for (i = 0; i < count; i++) {
@@ -148,9 +147,9 @@ static int64_t *identities_order(int64_t count, uint64_t *random) {
   return order;
 }
 
-/* Other numbers for the columns change no bit: the entries stand in the same order, unless the
- * method has its own. Other numbers for the rows move the tiles' bounds: within twice the
- * error. */
+/* Renumbers columns and rows. Other column numbers change no bit, because entries keep their
+ * order, unless the method orders them itself. Other row numbers move the tiles' boundaries:
+ * results differ by at most twice the error. */
 static void identities_renumbered(identities_bed *bed, const test_matrix *m, uint64_t *random) {
   int64_t *columns = identities_order(m->cols, random), *rows = identities_order(m->rows, random);
   double *x = identities_vector(m->cols, random), *moved_x, *y, *same, *moved;
@@ -199,8 +198,8 @@ static void identities_renumbered(identities_bed *bed, const test_matrix *m, uin
   free(moved);
 }
 
-/* A power of two and a sign pass through every rounding: A (-4 x) is -4 A x bit for bit, but
- * for zeros, which stay +0. No number here comes near the ends of the range. */
+/* Checks that A (-4 x) is -4 A x bit for bit, apart from zeros, which stay +0: powers of two
+ * and signs commute with rounding. No number here is close to the ends of the range. */
 static void identities_scaled(identities_bed *bed, const test_matrix *m, uint64_t *random) {
   double *x = identities_vector(m->cols, random), *y, *scaled;
   int64_t i;
@@ -218,7 +217,7 @@ static void identities_scaled(identities_bed *bed, const test_matrix *m, uint64_
   free(scaled);
 }
 
-/* <a, b> and what its own roundings may do. */
+/* Returns <a, b> and the bound of its own rounding error. */
 static long double identities_dot(const double *a, const double *b, int64_t count,
                                   long double *error) {
   long double sum = 0, size = 0;
@@ -231,15 +230,15 @@ static long double identities_dot(const double *a, const double *b, int64_t coun
   return sum;
 }
 
-/* The transpose adds duplicates up: for d of them in an entry the values are off by gamma(d -
- * 1), the products by gamma(k - d + 3) of the row left, together no more than gamma(k + 2) of
- * the row before. */
+/* Checks <A x, w> = <x, A' w>. The transpose adds duplicates: with d duplicates in an entry the
+ * values are off by gamma(d - 1) and the products by gamma(k - d + 3), together at most gamma(k
+ * + 2) of the original row. */
 static void identities_transposed(identities_bed *bed, const test_matrix *m, uint64_t *random) {
   double *x = identities_vector(m->cols, random), *w = identities_vector(m->rows, random);
   int32_t *row_ptr = (int32_t *)test_allocate(m->rows + 1, sizeof *row_ptr);
   float *singles = (float *)test_allocate(m->nnz, sizeof *singles);
   merbit_view view = merbit_csr(m->rows, m->cols, m->nnz, row_ptr, m->col_ind, m->values);
-  test_matrix t, plain; /* merbit's transpose; the same with its duplicates */
+  test_matrix t, plain; /* merbit's transpose; the same with duplicates */
   merbit_matrix *made;
   long double allowed = 0, left, right;
   double *y, *z;
@@ -315,7 +314,7 @@ static void identities_transposed(identities_bed *bed, const test_matrix *m, uin
   free(singles);
 }
 
-/* All of them on one matrix. */
+/* Checks all identities on one matrix. */
 TEST_UNUSED static void identities_check(identities_bed *bed, const test_matrix *m,
                                          uint64_t seed) {
   identities_linear(bed, m, &seed);

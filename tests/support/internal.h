@@ -1,9 +1,9 @@
-/* All that the library's sources share, for programs linked with them compiled apart. Comes
- * before any system header. */
+/* All internal declarations of the library, for programs linked with its separately compiled
+ * sources. Include it before any system header. */
 #ifndef TEST_INTERNAL_H
 #define TEST_INTERNAL_H
 #include "core/core.h"
-#ifdef _WIN32 /* windows.h makes these names of tests empty words */
+#ifdef _WIN32 /* windows.h defines these names of tests as empty */
 #undef far
 #undef near
 #endif
@@ -31,8 +31,8 @@ extern "C" {
 }
 #endif
 
-/* The state of the one plan that a test fills by hand: zero, and large enough for each method's,
- * behind a size as before all memory that the library allocates. */
+/* Returns the state of the one plan that a test fills by hand: zero, large enough for any
+ * method, and after a size field like all memory of the library. */
 static inline void *test_plan_state(void) {
   static uint64_t state[MBI_MEMORY_HEAD / sizeof(uint64_t) + 512];
   const mbi_method *row;
@@ -46,7 +46,7 @@ static inline void *test_plan_state(void) {
   return (char *)state + MBI_MEMORY_HEAD;
 }
 
-/* A plan of which nothing is known. */
+/* Clears a plan, so that nothing about it is known. */
 static inline void test_plan_clear(merbit_plan *plan) {
   memset(plan, 0, sizeof *plan);
   plan->state = test_plan_state();

@@ -1,6 +1,6 @@
 /* Plans and solvers that outlive the matrix whose view they were made from, on either side.
- * Vectors are in host memory. AddressSanitizer sees what reads the matrix once it is gone.
- * Include merbit.h and cmocka.h first. */
+ * Vectors are in host memory. AddressSanitizer detects reads of the destroyed matrix. Include
+ * merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_LIFETIME_H
 #define TEST_SUPPORT_LIFETIME_H
 #include "support/cpu.h"
@@ -9,7 +9,8 @@ enum { LIFE_N = 4, LIFE_CSR = 0, LIFE_BSR = 1, LIFE_HALF = 2 };
 
 static const double life_x[LIFE_N] = {1, -2, 3, 5};
 
-/* 4 on the diagonal and -1 beside it, as CSR, as blocks of 2 x 2, or as the lower triangle. */
+/* Makes a matrix with 4 on the diagonal and -1 next to it: a CSR, blocks of 2 x 2, or the lower
+ * triangle. */
 static merbit_matrix *life_matrix(merbit_context *context, int kind) {
   static const char half[] = "%%MatrixMarket matrix coordinate real symmetric\n4 4 7\n"
                              "1 1 4\n2 1 -1\n2 2 4\n3 2 -1\n3 3 4\n4 3 -1\n4 4 4\n";
@@ -32,7 +33,7 @@ static merbit_matrix *life_matrix(merbit_context *context, int kind) {
   return matrix;
 }
 
-/* The stored values of a view doubled, in its order. */
+/* Doubles the stored values of a view, in its order. */
 static void life_new_values(const merbit_view *view, double *values) {
   const int count = (int)view->nnz * (view->format == MERBIT_BSR ? 4 : 1);
   int k;
@@ -41,7 +42,7 @@ static void life_new_values(const merbit_view *view, double *values) {
   }
 }
 
-/* y is `scale` times the product with `x`. */
+/* Expects that y is `scale` times the product with `x`. */
 static void life_expect(const double *y, const double *x, double scale) {
   int i;
   for (i = 0; i < LIFE_N; i++) {
@@ -59,9 +60,8 @@ static void life_multiply(merbit_plan *plan, double scale) {
   life_expect(y, life_x, scale);
 }
 
-/* view -> plan -> the matrix destroyed -> products, new values, products -> the plan destroyed.
- * `own` nonzero: with values of the caller's in the place of the view's. Returns whether the
- * plan kept the matrix. */
+/* view -> plan -> matrix destroyed -> products, new values, products -> plan destroyed. With
+ * `own`, the caller's values replace the view's. Returns whether the plan kept the matrix. */
 TEST_UNUSED static int life_of_plan(merbit_context *context, const cpu_memory *memory, int kind,
                         const merbit_plan_desc *desc, int own) {
   merbit_matrix *matrix = life_matrix(context, kind);
@@ -93,7 +93,7 @@ static void life_solve(merbit_solver *solver, double scale) {
   life_expect(life_x, x, scale);
 }
 
-/* view -> solver -> the matrix destroyed -> solve, new values, solve -> the solver destroyed. */
+/* view -> solver -> matrix destroyed -> solve, new values, solve -> solver destroyed. */
 TEST_UNUSED static void life_of_solver(merbit_context *context, int kind,
                                        const merbit_solver_desc *desc) {
   merbit_matrix *matrix = life_matrix(context, kind);

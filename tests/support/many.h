@@ -1,5 +1,5 @@
-/* Products of several vectors on either side: every vector held to the componentwise bound,
- * what is between rows or vectors to its old bits, and new values. Include merbit.h and
+/* Products of several vectors on either side: every vector meets the componentwise bound, gaps
+ * between rows or vectors keep their bits, and values are updated. Include merbit.h and
  * cmocka.h first. */
 #ifndef TEST_SUPPORT_MANY_H
 #define TEST_SUPPORT_MANY_H
@@ -7,7 +7,7 @@
 
 typedef struct many {
   merbit_context *context;
-  const test_matrix *m; /* that is multiplied */
+  const test_matrix *m; /* the matrix to multiply */
   products_form form;
   merbit_plan *plan;
   int vectors, by_rows;
@@ -18,7 +18,7 @@ typedef struct many {
   merbit_buffer *device_x, *device_y, *scalars;
 } many;
 
-enum { MANY_GAP = 0x5a }; /* each byte of a gap */
+enum { MANY_GAP = 0x5a }; /* every byte of a gap */
 
 static int64_t many_extent(const many *c, int64_t count, int64_t leading) {
   return count == 0 ? 0
@@ -30,7 +30,7 @@ static int64_t many_place(const many *c, int64_t i, int64_t v, int64_t leading) 
   return c->by_rows ? i * leading + v : v * leading + i;
 }
 
-/* Element i of vector v: the same whenever it is asked for. Rarely Inf or NaN if `wild`. */
+/* Returns element i of vector v, the same at every call. Rarely Inf or NaN if `wild`. */
 static double many_x(int64_t i, int64_t v, int wild) {
   uint64_t state = (uint64_t)(i * 64 + v + 7) * 0x9e3779b97f4a7c15u;
   const double plain = test_uniform(&state);
@@ -45,7 +45,7 @@ static double many_y(int64_t i, int64_t v) {
   return many_x(i + 1000003, v, 0);
 }
 
-/* Row i of what is multiplied, as the plan has it. */
+/* Returns the plan's number of row i of the product. */
 static int64_t many_row(const many *c, int64_t i) {
   return c->order != NULL ? c->order[i] : i;
 }
@@ -180,9 +180,8 @@ static void many_close(many *c) {
   free(c->one_y);
 }
 
-/* The matrix handed over in a form, by its transpose where the form's operation is one, or in
- * `blocks`; rows and vectors of X `gap` elements further apart than need be, of Y half as many
- * more. */
+/* Checks the matrix in a form, passed as its transpose if the form's operation is one, or in
+ * `blocks`. Rows and vectors of X have gaps of `gap` elements, those of Y half as much more. */
 TEST_UNUSED static void many_check(merbit_context *context, test_matrix *m,
                                    const products_form *form, int64_t gap,
                                    const merbit_bsr_desc *blocks) {
@@ -214,7 +213,7 @@ TEST_UNUSED static void many_check(merbit_context *context, test_matrix *m,
   many_product(&c, 0, 0.5, 0);
   if (blocks == NULL && mbi_view_is_plain(&view) &&
       form->plan.reordering == MERBIT_REORDERING_NONE) {
-    many_product(&c, -1, 0, 1); /* where duplicates are added up Inf - Inf may not be */
+    many_product(&c, -1, 0, 1); /* added duplicates may avoid Inf - Inf */
   }
   if (!form->pattern && blocks == NULL) {
     void *values;

@@ -1,5 +1,5 @@
 /* Generated test matrices: CSR with 64-bit offsets from 0, columns in any order, duplicates
- * allowed. The same index and seed give the same matrix on every machine. */
+ * allowed. An index and a seed give the same matrix on every machine. */
 #ifndef TEST_SUPPORT_MATRICES_H
 #define TEST_SUPPORT_MATRICES_H
 #include <math.h>
@@ -27,7 +27,7 @@ TEST_UNUSED static uint64_t test_random(uint64_t *state) {
   return z ^ (z >> 31);
 }
 
-/* In [-1, 1). */
+/* Returns a number in [-1, 1). */
 TEST_UNUSED static double test_uniform(uint64_t *state) {
   return (double)(int64_t)(test_random(state) >> 10) * 0x1p-53 - 1.0;
 }
@@ -36,7 +36,7 @@ TEST_UNUSED static int64_t test_below(uint64_t *state, int64_t bound) {
   return bound > 0 ? (int64_t)(test_random(state) % (uint64_t)bound) : 0;
 }
 
-/* NULL never comes back, so that the tests need not ask. */
+/* Never returns NULL, so that tests need no checks. */
 TEST_UNUSED static void *test_allocate(int64_t count, size_t size) {
   void *memory = calloc((size_t)count + 1, size);
   if (memory == NULL) {
@@ -46,22 +46,22 @@ TEST_UNUSED static void *test_allocate(int64_t count, size_t size) {
   return memory;
 }
 
-typedef enum test_lengths { /* how many nonzeros the rows have; a, b, c as below */
-                            TEST_CONSTANT, /* a */
+typedef enum test_lengths { /* distributions of row lengths; a, b, c are in test_spec */
+                            TEST_CONSTANT, /* all a */
                             TEST_RANDOM,   /* uniform in [0, 2a] */
                             TEST_POWER,    /* a / u, at most b: a power law */
                             TEST_ONE,      /* b in row a, c elsewhere */
-                            TEST_TOTAL,    /* a in all, dealt to rows at random */
+                            TEST_TOTAL,    /* a nonzeros in all, in random rows */
                             TEST_RISING,   /* a + b * row */
-                            TEST_EVERY,    /* b in every a-th row, first in row c, else none */
-                            TEST_HEAD_EMPTY, /* none in the first a rows, then b */
-                            TEST_TAIL_EMPTY  /* none in the last a rows, before them b */
+                            TEST_EVERY,    /* b in every a-th row from row c on, else 0 */
+                            TEST_HEAD_EMPTY, /* 0 in the first a rows, then b */
+                            TEST_TAIL_EMPTY  /* b, then 0 in the last a rows */
 } test_lengths;
 
 typedef enum test_columns {
-  TEST_ANY,        /* random: unsorted, duplicates where rows are full */
-  TEST_SORTED,     /* ascending, distinct; rows no longer than the matrix is wide */
-  TEST_DESCENDING, /* the same backwards */
+  TEST_ANY,        /* random: unsorted, with duplicates in long rows */
+  TEST_SORTED,     /* ascending, distinct; at most `cols` per row */
+  TEST_DESCENDING, /* the same, descending */
   TEST_BAND,       /* around the diagonal, ascending, clamped at the edges */
   TEST_FEW,        /* three columns only: many duplicates, not adjacent */
   TEST_LAST        /* always the last column */
@@ -72,7 +72,7 @@ typedef enum test_numbers {
   TEST_ONES,
   TEST_WIDE,  /* magnitudes from 2^-30 to 2^30 */
   TEST_ZEROS, /* a third +0, a third -0 */
-  TEST_CANCEL /* pairs v, -v: sums far below their terms */
+  TEST_CANCEL /* pairs v, -v: sums much smaller than their terms */
 } test_numbers;
 
 typedef struct test_spec {
@@ -84,11 +84,12 @@ typedef struct test_spec {
   test_numbers numbers;
 } test_spec;
 
-/* Sizes around the boundaries of MERBIT's forms. A lane is sigma steps of the path of rows + nnz
- * (7, 14, 28), a tile omega lanes: 448 = 32 * 14, 224 = 32 * 7 and 16 * 14, 56 = 8 * 7; a block
- * of 128 threads 1792 or 896 steps, one of 512 threads 7168 or 3584. The last lane of a tile
- * begins at 434 or 217. Blocks of 32 steps come to 8192 where the fix-up takes its second block,
- * and a row of 24 of them is long. Names that begin with "path" give rows + nnz. */
+/* Sizes around the boundaries of MERBIT's forms. A lane takes sigma steps (7, 14, 28) of the
+ * path of rows + nnz, a tile omega lanes: 448 = 32 * 14, 224 = 32 * 7 or 16 * 14, 56 = 8 *
+ * 7. A block of 128 threads takes 1792 or 896 steps, one of 512 threads 7168 or 3584. The
+ * last lane of a tile begins at 434 or 217. With blocks of 32 steps the fix-up takes its
+ * second block at 8192 steps, and a row over 24 blocks is long. Names that begin with "path"
+ * give rows + nnz. */
 static const test_spec test_specs[] = {
     {"0 x 0", 0, 0, TEST_CONSTANT, 0, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"0 x 5", 0, 5, TEST_CONSTANT, 0, 0, 0, TEST_ANY, TEST_UNIFORM},
@@ -228,7 +229,8 @@ TEST_UNUSED static int64_t test_row_length(const test_spec *spec, int64_t row,
   }
 }
 
-/* Column of entry i of `length` in a row; `descending` has been turned round by the caller. */
+/* Returns the column of entry i of `length` in a row; for `descending` the caller reverses
+ * i. */
 TEST_UNUSED static int64_t test_column(const test_spec *spec, int64_t row, int64_t i,
                                        int64_t length, uint64_t *state) {
   int64_t low, high;
@@ -299,7 +301,7 @@ TEST_UNUSED static void test_matrix_make(int index, uint64_t seed, test_matrix *
   }
 }
 
-/* All values of up to three columns become Inf, -Inf and NaN, a column each. */
+/* Sets all values of up to three columns to Inf, -Inf and NaN, one each. */
 TEST_UNUSED static void test_matrix_wild(test_matrix *m, uint64_t *state) {
   static const double bad[] = {INFINITY, -INFINITY, NAN};
   int64_t i;
@@ -312,7 +314,7 @@ TEST_UNUSED static void test_matrix_wild(test_matrix *m, uint64_t *state) {
   }
 }
 
-/* The same columns, in the same order, spread over more than 2^16. */
+/* Spreads the columns over more than 2^16, in the same order. */
 TEST_UNUSED static void test_matrix_stretch(test_matrix *m) {
   const int64_t factor = m->cols > 1 ? 100000 / m->cols + 1 : 1;
   const size_t end = strlen(m->name);
@@ -331,7 +333,7 @@ TEST_UNUSED static void test_matrix_free(test_matrix *m) {
   memset(m, 0, sizeof *m);
 }
 
-/* The number of the generated matrix with most nonzeros below `limit`. */
+/* Returns the index of the generated matrix with the most nonzeros below `limit`. */
 TEST_UNUSED static int test_matrix_largest(int64_t limit) {
   int64_t most = 0;
   int index, found = 0;

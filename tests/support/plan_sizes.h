@@ -1,5 +1,5 @@
-/* Plans of which only counts are known, on a CPU context that is told of a GPU: what the tests
- * of a method's sizes and of AUTO's choice begin with. Include merbit.h and cmocka.h first. */
+/* Plans with known counts only, on a CPU context with the record of a GPU: the starting point
+ * for tests of a method's sizes and of AUTO's choice. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_PLAN_SIZES_H
 #define TEST_SUPPORT_PLAN_SIZES_H
 #include "support/cpu.h"

@@ -1,23 +1,23 @@
-/* Products of one matrix in one form, held to the componentwise bound: products_check goes
- * through the public interface on either side, products_case lets a test multiply the same
- * arrays with a function of its own. Include merbit.h and cmocka.h first. */
+/* Checks products of one matrix in one form against the componentwise bound: products_check
+ * uses the public interface on either side; with products_case a test multiplies the same
+ * arrays by its own function. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_PRODUCTS_H
 #define TEST_SUPPORT_PRODUCTS_H
 #include "support/bound.h"
 
-typedef struct products_form { /* how the matrix and the vectors are handed over */
+typedef struct products_form { /* how the matrix and the vectors are passed */
   merbit_type type;
   merbit_format format;
   merbit_index_type offset_type, index_type;
   int base;
-  int pattern;        /* hand over no values (the matrix's must all be one) */
-  int device_arrays;  /* the matrix in buffers of a CUDA context */
-  int device_scalars; /* alpha and beta in buffers */
+  int pattern;        /* pass no values (they must all be one) */
+  int device_arrays;  /* the matrix is in buffers of a CUDA context */
+  int device_scalars; /* alpha and beta are in buffers */
   int few_scalars;    /* two pairs of alpha and beta instead of sixteen */
   merbit_plan_desc plan;
 } products_form;
 
-/* Bits of `bits`: f32, 64-bit offsets, 64-bit columns, base 1, pattern, COO. */
+/* Returns a form by bits: f32, 64-bit offsets, 64-bit columns, base 1, pattern, COO. */
 TEST_UNUSED static products_form products_form_of(int bits) {
   products_form form;
   memset(&form, 0, sizeof form);
@@ -30,7 +30,7 @@ TEST_UNUSED static products_form products_form_of(int bits) {
   return form;
 }
 
-typedef struct products_arrays { /* the matrix as a view of its own arrays */
+typedef struct products_arrays { /* the matrix as a view of separate arrays */
   merbit_view view;
   void *row_ptr, *row_ind, *col_ind, *values;
   merbit_buffer *buffers[4];
@@ -42,7 +42,7 @@ static size_t products_size(merbit_type type) {
   return type == MERBIT_F32 ? sizeof(float) : sizeof(double);
 }
 
-/* Without slack, so that AddressSanitizer sees a read beyond the last element. */
+/* Allocates without slack, so that AddressSanitizer detects a read beyond the last element. */
 static void *products_exact(int64_t count, size_t size) {
   void *memory = malloc(count > 0 ? (size_t)count * size : 1);
   assert_non_null(memory);
@@ -88,7 +88,7 @@ static const void *products_move(merbit_context *context, const void *host, size
   return merbit_buffer_pointer(*buffer);
 }
 
-/* `context` is only needed for device arrays. */
+/* `context` is needed only for device arrays. */
 TEST_UNUSED static void products_arrays_make(merbit_context *context, const test_matrix *m,
                                              const products_form *form, products_arrays *a) {
   const size_t index = form->index_type == MERBIT_INDEX_64 ? 8 : 4;
@@ -154,11 +154,11 @@ typedef struct products_case {
   void *x, *y0, *y;
 } products_case;
 
-/* y = alpha A x + beta y on host vectors, with the arrays of `view`. */
+/* Computes y = alpha A x + beta y on host vectors, with the arrays of `view`. */
 typedef void (*products_multiply)(void *user, const merbit_view *view, const void *alpha,
                                   const void *x, const void *beta, void *y);
 
-/* Borrows the matrix. */
+/* Makes a case, which borrows the matrix. */
 static void products_case_make(merbit_context *context, const test_matrix *m,
                                const products_form *form, products_case *c) {
   const size_t size = products_size(form->type);
@@ -185,8 +185,8 @@ static void products_case_free(products_case *c) {
   free(c->y);
 }
 
-/* A generated matrix as a CSR on the host. Bits of `bits`: 64-bit offsets, base 1, f32,
- * pattern. */
+/* Makes a case of a generated matrix as a CSR on the host, by bits: 64-bit offsets, base 1,
+ * f32, pattern. */
 TEST_UNUSED static void products_generate(int index, int bits, products_case *c) {
   products_form form;
   test_matrix m;
@@ -208,8 +208,8 @@ TEST_UNUSED static void products_generated_free(products_case *c) {
   test_matrix_free(&c->m);
 }
 
-/* Inf, -Inf and NaN in a few entries of x: they must reach the rows that have those columns,
- * and no other. */
+/* Puts Inf, -Inf and NaN into a few entries of x: they must reach exactly the rows with those
+ * columns. */
 TEST_UNUSED static void products_spoil_x(products_case *c, uint64_t seed) {
   static const double bad[] = {INFINITY, -INFINITY, NAN};
   uint64_t random = seed;
@@ -219,12 +219,12 @@ TEST_UNUSED static void products_spoil_x(products_case *c, uint64_t seed) {
   }
 }
 
-/* One product into a y that holds y0, or NaN where beta is 0; fails the test on any row outside
- * the bound. */
+/* Computes one product into a y that holds y0, or NaN if beta is 0. Fails the test if a row
+ * exceeds the bound. */
 static void products_once(products_case *c, double alpha, double beta,
                           products_multiply multiply, void *user) {
   const merbit_type type = c->form.type;
-  double alpha_bytes, beta_bytes; /* room for either type */
+  double alpha_bytes, beta_bytes; /* for either type */
   int64_t i;
   int wrong;
   products_set(&alpha_bytes, 0, alpha, type);
@@ -245,7 +245,7 @@ static void products_once(products_case *c, double alpha, double beta,
   }
 }
 
-/* ---- Through a plan ---------------------------------------------------------------------- */
+/* ---- With a plan ------------------------------------------------------------------------- */
 
 typedef struct products_plan {
   merbit_context *context;
@@ -263,7 +263,7 @@ static void products_done(merbit_context *context, merbit_status status, const c
   }
 }
 
-/* A products_multiply; vectors and scalars pass through buffers where the form says so. */
+/* A products_multiply with a plan; vectors and scalars are in buffers if the form says so. */
 static void products_spmv(void *user, const merbit_view *view, const void *alpha, const void *x,
                           const void *beta, void *y) {
   products_plan *p = (products_plan *)user;
@@ -290,7 +290,7 @@ static void products_spmv(void *user, const merbit_view *view, const void *alpha
   }
 }
 
-/* Products of a case with alpha and beta in {0, 1, -1, 0.5}, in its form. */
+/* Checks products of a case with alpha and beta in {0, 1, -1, 0.5}. */
 TEST_UNUSED static void products_check_case(merbit_context *context, products_case *c) {
   const products_form *form = &c->form;
   const test_matrix *m = &c->m;
@@ -320,7 +320,7 @@ TEST_UNUSED static void products_check_case(merbit_context *context, products_ca
   merbit_plan_destroy(p.plan);
 }
 
-/* The same of a matrix in the given form. */
+/* Checks the products of a matrix in the given form. */
 TEST_UNUSED static void products_check(merbit_context *context, const test_matrix *m,
                                        const products_form *form) {
   products_case c;

@@ -1,6 +1,6 @@
-/* Products by reordered plans on either side: into the plan's order, multiplied, and back, held
- * to the componentwise bound; then the same with new values. Include merbit.h and cmocka.h
- * first. */
+/* Products by reordered plans on either side: permuted into the plan's order, multiplied,
+ * permuted back and checked against the componentwise bound; then the same with new values.
+ * Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_REORDERED_H
 #define TEST_SUPPORT_REORDERED_H
 #include "support/products.h"
@@ -9,13 +9,13 @@
 typedef struct reordered {
   merbit_context *context;
   products_form form;
-  test_matrix m; /* square; its values are the plan's */
+  test_matrix m; /* square; has the plan's values */
   products_arrays a;
   merbit_plan *plan;
   int64_t *order;
   int in_buffers;            /* vectors */
   merbit_buffer *vectors[4]; /* x, px, py, y */
-  void *host[4];             /* the same */
+  void *host[4];             /* the same on the host */
 } reordered;
 
 enum { REORDERED_X, REORDERED_PX, REORDERED_PY, REORDERED_Y };
@@ -41,7 +41,7 @@ static void reordered_get(reordered *r, int which) {
   }
 }
 
-/* order is a permutation, and px is x in it. */
+/* Expects that the order is a permutation and that px is x in it. */
 static void reordered_expect_order(reordered *r) {
   const size_t size = products_size(r->form.type);
   char *seen = (char *)test_allocate(r->m.rows, 1);
@@ -57,12 +57,12 @@ static void reordered_expect_order(reordered *r) {
   free(seen);
 }
 
-/* y = alpha A x + beta y0 by way of the plan's order. */
+/* Computes y = alpha A x + beta y0 through the plan's order. */
 static void reordered_once(reordered *r, double alpha, double beta) {
   const merbit_type type = r->form.type;
   const size_t bytes = (size_t)r->m.rows * products_size(type);
   void *y0 = products_exact(r->m.rows, products_size(type));
-  double alpha_bytes, beta_bytes; /* room for either type */
+  double alpha_bytes, beta_bytes; /* for either type */
   uint64_t random = 29;
   int64_t i;
   int wrong;
@@ -108,7 +108,7 @@ static void reordered_once(reordered *r, double alpha, double beta) {
   free(y0);
 }
 
-/* New values, from device memory where `device`. */
+/* Updates the values, from device memory if `device`. */
 static void reordered_update(reordered *r, double scale, int device) {
   merbit_buffer *buffer = NULL;
   const size_t size = products_size(r->form.type);
@@ -126,12 +126,12 @@ static void reordered_update(reordered *r, double scale, int device) {
                 merbit_plan_update_values(r->plan, from,
                                           device ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
                 "new values");
-  memset(values, 0xff, (size_t)r->m.nnz * size); /* they were copied */
+  memset(values, 0xff, (size_t)r->m.nnz * size); /* the values were copied */
   merbit_buffer_destroy(buffer);
   free(values);
 }
 
-/* Takes the matrix, which must be square. Returns the number of products. */
+/* Checks a square matrix, which it takes over. Returns the number of products. */
 TEST_UNUSED static int reordered_check(merbit_context *context, test_matrix *m,
                                        const products_form *form) {
   const merbit_side side = context->side;

@@ -9,15 +9,15 @@
  *
  *   sum = +0                     if alpha is 0, of either sign: neither A nor x is read
  *
- * All of it in IEEE 754's default rounding, subnormals kept. A sum that is zero is therefore
- * +0, and a result is -0 only through alpha or beta: -1 times an empty row, -0 + -0. An empty
- * row times an alpha of Inf is NaN, as Inf * 0 is. NaN and Inf change the rows whose entries
- * meet them, and no other. Three things are left open, and no row of the table depends on them:
- * the order of a sum, whether a product and a sum are fused (rounded once), and with that the
- * sign of a sum of which every term underflows to zero.
+ * All in IEEE 754's default rounding, with subnormals. A sum that is zero is therefore +0, and
+ * a result is -0 only because of alpha or beta: -1 times an empty row, -0 + -0. An empty row
+ * times an alpha of Inf is NaN, like Inf * 0. NaN and Inf change exactly the rows whose entries
+ * meet them. Three things are left open, and no row of the table depends on them: the order of
+ * a sum, whether a product and a sum are fused (rounded once), and hence the sign of a sum in
+ * which every term underflows to zero.
  *
- * Rows of equal alpha and beta share matrices: they stand beside each other, beside empty rows
- * and rows of small integers, and are filled up with entries whose product is a zero. */
+ * Rows with equal alpha and beta share a matrix with empty rows and rows of small integers, and
+ * are padded with entries whose product is a zero. */
 #ifndef TEST_SUPPORT_RULES_H
 #define TEST_SUPPORT_RULES_H
 #include <float.h>
@@ -26,7 +26,7 @@
 #define RULES_ENTRIES 4
 
 typedef struct rules_row {
-  double alpha, beta, y0; /* y0 is NaN where beta is 0 */
+  double alpha, beta, y0; /* y0 is NaN if beta is 0 */
   double result;
   int count;
   double entries[RULES_ENTRIES][2]; /* a, x */
@@ -35,7 +35,7 @@ typedef struct rules_row {
 #define RULES_INF ((double)INFINITY)
 #define RULES_NAN ((double)NAN)
 
-/* M: the largest number, N: the least normal one, T: the least subnormal one of the type. */
+/* M is the largest number, N the least normal one and T the least subnormal one of the type. */
 /* clang-format off */
 #define RULES_TABLE(M, N, T)                                                                    \
   /* Sums. */                                                                                   \
@@ -166,7 +166,7 @@ enum {
   RULES_SPECIAL = 8 /* columns before those of the special rows */
 };
 
-typedef struct rules_case { /* the rows of one alpha and beta as one product */
+typedef struct rules_case { /* the rows with one alpha and beta, as one product */
   test_matrix m;
   double alpha, beta;
   double *x, *y0, *want;
@@ -176,13 +176,13 @@ TEST_UNUSED static int rules_same(double a, double b) {
   return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
-/* Do rows a and b of the table have the same alpha and beta? */
+/* Returns whether rows a and b of the table have the same alpha and beta. */
 TEST_UNUSED static int rules_pair(const rules_row *a, const rules_row *b) {
   return rules_same(a->alpha, b->alpha) && rules_same(a->beta, b->beta);
 }
 
-/* The next row after `index` with an alpha and beta that no row before it has; -1 starts,
- * RULES_COUNT ends. */
+/* Returns the next row after `index` whose pair of alpha and beta is new; start with -1;
+ * RULES_COUNT is the end. */
 TEST_UNUSED static int rules_next(int index) {
   int before;
   do {
@@ -209,7 +209,7 @@ TEST_UNUSED static double rules_round(double value, int single) {
   return single ? (double)(float)value : value;
 }
 
-/* A row of small integers, or an empty one: exact in any order. */
+/* Makes an empty row or one of small integers, which is exact in any order. */
 TEST_UNUSED static void rules_plain_row(rules_case *c, int single, int ones, uint64_t *random) {
   static const double old[] = {1, 2, -4, 0.5};
   test_matrix *m = &c->m;
@@ -225,14 +225,14 @@ TEST_UNUSED static void rules_plain_row(rules_case *c, int single, int ones, uin
   }
   c->y0[m->rows] = c->beta == 0 ? RULES_NAN : old[test_below(random, 4)];
   scaled = rules_round(c->alpha * sum, single);
-  c->want[m->rows] = c->beta == 0 ? scaled
-                                  : rules_round(scaled + rules_round(c->beta * c->y0[m->rows],
-                                                                     single),
-                                                single);
+  c->want[m->rows] =
+      c->beta == 0
+          ? scaled
+          : rules_round(scaled + rules_round(c->beta * c->y0[m->rows], single), single);
   m->row_ptr[++m->rows] = m->nnz;
 }
 
-/* A row of the table among `fill` entries of product zero, of either sign. */
+/* Makes a row of the table among `fill` entries whose products are zeros of either sign. */
 TEST_UNUSED static void rules_special_row(rules_case *c, const rules_row *rule, int64_t fill,
                                           int ones, uint64_t *random) {
   test_matrix *m = &c->m;
@@ -253,8 +253,8 @@ TEST_UNUSED static void rules_special_row(rules_case *c, const rules_row *rule, 
   m->row_ptr[++m->rows] = m->nnz;
 }
 
-/* The product of all rows with the alpha and beta of row `index` of the table, in a random
- * order, each filled up with `fill` zeros; `ones`: only those that a pattern can have. */
+/* Makes the product of all rows with the alpha and beta of row `index` of the table, in random
+ * order, each with `fill` extra zeros; with `ones`, only rows that a pattern can have. */
 TEST_UNUSED static void rules_make(int index, int single, int64_t fill, int ones, uint64_t seed,
                                    rules_case *c) {
   const rules_row *table = single ? rules_f32 : rules_f64;
@@ -264,8 +264,8 @@ TEST_UNUSED static void rules_make(int index, int single, int64_t fill, int ones
   memset(c, 0, sizeof *c);
   c->alpha = table[index].alpha;
   c->beta = table[index].beta;
-  (void)snprintf(c->m.name, sizeof c->m.name, "rules, alpha %g, beta %g, %lld zeros%s", c->alpha,
-                 c->beta, (long long)fill, ones ? ", ones" : "");
+  (void)snprintf(c->m.name, sizeof c->m.name, "rules, alpha %g, beta %g, %lld zeros%s",
+                 c->alpha, c->beta, (long long)fill, ones ? ", ones" : "");
   c->m.row_ptr = (int64_t *)test_allocate(4 * most + 1, sizeof *c->m.row_ptr);
   c->m.col_ind = (int32_t *)test_allocate(most * (fill + 16), sizeof *c->m.col_ind);
   c->m.values = (double *)test_allocate(most * (fill + 16), sizeof *c->m.values);
@@ -287,7 +287,7 @@ TEST_UNUSED static void rules_make(int index, int single, int64_t fill, int ones
   rules_plain_row(c, single, ones, &random);
   for (i = 0; i < count; i++) {
     rules_special_row(c, &table[order[i]], fill, ones, &random);
-    if (test_below(&random, 2) == 0) { /* else two special rows touch */
+    if (test_below(&random, 2) == 0) { /* else two special rows are adjacent */
       rules_plain_row(c, single, ones, &random);
     }
   }
@@ -302,7 +302,7 @@ TEST_UNUSED static void rules_free(rules_case *c) {
   memset(c, 0, sizeof *c);
 }
 
-/* How many rows are not what the table says; the first is printed. */
+/* Returns how many rows differ from the table, and prints the first. */
 TEST_UNUSED static int rules_wrong(const rules_case *c, const void *y, int single,
                                    const char *who) {
   int wrong = 0;

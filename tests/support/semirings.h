@@ -1,10 +1,11 @@
-/* Products over semirings through the public interface on either side, bit for bit (any NaN for
- * a NaN) against the definition in the manual. Include merbit.h and cmocka.h first. */
+/* Checks products over semirings through the public interface on either side, bit for bit (any
+ * NaN for a NaN), against the definition in the manual. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_SEMIRINGS_H
 #define TEST_SUPPORT_SEMIRINGS_H
 #include "support/products.h"
 
-/* The listed ones, then the greatest of two products that are the user's own. */
+/* The built-in semirings, then two of the user's: the maximum of a - x, and that of a product
+ * with a branch. */
 enum { SEMIRINGS_KINDS = 5, SEMIRINGS_DIFFERENCE = 4, SEMIRINGS_BRANCH = 5 };
 
 static const char semirings_user = 0;
@@ -63,7 +64,8 @@ static double semirings_add(int kind, double a, double b) {
   return kind == 3 ? (double)(a != 0 || b != 0) : semirings_max(a, b);
 }
 
-/* A sum or a product of two floats in double, rounded again, is the rounded one. */
+/* Multiplies; the rounding of a double sum or product of two floats is the rounded float
+ * result. */
 static double semirings_multiply(int kind, int single, double a, double x) {
   const double product = kind == 1                      ? a + x
                          : kind == 2                    ? a * x
@@ -104,13 +106,13 @@ static void semirings_naive(const test_matrix *m, const products_form *form, int
   }
 }
 
-/* +0 where min or max give a zero; of two zeros the user's operators may give either. */
+/* Compares results: min and max give +0; the user's operators may give either zero. */
 static int semirings_same(int kind, double got, double want) {
   return (isnan(got) && isnan(want)) ||
          (got == want && (kind > 3 || got != 0 || !signbit(got)));
 }
 
-/* Numbers in eighths, so that many are equal, and what is seldom. */
+/* Fills multiples of 1/8, so that many are equal; rarely Inf or NaN if `wild`. */
 static void semirings_fill(double *numbers, int64_t count, int wild, uint64_t *random) {
   static const double rare[] = {-0.0, (double)INFINITY, (double)NAN, -(double)INFINITY};
   int64_t i;
@@ -130,7 +132,8 @@ typedef struct semirings_bed {
   const char *line; /* the plan's */
 } semirings_bed;
 
-/* One product, of the matrix with `values`. Buffers do for host vectors on the CPU. */
+/* Computes one product of the matrix with `values`. On the CPU buffers count as host
+ * vectors. */
 static void semirings_product(const semirings_bed *b, const double *values, double alpha,
                               double beta, uint64_t *random) {
   const merbit_type type = b->form.type;
@@ -211,7 +214,7 @@ static void semirings_product(const semirings_bed *b, const double *values, doub
   free(want);
 }
 
-/* A plan of the matrix, whose values become others here: `pairs` products with pairs of alpha
+/* Checks a plan of the matrix, whose values change here: `pairs` products with pairs of alpha
  * and beta from number `first` of 25 on, and as many with new values. */
 TEST_UNUSED static int semirings_check(merbit_context *context, test_matrix *m,
                                        const products_form *form, int kind, int first,
@@ -241,7 +244,7 @@ TEST_UNUSED static int semirings_check(merbit_context *context, test_matrix *m,
   }
   products_arrays_make(context, m, &b.form, &a);
   products_done(context, merbit_plan_create(context, &a.view, &b.form.plan, &b.plan), m->name);
-  memset(&operators, 0xff, sizeof operators); /* borrowed no longer */
+  memset(&operators, 0xff, sizeof operators); /* no longer borrowed */
   (void)merbit_plan_describe(b.plan, line, sizeof line);
   for (round = 0; round < 2; round++) {
     void *fresh;

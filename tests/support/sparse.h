@@ -1,7 +1,6 @@
-/* Arrays of many gigabytes in a few megabytes of memory: one file of a few pages, mapped again
- * and again, so that element i is pattern[i % period]. Elements can be written: only their page
- * is then copied. Behind the last element lies a page that nobody may touch. Include cmocka.h
- * first. */
+/* Arrays of many gigabytes in a few megabytes of memory: one small file is mapped again and
+ * again, so that element i is pattern[i % period]. A written page becomes a private copy. A
+ * page that may not be accessed follows the last element. Include cmocka.h first. */
 #ifndef TEST_SUPPORT_SPARSE_H
 #define TEST_SUPPORT_SPARSE_H
 #include <sys/mman.h>
@@ -11,12 +10,12 @@
 #define SPARSE_CHUNK ((size_t)1 << 22)
 
 typedef struct sparse_array {
-  void *data; /* the first element; NULL where the system has no room for such an array */
+  void *data; /* first element; NULL if the system cannot map such an array */
   char *memory;
   size_t mapped;
 } sparse_array;
 
-/* The file: bytes of the pattern, turned by `phase` bytes. */
+/* Makes the file: the bytes of the pattern, rotated by `phase` bytes. */
 static int sparse_file(const void *pattern, size_t pattern_bytes, size_t phase) {
   char *bytes = (char *)test_allocate((int64_t)SPARSE_CHUNK, 1);
   int file = memfd_create("merbit-test", MFD_CLOEXEC);
@@ -32,8 +31,8 @@ static int sparse_file(const void *pattern, size_t pattern_bytes, size_t phase) 
 }
 
 /* `period` elements of `size` bytes must be a power of two of at most SPARSE_CHUNK bytes. With
- * `alias`, what is written goes to all copies at once, which suits a result of which only the
- * ends are read: they are real. */
+ * `alias`, a write appears in all copies at once, which suits a result of which only the ends
+ * are read: they have their own memory. */
 static sparse_array sparse_make(int64_t count, size_t size, const void *pattern, int64_t period,
                                 int alias) {
   const size_t bytes = (size_t)count * size, page = (size_t)sysconf(_SC_PAGESIZE);
@@ -68,7 +67,7 @@ TEST_UNUSED static void sparse_free(sparse_array *a) {
   }
 }
 
-/* All elements alike. */
+/* Makes an array with equal elements. */
 TEST_UNUSED static sparse_array sparse_constant_i64(int64_t count, int64_t value) {
   return sparse_make(count, sizeof value, &value, 1, 0);
 }

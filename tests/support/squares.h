@@ -1,5 +1,5 @@
-/* Square test matrices: the generated ones filled up with empty rows or columns, and meshes
- * whose vertices are shuffled. Include support/matrices.h first. */
+/* Square test matrices: the generated ones with empty rows or columns appended, and meshes with
+ * shuffled vertices. Include support/matrices.h first. */
 #ifndef TEST_SUPPORT_SQUARES_H
 #define TEST_SUPPORT_SQUARES_H
 #include "support/matrices.h"
@@ -17,7 +17,7 @@ TEST_UNUSED static void square_make(int index, uint64_t seed, test_matrix *m) {
   m->rows = m->cols = n;
 }
 
-/* A random permutation of n. */
+/* Returns a random permutation of n. */
 TEST_UNUSED static int32_t *square_shuffle(int64_t n, uint64_t *state) {
   int32_t *to = (int32_t *)test_allocate(n, sizeof *to);
   int64_t i;
@@ -29,7 +29,8 @@ TEST_UNUSED static int32_t *square_shuffle(int64_t n, uint64_t *state) {
   return to;
 }
 
-/* The edges first[k] - second[k], both ways, and the diagonal where `diagonal`. Not sorted. */
+/* Makes the edges first[k] - second[k] in both directions, and the diagonal if `diagonal`. Not
+ * sorted. */
 TEST_UNUSED static void square_of_edges(int64_t n, int64_t count, const int32_t *first,
                                         const int32_t *second, int diagonal, test_matrix *m) {
   int64_t k, *next = (int64_t *)test_allocate(n, sizeof *next);
@@ -61,7 +62,8 @@ TEST_UNUSED static void square_of_edges(int64_t n, int64_t count, const int32_t 
   free(next);
 }
 
-/* A grid of width x height, its vertices shuffled; `joined`: 4 or 8 neighbours. */
+/* Makes a grid of width x height with shuffled vertices, which have `joined` (4 or 8)
+ * neighbours. */
 TEST_UNUSED static void square_grid(int64_t width, int64_t height, int joined, uint64_t seed,
                                     test_matrix *m) {
   static const int across[] = {1, 0, 1, -1}, down[] = {0, 1, 1, 1};

@@ -1,6 +1,6 @@
-/* Generated matrices beside those of matrices.h whose blocks of 16 x 16 are of every density:
- * full and nearly full ones, ones about the limits of the forms of CB-SpMV, ones in which
- * entries share a place. Include merbit.h and cmocka.h first. */
+/* More generated matrices, whose 16 x 16 blocks have every density: full and nearly full ones,
+ * ones around the limits of CB-SpMV's formats, ones with duplicates. Include merbit.h and
+ * cmocka.h first. */
 #ifndef TEST_SUPPORT_STRETCHED_H
 #define TEST_SUPPORT_STRETCHED_H
 #include "support/matrices.h"
@@ -8,10 +8,10 @@
 typedef struct stretched_spec {
   const char *name;
   int64_t rows, cols;
-  int present;     /* of 100 blocks */
-  int least, most; /* of the 256 places of a block that is there */
-  int again;       /* of 100 entries that come twice */
-  int descending;  /* columns in a row */
+  int present;     /* percent of blocks that exist */
+  int least, most; /* of the 256 places of an existing block */
+  int again;       /* percent of entries that occur twice */
+  int descending;  /* columns in descending order */
 } stretched_spec;
 
 static const stretched_spec stretched_specs[] = {
@@ -42,19 +42,19 @@ TEST_UNUSED static int stretched_count(void) {
   return (int)(sizeof stretched_specs / sizeof stretched_specs[0]);
 }
 
-/* Is there an entry? The same answer whenever asked. */
+/* Returns whether there is an entry, the same at every call. */
 TEST_UNUSED static int stretched_entry(const stretched_spec *s, uint64_t seed, int64_t row,
                                        int64_t column, int *twice) {
   uint64_t state = seed * 7919 + (uint64_t)(row / 16 * 1000003 + column / 16), place;
   int64_t places, i;
   place = 0;
-  for (i = 0; i < 4; i++) { /* far from the state of a neighbour */
+  for (i = 0; i < 4; i++) { /* far from the state of the neighbours */
     (void)test_random(&state);
   }
   places = test_below(&state, 100) < s->present
                ? s->least + test_below(&state, s->most - s->least + 1)
                : 0;
-  place = test_random(&state) | 1; /* odd: a permutation of the places */
+  place = test_random(&state) | 1; /* odd: permutes the places */
   place = ((uint64_t)(row % 16 * 16 + column % 16) * place + (place >> 20)) % 256;
   state = seed + (uint64_t)(row * 100003 + column);
   (void)test_random(&state);

@@ -1,18 +1,18 @@
-/* Products by plans of matrices given by one triangle, on either side, held to the
- * componentwise bound of the naive full matrix; with new values too. Include merbit.h and
+/* Products by plans of matrices given by one triangle, on either side, checked against the
+ * componentwise bound of the naive full matrix, also with new values. Include merbit.h and
  * cmocka.h first. */
 #ifndef TEST_SUPPORT_SYMMETRIC_H
 #define TEST_SUPPORT_SYMMETRIC_H
 #include "support/products.h"
 
 typedef struct symmetric_case {
-  test_matrix half, full; /* a triangle; op(A) */
-  int64_t *places;        /* of the full one's entries in the triangle */
-  int *negated;           /* and whether they are the negative of what stands there */
+  test_matrix half, full; /* a triangle; op(A) of the full matrix */
+  int64_t *places;        /* of the full matrix's entries in the triangle */
+  int *negated;           /* whether an entry is the negative of the stored one */
 } symmetric_case;
 
-/* Entries of any matrix, moved into one triangle of a square one: a CSR in the order in which
- * they came, with their duplicates. */
+/* Moves the entries of any matrix into one triangle of a square one: a CSR that keeps their
+ * order and duplicates. */
 static void symmetric_fold(const test_matrix *m, merbit_symmetry symmetry, int upper,
                            test_matrix *half) {
   const int64_t n = m->rows > m->cols ? m->rows : m->cols;
@@ -101,7 +101,7 @@ TEST_UNUSED static void symmetric_free(symmetric_case *h) {
   free(h->negated);
 }
 
-/* A products_multiply; by way of the plan's order where it has one. */
+/* A products_multiply, through the plan's order if it is reordered. */
 static void symmetric_spmv(void *user, const merbit_view *view, const void *alpha,
                            const void *x, const void *beta, void *y) {
   products_plan *p = (products_plan *)user;
@@ -139,7 +139,7 @@ static void symmetric_update(symmetric_case *h, products_case *c, products_plan 
                 merbit_plan_update_values(p->plan, from,
                                           device ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
                 "new values");
-  memset(values, 0xff, bytes); /* they were copied */
+  memset(values, 0xff, bytes); /* the values were copied */
   merbit_buffer_destroy(buffer);
   free(values);
 }

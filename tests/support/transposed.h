@@ -1,22 +1,22 @@
-/* Products by plans of transposes on either side, held to the componentwise bound, with new
- * values too. The plan is made from the naive transpose of a matrix, so that it multiplies by
- * the matrix. Include merbit.h and cmocka.h first. */
+/* Products by plans of transposes on either side, checked against the componentwise bound, also
+ * with new values. The plan is made from the naive transpose of a matrix, so that it multiplies
+ * by the matrix itself. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_TRANSPOSED_H
 #define TEST_SUPPORT_TRANSPOSED_H
 #include "support/products.h"
 
 typedef struct transposed {
-  products_case c; /* its arrays are of `given` */
+  products_case c; /* its arrays hold `given` */
   test_matrix given;
-  int64_t *places;        /* where each entry of `given` is in the matrix */
-  merbit_bsr_desc blocks; /* as which it is handed over; block_rows 0: as its entries */
+  int64_t *places;        /* place of each entry of `given` in the matrix */
+  merbit_bsr_desc blocks; /* blocks in which it is passed; block_rows 0: as entries */
   merbit_matrix *matrix;  /* of blocks */
   merbit_buffer *block_arrays[3];
   products_plan p;
   merbit_buffer *px, *py; /* in the order of a reordered plan */
 } transposed;
 
-/* Entries of a row as the rows of the matrix come. */
+/* Transposes; the entries of a row come in the order of the matrix's rows. */
 static void transposed_make(const test_matrix *m, test_matrix *given, int64_t *places) {
   int64_t *next = (int64_t *)test_allocate(m->cols + 1, sizeof *next), row, k;
   *given = *m;
@@ -44,7 +44,7 @@ static void transposed_make(const test_matrix *m, test_matrix *given, int64_t *p
   free(next);
 }
 
-/* The view in blocks, of `given` as it is now. */
+/* Makes the view in blocks of the present `given`. */
 static void transposed_blocks(transposed *t, merbit_context *context, merbit_view *view) {
   products_form form = t->c.form;
   products_arrays a;
@@ -76,7 +76,7 @@ static void transposed_view(transposed *t, merbit_context *context) {
   }
 }
 
-/* A products_multiply, by way of the plan's order where it has one. */
+/* A products_multiply, through the plan's order if it is reordered. */
 static void transposed_spmv(void *user, const merbit_view *view, const void *alpha,
                             const void *x, const void *beta, void *y) {
   transposed *t = (transposed *)user;
@@ -110,7 +110,7 @@ static void transposed_spmv(void *user, const merbit_view *view, const void *alp
   }
 }
 
-/* New values, from device memory where `device`. */
+/* Updates the values, from device memory if `device`. */
 static void transposed_update(transposed *t, double scale, int device) {
   merbit_context *context = t->p.context;
   const merbit_type type = t->c.form.type;
@@ -138,7 +138,7 @@ static void transposed_update(transposed *t, double scale, int device) {
                 merbit_plan_update_values(t->p.plan, from,
                                           device ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
                 "new values");
-  memset(values, 0xff, bytes); /* they were copied */
+  memset(values, 0xff, bytes); /* the values were copied */
   merbit_buffer_destroy(buffer);
   free(values);
 }
@@ -178,8 +178,8 @@ static void transposed_close(transposed *t) {
   test_matrix_free(&t->c.m);
 }
 
-/* Takes the matrix, in a form whose plan.operation is T or H; NULL `blocks`: as entries.
- * Returns the number of products. */
+/* Checks the matrix, which it takes over, in a form whose plan.operation is T or H; `blocks`
+ * NULL: as entries. Returns the number of products. */
 TEST_UNUSED static int transposed_check(merbit_context *context, test_matrix *m,
                                         const products_form *form,
                                         const merbit_bsr_desc *blocks) {
@@ -207,8 +207,7 @@ TEST_UNUSED static int transposed_check(merbit_context *context, test_matrix *m,
     products++;
   }
   if (mbi_view_is_plain(&t.c.a.view) && form->plan.reordering == MERBIT_REORDERING_NONE &&
-      form->plan.method !=
-          MERBIT_METHOD_BSR) { /* where duplicates are added up Inf - Inf may not be */
+      form->plan.method != MERBIT_METHOD_BSR) { /* added duplicates may avoid Inf - Inf */
     products_spoil_x(&t.c, 5);
     products_once(&t.c, 1, 0.5, transposed_spmv, &t);
     products++;

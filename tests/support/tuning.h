@@ -1,4 +1,4 @@
-/* Sizes of any method in a descriptor, as tables of tests have them: two numbers, 0 for the
+/* Sets a method's sizes in a descriptor from the tables of tests: two numbers, 0 for the
  * method's own choice. Include support/internal.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_TUNING_H
 #define TEST_SUPPORT_TUNING_H
@@ -7,7 +7,7 @@
 #define TUNING_TEXTS 16
 #define TUNING_TEXT 96
 
-/* Sets desc->tuning. The text stays as it is until TUNING_TEXTS others have been written. */
+/* Sets desc->tuning. The text stays valid until TUNING_TEXTS others have been written. */
 static void tuning_write(merbit_plan_desc *desc, const char *format, ...) {
   static char texts[TUNING_TEXTS][TUNING_TEXT];
   static int written;

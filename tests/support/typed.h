@@ -1,7 +1,6 @@
-/* Products of matrices whose values, vectors and sums have any types: complex, short, mixed.
- * Every part of y within gamma(k + 2), complex ones gamma(k + 4), of the same sums over
- * absolute values, in long double from the inputs as stored. Include merbit.h and cmocka.h
- * first. */
+/* Products with any types of values, vectors and sums: complex, short, mixed. Every part of y
+ * must be within gamma(k + 2), for complex ones gamma(k + 4), of the sums over absolute values,
+ * computed in long double from the inputs as stored. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_TYPED_H
 #define TEST_SUPPORT_TYPED_H
 #include "support/matrices.h"
@@ -37,7 +36,7 @@ static int typed_single(merbit_type type) {
   return type == MERBIT_F32 || type == MERBIT_C64;
 }
 
-/* By the definition of the two formats. */
+/* Converts a number by the definition of the two formats. */
 static long double typed_short(merbit_type type, uint16_t bits) {
   const int digits = type == MERBIT_F16 ? 10 : 7, bias = type == MERBIT_F16 ? 15 : 127;
   const int top = (1 << (15 - digits)) - 1;
@@ -74,8 +73,8 @@ static typed_number typed_load(merbit_type type, const void *array, int64_t i) {
   return number;
 }
 
-/* `wild`: now and then Inf or NaN. Short values have any bits, but bfloat16s of middling size.
- */
+/* Fills an array; with `wild`, rarely Inf or NaN. Halves have any bits, bfloat16s medium
+ * exponents. */
 static void typed_fill(merbit_type type, void *array, int64_t count, uint64_t *state,
                        int wild) {
   static const double bad[] = {INFINITY, -INFINITY, NAN};
@@ -114,7 +113,7 @@ static void typed_set(merbit_type type, void *array, int64_t i, double re, doubl
   }
 }
 
-typedef struct typed_product { /* op(A) of `rows` x `cols`, in coordinates from 0 */
+typedef struct typed_product { /* op(A), `rows` x `cols`, in coordinates from 0 */
   const typed_kind *kind;
   int64_t rows, cols, nnz;
   const int64_t *row, *col;
@@ -137,14 +136,14 @@ static void typed_add(typed_sum *to, typed_number a, typed_number b, int complex
   }
 }
 
-/* Returns whether a part is what it should be: NaN and Inf as such, else within the bound. */
+/* Returns whether a part is right: NaN and Inf must match, else it must be within the bound. */
 static int typed_holds(long double y, long double sum, long double allowed) {
   return isnan(sum)   ? isnan(y) != 0
          : isinf(sum) ? y == sum
                       : fabsl(y - sum) <= allowed; /* false for NaN */
 }
 
-/* How many elements of y break the bound; the first is printed. */
+/* Returns how many elements of y exceed the bound, and prints the first. */
 TEST_UNUSED static int typed_wrong(const typed_product *p) {
   const merbit_type type = p->kind->sums;
   const int complex = typed_complex(type), single = typed_single(type);
@@ -159,7 +158,7 @@ TEST_UNUSED static int typed_wrong(const typed_product *p) {
     typed_number a = p->values != NULL ? typed_load(p->kind->values, p->values, i) : one;
     a.im = p->conjugates ? -a.im : a.im;
     if (alpha.re != 0 || alpha.im != 0) {
-      if (p->values == NULL) { /* a pattern adds x as it is */
+      if (p->values == NULL) { /* a pattern adds x unchanged */
         const typed_number x = typed_load(type, p->x, p->col[i]);
         sums[p->row[i]].sum.re += x.re;
         sums[p->row[i]].sum.im += x.im;
@@ -196,9 +195,9 @@ TEST_UNUSED static int typed_wrong(const typed_product *p) {
   return wrong;
 }
 
-/* ---- Through the public interface -------------------------------------------------------- */
+/* ---- With the public interface ----------------------------------------------------------- */
 
-typedef struct typed_form { /* how matrix and vectors are handed over */
+typedef struct typed_form { /* how the matrix and the vectors are passed */
   const typed_kind *kind;
   merbit_format format; /* BSR: blocks of 1 x 1 */
   merbit_index_type offset_type, index_type;
@@ -220,7 +219,7 @@ static void *typed_indices(const int64_t *from, int64_t count, merbit_index_type
   return to;
 }
 
-/* On the device where `device`; else `host` itself. */
+/* Moves an array to the device if `device`; else returns `host` itself. */
 static const void *typed_move(merbit_context *context, int device, const void *host,
                               size_t bytes, merbit_buffer **buffer) {
   *buffer = NULL;
@@ -232,7 +231,7 @@ static const void *typed_move(merbit_context *context, int device, const void *h
   return merbit_buffer_pointer(*buffer);
 }
 
-/* alpha and beta as the plan takes them: NULL for the default where that is meant. */
+/* Multiplies with alpha and beta in the plan's types; NULL stands for a default. */
 static void typed_multiply(merbit_context *context, merbit_plan *plan, const typed_form *f,
                            typed_product *p, uint64_t *state) {
   static const double scalars[][4] = {
@@ -289,7 +288,7 @@ static void typed_multiply(merbit_context *context, merbit_plan *plan, const typ
   free(y);
 }
 
-/* A plan of the matrix's places with random values, its products, and with other values. */
+/* Checks a plan of the matrix's places with random values, its products, and new values. */
 TEST_UNUSED static void typed_check(merbit_context *context, const test_matrix *m,
                                     const typed_form *f, uint64_t seed) {
   const merbit_type type = f->kind->values;
@@ -371,7 +370,7 @@ TEST_UNUSED static void typed_check(merbit_context *context, const test_matrix *
   free(cols);
 }
 
-/* The form of number `turn`, so that every pair of properties comes round. */
+/* Returns form number `turn`, chosen so that every pair of properties occurs. */
 TEST_UNUSED static typed_form typed_form_of(int turn) {
   typed_form f;
   memset(&f, 0, sizeof f);
@@ -381,7 +380,7 @@ TEST_UNUSED static typed_form typed_form_of(int turn) {
   f.index_type = turn % 11 < 3 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   f.base = turn / 3 % 2;
   f.pattern = turn % 13 == 5;
-  /* Conversions add up duplicates, which is another sum where Inf meets it. */
+  /* Conversions add duplicates, which changes sums with Inf. */
   f.wild = turn % 4 < 2 && f.format == MERBIT_CSR && f.index_type == MERBIT_INDEX_32;
   f.plan.operation = (merbit_operation)(turn / 2 % 3);
   return f;

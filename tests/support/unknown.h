@@ -1,5 +1,5 @@
-/* The first number of each enumeration that the library does not know: of methods and solvers
- * from its tables, of others behind the last one. */
+/* The first number of each enumeration that the library does not know: for methods and solvers
+ * from its tables, for others the one after the last. */
 #ifndef TEST_SUPPORT_UNKNOWN_H
 #define TEST_SUPPORT_UNKNOWN_H
 #include "support/internal.h"
@@ -29,7 +29,7 @@ TEST_UNUSED static merbit_solver_method unknown_solver(void) {
   return (merbit_solver_method)number;
 }
 
-/* Writes "FIELD is NUMBER", which a refusal must contain. */
+/* Returns "FIELD is NUMBER", which an error message must contain. */
 TEST_UNUSED static const char *unknown_words(const char *field, int number) {
   static char words[64];
   (void)snprintf(words, sizeof words, "%s is %d", field, number);

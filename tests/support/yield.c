@@ -1,6 +1,6 @@
-/* Preloaded into MPI's processes that share cores with other tests: one that waits for a message
- * yields over and over, which leaves its core to a busy program for a whole slice of time each
- * time. Here it sleeps, and is woken at once. */
+/* Preloaded into MPI processes that share cores with other tests. A process that waits for a
+ * message calls sched_yield again and again, and each time loses its core to a busy program for
+ * a whole time slice. This version sleeps instead, and wakes up quickly. */
 #include <time.h>
 
 int sched_yield(void);

@@ -1,5 +1,5 @@
-/* Shared by the sweeps: findings, contexts, the driver's side door where the driver is the
- * fake one, and arrays that lie where a plan computes. Include merbit.h and cmocka.h first. */
+/* Shared by the sweeps: findings, contexts, the test interface of the fake driver if it is
+ * used, and arrays where a plan computes. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_BED_H
 #define TEST_SWEEP_BED_H
 #include <setjmp.h>
@@ -9,16 +9,16 @@
 #include "support/gpu.h"
 
 static struct {
-  int cuda;            /* whether contexts are for CUDA */
-  fake_cuda *driver;   /* the fake one's state; NULL on a GPU and on the CPU */
-  void (*reset)(void); /* sets it back */
-  char what[1200];     /* what is being tried */
+  int cuda;            /* whether contexts are on CUDA */
+  fake_cuda *driver;   /* the fake driver's state; NULL on a GPU and on the CPU */
+  void (*reset)(void); /* resets it */
+  char what[1200];     /* the case being tried */
   long findings;
-  jmp_buf out;       /* where a finding goes on */
-  cpu_memory memory; /* of the context at hand */
+  jmp_buf out;       /* where to continue after a finding */
+  cpu_memory memory; /* of the current context */
 } sweep;
 
-/* Prints a finding and leaves what is being tried. */
+/* Prints a finding and leaves the current case. */
 TEST_UNUSED __attribute__((noreturn, format(printf, 1, 2))) static void
 sweep_fail(const char *format, ...) {
   va_list arguments;
@@ -31,7 +31,7 @@ sweep_fail(const char *format, ...) {
   longjmp(sweep.out, 1);
 }
 
-/* The sentence of a failure on a context. */
+/* Returns the message of a failure on a context. */
 static const char *sweep_sentence(merbit_context *context) {
   static char sentence[MERBIT_MESSAGE_SIZE];
   (void)merbit_last_error(context, sentence, sizeof sentence);
@@ -44,7 +44,7 @@ static void sweep_done(merbit_context *context, merbit_status status, const char
   }
 }
 
-/* A refusal is one of the statuses for wrong or missing support, with a sentence. */
+/* Expects that a refusal has a status for invalid or unsupported arguments, and a message. */
 static void sweep_refused(merbit_context *context, merbit_status status, const char *call) {
   const char *sentence = sweep_sentence(context);
   if ((status != MERBIT_INVALID_ARGUMENT && status != MERBIT_NOT_SUPPORTED &&
@@ -54,7 +54,7 @@ static void sweep_refused(merbit_context *context, merbit_status status, const c
   }
 }
 
-/* Begins with something new, whatever a finding has left. */
+/* Begins a new case, whatever the last finding left. */
 static void sweep_begin(const char *what) {
   (void)snprintf(sweep.what, sizeof sweep.what, "%s", what);
   memset(&sweep.memory, 0, sizeof sweep.memory);
@@ -63,7 +63,7 @@ static void sweep_begin(const char *what) {
   }
 }
 
-/* Adds to what is being tried. */
+/* Adds a step to the description of the case. */
 TEST_UNUSED static void sweep_note(const char *step) {
   const size_t used = strlen(sweep.what);
   (void)snprintf(sweep.what + used, sizeof sweep.what - used, "; %s", step);
@@ -74,7 +74,7 @@ static void sweep_idle(void *argument, int task) {
   (void)task;
 }
 
-/* Opens a context whose host memory is counted, its threads' included. */
+/* Opens a context whose host memory is counted, including its threads'. */
 static merbit_context *sweep_context(int threads, int bind) {
   merbit_context_desc desc = cpu_desc(NULL, threads);
   merbit_context *context;
@@ -92,8 +92,7 @@ static merbit_context *sweep_context(int threads, int bind) {
   return context;
 }
 
-/* Destroys it, after which nothing may be left, neither of the host's memory nor of the fake
- * driver's. */
+/* Destroys the context; then nothing may be left in host memory or in the fake driver. */
 static void sweep_close(merbit_context *context) {
   merbit_context_destroy(context);
   if (sweep.memory.live != 0) {
@@ -105,7 +104,7 @@ static void sweep_close(merbit_context *context) {
       sweep_fail("%ld faults; the first: %s", d->faults, d->fault);
     }
     if (d->dead != 0 || d->refused_pushes != 0) {
-      return; /* nobody can release what is there */
+      return; /* nothing can be released */
     }
     if (d->blocks != 0 || d->modules != 0 || d->streams != 0 || d->graphs != 0 ||
         d->retained != 0 || d->depth != 0) {
@@ -116,7 +115,7 @@ static void sweep_close(merbit_context *context) {
   }
 }
 
-/* The side door of the fake driver, which is opened by its soname as the real one is. */
+/* Opens the test interface of the fake driver, by the soname of the real one. */
 static void sweep_open(int cuda) {
   void *symbol, *library = cuda ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
   fake_cuda_getter get;
@@ -146,7 +145,8 @@ static struct {
   int count;
 } places;
 
-/* Copies an array to the device or to host memory without slack. `from` NULL: bytes of 0x5a. */
+/* Copies an array to the device, or to host memory without slack. `from` NULL: bytes of
+ * 0x5a. */
 static void *place_put(int device, const void *from, size_t bytes) {
   place *p = &places.all[places.count++];
   void *host = malloc(bytes > 0 ? bytes : 1);
@@ -172,7 +172,7 @@ static void *place_put(int device, const void *from, size_t bytes) {
   return p->at;
 }
 
-/* Copies it back to the host. */
+/* Copies an array back to the host. */
 static void place_get(const void *at, void *to) {
   int i = 0;
   while (places.all[i].at != at) {
@@ -187,7 +187,7 @@ static void place_get(const void *at, void *to) {
   }
 }
 
-/* Releases all but the first `keep`. */
+/* Releases all except the first `keep`. */
 static void place_release(int keep) {
   while (places.count > keep) {
     place *p = &places.all[--places.count];

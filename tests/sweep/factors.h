@@ -1,13 +1,13 @@
-/* The features of the public interface as a table of factors, the rules of the manual on which
- * of them go together, and a greedy generator of combinations that hold every pair of levels
- * (Cohen, Dalal, Fredman, Patton: The AETG system, IEEE Transactions on Software Engineering
- * 23, 1997). Include merbit.h first. */
+/* The features of the public interface as a table of factors, the manual's rules for combining
+ * them, and a greedy generator of combinations that cover every pair of levels (Cohen, Dalal,
+ * Fredman, Patton: The AETG system, IEEE Transactions on Software Engineering 23, 1997).
+ * Include merbit.h first. */
 #ifndef TEST_SWEEP_FACTORS_H
 #define TEST_SWEEP_FACTORS_H
 #include "support/matrices.h"
 #include "support/unknown.h"
 
-enum { MOST_LEVELS = 32 }; /* as many as there may be methods that are no studies */
+enum { MOST_LEVELS = 32 }; /* at least the number of methods that are not studies */
 
 enum {
   METHOD,
@@ -48,7 +48,7 @@ typedef struct factor {
 } factor;
 
 static const factor factors[FACTORS] = {
-    {"method", {"AUTO"}}, /* and all others but studies, numbered as merbit_method */
+    {"method", {"AUTO"}}, /* and all others except studies, numbered as merbit_method */
     {"type", {"f64", "f32", "f32 in f64", "f16", "bf16", "c64", "c128"}},
     {"format", {"CSR", "COO", "BSR 2 x 3", "BSR 4 x 1 column-major"}},
     {"offsets", {"32", "64"}},
@@ -108,7 +108,7 @@ typedef struct combination { /* a level for each factor */
   int at[FACTORS];
 } combination;
 
-/* Writes the levels that are not the defaults. */
+/* Writes the levels that are not defaults. */
 TEST_UNUSED static const char *combination_text(const combination *c) {
   static char text[1024];
   size_t used = 0;
@@ -124,24 +124,24 @@ TEST_UNUSED static const char *combination_text(const combination *c) {
   return text;
 }
 
-/* ---- What the manual says goes together -------------------------------------------------- */
+/* ---- The manual's rules for combinations ------------------------------------------------- */
 
 static int combination_has_device_arrays(const combination *c) {
   return c->at[SOURCE] == 1;
 }
 
-/* Returns whether the view of which the plan is made gives one triangle. */
+/* Returns whether the plan's view gives one triangle. */
 static int combination_is_triangle(const combination *c) {
   const int source = c->at[SOURCE];
   return c->at[SYMMETRY] != 0 && (source <= 1 || source == 4 || source == 5);
 }
 
-/* Returns whether the view of which the plan is made consists of blocks. */
+/* Returns whether the plan's view consists of blocks. */
 static int combination_is_blocks(const combination *c) {
   return c->at[SOURCE] == 3 || (c->at[SOURCE] <= 1 && c->at[FORMAT] >= 2);
 }
 
-/* Returns whether a plan of this method computes on CUDA where the context does. */
+/* Returns whether a plan of this method computes on CUDA if the context does. */
 static int combination_on_cuda(const combination *c, int cuda) {
   return cuda && mbi_method_runs((merbit_method)c->at[METHOD], 1);
 }
@@ -190,7 +190,7 @@ static int combination_source_taken(const combination *c, int cuda) {
   }
 }
 
-/* Returns whether the interface takes a combination; the context is for CUDA or for the CPU. */
+/* Returns whether the interface accepts a combination; the context is on CUDA or on the CPU. */
 static int combination_taken(const combination *c, int cuda) {
   const int on_cuda = combination_on_cuda(c, cuda), many = c->at[VECTORS] != 0;
   const int blocks = combination_is_blocks(c), semiring = c->at[SEMIRING] != 0;
@@ -223,8 +223,8 @@ typedef struct pairs {
   int cuda;
   uint64_t random;
   unsigned char seen[FACTORS][MOST_LEVELS][FACTORS][MOST_LEVELS];
-  long left;       /* pairs that are neither seen nor impossible */
-  long impossible; /* of which no combination is taken */
+  long left;       /* pairs that are neither covered nor impossible */
+  long impossible; /* in no accepted combination */
 } pairs;
 
 static int pairs_new(const pairs *p, const combination *c, const int *fixed, int f) {
@@ -253,8 +253,8 @@ TEST_UNUSED static void pairs_begin(pairs *p, int cuda, uint64_t seed) {
   }
 }
 
-/* Makes a combination that is taken of defaults and the two levels: as they are, or with one or
- * two other levels. */
+/* Makes an accepted combination of defaults and the two fixed levels, changing one or two
+ * others if necessary. */
 static int pairs_repair(pairs *p, combination *c, int *fixed) {
   const combination wanted = *c;
   int pass, f, g, a, b;
@@ -285,8 +285,8 @@ static int pairs_repair(pairs *p, combination *c, int *fixed) {
   return 0;
 }
 
-/* Fills the factors that are not fixed, in random order, each with the level that adds most new
- * pairs. */
+/* Fills the factors that are not fixed, in random order, each with the level that covers the
+ * most new pairs. */
 static void pairs_fill(pairs *p, combination *c, int *fixed) {
   int order[FACTORS], i, level;
   for (i = 0; i < FACTORS; i++) {
@@ -312,9 +312,8 @@ static void pairs_fill(pairs *p, combination *c, int *fixed) {
   }
 }
 
-/* Finds the next combination, which holds a pair that is wanted. Returns 0 where none is left,
- * 1 for a combination that is to be taken and -1 for a pair that is to be refused, beside
- * defaults. */
+/* Finds the next combination with a wanted pair. Returns 0 if none is left, 1 for a combination
+ * that must be accepted, and -1 for a pair that must be refused, with defaults otherwise. */
 TEST_UNUSED static int pairs_next(pairs *p, combination *c) {
   int f, g, a, b, fixed[FACTORS];
   int64_t skip;

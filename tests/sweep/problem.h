@@ -1,5 +1,5 @@
-/* The matrix of a combination: its arrays, the view that a plan is made of, and its entries for
- * the reference. Include merbit.h and cmocka.h first. */
+/* The matrix of a combination: its arrays, the plan's view, and its entries for the reference.
+ * Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_PROBLEM_H
 #define TEST_SWEEP_PROBLEM_H
 #include "support/symmetric.h"
@@ -21,11 +21,11 @@ typedef struct problem {
   merbit_context *context;
   uint64_t random;
   typed_kind kind;
-  int64_t *row, *col; /* of each value that is stored, or of its block */
+  int64_t *row, *col; /* of each stored value, or of its block */
   int64_t stored, block_rows;
   void *arrays[4];
   merbit_matrix *matrix;
-  merbit_view host, view; /* the same in host memory; what the plan is made of */
+  merbit_view host, view; /* in host memory; the plan's view */
   entries e;
 } problem;
 
@@ -36,7 +36,7 @@ static void entries_free(entries *e) {
   memset(e, 0, sizeof *e);
 }
 
-/* The value of the other triangle. */
+/* Converts a value to that of the other triangle. */
 static void entries_mirror(const merbit_view *view, char *value) {
   const merbit_type type = view->value_type;
   const size_t size = typed_size(type);
@@ -57,7 +57,7 @@ static void entries_add(entries *e, const merbit_view *view, int64_t row, int64_
   const size_t size = typed_size(view->value_type);
   int mirror;
   if (row >= view->rows || col >= view->cols) {
-    return; /* what a block has beyond the matrix */
+    return; /* padding of a block */
   }
   for (mirror = 0; mirror <= (view->symmetry != MERBIT_SYMMETRY_NONE && row != col); mirror++) {
     char *value = e->values + (size_t)e->count * size;
@@ -83,7 +83,7 @@ static int entry_compare(const void *a, const void *b) {
                             : (x->k > y->k) - (x->k < y->k);
 }
 
-/* Returns the entries by rows and columns. */
+/* Returns the entries sorted by rows and columns. */
 static entry_key *entries_sorted(const entries *e) {
   entry_key *keys = (entry_key *)test_allocate(e->count, sizeof *keys);
   int64_t k;
@@ -139,7 +139,7 @@ static void entries_of_view(const merbit_view *view, entries *e) {
   free(keys);
 }
 
-/* Adds up the part `im` of the entries from keys[*k] on that are in one place. */
+/* Adds up part `im` of the entries from keys[*k] on that are at one place. */
 static long double entries_sum(const problem *p, const entries *e, const entry_key *keys,
                                int64_t *k, int im, long double *size) {
   const entry_key *first = &keys[*k];
@@ -156,7 +156,8 @@ static long double entries_sum(const problem *p, const entries *e, const entry_k
   return sum;
 }
 
-/* A matrix made of another one holds its entries, duplicates added up, and zeros. */
+/* Checks that a matrix made from another one holds its entries, with duplicates added up, and
+ * zeros. */
 static void entries_compare(const problem *p, entries *made, entries *from) {
   const merbit_type type = p->kind.values;
   const long double u = type == MERBIT_F16    ? 0x1p-11L
@@ -191,7 +192,7 @@ static void entries_compare(const problem *p, entries *made, entries *from) {
 
 /* ---- Arrays ------------------------------------------------------------------------------ */
 
-/* Fills what p->host stores with values of a kind. */
+/* Fills the stored values of p->host with values of a kind. */
 static void problem_values(problem *p, int kind, void *values) {
   const merbit_type type = p->kind.values;
   const size_t size = typed_size(type);
@@ -233,7 +234,7 @@ static void problem_values(problem *p, int kind, void *values) {
   free(numbers);
 }
 
-/* The places of the entries, in the order in which they are stored. */
+/* Lists the places of the entries, in storage order. */
 static void problem_places(problem *p, test_matrix *m) {
   const int symmetry = p->c->at[SYMMETRY];
   int64_t row, k;
@@ -273,7 +274,7 @@ static void problem_places(problem *p, test_matrix *m) {
   }
 }
 
-/* p->host: the arrays as the combination says. */
+/* Makes the arrays of p->host as the combination says. */
 static void problem_arrays(problem *p) {
   static const merbit_symmetry symmetries[] = {
       MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SYMMETRIC,
@@ -312,7 +313,7 @@ static void problem_arrays(problem *p) {
   test_matrix_free(&m);
 }
 
-/* Finds where the values of a matrix stand that was made of p->host's. */
+/* Finds the places of the values of a matrix that was made from p->host. */
 static void problem_adopt(problem *p) {
   const merbit_view *v = &p->host;
   int64_t row = 0, k;
@@ -330,7 +331,7 @@ static void problem_adopt(problem *p) {
   }
 }
 
-/* p->view: p->host's arrays in device memory. */
+/* Makes p->view: p->host's arrays in device memory. */
 static void problem_upload(problem *p) {
   const size_t offset = p->host.offset_type == MERBIT_INDEX_64 ? 8 : 4;
   const size_t index = p->host.index_type == MERBIT_INDEX_64 ? 8 : 4;
@@ -365,7 +366,7 @@ static int text_take(void *user, const void *data, size_t size) {
   return 0;
 }
 
-/* Makes p->matrix as the factor "source" says; returns the status. */
+/* Makes p->matrix as the factor "source" says. Returns the status. */
 static merbit_status problem_convert(problem *p) {
   const int source = p->c->at[SOURCE];
   merbit_context *context = p->context;
@@ -406,7 +407,7 @@ static void entries_transpose(entries *e) {
   e->cols = rows;
 }
 
-/* Makes all of a problem; returns whether it was not refused. */
+/* Makes a whole problem. Returns whether it was accepted. */
 static int problem_make(problem *p, int taken) {
   static const typed_kind kinds[] = {
       {"f64", MERBIT_F64, MERBIT_F64},        {"f32", MERBIT_F32, MERBIT_F32},

@@ -1,5 +1,5 @@
-/* The plan of a combination, how its products are called, and what they are held to. Include
- * merbit.h and cmocka.h first. */
+/* The plan of a combination, the calls of its products, and the checks of their results.
+ * Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_PRODUCT_H
 #define TEST_SWEEP_PRODUCT_H
 #include "sweep/problem.h"
@@ -15,18 +15,18 @@ typedef struct run {
   int vectors, by_rows, device, cuda;
   int64_t gap, ldx, ldy, *order;
   void *stream;
-  int late;                    /* whether new values come right before the next product */
-  char *kept;                  /* where the next result goes too; or NULL */
+  int late;                    /* whether new values come directly before the next product */
+  char *kept;                  /* also receives the next result; or NULL */
   void *latest;                /* the last new values */
-  uint64_t slack;              /* device memory beyond what the plan tells of */
-  merbit_plan_memory forecast; /* at most this is held */
+  uint64_t slack;              /* device memory beyond what the plan reports */
+  merbit_plan_memory forecast; /* upper bound of the memory */
   merbit_status forecasts;     /* what the forecast returned */
-  long host_slack;             /* the same of host memory: what the context keeps of programs */
+  long host_slack;             /* host memory: the context keeps programs */
 } run;
 
 /* ---- The plan ---------------------------------------------------------------------------- */
 
-/* epilogue "function": ax s0 + v1; the rows' numbers, v0 y. */
+/* epilogue "function": ax s0 + v1; the sums of row numbers and of v0 y. */
 #define SWEEP_ROWS(T, suffix)                                                                  \
   static void sweep_rows_##suffix(void *user, int64_t begin, int64_t end, void *y,             \
                                   const void *const *vectors, const double *scalars,           \
@@ -84,7 +84,7 @@ static void run_desc(run *r) {
   d->epilogue = at[EPILOGUE] ? &r->epilogue : NULL;
 }
 
-/* Forecasts the plan's memory, for which nothing may be allocated, and begins a new peak. */
+/* Forecasts the plan's memory, which may allocate nothing, and resets the peak. */
 TEST_UNUSED static void run_forecast(run *r) {
   const long host = sweep.memory.bytes;
   const long device = sweep.driver != NULL ? sweep.driver->bytes : 0;
@@ -97,8 +97,8 @@ TEST_UNUSED static void run_forecast(run *r) {
   }
 }
 
-/* Compares the forecast with what the plan has taken; `before`: the driver's bytes without it.
- */
+/* Compares the forecast with what the plan has allocated; `before`: the driver's bytes without
+ * it. */
 TEST_UNUSED static void run_forecast_holds(run *r, long before) {
   const merbit_plan_memory *m = &r->forecast;
   const int method = r->p.c->at[METHOD];
@@ -127,10 +127,10 @@ TEST_UNUSED static void run_forecast_holds(run *r, long before) {
   }
 }
 
-/* Compares what the plan says that it holds with what the driver and the allocator gave;
- * `before` and `host`: without the plan. */
+/* Compares what the plan reports with what the driver and the allocator gave; `before` and
+ * `host`: without the plan. */
 static void run_count(run *r, long before, long host, int again) {
-  const uint64_t remade = 8 * 256; /* where arrays are laid out anew, each rounded up */
+  const uint64_t remade = 8 * 256; /* arrays that are remade are rounded up once more */
   merbit_plan_info info;
   uint64_t slack;
   sweep_done(r->p.context, merbit_plan_get_info(r->plan, &info), "merbit_plan_get_info");
@@ -158,7 +158,7 @@ static void run_count(run *r, long before, long host, int again) {
   r->slack = slack;
 }
 
-/* op(A)'s entries. */
+/* Computes op(A)'s entries. */
 static void run_operation(run *r) {
   r->op = r->p.e;
   if (r->desc.operation != MERBIT_OPERATION_N) {
@@ -178,7 +178,7 @@ static int64_t run_place(const run *r, int64_t i, int v, int64_t leading) {
   return r->by_rows ? i * leading + v : v * leading + i;
 }
 
-/* Copies vector v of a plain array in the matrix's order to or from one in the plan's. */
+/* Copies vector v between a plain array in the matrix's order and one in the plan's. */
 static void run_move(const run *r, int64_t count, int64_t leading, char *plain, char *packed,
                      int to_plan) {
   const size_t size = typed_size(r->p.kind.sums);
@@ -245,7 +245,7 @@ static void product_fill(run *r, product *q) {
     memset(q->x, 0xff, (size_t)xs * size); /* alpha 0 does not read it */
   }
   if (which <= 1 || which == 5) {
-    memset(q->y0, 0xff, (size_t)ys * size); /* nor is y0 read */
+    memset(q->y0, 0xff, (size_t)ys * size); /* y0 is not read, either */
   }
   q->s0 = 0.5;
   q->sums[0] = q->sums[1] = -7;
@@ -253,7 +253,7 @@ static void product_fill(run *r, product *q) {
   free(numbers);
 }
 
-/* Calls the product, by a graph where the combination says so. */
+/* Calls the product, in a graph if the combination says so. */
 static merbit_status product_call(run *r, const product *q, void *const at[7], void *stream) {
   const void *vectors[2];
   vectors[0] = at[4];
@@ -271,7 +271,7 @@ static merbit_status product_call(run *r, const product *q, void *const at[7], v
   return merbit_spmv(r->plan, r->workspace, at[2], at[0], at[3], at[1], stream);
 }
 
-typedef struct graph_calls { /* of the driver, which the library has no use for */
+typedef struct graph_calls { /* driver calls that the library itself does not use */
   int (*stream_create)(void **stream, unsigned flags);
   int (*stream_destroy)(void *stream);
   int (*begin)(void *stream, int mode);
@@ -316,7 +316,7 @@ static merbit_status product_captured(run *r, const product *q, void *const at[7
   return status;
 }
 
-/* Calls it on the stream of the combination and waits for it. */
+/* Calls the product on the combination's stream and waits for it. */
 static merbit_status product_on_stream(run *r, const product *q, void *const at[7]) {
   const int how = r->p.c->at[STREAM];
   merbit_context *context = r->p.context;
@@ -446,7 +446,7 @@ static void check_sums(run *r, product *q) {
   }
 }
 
-/* Where skip is set and the epilogue has a result, y stays. */
+/* If skip is set and the epilogue has a result, y is unchanged. */
 static int product_skipped(const run *r, const product *q) {
   return r->p.c->at[EPILOGUE] != 0 && q->skip > 0;
 }

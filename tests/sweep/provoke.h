@@ -1,10 +1,10 @@
-/* Failures that are provoked: one call of the fake driver, or one allocation of host memory.
- * Include merbit.h and cmocka.h first. */
+/* Provoked failures: one call of the fake driver, or one allocation of host memory. Include
+ * merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_PROVOKE_H
 #define TEST_SWEEP_PROVOKE_H
 #include "sweep/bed.h"
 
-/* Has one of the next calls of the driver or of the allocator fail. */
+/* Lets one of the next driver calls or allocations fail. */
 static void provoke(uint64_t *random) {
   const long at = 1 + (long)test_below(random, 30);
   if (sweep.driver != NULL && test_below(random, 3) > 0) {
@@ -25,7 +25,7 @@ static void provoke_no_more(void) {
   }
 }
 
-/* A call that met a failure succeeds all the same, or says what happened. */
+/* Expects that a call that met a failure succeeds nevertheless, or reports it. */
 static void provoke_expect(merbit_context *context, merbit_status status, const char *call) {
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY &&
       status != MERBIT_DEVICE_OUT_OF_MEMORY && status != MERBIT_DEVICE_ERROR) {

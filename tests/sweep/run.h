@@ -1,10 +1,10 @@
-/* One combination from the matrix to the last product, each result against a naive one. Include
- * merbit.h and cmocka.h first. */
+/* One combination from the matrix to the last product, each result compared with a naive one.
+ * Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_RUN_H
 #define TEST_SWEEP_RUN_H
 #include "sweep/product.h"
 
-/* Moves x or y into the plan's order, or y back, by the library where there is one vector. */
+/* Permutes x or y into the plan's order, or y back, with the library if there is one vector. */
 static void *run_reorder(run *r, void *at, size_t bytes, int back, void *to) {
   void *moved;
   if (r->order == NULL || r->vectors > 1) {
@@ -18,7 +18,7 @@ static void *run_reorder(run *r, void *at, size_t bytes, int back, void *to) {
   return moved;
 }
 
-/* New values as the factor "update" says; returns whether they were not refused. */
+/* Updates values as the factor "update" says. Returns whether they were accepted. */
 static int run_update(run *r, int taken) {
   problem *p = &r->p;
   const int how = p->c->at[UPDATE], keep = places.count;
@@ -27,7 +27,7 @@ static int run_update(run *r, int taken) {
   merbit_view other = p->host;
   void *values = products_exact((int64_t)bytes, 1), *from;
   merbit_plan_info info;
-  long without = 0; /* the driver's bytes but the plan's */
+  long without = 0; /* the driver's bytes without the plan's */
   long host;        /* the allocator's */
   merbit_status status;
   problem_values(p, how == 5 ? p->c->at[VALUES] : 0, values);
@@ -80,7 +80,7 @@ static int run_update(run *r, int taken) {
   return status == MERBIT_OK;
 }
 
-/* Waits for what the default stream has to do for vectors in the plan's order. */
+/* Waits for the default stream's work on vectors in the plan's order. */
 static void run_settle(run *r) {
   if (r->cuda) {
     sweep_done(r->p.context, mbi_device_enter(r->p.context), "the context");
@@ -89,7 +89,7 @@ static void run_settle(run *r) {
   }
 }
 
-/* Makes one product, and checks it unless it is refused; returns whether it was not. */
+/* Computes one product, and checks it unless it is refused. Returns whether it was accepted. */
 static int run_product(run *r, int taken) {
   const size_t size = typed_size(r->p.kind.sums);
   const int keep = places.count, device_scalars = r->p.c->at[SCALARS_AT] && r->cuda;
@@ -114,7 +114,7 @@ static int run_product(run *r, int taken) {
   product_fill(r, &q);
   memset(packed_x, 0x5a, x_bytes);
   memset(packed_y, 0x5a, y_bytes);
-  r->order = r->vectors > 1 ? r->order : NULL; /* one vector is moved by the library */
+  r->order = r->vectors > 1 ? r->order : NULL; /* the library permutes a single vector */
   run_move(r, cols, r->ldx, q.x, packed_x, 1);
   run_move(r, rows, r->ldy, q.y0, packed_y, 1);
   plain_x = place_put(r->device, packed_x, x_bytes);
@@ -139,7 +139,7 @@ static int run_product(run *r, int taken) {
     at[6] = place_put(r->device, extra, sizeof extra);
   }
   run_settle(r);
-  if (r->late) { /* nothing but the call itself waits between new values and their product */
+  if (r->late) { /* only the call itself waits between new values and their product */
     (void)run_update(r, taken);
     r->late = 0;
     run_operation(r);
@@ -203,7 +203,7 @@ static int run_products(run *r, int taken) {
   return run_product(r, taken);
 }
 
-/* Runs a combination; `taken` 0: something of it has to be refused. */
+/* Runs a combination; `taken` 0: part of it must be refused. */
 TEST_UNUSED static void run_combination(const combination *c, uint64_t seed, int taken) {
   static const int threads[] = {1, 2, 5, 5};
   run r;
@@ -237,7 +237,7 @@ TEST_UNUSED static void run_combination(const combination *c, uint64_t seed, int
     }
   }
   if (went) {
-    memset(&r.epilogue, 0xff, sizeof r.epilogue); /* read no more */
+    memset(&r.epilogue, 0xff, sizeof r.epilogue); /* no longer read */
     memset(&r.operators, 0xff, sizeof r.operators);
     run_count(&r, before, host, 0);
     run_forecast_holds(&r, before);

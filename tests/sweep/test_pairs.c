@@ -1,6 +1,8 @@
-/* Every pair of the public interface's features, in random combinations that hold several pairs
- * at once: what goes together gives results within the bound, what does not is refused with a
- * sentence. test_sweep_pairs [cpu | cuda [COMBINATIONS]] */
+/* Every pair of the public interface's features, in random combinations that cover several
+ * pairs at once: compatible features give results within the bound, incompatible ones are
+ * refused with a message.
+ *
+ * test_sweep_pairs [cpu | cuda [COMBINATIONS]] */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,8 +43,9 @@ static void every_pair(void **state) {
 
 enum { NEAR_ROWS = 3000, NEAR_LENGTH = 8 };
 
-/* Returns how often the forecast for a method may exceed what is held: slices may have to be
- * filled up 32 times, and AUTO may take the largest of its methods, or buffers of threads. */
+/* Returns the factor by which the forecast for a method may exceed the memory held: slices may
+ * have to be padded 32 times, and AUTO may choose the largest of its methods, or buffers of
+ * threads. */
 static double near_factor(const mbi_method *row) {
   return row->number == MERBIT_METHOD_SLICED ? 20 : row->number == MERBIT_METHOD_AUTO ? 6 : 4;
 }
@@ -70,7 +73,7 @@ static void near_one(merbit_context *context, const merbit_view *view, const mbi
   merbit_plan_destroy(plan);
 }
 
-/* A forecast is not far above what plans hold, so that it says something. The matrix consists
+/* A forecast does not greatly exceed what plans hold, so that it is useful. The matrix consists
  * of full blocks, of which BSR gets a view. */
 static void forecasts_are_near(void **state) {
   static int32_t row_ptr[NEAR_ROWS + 1], col_ind[NEAR_ROWS * NEAR_LENGTH];
@@ -129,7 +132,7 @@ static void wrong_forecasts_are_refused(void **state) {
   assert_int_equal(merbit_plan_forecast(context, &view, &desc, &m), MERBIT_NOT_SUPPORTED);
   assert_non_null(strstr(sweep_sentence(context), "the number of blocks depends"));
   assert_int_equal(m.host_bytes, 0);
-  view = merbit_bsr(4, 6, 4, 2, 3, unread, unread, NULL); /* transposed, its blocks are 3 x 2 */
+  view = merbit_bsr(4, 6, 4, 2, 3, unread, unread, NULL); /* 3 x 2 in the transpose */
   desc.operation = MERBIT_OPERATION_T;
   desc.block_rows = 2;
   desc.block_cols = 3;
@@ -148,7 +151,7 @@ int main(int argc, char **argv) {
   int failed;
   sweep_open(argc > 1 && strcmp(argv[1], "cuda") == 0);
   if (sweep.cuda) {
-    merbit_context_destroy(gpu_context()); /* skips the program where there is none */
+    merbit_context_destroy(gpu_context()); /* skips the program without a GPU */
   }
   budget = argc > 2     ? atol(argv[2])
            : sweep.cuda ? test_effort(3, 1000)

@@ -1,6 +1,8 @@
-/* Every object used again with other input, after new values, failures and cancelled solves,
- * gives what a fresh object gives: the same bits, iterations and counts, and leaves nothing
- * behind. test_sweep_twice [cpu | cuda [TRIALS [FIRST]]] */
+/* Every object that is used again, with other input, new values, after failures and cancelled
+ * solves, gives the same bits, iterations and counts as a new object, and leaves nothing
+ * behind.
+ *
+ * test_sweep_twice [cpu | cuda [TRIALS [FIRST]]] */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +52,7 @@ int main(int argc, char **argv) {
   int failed;
   sweep_open(argc > 1 && strcmp(argv[1], "cuda") == 0);
   if (sweep.cuda) {
-    merbit_context_destroy(gpu_context()); /* skips the program where there is none */
+    merbit_context_destroy(gpu_context()); /* skips the program without a GPU */
   }
   trials = argc > 2     ? atol(argv[2])
            : sweep.cuda ? test_effort(1, 500)

@@ -1,12 +1,12 @@
-/* A plan and its workspace used again and again, against a fresh plan of the last values.
+/* A plan and its workspace used repeatedly, compared with a new plan of the last values.
  * Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_TWICE_PLAN_H
 #define TEST_SWEEP_TWICE_PLAN_H
 #include "sweep/provoke.h"
 #include "sweep/run.h"
 
-/* Chooses a combination whose products have the same bits in every plan of equal values, and
- * that takes new values. */
+/* Chooses a combination that accepts new values, and whose products have the same bits in every
+ * plan of equal values. */
 static void plan_combination(combination *c, uint64_t *random) {
   static const int free_factors[] = {
       METHOD,  KIND,      FORMAT,  OFFSETS,  INDICES,       BASE,  SYMMETRY,
@@ -52,7 +52,7 @@ static void plan_shut(run *r) {
   free(r->order);
 }
 
-/* New values of which some call fails; then they are given again. */
+/* Updates values while some call fails; then updates again. */
 static void plan_update_provoked(run *r, uint64_t *random) {
   const size_t bytes = (size_t)mbi_view_values(&r->p.host) * typed_size(r->p.kind.values);
   void *values = products_exact((int64_t)bytes, 1);
@@ -66,7 +66,7 @@ static void plan_update_provoked(run *r, uint64_t *random) {
   (void)run_update(r, 1);
 }
 
-/* A plan of which some call fails leaves nothing but its sentence. */
+/* Makes a plan while some call fails: only the message may remain. */
 static void plan_provoked(run *r, uint64_t *random) {
   merbit_plan *plan = NULL;
   merbit_status status;
@@ -80,7 +80,7 @@ static void plan_provoked(run *r, uint64_t *random) {
   merbit_plan_destroy(plan);
 }
 
-/* The view has the values that the plan was given last. */
+/* Gives the view the values that the plan got last. */
 static void plan_adopt(run *r) {
   problem *p = &r->p;
   if (r->latest == NULL) {

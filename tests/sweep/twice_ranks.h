@@ -1,5 +1,5 @@
-/* PageRank and eigenpairs by a context that has served others, against a fresh context's.
- * Include merbit.h and cmocka.h first. */
+/* PageRank and eigenpairs in a used context, compared with a new context. Include merbit.h and
+ * cmocka.h first. */
 #ifndef TEST_SWEEP_TWICE_RANKS_H
 #define TEST_SWEEP_TWICE_RANKS_H
 #include "sweep/twice_solver.h"
@@ -104,8 +104,8 @@ static double ranked_load(const ranked *r, const void *array, int64_t i) {
                                           : ((const double *)array)[i];
 }
 
-/* One more iteration of the power method moves converged ranks by no more than the tolerance.
- */
+/* Checks that one more iteration of the power method moves converged ranks by at most the
+ * tolerance. */
 static void ranked_check(const ranked *r) {
   const int64_t n = r->view.rows;
   const int single = r->view.value_type == MERBIT_F32;
@@ -169,7 +169,7 @@ static void ranked_compare(const ranked *r, const ranked *fresh) {
                (int)b->stop, b->iterations, (long long)b->dangling, (long long)b->device_bytes);
   }
   for (i = 0; r->desc.method == MERBIT_METHOD_MERBIT && i < r->view.rows;
-       i++) { /* which adds atomically */
+       i++) { /* it adds atomically */
     if (!(fabs(ranked_load(r, r->ranks, i) - ranked_load(r, fresh->ranks, i)) <= 1e-4)) {
       sweep_fail("rank %lld differs", (long long)i);
     }

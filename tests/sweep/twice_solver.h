@@ -1,4 +1,4 @@
-/* A solver used again and again, against a fresh one. Include merbit.h and cmocka.h first. */
+/* A solver used repeatedly, compared with a new one. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_TWICE_SOLVER_H
 #define TEST_SWEEP_TWICE_SOLVER_H
 #include "solve/core/solver_reference.h"
@@ -6,10 +6,10 @@
 
 enum { HISTORY = 2000, MOST_UNKNOWNS = 200 };
 
-typedef struct system_of { /* a grid's equations, scaled; arrays where the view says */
+typedef struct system_of { /* a grid's equations, scaled; arrays in the view's memory */
   linear grid;
   int single, device, symmetric;
-  double *scaled; /* the values at hand */
+  double *scaled; /* the current values */
   merbit_view view;
   merbit_buffer *buffers[3];
 } system_of;
@@ -27,7 +27,7 @@ static void system_store(const system_of *s, const double *from, void *to, int64
   }
 }
 
-/* New values with the same structure: rows and columns scaled alike. */
+/* Makes new values with the same structure: rows and columns scaled alike. */
 static void system_scale(system_of *s, uint64_t *random) {
   double scale[MOST_UNKNOWNS];
   int32_t row, k;
@@ -91,7 +91,7 @@ static int apply_half(void *user, const void *r, void *z, int64_t n, void *strea
   return 0;
 }
 
-static int cancel_at; /* the progress callback's: calls before it cancels; -1: never */
+static int cancel_at; /* of the progress callback: calls before it cancels; -1: never */
 
 static int cancel(void *user, int iteration, double change, double seconds) {
   (void)user;
@@ -101,7 +101,8 @@ static int cancel(void *user, int iteration, double change, double seconds) {
   return cancel_at >= 0 && cancel_at-- == 0;
 }
 
-/* Multigrid is left out: a used one keeps the aggregates of its first values. */
+/* Makes a descriptor. Multigrid is left out: a used one keeps the aggregates of its first
+ * values. */
 static void solver_desc_make(merbit_solver_desc *d, system_of *s, uint64_t *random) {
   static const merbit_preconditioner_kind kinds[] = {
       MERBIT_PRECONDITIONER_NONE,         MERBIT_PRECONDITIONER_JACOBI,
@@ -131,7 +132,7 @@ static void solver_desc_make(merbit_solver_desc *d, system_of *s, uint64_t *rand
   d->progress = cancel;
 }
 
-/* A solve; returns its status. */
+/* Does a solve. Returns its status. */
 static merbit_status solver_once(const system_of *s, merbit_solver *solver, uint64_t seed,
                                  int start, answer *a) {
   double b[MOST_UNKNOWNS], x[MOST_UNKNOWNS], stored[MOST_UNKNOWNS];
@@ -173,8 +174,8 @@ static merbit_status solver_new_values(system_of *s, merbit_context *context,
   return status;
 }
 
-/* Returns whether a call of the driver that failed has a solver launch its steps another way,
- * which adds up in another order. */
+/* Returns whether a failed driver call makes a solver launch its steps in another way, which
+ * adds in another order. */
 static int solver_gave_way(const merbit_solver *used, const merbit_solver *fresh) {
   const merbit_solver *a = used->inner != NULL ? used->inner : used;
   const merbit_solver *b = fresh->inner != NULL ? fresh->inner : fresh;
@@ -204,7 +205,7 @@ static void solver_compare(const answer *used, const answer *fresh, size_t bytes
   }
 }
 
-/* One step in the life of a solver. */
+/* Does one step in the life of a solver. */
 static void solver_step(system_of *s, merbit_context *context, merbit_solver *solver,
                         uint64_t *random) {
   const int what = (int)test_below(random, 6);

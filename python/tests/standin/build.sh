@@ -1,6 +1,6 @@
 #!/bin/sh
 # Build the fake libcuda.so.1 and libnvrtc.so.13 of tests/fake in a folder: sh build.sh FOLDER
-# They run kernels on the CPU. tests/fake/CMakeLists.txt builds the same ones, for the tests of merbit.h.
+# They run kernels on the CPU. tests/fake/CMakeLists.txt builds the same libraries for the tests of merbit.h.
 set -eu
 folder=$1
 tests=$(cd "$(dirname "$0")/../../../tests" && pwd)

@@ -1,5 +1,5 @@
-"""A small stand-in for CuPy over the CUDA driver: what merbit and tests/test_cupy.py use of it. For machines without CuPy,
-with a driver or the fake one of tests/fake. Arithmetic takes the way through NumPy."""
+"""A small stand-in for CuPy over the CUDA driver, with the parts that merbit and tests/test_cupy.py use. For machines
+without CuPy, with a driver or the fake one of tests/fake. Arithmetic is done by NumPy."""
 
 import ctypes
 import types
@@ -42,7 +42,7 @@ class Tensor(ctypes.Structure):
     ]  # fmt: skip
 
 
-exported = {}  # address of a capsule: what it needs
+exported = {}  # address of a capsule -> objects it needs
 Destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 forget = Destructor(lambda capsule: exported.pop(capsule, None) and None)
 new_capsule = ctypes.pythonapi.PyCapsule_New
@@ -52,7 +52,7 @@ CODES = {"i": 0, "u": 1, "f": 2, "c": 5}
 
 class ndarray:
     def __init__(self, shape, dtype="float64", strides=None, memory=None, address=None):
-        """A new array unless memory is given, in C order unless strides are."""
+        """Makes a new array, or one over given memory, in C order or with given strides."""
         model = numpy.lib.stride_tricks.as_strided(numpy.empty(shape, dtype), strides=strides)
         self.shape, self.dtype, self.strides = model.shape, model.dtype, model.strides
         self.memory = Memory(model.nbytes) if memory is None else memory

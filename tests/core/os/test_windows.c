@@ -1,4 +1,5 @@
-/* Files and directories on Windows: whom a directory is open to, links, what replaces what. */
+/* Files and directories on Windows: who has access to a directory, links, what replaces
+ * what. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +45,7 @@ static void expect_file(const char *path, const char *text) {
   assert_string_equal(found, text);
 }
 
-/* Gives everyone the rights, besides all rights to this user. */
+/* Grants everyone `rights`, besides all rights to this user. */
 static void open_to_everyone(const char *path, DWORD rights) {
   SID_IDENTIFIER_AUTHORITY world = SECURITY_WORLD_SID_AUTHORITY;
   EXPLICIT_ACCESSA access[2];
@@ -90,7 +91,7 @@ static void directories_open_to_others(void **state) {
   assert_string_equal(mbi_directory_distrust(path, 0, &error), "is writable by others");
   assert_int_equal(error, 0);
   open_to_everyone(path, GENERIC_READ);
-  /* Others may neither remove nor rename what lies below a directory on the way. */
+  /* Others may neither remove nor rename anything below a directory on the way. */
   (void)snprintf(other, sizeof other, "%s", in_folder("a"));
   open_to_everyone(other, GENERIC_ALL);
   assert_string_equal(mbi_directory_distrust(path, 0, &error), "is writable by others");
@@ -107,7 +108,7 @@ static void directories_open_to_others(void **state) {
   assert_int_equal(_rmdir(in_folder("a")), 0);
 }
 
-/* Everyone has `rights` alone on `path`, for the library; all other paths have the system's
+/* For the library, grants everyone only `rights` on `path`; all other paths have the system's
  * access control lists. Wine keeps no more of a list than Unix permissions. */
 static struct {
   char path[MBI_PATH_SIZE];
@@ -140,7 +141,7 @@ static DWORD WINAPI named_security(const char *path, SE_OBJECT_TYPE type,
   return result;
 }
 
-/* The linker takes this import instead of the system's. */
+/* The linker uses this import instead of the system's. */
 extern const security_getter __imp_GetNamedSecurityInfoA;
 const security_getter __imp_GetNamedSecurityInfoA = named_security;
 
@@ -199,7 +200,7 @@ static void private_files(void **state) {
   merbit_context_destroy(context);
 }
 
-/* The file that has been unused for longest goes first; a reading counts as a use. */
+/* The least recently used file goes first; a read counts as a use. */
 static void the_oldest_go(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   const mbi_piece piece = {"0123456789", 10};
@@ -252,7 +253,7 @@ static void files_of_the_user(void **state) {
   assert_int_equal(mbi_file_open(folder, &file, &size), EISDIR);
   put(path, "old\r\n");
   assert_int_equal(mbi_file_open(path, &file, &size), 0);
-  assert_int_equal(size, 5); /* with its carriage return */
+  assert_int_equal(size, 5); /* including its carriage return */
   mbi_file_close(file);
   assert_int_equal(mbi_replacement_begin(&r, path), 0);
   assert_int_equal(mbi_replacement_write(&r, "new\n", 4), 0);
@@ -297,7 +298,7 @@ static void paths(void **state) {
   assert_int_equal(mbi_path_absolute("C:/a/../b", path, 4), ENAMETOOLONG);
 }
 
-/* The libraries of every Windows stand for those of CUDA. */
+/* Libraries that every Windows has stand for those of CUDA. */
 static void libraries(void **state) {
   char path[MBI_PATH_SIZE];
   DWORD(WINAPI * number)(void) = NULL;
@@ -358,7 +359,7 @@ MBI_THREAD_RUN count_and_fail(void *argument) {
   return 0;
 }
 
-/* Counts are right, and a failure is that of its thread alone. */
+/* Counts are right, and a failure stays with its thread. */
 static void threads_and_their_failures(void **state) {
   mbi_thread threads[4];
   tally t;

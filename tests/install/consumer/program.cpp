@@ -1,4 +1,4 @@
-// A C++ consumer: prints the version of merbit and a product of 1 x 1, "0.1.0 42".
+// A C++ program that uses merbit: prints its version and a 1 x 1 product, "0.1.0 42".
 #include <iostream>
 #include <merbit.h>
 #include <vector>

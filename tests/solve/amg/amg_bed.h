@@ -5,7 +5,7 @@
 #include "solve/amg/amg.h"
 #include "support/cpu.h"
 
-/* A CSR in the form that the steps of the set-up take, of memory of the context. */
+/* A CSR as the steps of the set-up take it, in memory of the context. */
 typedef struct bed_entry {
   int32_t row, column;
   double value;
@@ -17,7 +17,7 @@ static int bed_before(const void *a, const void *b) {
                           : (x->column > y->column) - (x->column < y->column);
 }
 
-/* Entries in any order; those at one place add up. */
+/* Makes a matrix from entries in any order; those at the same place add up. */
 TEST_UNUSED static mbi_amg_csr bed_csr(merbit_context *context, int rows, int cols,
                                        bed_entry *entries, int count) {
   mbi_amg_csr csr;
@@ -45,15 +45,15 @@ TEST_UNUSED static mbi_amg_csr bed_csr(merbit_context *context, int rows, int co
   return csr;
 }
 
-/* A number between 0 and 1 that depends on `number` alone. */
+/* Returns a number between 0 and 1 that depends only on `number`. */
 static double bed_random(uint64_t number) {
   return (double)(mbi_amg_hash(number) >> 11) * (1.0 / 9007199254740992.0);
 }
 
 /* The Laplacian of a grid of side^3 points (flat: side^2). Edges along z have the weight
  * `weak`, and all are multiplied by a number between 1 and `jump`. `shift` is added to the
- * diagonal; with `fixed` 1 the faces are Dirichlet boundaries. `only`: the share of edges that
- * exist. */
+ * diagonal; with `fixed` 1 the faces are Dirichlet boundaries. `only` is the fraction of edges
+ * that exist. */
 typedef struct bed_grid {
   int side, flat, fixed;
   double weak, jump, shift, only;
@@ -101,8 +101,8 @@ TEST_UNUSED static mbi_amg_csr bed_poisson(merbit_context *context, int side, in
   return bed_laplacian(context, &g);
 }
 
-/* Convection and diffusion on side^2 points by upwind differences, in a wind that turns around
- * the middle. `peclet`: that of a cell where the wind's speed is 1. */
+/* Makes convection and diffusion on side^2 points by upwind differences, in a wind that circles
+ * the middle. `peclet` is that of a cell where the wind's speed is 1. */
 TEST_UNUSED static mbi_amg_csr bed_wind(merbit_context *context, int side, double peclet) {
   bed_entry *entries = (bed_entry *)malloc((size_t)side * (size_t)side * 8 * sizeof *entries);
   mbi_amg_csr csr;
@@ -111,7 +111,7 @@ TEST_UNUSED static mbi_amg_csr bed_wind(merbit_context *context, int side, doubl
     const int at[2] = {i % side, i / side}, steps[2] = {1, side};
     const double x = 2.0 * (at[0] + 1) / (side + 1) - 1, y = 2.0 * (at[1] + 1) / (side + 1) - 1;
     const double speed[2] = {2 * y * (1 - x * x), -2 * x * (1 - y * y)};
-    for (d = 0; d < 4; d++) { /* from the neighbour before, and behind, along each axis */
+    for (d = 0; d < 4; d++) { /* from the neighbour before and after, along each axis */
       const int axis = d / 2, to = at[axis] + (d % 2 != 0 ? 1 : -1);
       const double from = d % 2 != 0 ? -speed[axis] : speed[axis];
       const double weight = 1 + (from > 0 ? peclet * from : 0);
@@ -129,8 +129,8 @@ TEST_UNUSED static mbi_amg_csr bed_wind(merbit_context *context, int side, doubl
   return csr;
 }
 
-/* Strong pairs of nodes, each with ten weak neighbours in one direction: nonsymmetric, and the
- * next level has nearly as many entries. */
+/* Makes strongly coupled pairs of nodes, each with ten weak neighbours in one direction:
+ * nonsymmetric, and the next level has nearly as many entries. */
 TEST_UNUSED static mbi_amg_csr bed_pairs(merbit_context *context, int nodes) {
   bed_entry *entries = (bed_entry *)malloc((size_t)nodes * 12 * sizeof *entries);
   mbi_amg_csr csr;
@@ -150,8 +150,8 @@ TEST_UNUSED static mbi_amg_csr bed_pairs(merbit_context *context, int nodes) {
   return csr;
 }
 
-/* The Kronecker product of a matrix with a symmetric block of 3 x 3 that is positive definite:
- * three unknowns to a node. */
+/* Returns the Kronecker product of a matrix with a symmetric positive definite block of 3 x 3:
+ * three unknowns per node. */
 TEST_UNUSED static mbi_amg_csr bed_blocks(merbit_context *context, const mbi_amg_csr *a) {
   static const double block[3][3] = {{2, 0.5, 0.25}, {0.5, 1, -0.25}, {0.25, -0.25, 1.5}};
   bed_entry *entries = (bed_entry *)malloc((size_t)a->nnz * 9 * sizeof *entries);
@@ -173,7 +173,7 @@ TEST_UNUSED static mbi_amg_csr bed_blocks(merbit_context *context, const mbi_amg
   return csr;
 }
 
-/* The entry in a row and column; 0: there is none. */
+/* Returns the entry in a row and column, or 0. */
 TEST_UNUSED static double bed_at(const mbi_amg_csr *csr, int64_t row, int64_t column) {
   int64_t k;
   for (k = csr->row_ptr[row]; k < csr->row_ptr[row + 1]; k++) {
@@ -190,7 +190,7 @@ TEST_UNUSED static int bed_kept(const mbi_amg_level *level, int64_t row, int64_t
   return mbi_amg_kept(level, row)[k / 8] >> k % 8 & 1;
 }
 
-/* A dense copy in long double, row by row; magnitudes with `sizes` 1. */
+/* Returns a dense copy in long double, row by row; of the magnitudes if `sizes` is 1. */
 TEST_UNUSED static long double *bed_dense(const mbi_amg_csr *csr, int sizes) {
   long double *dense =
       (long double *)calloc((size_t)(csr->rows * csr->cols) + 1, sizeof *dense);
@@ -204,7 +204,7 @@ TEST_UNUSED static long double *bed_dense(const mbi_amg_csr *csr, int sizes) {
   return dense;
 }
 
-/* The product of an m x k and a k x n matrix. */
+/* Returns the product of an m x k and a k x n matrix. */
 TEST_UNUSED static long double *bed_times(const long double *a, const long double *b, int64_t m,
                                           int64_t k, int64_t n) {
   long double *c = (long double *)calloc((size_t)(m * n) + 1, sizeof *c);
@@ -219,7 +219,7 @@ TEST_UNUSED static long double *bed_times(const long double *a, const long doubl
   return c;
 }
 
-/* Rows are sorted, without duplicates, and inside. */
+/* Checks that rows are sorted, without duplicates, and within bounds. */
 TEST_UNUSED static void bed_check_form(const mbi_amg_csr *csr) {
   int64_t row, k;
   assert_int_equal(csr->row_ptr[0], 0);
@@ -243,8 +243,8 @@ TEST_UNUSED static void bed_check_equal(const mbi_amg_csr *a, const mbi_amg_csr 
   }
 }
 
-/* A level whose aggregates are known. `modes` is NULL for constants, one for each unknown of a
- * node. Takes over `a`. */
+/* Makes a level whose aggregates are known. `modes` is NULL for constants, one for each unknown
+ * of a node. Takes over `a`. */
 TEST_UNUSED static void bed_level(merbit_context *context, mbi_amg_csr a, int block,
                                   int vectors, double theta, mbi_amg_level *level) {
   int64_t i;
@@ -266,7 +266,7 @@ TEST_UNUSED static void bed_level(merbit_context *context, mbi_amg_csr a, int bl
   assert_int_equal(mbi_amg_aggregate(context, level), MERBIT_OK);
 }
 
-/* Releases what mbi_amg_coarsen makes of a level. */
+/* Releases the results of mbi_amg_coarsen for a level. */
 TEST_UNUSED static void bed_again(merbit_context *context, mbi_amg_level *level) {
   mbi_amg_csr_release(context, &level->strong);
   mbi_release(context, level->kept);

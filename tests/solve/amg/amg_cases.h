@@ -1,6 +1,6 @@
 /* The multigrid preconditioner on both sides: M equals a reference of the cycle, is symmetric,
- * solves every kind of system in few iterations, takes new values. Include after amg_bed.h;
- * `context` is the test's. */
+ * solves every kind of system in few iterations, and accepts new values. Include after
+ * amg_bed.h; `context` is the test's. */
 #ifndef TEST_AMG_CASES_H
 #define TEST_AMG_CASES_H
 #include "solve/amg/amg_bed.h"
@@ -59,7 +59,7 @@ static void reference_multiply(const mbi_amg_csr *a, const long double *x, long 
   }
 }
 
-/* Chebyshev's polynomial by sweeps from x, on level l. */
+/* Applies Chebyshev's polynomial by sweeps from x, on level l. */
 static void reference_smooth(const mbi_amg_level *levels, int l, int degree, double ratio,
                              const long double *b, long double *x) {
   const mbi_amg_level *level = &levels[l];
@@ -82,7 +82,7 @@ static void reference_smooth(const mbi_amg_level *levels, int l, int degree, dou
   free(ax);
 }
 
-/* x += M^-1 (b - A x) on the levels from l on, all in long double. */
+/* Computes x += M^-1 (b - A x) on the levels from l on, all in long double. */
 static void reference_cycle(const mbi_amg_level *levels, int count, int l,
                             const mbi_amg_csr *coarsest, const long double *b, long double *x) {
   const mbi_amg_level *level = &levels[l];
@@ -126,8 +126,8 @@ static void reference_cycle(const mbi_amg_level *levels, int count, int l,
   free(r);
 }
 
-/* The largest difference from the reference, relative to its largest element. `vectors` 0: no
- * near-null-space is given. */
+/* Returns the largest difference from the reference, relative to its largest element. `vectors`
+ * 0: without a near-null-space. */
 static double cycle_error(const mbi_amg_csr *a, int block, int vectors, int single) {
   merbit_preconditioner_desc desc = amg_desc();
   merbit_preconditioner *p;
@@ -200,7 +200,7 @@ static void test_cycle(void **state) {
   a = bed_laplacian(context, &apart);
   assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
   mbi_amg_csr_release(context, &a);
-  a = bed_pairs(context, 4000); /* whose first coarse level is visited once */
+  a = bed_pairs(context, 4000); /* its first coarse level is visited once */
   assert_true(cycle_error(&a, 1, 0, 0) < 1e-12);
   mbi_amg_csr_release(context, &a);
   a = bed_wind(context, 64, 10);
@@ -220,7 +220,7 @@ static void test_cycle(void **state) {
   mbi_amg_csr_release(context, &a);
 }
 
-/* x'M^-1 y = y'M^-1 x, and x'M^-1 x > 0. */
+/* Checks x'M^-1 y = y'M^-1 x and x'M^-1 x > 0. */
 static void test_symmetric(void **state) {
   const bed_grid g = {9, 0, 0, 0.1, 100, 0.01, 0.9};
   mbi_amg_csr a = bed_laplacian(context, &g);
@@ -250,8 +250,8 @@ static void test_symmetric(void **state) {
 
 /* ---- Solves ------------------------------------------------------------------------------ */
 
-/* A solve of A x = b with b = A times numbers that are not smooth, to 1e-8. A solve in f64 that
- * ends as converged has a true residual of no more, in long double. */
+/* Solves A x = b to 1e-8, where b is A times numbers that are not smooth. If a solve in f64
+ * converged, its true residual in long double meets the tolerance. */
 static merbit_solver_result amg_solve_by(merbit_solver_method method, const mbi_amg_csr *a,
                                          const merbit_preconditioner_desc *options,
                                          merbit_type type) {
@@ -316,10 +316,10 @@ amg_solve(const mbi_amg_csr *a, const merbit_preconditioner_desc *options, merbi
   return amg_solve_by(MERBIT_SOLVER_CG, a, options, type);
 }
 
-/* Convection and diffusion: iterations hardly grow with the size, and do not with the wind. */
+/* Convection and diffusion: iterations hardly grow with the size, and not with the wind. */
 static void test_convection(void **state) {
   static const struct {
-    int side, single, block, most[2]; /* iterations of BiCGSTAB and GMRES */
+    int side, single, block, most[2]; /* most: iterations of BiCGSTAB and GMRES */
     double peclet;
   } systems[] = {
       {64, 0, 1, {12, 22}, 10},   {64, 1, 1, {12, 22}, 10}, {128, 0, 1, {17, 28}, 10},
@@ -356,7 +356,7 @@ static void test_solves(void **state) {
       {{18, 0, 1, 1, 1, 0, 1}, 12},      {{40, 1, 1, 1, 1, 0, 1}, 13},
       {{18, 0, 1, 0.001, 1, 0, 1}, 14},  {{40, 1, 1, 0.001, 1, 0, 1}, 18},
       {{18, 0, 1, 1, 1e6, 0, 1}, 32},    {{40, 1, 0, 1, 1, 1e-6, 0.9}, 18},
-      {{40, 1, 0, 1, 1, 1e-6, 0.5}, 18}, /* many parts */
+      {{40, 1, 0, 1, 1, 1e-6, 0.5}, 18}, /* many components */
       {{20, 1, 0, 1, 1, 1, 0}, 12},      /* a diagonal matrix */
       {{16, 1, 1, 1, 1, 0, 1}, 1},       /* solved by the coarsest level alone */
       {{1, 1, 1, 1, 1, 0, 1}, 1},
@@ -387,9 +387,9 @@ static void test_solves(void **state) {
   }
 }
 
-/* Graphs of many parts, of a condition of more than 1e9, which rounding to f32 makes
- * indefinite: a cycle in f32 serves as well as one in f64, for its levels are made before their
- * values are rounded. The second system has three unknowns to a node. */
+/* Graphs of many components whose condition exceeds 1e9, and which rounding to f32 makes
+ * indefinite: a cycle in f32 is as good as one in f64, because its levels are made before their
+ * values are rounded. The second system has three unknowns per node. */
 static void test_condition(void **state) {
   merbit_preconditioner_desc desc = amg_desc();
   int i;
@@ -414,7 +414,7 @@ static void test_condition(void **state) {
   }
 }
 
-/* The Laplacian of a graph whose null space is the constant vector: `singular`. */
+/* The Laplacian of a graph whose null space is the constant vector (`singular`). */
 static void test_singular(void **state) {
   const bed_grid g = {24, 1, 0, 1, 100, 0, 1};
   mbi_amg_csr a = bed_laplacian(context, &g);
@@ -430,7 +430,7 @@ static void test_singular(void **state) {
 
 /* ---- New values -------------------------------------------------------------------------- */
 
-/* Values that are multiplied by one number keep what is strong: an update then equals a fresh
+/* Values multiplied by one number have the same strong connections: an update then equals a new
  * set-up bit for bit. */
 static void test_update(void **state) {
   const bed_grid g = {20, 1, 1, 1, 10, 0, 1};
@@ -470,10 +470,10 @@ static void test_update(void **state) {
     amg_apply(fresh, v, v + 3 * n);
     assert_memory_equal(v + 2 * n, v + 3 * n, (size_t)n * sizeof *v);
     assert_memory_not_equal(v + n, v + 2 * n, (size_t)n * sizeof *v);
-    b.values[0] = NAN; /* refused; the values before remain */
+    b.values[0] = NAN; /* refused; the old values remain */
     assert_int_equal(merbit_preconditioner_update_values(old, b.values, MERBIT_MEMORY_HOST),
                      MERBIT_INVALID_MATRIX);
-    if (!single) { /* whose finest values have been rounded in place */
+    if (!single) { /* its finest values have been rounded in place */
       amg_apply(old, v, v + n);
       assert_memory_equal(v + n, v + 3 * n, (size_t)n * sizeof *v);
     }
@@ -520,7 +520,7 @@ static void test_info(void **state) {
   mbi_amg_csr_release(context, &a);
 }
 
-/* New values do not change what the first ones have chosen. */
+/* New values do not change the choices made for the first ones. */
 static void test_kept_choice(void **state) {
   mbi_amg_csr wind = bed_wind(context, 24, 10), calm = bed_wind(context, 24, 0);
   merbit_preconditioner_desc desc = amg_desc();

@@ -1,5 +1,5 @@
-/* Aggregates: a disjoint cover of the nodes that have strong neighbours, around roots that are
- * a maximal independent set of distance 2, whatever the number of threads. */
+/* Aggregates: disjoint sets that cover the nodes with strong neighbours, around roots that are
+ * a maximal independent set of distance 2, for any number of threads. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include "solve/amg/amg_bed.h"
 
-/* Returns whether j is a strong neighbour of i, or of one of them. */
+/* Returns whether j is a strong neighbour of i, or of one of i's strong neighbours. */
 static int within(const mbi_amg_csr *strong, int64_t i, int64_t j) {
   int64_t k, l;
   for (k = strong->row_ptr[i]; k < strong->row_ptr[i + 1]; k++) {
@@ -27,7 +27,7 @@ static int within(const mbi_amg_csr *strong, int64_t i, int64_t j) {
   return 0;
 }
 
-/* Returns whether every strong neighbour of i is in its aggregate: a root takes all of them. */
+/* Returns whether every strong neighbour of i is in i's aggregate: a root takes all of them. */
 static int takes_all(const mbi_amg_csr *strong, const int32_t *aggregate, int64_t i) {
   int64_t k;
   for (k = strong->row_ptr[i]; k < strong->row_ptr[i + 1]; k++) {
@@ -38,10 +38,10 @@ static int takes_all(const mbi_amg_csr *strong, const int32_t *aggregate, int64_
   return strong->row_ptr[i + 1] > strong->row_ptr[i];
 }
 
-/* Every aggregate has a node that takes all its neighbours; every node is within distance 2 of
- * such a one of its own aggregate. Roots of two aggregates are further apart, because both own
- * the node between them otherwise. A node without strong neighbours is where its strongest
- * neighbour is. */
+/* Checks that every aggregate has a node that takes all its neighbours, and that every node is
+ * within distance 2 of such a node of its aggregate. Roots of two aggregates are farther apart,
+ * because otherwise both would own the node between them. A node without strong neighbours is
+ * in the aggregate of its strongest neighbour. */
 static void check(const mbi_amg_level *level) {
   const mbi_amg_csr *strong = &level->strong;
   const int32_t *aggregate = level->aggregate, count = level->aggregates;
@@ -89,7 +89,7 @@ static void test_cover(void **state) {
   merbit_context_destroy(context);
 }
 
-/* On a ring the roots are known to be three to five nodes apart. */
+/* On a ring the roots are three to five nodes apart. */
 static void test_ring(void **state) {
   enum { NODES = 300 };
   merbit_context *context = cpu_open(NULL, 1);
@@ -109,8 +109,8 @@ static void test_ring(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A node that is strong for others, but has no strong neighbour itself; a matrix that is not
- * symmetric: the rounds end, and whoever has strong neighbours gets an aggregate or none within
+/* A node that is strong for others but has no strong neighbour itself; a nonsymmetric matrix:
+ * the rounds end, and a node with strong neighbours gets an aggregate unless none is within
  * reach. */
 static void test_unsymmetric(void **state) {
   enum { NODES = 400 };
@@ -137,21 +137,21 @@ static void test_unsymmetric(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Adds an edge to `entries`, and to the diagonal. */
+/* Adds an edge to `entries`, and its weight to the diagonal. */
 static int edge(bed_entry *entries, int count, int i, int j, double weight) {
   const bed_entry four[] = {{i, i, weight}, {j, j, weight}, {i, j, -weight}, {j, i, -weight}};
   memcpy(entries + count, four, sizeof four);
   return count + 4;
 }
 
-/* The priority of a node in the first round. */
+/* Returns the priority of a node in the first round. */
 static uint64_t priority(int node) {
   return (mbi_amg_hash(UINT64_C(1) << 32 | (uint64_t)node) >> 34) << 31 | (uint64_t)node;
 }
 
 /* A node between two stars whose centres are roots, because they have the largest priorities
- * within distance 2. It joins the aggregate of most of its neighbours; of two with as many, the
- * lower one, whether it comes first or last among the neighbours. */
+ * within distance 2. It joins the aggregate of most of its neighbours, in a tie the lower one,
+ * whichever comes first among the neighbours. */
 static void test_left_over(void **state) {
   enum { STARS = 600, SIZE = 7, NODES = STARS * SIZE };
   merbit_context *context = cpu_open(NULL, 2);
@@ -166,7 +166,7 @@ static void test_left_over(void **state) {
     number[j] = i;
   }
   for (s = 0; s < STARS;
-       s++) { /* centres 0 and 3, their neighbours 1 and 2, 4 and 5; 6 between */
+       s++) { /* centres 0 and 3, their neighbours 1, 2 and 4, 5; 6 is between */
     const int *n = number + s * SIZE;
     count = edge(entries, count, n[0], n[1], 1);
     count = edge(entries, count, n[0], n[2], 1);
@@ -203,8 +203,8 @@ static void test_left_over(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Coefficients that fall by 100 from node to node: no node but the first two has a strong
- * neighbour, and all are in their aggregate. The last one has no neighbour at all. */
+/* Coefficients that fall by a factor of 100 from node to node: only the first two nodes have a
+ * strong neighbour, and all are in their aggregate. The last node has no neighbour. */
 static void test_falling(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   bed_entry entries[21];
@@ -226,7 +226,7 @@ static void test_falling(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A hub of 3,000 neighbours: one aggregate. */
+/* A hub with 3,000 neighbours: one aggregate. */
 static void test_hub(void **state) {
   enum { NODES = 3000 };
   merbit_context *context = cpu_open(NULL, 1);

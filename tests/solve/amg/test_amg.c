@@ -1,4 +1,4 @@
-/* The multigrid preconditioner on the CPU: amg_cases.h, and what only one side has. */
+/* The multigrid preconditioner on the CPU: amg_cases.h, and features that only one side has. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -9,8 +9,8 @@
 
 #include "solve/amg/amg_cases.h"
 
-/* M in the same bits in every run with as many threads; with others, products round elsewhere.
- */
+/* M has the same bits in every run with the same number of threads; with another number
+ * products round differently. */
 static void test_threads(void **state) {
   const bed_grid g = {30, 0, 0, 0.5, 100, 0.1, 0.9};
   const int threads[] = {1, 4, 4};
@@ -140,7 +140,7 @@ static void test_refusals(void **state) {
          "column 1 of preconditioner_desc.near_nullspace is zero");
 }
 
-/* An indefinite matrix: CG says so, and does not claim to have converged. */
+/* An indefinite matrix: CG reports it, and does not claim to have converged. */
 static void test_indefinite(void **state) {
   const bed_grid g = {40, 1, 1, 1, 1, -0.5, 1};
   mbi_amg_csr a = bed_laplacian(context, &g);
@@ -152,7 +152,7 @@ static void test_indefinite(void **state) {
   mbi_amg_csr_release(context, &a);
 }
 
-/* Matrices without rows, and of one row. */
+/* Matrices without rows, and with one row. */
 static void test_tiny(void **state) {
   bed_entry entries[] = {{0, 0, 4}};
   merbit_preconditioner_desc desc = amg_desc();
@@ -196,8 +196,8 @@ static void test_arrow(void **state) {
   free(entries);
 }
 
-/* Three unknowns to a node: the constants given as near-null-space vectors act as they do by
- * default, in every precision; random vectors take many more iterations. */
+/* Three unknowns per node: the constants given as near-null-space vectors give the same M as
+ * the default, in every precision; with random vectors solves need many more iterations. */
 static void test_vectors(void **state) {
   const bed_grid g = {10, 0, 1, 1, 1, 0, 1};
   mbi_amg_csr scalar = bed_laplacian(context, &g), a = bed_blocks(context, &scalar);
@@ -217,7 +217,7 @@ static void test_vectors(void **state) {
   given = amg_solve(&a, &desc, MERBIT_F64);
   assert_int_equal(given.iterations, constants.iterations);
   assert_true(given.residual == constants.residual);
-  desc.single = 1; /* the vectors are f64 all the same */
+  desc.single = 1; /* the vectors are still f64 */
   given = amg_solve(&a, &desc, MERBIT_F64);
   assert_in_range(given.iterations, constants.iterations, constants.iterations + 1);
   desc.single = 0;
@@ -235,8 +235,8 @@ static void test_vectors(void **state) {
   mbi_amg_csr_release(context, &a);
 }
 
-/* Neither D^-1 in f64 nor values that plans have copied are kept, and an update keeps no more
- * memory. */
+/* Neither D^-1 in f64 nor values that plans have copied are kept, and an update keeps no
+ * additional memory. */
 static void test_memory(void **state) {
   mbi_amg_csr a = bed_poisson(context, 40, 0);
   int single, update, l, k;
@@ -277,7 +277,7 @@ static void test_memory(void **state) {
   mbi_amg_csr_release(context, &a);
 }
 
-/* Each allocation fails, once: a clean answer, and nothing leaks. */
+/* Each allocation fails once: a clean error, and no leak. */
 static void test_allocations(void **state) {
   const bed_grid g = {24, 1, 1, 1, 1, 0, 1};
   merbit_context *kept = context;

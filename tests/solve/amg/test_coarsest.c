@@ -10,7 +10,7 @@
 
 #include "solve/amg/amg_bed.h"
 
-/* A B A = A, and B = B' if A = A', where B A = I if the matrix is regular. */
+/* Checks A B A = A, B = B' if A = A', and B A = I if the matrix is regular. */
 static void check(merbit_context *context, mbi_amg_csr a, int rank) {
   mbi_amg_csr inverse;
   long double *x = bed_dense(&a, 0), *y, *xy, *xyx;
@@ -44,7 +44,7 @@ static void check(merbit_context *context, mbi_amg_csr a, int rank) {
   mbi_amg_csr_release(context, &a);
 }
 
-/* A matrix without symmetry, whose pivots come in another order than its rows. */
+/* Makes a nonsymmetric matrix whose pivots come in another order than its rows. */
 static mbi_amg_csr unsymmetric(merbit_context *context, int n) {
   bed_entry *entries = (bed_entry *)malloc((size_t)(n * n) * sizeof *entries);
   mbi_amg_csr a;

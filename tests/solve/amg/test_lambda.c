@@ -1,4 +1,4 @@
-/* The inverse diagonal; the bound or estimate of the largest eigenvalue of D^-1 A. */
+/* The inverse diagonal, and the bound or estimate of the largest eigenvalue of D^-1 A. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include "solve/amg/amg_bed.h"
 
-/* The largest eigenvalue of D^-1 A by the power method. */
+/* Computes the largest eigenvalue of D^-1 A by the power method. */
 static double largest(const mbi_amg_csr *a) {
   double *x = (double *)malloc((size_t)a->rows * 2 * sizeof *x), *y = x + a->rows, size = 0;
   int64_t i, k;
@@ -64,8 +64,8 @@ static void test_bounds(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A matrix with rows and columns scaled by 2^-20 to 2^20 has the eigenvalues of D^-1 A that it
- * had, but row sums up to 2^40 times as large. */
+/* Scaling rows and columns of a matrix by 2^-20 to 2^20 keeps the eigenvalues of D^-1 A, but
+ * makes row sums up to 2^40 times as large. */
 static void test_scaled(void **state) {
   merbit_context *context = cpu_open(NULL, 2);
   mbi_amg_level level;
@@ -85,7 +85,7 @@ static void test_scaled(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Few rows: Lanczos's method ends early. */
+/* Few rows: Lanczos ends early. */
 static void test_small(void **state) {
   bed_entry one[] = {{0, 0, -4}}, two[] = {{0, 0, 1}, {0, 1, 3}, {1, 0, 3}, {1, 1, 1}};
   bed_entry empty[] = {{0, 0, 0}, {1, 1, 2}};

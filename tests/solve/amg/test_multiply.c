@@ -38,7 +38,7 @@ static void compare(const mbi_amg_csr *found, const long double *expected,
   free(dense);
 }
 
-/* Checks the product, and that it is the same, bit for bit, if its structure is known. */
+/* Checks the product, and that it has the same bits if its structure is already known. */
 static void check(merbit_context *context, mbi_amg_level *level) {
   const mbi_amg_csr *const m[3] = {&level->r, &level->a, &level->p};
   long double *products[2];
@@ -108,8 +108,8 @@ static void test_sort(void **state) {
   }
 }
 
-/* All coarse matrices equal P^T A P, and are symmetric, to rounding. They are the same, bit for
- * bit, if their structure is known. */
+/* Checks that all coarse matrices equal P^T A P and are symmetric, up to rounding, and that
+ * they have the same bits if their structure is already known. */
 static void check_galerkin(merbit_context *context, mbi_amg_csr a, int block, int vectors) {
   mbi_amg_level levels[MBI_AMG_LEVELS];
   int count, l;
@@ -162,8 +162,8 @@ static void check_galerkin(merbit_context *context, mbi_amg_csr a, int block, in
   }
 }
 
-/* Three unknowns to a node; a third of the blocks lacks the second row and column, so that the
- * rows of a node have other columns each. */
+/* Makes a matrix with three unknowns per node, where a third of the blocks lacks the second row
+ * and column, so that the rows of a node have different columns. */
 static mbi_amg_csr holes(merbit_context *context, const mbi_amg_csr *a) {
   mbi_amg_csr full = bed_blocks(context, a), csr;
   bed_entry *entries = (bed_entry *)malloc((size_t)full.nnz * sizeof *entries);
@@ -205,7 +205,7 @@ static void test_galerkin(void **state) {
   merbit_context_destroy(context);
 }
 
-/* The same levels, bit for bit, with any number of threads. */
+/* The levels have the same bits with any number of threads. */
 static void test_threads(void **state) {
   merbit_context *one = cpu_open(NULL, 1), *four = cpu_open(NULL, 4);
   const bed_grid g = {30, 0, 0, 0.5, 100, 1, 0.9};
@@ -227,7 +227,7 @@ static void test_threads(void **state) {
     if (l + 1 < count) {
       bed_check_equal(&first[l].p, &second[l].p);
       bed_check_equal(&first[l].r, &second[l].r);
-      mbi_release(four, second[l].r.values); /* once more, into the structure */
+      mbi_release(four, second[l].r.values); /* again, into the known structure */
       second[l].r.values = NULL;
       assert_true(l > 0 || mbi_share_tasks(four, second[l].p.nnz) > 1);
       assert_int_equal(mbi_amg_transpose(four, &second[l]), MERBIT_OK);

@@ -1,5 +1,5 @@
-/* The smoothed prolongation equals a naive reading of its definition in long double; it
- * interpolates the near-null-space exactly where no boundary is near; R is its transpose. */
+/* The smoothed prolongation equals its definition, computed naively in long double; it
+ * interpolates the near-null-space exactly away from boundaries; R is its transpose. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -10,8 +10,8 @@
 
 #include "solve/amg/amg_bed.h"
 
-/* (I - omega / lambda D_F^-1 A_F) T by its definition; bounds on the rounding errors in *sizes.
- */
+/* Computes (I - omega / lambda D_F^-1 A_F) T by its definition; *sizes gets bounds of the
+ * rounding errors. */
 static long double *reference(const mbi_amg_level *level, long double **sizes) {
   const int64_t n = level->a.rows, block = level->block, k = level->vectors;
   const int64_t cols = level->aggregates * k;
@@ -117,7 +117,7 @@ static void test_least_diagonal(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A neighbour whose own row has only a diagonal has no aggregate, and no column in P. */
+/* A neighbour whose row has only a diagonal has no aggregate, and no column in P. */
 static void test_isolated_neighbour(void **state) {
   bed_entry entries[] = {{0, 0, 2},  {1, 1, 2},  {2, 2, 2},  {3, 3, 1},   {0, 1, -1},
                          {1, 0, -1}, {1, 2, -1}, {2, 1, -1}, {2, 3, -0.1}};
@@ -133,7 +133,7 @@ static void test_isolated_neighbour(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A graph with a hub in each corner of which all nodes are neighbours: A P would be dense. */
+/* A graph with a hub in each corner that is adjacent to all nodes: A P would be dense. */
 static void test_plain(void **state) {
   enum { NODES = 400 };
   bed_entry entries[9 * NODES];
@@ -165,7 +165,7 @@ static void test_plain(void **state) {
   merbit_context_destroy(context);
 }
 
-/* P times the next level's constants is the constant vector, where rows of A add up to zero. */
+/* P times the next level's constants is the constant vector where rows of A add up to zero. */
 static void test_constants(void **state) {
   const bed_grid g = {14, 1, 0, 1, 1e3, 0, 1};
   merbit_context *context = cpu_open(NULL, 2);
@@ -191,7 +191,7 @@ static void test_constants(void **state) {
     }
     mbi_release(context, coarse);
     if (block == 1) {
-      level.borrowed = 1; /* `a` is needed once more */
+      level.borrowed = 1; /* `a` is used again */
     }
     mbi_amg_level_release(context, &level);
   }
@@ -199,7 +199,7 @@ static void test_constants(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Rows as short and as long as those that are sorted in two ways. */
+/* Row lengths on both sides of the limit between the two sorts. */
 static void test_sorted_rows(void **state) {
   int length, i;
   (void)state;

@@ -1,4 +1,4 @@
-/* Strength of connection: strong and kept neighbours equal a naive reading of the definition,
+/* Strength of connection: strong and kept neighbours equal the definition, computed naively,
  * for rows and for blocks, and do not depend on the number of threads. */
 #include "support/internal.h"
 
@@ -10,7 +10,7 @@
 
 #include "solve/amg/amg_bed.h"
 
-/* The norm of the block of two nodes. */
+/* Returns the norm of the block of two nodes. */
 static double norm(const mbi_amg_csr *a, int block, int64_t i, int64_t j) {
   double sum = 0;
   int r, c;
@@ -32,7 +32,7 @@ static int has(const mbi_amg_csr *csr, int64_t i, int64_t j) {
   return k < csr->row_ptr[i + 1];
 }
 
-/* A level that has nothing but the matrix. */
+/* Makes a level that has only the matrix. */
 static mbi_amg_level level_of(const mbi_amg_csr *a, int block) {
   mbi_amg_level level;
   memset(&level, 0, sizeof level);
@@ -101,7 +101,7 @@ static void test_definition(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Rows of a node whose blocks are not the same, and begin in another order. */
+/* Rows of a node with different blocks, in different orders. */
 static void test_ragged(void **state) {
   bed_entry entries[] = {{0, 0, 9},     {0, 4, -1}, {1, 1, 9},     {1, 2, -2},
                          {1, 5, -0.01}, {2, 1, -2}, {2, 2, 9},     {3, 3, 9},
@@ -114,7 +114,7 @@ static void test_ragged(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A diagonal entry that is small beside its row is kept all the same. */
+/* A diagonal entry that is small compared with its row is kept. */
 static void test_small_diagonal(void **state) {
   bed_entry entries[] = {{0, 0, 0.01}, {0, 1, -1},   {0, 2, -0.1}, {1, 0, -1},
                          {1, 1, 3},    {2, 0, -0.1}, {2, 2, 3},    {3, 3, 1}};

@@ -1,6 +1,5 @@
-/* The tentative prolongation: its columns are orthonormal on each aggregate, it gives the
- * near-null-space back from the next level's, and vectors that depend on others become zeros.
- */
+/* The tentative prolongation: its columns are orthonormal on each aggregate, it reproduces the
+ * near-null-space from the next level's, and dependent vectors become zeros. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -11,8 +10,8 @@
 
 #include "solve/amg/amg_bed.h"
 
-/* The columns of zeros that T must have if the vectors are independent: aggregates may have
- * fewer rows than there are vectors. */
+/* Returns the number of zero columns of T for independent vectors: aggregates may have fewer
+ * rows than there are vectors. */
 static int missing(const mbi_amg_level *level) {
   int *rows = (int *)calloc((size_t)level->aggregates, sizeof *rows), sum = 0;
   int64_t i;
@@ -28,8 +27,8 @@ static int missing(const mbi_amg_level *level) {
   return sum;
 }
 
-/* T'T = I up to `zeros` columns of zeros, T coarse = modes on nodes with an aggregate, and T =
- * 0 elsewhere. */
+/* Checks T'T = I except for `zeros` zero columns, T coarse = modes on nodes with an aggregate,
+ * and T = 0 elsewhere. */
 static void check(merbit_context *context, mbi_amg_level *level, int zeros) {
   const int k = level->vectors;
   double *coarse, *products;
@@ -107,7 +106,7 @@ static void test_dependent(void **state) {
     level.modes[3 * i] = level.aggregate[i] % 2;
     level.modes[3 * i + 2] = level.modes[3 * i] + level.modes[3 * i + 1];
   }
-  /* The third one everywhere, and the first on every other aggregate. */
+  /* The third vector on all, and the first on every other aggregate. */
   check(context, &level, level.aggregates + (level.aggregates + 1) / 2);
   mbi_amg_level_release(context, &level);
   merbit_context_destroy(context);

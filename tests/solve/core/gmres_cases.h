@@ -1,4 +1,4 @@
-/* GMRES on either side: what solver_cases.h does not have. Include after it. */
+/* GMRES on either side: cases that solver_cases.h lacks. Include after it. */
 #ifndef TEST_SOLVE_GMRES_CASES_H
 #define TEST_SOLVE_GMRES_CASES_H
 #include "solve/core/gmres_reference.h"
@@ -45,8 +45,7 @@ static void test_gmres_counts(void **state) {
   linear_free(&windy);
 }
 
-/* The residual of a wind against which CG and BiCGSTAB do not get along falls from step to
- * step. */
+/* In a wind that is hard for CG and BiCGSTAB the residual falls from step to step. */
 static void test_gmres_nonsymmetric(void **state) {
   linear l = linear_grid(14, 3, 1, 0);
   merbit_solver_desc desc = gmres_desc(0, 1e-9);
@@ -102,7 +101,7 @@ static void test_gmres_singular(void **state) {
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");
 }
 
-/* A ring that moves every entry on: nothing is gained before all have gone round. */
+/* A cyclic shift of the entries: no progress until all have gone round. */
 static void test_gmres_stalls(void **state) {
   enum { RING = 12 };
   linear l;
@@ -156,7 +155,7 @@ static void test_gmres_cap(void **state) {
   linear_free(&l);
 }
 
-/* Blocks along the diagonal help, in cycles that keep M^-1 v beside v. */
+/* Block Jacobi helps, in cycles that store M^-1 v as well as v. */
 static void test_gmres_blocks(void **state) {
   linear l = linear_grid(15, 0.4, 3, 0);
   merbit_solver_desc desc = gmres_desc(8, 1e-9);
@@ -195,7 +194,7 @@ static void test_gmres_refusals(void **state) {
   linear_free(&l);
 }
 
-/* Equal bits, whoever computes and however often; and the host looks in seldom. */
+/* The same bits in every solve, and few convergence checks by the host. */
 static void test_gmres_repeats(void **state) {
   linear l = linear_grid(9, 0.2, 2, 0);
   const merbit_view view = linear_view(&l);

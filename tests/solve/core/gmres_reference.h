@@ -1,5 +1,5 @@
-/* Restarted GMRES computed independently of the library, in double: modified Gram-Schmidt,
- * and the least squares problem solved anew by normal rotations of a copy. Include after
+/* Restarted GMRES computed independently of the library, in double: modified Gram-Schmidt, and
+ * the least squares problem solved anew each time by rotations of a copy. Include after
  * solve/core/solver_reference.h. */
 #ifndef TEST_SOLVE_GMRES_REFERENCE_H
 #define TEST_SOLVE_GMRES_REFERENCE_H
@@ -10,7 +10,7 @@ typedef struct arnoldi { /* columns of h have most + 1 entries */
   int most;
 } arnoldi;
 
-/* min || length e_1 - H y || over `used` columns; returns what is left. */
+/* Minimises || length e_1 - H y || over `used` columns. Returns the minimum. */
 static double arnoldi_least(const arnoldi *a, int used, double length) {
   const int rows = a->most + 1;
   double *h = (double *)test_allocate((size_t)rows * (size_t)used, sizeof *h);
@@ -45,7 +45,7 @@ static double arnoldi_least(const arnoldi *a, int used, double length) {
   return left;
 }
 
-/* Vector `at` + 1 of the basis, from A M^-1 v_at. */
+/* Computes vector `at` + 1 of the basis from A M^-1 v_at. */
 static void arnoldi_extend(const arnoldi *a, krylov *k, int at) {
   const int32_t n = k->l->n;
   double *column = a->h + at * (a->most + 1), *made = a->v + (at + 1) * n;
@@ -67,7 +67,7 @@ static void arnoldi_extend(const arnoldi *a, krylov *k, int at) {
   }
 }
 
-/* Iterations of GMRES from zero until ||r|| <= tolerance ||b||. */
+/* Returns the iterations of GMRES from zero until ||r|| <= tolerance ||b||. */
 TEST_UNUSED static int reference_gmres(const linear *l, int jacobi, int restart,
                                        double tolerance, int cap) {
   krylov k;

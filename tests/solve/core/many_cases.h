@@ -14,7 +14,7 @@ typedef struct many_system { /* elements between vectors are marked */
 
 static const double many_mark = -77.5;
 
-/* Right-hand sides that need 0, 1, few and many iterations, far from 1 as well. */
+/* Makes right-hand sides that need 0, 1, few and many iterations, some with extreme scales. */
 static void many_make(many_system *m) {
   wide *unit = (wide *)test_allocate(MANY_N, sizeof *unit);
   uint64_t seed = 9;
@@ -60,8 +60,8 @@ static merbit_status many_solve(merbit_solver *solver, many_system *m, int count
                                   m->results);
 }
 
-/* Returns the most that the difference of two x may be in the infinity norm, if each has the
- * residual it tells: ||A^-1|| twice as large as the grid's, whose least eigenvalue is 0.16. */
+/* Returns the largest possible difference of two solutions in the infinity norm, given their
+ * residuals: uses twice the ||A^-1|| of the grid, whose least eigenvalue is 0.16. */
 static double many_apart(const many_system *m, int k) {
   double bb = 0;
   int i;
@@ -72,7 +72,7 @@ static double many_apart(const many_system *m, int k) {
   return 2 * 9 / 0.16 * MANY_SIDE * bb * (m->results[k].residual + m->result[k].residual);
 }
 
-/* Vector k, solved with others, is what it is alone. */
+/* Expects that vector k, solved with others, equals the solution found alone. */
 static void many_expect(const many_system *m, int k) {
   const merbit_solver_result *found = &m->results[k], *wanted = &m->result[k];
   linear l = m->l;
@@ -122,7 +122,7 @@ static void test_many_columns(void **state) {
       const merbit_solver_desc desc = many_desc((merbit_preconditioner_kind)kind, vectors[v]);
       merbit_solver *solver;
       if (context->side == MERBIT_SIDE_CUDA && v % 2 == 0) {
-        continue; /* each number has kernels of its own */
+        continue; /* each number has its own kernels */
       }
       solver = many_solver(&m, &desc);
       assert_int_equal(many_solve(solver, &m, MANY, 0), MERBIT_OK);
@@ -141,7 +141,7 @@ static void test_many_columns(void **state) {
   }
 }
 
-/* A vector's bits do not depend on its neighbours, nor on the run. */
+/* The bits of a vector do not depend on its neighbours, nor on the run. */
 static void test_many_bits(void **state) {
   static many_system m, turned;
   const merbit_solver_desc desc = many_desc(MERBIT_PRECONDITIONER_JACOBI, 4);
@@ -168,7 +168,7 @@ static void test_many_bits(void **state) {
   linear_free(&turned.l);
 }
 
-/* From an x, with new values, and with values that are scaled. */
+/* From a given x, with new values, and with values that are scaled. */
 static void test_many_again(void **state) {
   static many_system m;
   merbit_solver_desc desc = many_desc(MERBIT_PRECONDITIONER_JACOBI, 3);
@@ -205,7 +205,7 @@ static void test_many_again(void **state) {
   }
 }
 
-/* One ends by NaN, one converges, others come to the cap: each for itself. */
+/* One stops at NaN, one converges, others reach the cap, independently. */
 static void test_many_stops(void **state) {
   static many_system m;
   merbit_solver_desc desc = many_desc(MERBIT_PRECONDITIONER_NONE, 5);
@@ -243,7 +243,7 @@ static void test_many_stops(void **state) {
   merbit_solver_destroy(solver);
   memset(&w, 0, sizeof w);
   w.cancel_at = 1;
-  desc.max_iterations = 3; /* the last ones end at it */
+  desc.max_iterations = 3; /* the last ones reach it */
   desc.tolerance = 1e-14;
   desc.progress = watch_progress;
   desc.progress_user = &w;
@@ -259,8 +259,8 @@ static void test_many_stops(void **state) {
   linear_free(&m.l);
 }
 
-/* f32 that can go no further, and one that converges meanwhile. The answer of a tolerance that
- * the true residual misses at first. */
+/* One cannot improve in f32 while another converges; and the result for a tolerance that the
+ * true residual misses at first. */
 static void test_many_limits(void **state) {
   linear l = linear_grid(10, 0, 2, 0);
   float values[500], b[200], x[200];
@@ -289,7 +289,7 @@ static void test_many_limits(void **state) {
   linear_free(&l);
 }
 
-/* Vectors where the context computes, the mean taken off, no results. */
+/* Vectors where the context computes, the mean removed, no results requested. */
 static void test_many_buffers(void **state) {
   linear l = linear_grid(8, 0, 1, 0);
   const merbit_view view = linear_view(&l);

@@ -1,9 +1,9 @@
-/* Products with a solver's own matrix, whatever the solver has done to it: reordered it, scaled
- * its values, solved with it. Part of solver_cases.h, after scale_cases.h. */
+/* Products with a solver's own matrix, which the solver may have reordered, scaled or used for
+ * solves. Part of solver_cases.h, after scale_cases.h. */
 #ifndef TEST_SOLVE_MULTIPLY_CASES_H
 #define TEST_SOLVE_MULTIPLY_CASES_H
 
-/* Each y[i] within the bound of a product of the values and x as stored. */
+/* Expects each y[i] within the bound of a product of the values and x as stored. */
 static void expect_multiplied(const linear *l, const far_system *f, const void *y) {
   const int single = f->view.value_type == MERBIT_F32;
   const wide u = single ? 0x1p-24L : 0x1p-53L;
@@ -23,8 +23,7 @@ static void expect_multiplied(const linear *l, const far_system *f, const void *
   }
 }
 
-/* Products before and after a solve have the same bits; new values take the place of old ones.
- */
+/* Products before and after a solve have the same bits; new values replace old ones. */
 static void check_multiply(const linear *l, const merbit_solver_desc *desc, int single,
                            int exponent) {
   const size_t size = single ? sizeof(float) : sizeof(double);

@@ -1,18 +1,18 @@
-/* Systems whose numbers have squares that no double holds: what solvers make of 2^i A x = 2^j b
- * is what they make of A x = b, bit by bit. Part of solver_cases.h. */
+/* Systems whose numbers have squares beyond the range of double: a solve of 2^i A x = 2^j b
+ * gives the scaled result of A x = b, bit for bit. Part of solver_cases.h. */
 #ifndef TEST_SOLVE_FAR_CASES_H
 #define TEST_SOLVE_FAR_CASES_H
 
 enum { FAR_MOST = 100 };
 
-typedef struct far_system { /* in f64 or f32, as the view says */
+typedef struct far_system { /* in f64 or f32, according to the view */
   merbit_view view;
   double values[5 * FAR_MOST], b[FAR_MOST], x[FAR_MOST];
   float single_values[5 * FAR_MOST], single_b[FAR_MOST], single_x[FAR_MOST];
   solved s;
 } far_system;
 
-/* 2^i times the values of l, 2^j times b, and an x for it to start from. */
+/* Makes 2^i times the values of l, 2^j times b, and a first x. */
 static void far_make(const linear *l, int single, int i, int j, far_system *f) {
   int k;
   memset(f, 0, sizeof *f);
@@ -66,8 +66,8 @@ typedef struct far_exponents {
   int i, j;
 } far_exponents;
 
-/* Numbers near 1, then far ones by new values, then near ones again; solvers that are made for
- * far ones; and what starts from an x. */
+/* Numbers of normal scale, then extreme ones by new values, then normal ones again; solvers
+ * made for extreme ones; and a given first x. */
 static void check_far(const linear *l, const merbit_solver_desc *desc, int single,
                       const far_exponents *e, int count) {
   static far_system f, near;
@@ -107,13 +107,13 @@ static void test_far(void **state) {
       {500, -400},  {-400, 500}, {150, -90}};
   static const far_exponents narrow[] = {{-100, -100}, {0, -90}, {0, 90},   {-90, 0},
                                          {90, 0},      {90, 90}, {-60, 60}, {60, -40}};
-  const int on_cpu = context->side == MERBIT_SIDE_CPU; /* a GPU may be played */
+  const int on_cpu = context->side == MERBIT_SIDE_CPU; /* a GPU may be simulated */
   linear l = linear_grid(on_cpu ? 10 : 4, 0.1, 2, 0),
          even = linear_grid(on_cpu ? 10 : 4, 0, 2, 0);
   int method, kind, pre;
   (void)state;
   for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
-    for (kind = 0; kind < 3; kind++) { /* f64, f32, corrections in f32 */
+    for (kind = 0; kind < 3; kind++) { /* f64, f32, refinement in f32 */
       for (pre = MERBIT_PRECONDITIONER_NONE; pre <= MERBIT_PRECONDITIONER_BLOCK_JACOBI; pre++) {
         merbit_solver_desc desc =
             solver_desc((merbit_solver_method)method, kind == 1 ? 1e-5 : 1e-10);
@@ -134,7 +134,7 @@ static void test_far(void **state) {
   linear_free(&even);
 }
 
-/* Systems that cannot be scaled are refused: an x that its type does not hold, and a matrix
+/* Systems that cannot be scaled are refused: an x that its type cannot represent, and a matrix
  * whose smallest values would be lost. */
 static void test_too_far(void **state) {
   static const dense apart = {2, {1e200, 0, 0, 1e-160}, {1e200, 1e-160}};
@@ -158,8 +158,7 @@ static void test_too_far(void **state) {
   desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
   s = solve_dense(&apart, &desc, x);
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");
-  desc.preconditioner =
-      MERBIT_PRECONDITIONER_NONE; /* f32 has a zero in the small one's place */
+  desc.preconditioner = MERBIT_PRECONDITIONER_NONE; /* in f32 the small entry becomes zero */
   desc.refine = 1;
   s = solve_dense(&lost, &desc, x);
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");

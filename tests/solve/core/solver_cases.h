@@ -1,5 +1,5 @@
-/* The properties of every solver on both sides: iteration counts, residuals, ends. Include
- * after merbit.h, cmocka.h and support/cpu.h; `context` is the test's. */
+/* Properties of every solver on both sides: iteration counts, residuals, ends. Include after
+ * merbit.h, cmocka.h and support/cpu.h; `context` is the test's. */
 #ifndef TEST_SOLVE_SOLVER_CASES_H
 #define TEST_SOLVE_SOLVER_CASES_H
 #include "solve/core/solver_reference.h"
@@ -16,7 +16,7 @@ static merbit_solver_desc solver_desc(merbit_solver_method method, double tolera
   merbit_solver_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.method = method;
-  desc.side = context->side; /* and no other */
+  desc.side = context->side; /* no other side */
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.tolerance = tolerance;
   return desc;
@@ -26,7 +26,7 @@ static merbit_view linear_view(const linear *l) {
   return merbit_csr(l->n, l->n, l->nnz, l->row_ptr, l->col_ind, l->values);
 }
 
-/* From zero, in f64; x has room for the answer. */
+/* Solves from zero in f64; x receives the result. */
 static solved solve_once(const linear *l, const merbit_solver_desc *desc, double *x) {
   const merbit_view view = linear_view(l);
   merbit_solver *solver = NULL;
@@ -103,8 +103,8 @@ static void test_iteration_counts(void **state) {
 
 #include "solve/core/solver_ends.h"
 
-/* Blocks along the diagonal: of one row they are the diagonal, of all rows A itself; the same
- * by a callback. */
+/* Block Jacobi: blocks of one row are the diagonal, one block of all rows is A itself; compared
+ * with a callback. */
 typedef struct applied {
   const linear *l;
   int calls, stop_at;
@@ -153,11 +153,11 @@ static void test_blocks(void **state) {
     s = solve_once(l, &desc, x);
     expect_stop(&s, MERBIT_STOP_CONVERGED, "");
     assert_true(s.result.iterations < jacobi && linear_residual(l, x, 0) <= 1.001e-9);
-    desc.block_size = 32; /* all of it */
+    desc.block_size = 32; /* the whole matrix */
     s = solve_once(&small, &desc, x);
     expect_stop(&s, MERBIT_STOP_CONVERGED, "");
     assert_true(s.result.iterations == 1 && linear_residual(&small, x, 0) <= 1e-12);
-    desc.block_size = 0; /* the same among the options of the preconditioner */
+    desc.block_size = 0; /* the same through the preconditioner's options */
     desc.precondition = &options;
     s = solve_once(&small, &desc, x);
     assert_true(s.result.iterations == 1 && linear_residual(&small, x, 0) <= 1e-12);
@@ -167,9 +167,9 @@ static void test_blocks(void **state) {
   linear_free(&small);
 }
 
-/* ---- Life -------------------------------------------------------------------------------- */
+/* ---- Lifetime ---------------------------------------------------------------------------- */
 
-/* The same solver twice, another one, a start from the answer, new values. */
+/* The same solver twice, another one, a start from the solution, new values. */
 static void test_repeats(void **state) {
   linear l = linear_grid(13, 0.2, 2, 0);
   const merbit_view view = linear_view(&l);
@@ -239,7 +239,7 @@ static void test_buffers(void **state) {
   linear_free(&l);
 }
 
-/* The same matrix in other clothes. */
+/* The same matrix in other forms. */
 static void test_views(void **state) {
   linear l = linear_grid(7, 0, 2, 0);
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
@@ -296,7 +296,7 @@ static void test_views(void **state) {
   linear_free(&l);
 }
 
-/* In another order inside: the caller's vectors stay in theirs. */
+/* Reordered inside: the caller's vectors keep their order. */
 static void test_reorder(void **state) {
   linear l = linear_grid(9, 0.2, 3, 0);
   const int expected = reference_bicgstab(&l, 1, 1e-9, 1000);
@@ -315,7 +315,7 @@ static void test_reorder(void **state) {
   linear_free(&l);
 }
 
-/* Corrections in f32: the answer of f64, and its ends. */
+/* Refinement with f32: the accuracy of f64, and the same ends. */
 static void test_refine(void **state) {
   static const dense indefinite = {2, {1, 0, 0, -1}, {1, 2}};
   linear l = linear_grid(10, 0, 2, 0);

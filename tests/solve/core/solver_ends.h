@@ -1,11 +1,11 @@
-/* How solvers end: small systems with known ends, caps, cancels, the limits of numbers. Part of
- * solver_cases.h. */
+/* How solvers end: small systems with known ends, caps, cancellation, limits of the number
+ * range. Part of solver_cases.h. */
 #ifndef TEST_SOLVE_SOLVER_ENDS_H
 #define TEST_SOLVE_SOLVER_ENDS_H
 
 /* ---- Small systems ----------------------------------------------------------------------- */
 
-typedef struct dense { /* n x n with n up to 3; zeros are no entries */
+typedef struct dense { /* n x n with n up to 3; zeros are not stored */
   int32_t n;
   double a[9], b[3];
 } dense;
@@ -82,7 +82,7 @@ static void test_indefinite(void **state) {
   assert_true(fabs(x[0] + 5.0 / 11) <= 1e-9 && fabs(x[1] + 9.0 / 11) <= 1e-9);
 }
 
-/* Numbers are so small that breakdowns are exact. */
+/* Numbers are small integers, so that breakdowns are exact. */
 static void test_breakdown(void **state) {
   static const dense skew = {2, {0, 1, -1, 0}, {1, 0}};
   static const dense sigma = {3, {2, 1, 0, -1, -1, -1, -1, 1, -1}, {1, 1, 0}};
@@ -129,10 +129,10 @@ static void test_not_finite(void **state) {
   }
 }
 
-/* A sum that overflows leaves x as it was. */
+/* A sum that overflows leaves x unchanged. */
 static void test_overflow(void **state) {
   static const dense large = {2, {1.5e308, 1.5e308, 1.5e308, 1e-10}, {1, 2}}; /* not scaled */
-  static const dense turn = {2, {1, 1e160, -1e160, 1}, {1, 0}}; /* by the second product */
+  static const dense turn = {2, {1, 1e160, -1e160, 1}, {1, 0}}; /* in the second product */
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
   double x[2];
   solved s = solve_dense(&large, &desc, x);
@@ -176,7 +176,7 @@ static void test_singular_block(void **state) {
   assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
   cpu_expect(context, MERBIT_INVALID_MATRIX, "from row 0 on, counted from 0, of 3 rows");
   desc.block_size = 2;
-  s = solve_dense(&pivots, &desc, x); /* no zero is in the way of whole blocks */
+  s = solve_dense(&pivots, &desc, x); /* no zero prevents one block of all rows */
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");
   assert_true(x[0] == 2 && x[1] == 1 && x[2] == 0.75 && s.result.iterations == 1);
 }
@@ -195,7 +195,7 @@ static void test_empty(void **state) {
   merbit_solver_destroy(solver);
 }
 
-/* ---- What stops it ----------------------------------------------------------------------- */
+/* ---- What stops a solve ------------------------------------------------------------------ */
 
 typedef struct watch {
   int calls, last_iteration, cancel_at;
@@ -211,7 +211,7 @@ static int watch_progress(void *user, int iteration, double residual, double sec
   return w->calls == w->cancel_at;
 }
 
-/* A matrix that CG is not made for: p'Ap stays positive, and the residual grows. */
+/* A matrix unsuitable for CG: p'Ap stays positive, and the residual grows. */
 static void test_cap_without_progress(void **state) {
   linear l = linear_grid(20, 0.9, 1, 0);
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-10);
@@ -255,7 +255,7 @@ static void test_cap_and_cancel(void **state) {
   linear_free(&l);
 }
 
-/* The recurrence goes on falling where f32 allows no more. */
+/* The recurrence continues to fall when f32 allows no more progress. */
 static void test_stagnation(void **state) {
   linear l = linear_grid(10, 0, 2, 0);
   float values[500], b[100], x[100];
@@ -292,9 +292,9 @@ static void test_stagnation(void **state) {
   linear_free(&l);
 }
 
-/* At the limit of f64 the answer is honest, whichever it is. */
+/* At the limit of f64 the result is honest, whichever it is. */
 static void test_limit(void **state) {
-  /* a GPU that is only played is slow, and cycles of GMRES are too many for it */
+  /* a simulated GPU is too slow for many cycles of GMRES */
   const int on_cpu = context->side == MERBIT_SIDE_CPU;
   const int last = on_cpu ? MERBIT_SOLVER_GMRES : MERBIT_SOLVER_BICGSTAB;
   linear l = linear_grid(on_cpu ? 12 : 7, 0, 6, 0);

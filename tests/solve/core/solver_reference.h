@@ -1,4 +1,4 @@
-/* CG and BiCGSTAB computed independently of the library, and systems to compare on. Include
+/* CG and BiCGSTAB computed independently of the library, and systems for comparisons. Include
  * after merbit.h and cmocka.h. */
 #ifndef TEST_SOLVE_SOLVER_REFERENCE_H
 #define TEST_SOLVE_SOLVER_REFERENCE_H
@@ -6,7 +6,7 @@
 
 typedef long double wide;
 
-typedef struct linear { /* A x = b, square CSR; the answer is known */
+typedef struct linear { /* A x = b with a square CSR and a known solution */
   int32_t n, nnz;
   int32_t *row_ptr, *col_ind;
   double *values, *b, *answer;
@@ -29,7 +29,7 @@ static wide linear_row(const linear *l, const wide *x, int32_t row) {
   return sum;
 }
 
-/* b from the answer. */
+/* Computes b from the solution. */
 TEST_UNUSED static void linear_set_b(linear *l) {
   wide *x = (wide *)test_allocate(l->n, sizeof *x);
   int32_t i;
@@ -47,9 +47,9 @@ static void linear_put(linear *l, int32_t col, double value) {
   l->values[l->nnz++] = value;
 }
 
-/* Five points on a grid of side x side; `wind` makes it nonsymmetric, `spread` scales rows and
- * columns alike by up to that much, which a diagonal undoes; `shift` is taken off the diagonal.
- */
+/* Makes the five-point stencil on side x side points. `wind` makes it nonsymmetric; `spread`
+ * scales rows and columns by up to that factor, which a diagonal preconditioner undoes; `shift`
+ * is subtracted from the diagonal. */
 TEST_UNUSED static linear linear_grid(int32_t side, double wind, double spread, double shift) {
   linear l;
   uint64_t seed = 5;
@@ -85,7 +85,7 @@ TEST_UNUSED static linear linear_grid(int32_t side, double wind, double spread, 
   return l;
 }
 
-/* ||b - A x|| / ||b|| */
+/* Returns ||b - A x|| / ||b||. */
 TEST_UNUSED static double linear_residual(const linear *l, const void *x, int single) {
   wide *wide_x = (wide *)test_allocate(l->n, sizeof *wide_x), rr = 0, bb = 0;
   int32_t i;
@@ -101,8 +101,8 @@ TEST_UNUSED static double linear_residual(const linear *l, const void *x, int si
   return (double)sqrtl(rr / bb);
 }
 
-/* The vectors of both methods. They are of doubles, as the library's: with more digits CG takes
- * fewer iterations, n of them in exact arithmetic, and long double has 113 bits on aarch64. */
+/* The vectors of both methods, in double like the library's: with more digits CG takes fewer
+ * iterations (n in exact arithmetic), and long double has 113 bits on aarch64. */
 typedef struct krylov {
   const linear *l;
   double *inverse, *x, *r, *p, *q, *z, *s, *t, *shadow;
@@ -156,7 +156,7 @@ static void krylov_close(krylov *k) {
   }
 }
 
-/* Iterations of CG from zero until ||r|| <= tolerance ||b||. */
+/* Returns the iterations of CG from zero until ||r|| <= tolerance ||b||. */
 TEST_UNUSED static int reference_cg(const linear *l, int jacobi, double tolerance, int cap) {
   krylov k;
   double rz, beta;
@@ -186,7 +186,7 @@ TEST_UNUSED static int reference_cg(const linear *l, int jacobi, double toleranc
   return iteration;
 }
 
-/* The same of BiCGSTAB. */
+/* The same for BiCGSTAB. */
 TEST_UNUSED static int reference_bicgstab(const linear *l, int jacobi, double tolerance,
                                           int cap) {
   krylov k;

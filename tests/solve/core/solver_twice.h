@@ -1,8 +1,8 @@
-/* A solver that has solved before gives what a fresh one gives. Part of solver_cases.h. */
+/* A used solver gives the same results as a new one. Part of solver_cases.h. */
 #ifndef TEST_SOLVE_SOLVER_TWICE_H
 #define TEST_SOLVE_SOLVER_TWICE_H
 
-/* Right-hand side `which` of n rows; 3 stops the solver at once. */
+/* Makes right-hand side `which` of n rows; number 3 stops the solver at once. */
 static void twice_rhs(const linear *l, int which, double *b) {
   int32_t i;
   for (i = 0; i < l->n; i++) {
@@ -21,7 +21,7 @@ static solved twice_solve(merbit_solver *solver, const double *b, double *x) {
   return s;
 }
 
-/* One solver for `count` right-hand sides, each compared with a solver of its own. */
+/* Uses one solver for `count` right-hand sides, and compares each with a new solver. */
 static void check_twice(const linear *l, const merbit_solver_desc *desc, const int *order,
                         int count) {
   const merbit_view view = linear_view(l);
@@ -59,7 +59,7 @@ static void check_twice(const linear *l, const merbit_solver_desc *desc, const i
 
 static void test_twice(void **state) {
   static const int order[] = {0, 1, 3, 1, 2, 0};
-  const int on_cpu = context->side == MERBIT_SIDE_CPU; /* a GPU may be played */
+  const int on_cpu = context->side == MERBIT_SIDE_CPU; /* a GPU may be simulated */
   linear l = linear_grid(on_cpu ? 10 : 4, 0.1, 2, 0),
          even = linear_grid(on_cpu ? 10 : 4, 0, 2, 0);
   int method, refine, cap;

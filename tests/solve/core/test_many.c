@@ -1,5 +1,4 @@
-/* Several right-hand sides at once on the CPU: many_cases.h, callbacks, and memory that is
- * missing. */
+/* Several right-hand sides at once on the CPU: many_cases.h, callbacks, and missing memory. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -11,7 +10,7 @@
 #include "solve/core/solver_cases.h"
 #include "solve/core/many_cases.h"
 
-/* A callback is called for each vector, and no more once it has ended. */
+/* A callback is called for each vector until it has ended. */
 static void test_many_callback(void **state) {
   static many_system m;
   merbit_solver_desc desc = many_desc(MERBIT_PRECONDITIONER_CALLBACK, 5);
@@ -20,7 +19,7 @@ static void test_many_callback(void **state) {
   int k, calls;
   (void)state;
   many_make(&m);
-  memcpy(&m.b[2 * MANY_B], &m.b[3 * MANY_B], MANY_N * sizeof(double)); /* not to be scaled */
+  memcpy(&m.b[2 * MANY_B], &m.b[3 * MANY_B], MANY_N * sizeof(double)); /* no scaling here */
   memset(&a, 0, sizeof a);
   a.l = &m.l;
   desc.apply = apply_diagonal;
@@ -41,7 +40,7 @@ static void test_many_callback(void **state) {
   linear_free(&m.l);
 }
 
-/* A round is over after a tenth of a second, and so are all vectors, if the user wants. */
+/* A round takes a tenth of a second; then the user stops all vectors. */
 static int many_slow(void *user, int iteration, double residual, double seconds) {
   (void)seconds;
   *(int *)user = iteration;
@@ -83,7 +82,7 @@ static void test_many_cancelled(void **state) {
 
 static cpu_memory memory;
 
-/* Each allocation fails, once: a clean answer, and nothing leaks. */
+/* Each allocation fails once: a clean error, and no leak. */
 static void test_many_allocations(void **state) {
   static many_system m;
   merbit_context *kept = context;
@@ -118,8 +117,8 @@ static void test_many_allocations(void **state) {
   linear_free(&m.l);
 }
 
-/* Memory of NaN: products multiply p of a vector that needs no iteration as well, and take long
- * for numbers that are none. */
+/* Allocates memory filled with NaN: products also multiply p of a vector that needs no
+ * iteration, and are slow for NaN. */
 static void *many_of_nan(void *user, size_t bytes) {
   void *block = cpu_allocate(user, bytes);
   return block == NULL ? NULL : memset(block, 0xff, bytes);

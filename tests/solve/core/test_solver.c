@@ -1,4 +1,4 @@
-/* Solvers on the CPU: solver_cases.h, and what only one side has. */
+/* Solvers on the CPU: solver_cases.h, and features that only one side has. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static int apply_huge(void *user, const void *r, void *z, int64_t n, void *strea
   return 0;
 }
 
-/* p'Ap overflows, although p and A p do not: alpha would be 0, and x stay where it is. */
+/* p'Ap overflows, although p and A p do not: alpha would be 0, and x would not move. */
 static void test_infinite_curvature(void **state) {
   static const dense d = {2, {1, 0, 0, 2}, {1, 2}};
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
@@ -62,7 +62,7 @@ static void test_infinite_curvature(void **state) {
   expect_stop(&s, MERBIT_STOP_NOT_FINITE, "a number overflowed or was not finite");
 }
 
-typedef struct other_each_time { /* a diagonal that is not the same twice: GMRES bears that */
+typedef struct other_each_time { /* a diagonal that differs each time: GMRES tolerates that */
   const linear *l;
   int calls;
 } other_each_time;
@@ -99,7 +99,7 @@ static void test_flexible_callback(void **state) {
 
 static cpu_memory memory;
 
-/* Whatever cannot be allocated is said, or done without, and nothing stays behind. */
+/* A failing allocation is reported or done without, and nothing leaks. */
 static void test_allocation(void **state) {
   linear l = eigen_path(30, 1);
   const merbit_eigen_desc desc = eigen_desc(MERBIT_EIGEN_LARGEST, 2, 1e-6);
@@ -214,7 +214,7 @@ static void test_refusals(void **state) {
   linear_free(&l);
 }
 
-/* A plan is made for 1000 products a solve, as far as its own field counts them. */
+/* A plan is made for 1000 products per solve, up to the limit of its field. */
 static void test_expected_solves(void **state) {
   static const struct {
     int64_t solves;
@@ -225,7 +225,7 @@ static void test_expected_solves(void **state) {
                {INT32_MAX / 1000, INT32_MAX / 1000 * 1000},
                {INT32_MAX / 1000 + 1, INT32_MAX},
                {INT64_C(1) << 40, INT32_MAX},
-               {INT64_C(18446744073709552), INT32_MAX}, /* times 1000: 384 where 64 bits wrap */
+               {INT64_C(18446744073709552), INT32_MAX}, /* times 1000: 384 if 64 bits wrap */
                {INT64_MAX, INT32_MAX}};
   linear l = linear_grid(3, 0, 1, 0);
   const merbit_view view = linear_view(&l);
@@ -243,7 +243,7 @@ static void test_expected_solves(void **state) {
   linear_free(&l);
 }
 
-/* Each allocation fails, once: a clean answer, and nothing leaks. */
+/* Each allocation fails once: a clean error, and no leak. */
 static void check_allocations(const linear *l) {
   const merbit_view view = linear_view(l);
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);

@@ -1,4 +1,4 @@
-/* Eigenpairs on either side, against spectra that have closed formulas. Include after
+/* Eigenpairs on either side, against spectra with closed formulas. Include after
  * solver_cases.h. */
 #ifndef TEST_SOLVE_EIGEN_CASES_H
 #define TEST_SOLVE_EIGEN_CASES_H
@@ -15,7 +15,7 @@ typedef struct pairs { /* of up to 400 rows */
 static merbit_eigen_desc eigen_desc(merbit_eigen_which which, int count, double tolerance) {
   merbit_eigen_desc desc;
   memset(&desc, 0, sizeof desc);
-  desc.side = context->side; /* and no other */
+  desc.side = context->side; /* no other side */
   desc.which = which;
   desc.count = count;
   desc.tolerance = tolerance;
@@ -28,7 +28,7 @@ static void eigen_once(const linear *l, const merbit_eigen_desc *desc, pairs *p)
   p->status = merbit_eigen(context, &view, desc, p->values, p->vectors, &p->result);
 }
 
-/* ||A v - value v||, ||v|| and how far from orthogonal to the vectors before. */
+/* Checks ||A v - value v||, ||v||, and orthogonality to the vectors before. */
 static void check_pair(const linear *l, const pairs *p, int at, double scale,
                        double tolerance) {
   wide *x = (wide *)test_allocate(l->n, sizeof *x), left = 0, length = 0;
@@ -67,7 +67,7 @@ static void check_pairs(const linear *l, const merbit_eigen_desc *desc, const do
   }
   assert_true(strstr(p.result.description, "eigenpair") != NULL);
   for (q = 0; q < desc->count; q++) {
-    /* a residual that small means an eigenvalue that near, for symmetric matrices */
+    /* for symmetric matrices the residual bounds the distance to an eigenvalue */
     if (fabs(p.values[q] - expected[q]) > 2 * desc->tolerance * scale) {
       fail_msg("value %d is %.15g, expected %.15g", q, p.values[q], expected[q]);
     }
@@ -75,8 +75,8 @@ static void check_pairs(const linear *l, const merbit_eigen_desc *desc, const do
   }
 }
 
-/* Makes the matrix of a path, whose eigenvalues are 2 - 2 cos(k pi / (n + 1)); `sign` -1: times
- * -1. */
+/* Makes the matrix of a path, whose eigenvalues are 2 - 2 cos(k pi / (n + 1)); `sign` -1:
+ * negated. */
 static linear eigen_path(int32_t n, double sign) {
   linear l;
   int32_t i;
@@ -104,7 +104,7 @@ static double path_value(int32_t n, int32_t k) { /* k from 1, the smallest first
 }
 
 static void test_eigen_path(void **state) {
-  const int32_t n = context->side == MERBIT_SIDE_CPU ? 100 : 40; /* a GPU may be played */
+  const int32_t n = context->side == MERBIT_SIDE_CPU ? 100 : 40; /* a GPU may be simulated */
   linear l = eigen_path(n, 1), minus = eigen_path(n, -1);
   const double top = path_value(n, n);
   double expected[8];
@@ -137,7 +137,8 @@ static void test_eigen_path(void **state) {
   linear_free(&minus);
 }
 
-/* Values of a grid come twice where i and j change places: Lanczos finds both by roundings. */
+/* Eigenvalues of a grid are double where i and j can be swapped: Lanczos finds both through
+ * rounding. */
 static void test_eigen_grid(void **state) {
   enum { SIDE = 12 };
   linear l = linear_grid(SIDE, 0, 1, 0);
@@ -149,7 +150,7 @@ static void test_eigen_grid(void **state) {
   linear_free(&l);
 }
 
-/* A basis that the products do not fill, and one as large as the matrix. */
+/* A basis larger than the products fill, and one as large as the matrix. */
 static void test_eigen_small(void **state) {
   static const dense same = {3, {5, 0, 0, 0, 5, 0, 0, 0, 5}, {0}};
   static const dense three = {3, {2, 1, 0, 1, 2, 1, 0, 1, 2}, {0}};
@@ -176,8 +177,8 @@ static void test_eigen_small(void **state) {
   linear_free(&l);
 }
 
-/* Restarts of a basis that is hardly larger than what is wanted, in f32 and by callers who want
- * no more than values. */
+/* Restarts with a basis hardly larger than the number of pairs, in f32, and for callers who
+ * want only values. */
 static void test_eigen_f32(void **state) {
   enum { N = 20 };
   linear l = eigen_path(N, 1);
@@ -211,8 +212,8 @@ static void test_eigen_f32(void **state) {
   linear_free(&l);
 }
 
-/* One look of the host for each cycle, equal bits, seeds that matter to the vectors' signs
- * alone. */
+/* One convergence check per cycle by the host, equal bits, seeds that change only the signs of
+ * vectors. */
 static void test_eigen_repeats(void **state) {
   linear l = eigen_path(45, 1);
   merbit_eigen_desc desc = eigen_desc(MERBIT_EIGEN_LARGEST, 2, 1e-10);
@@ -324,9 +325,9 @@ static void test_power(void **state) {
   linear_free(&l);
 }
 
-/* ---- Matrices far from 1 ----------------------------------------------------------------- */
+/* ---- Matrices of extreme scale ----------------------------------------------------------- */
 
-/* Pairs of 2^exponent A: eigenvalues are so many times those of A, vectors are the same, bit by
+/* Checks pairs of 2^exponent A: the eigenvalues are scaled, the vectors are the same, bit for
  * bit. */
 static void check_eigen_far(linear *l, const merbit_eigen_desc *desc, int exponent) {
   static pairs near, far;
@@ -359,7 +360,7 @@ static void test_eigen_far(void **state) {
   static const int exponents[] = {-548, 548, -1000, 1000, -300, 300, 60};
   static const dense power = {2, {1, 0.25, 0, 2}, {0}};
   static const dense tiny = {2, {1e-170, 0, 0, 2e-170}, {0}};
-  const int count = context->side == MERBIT_SIDE_CPU ? 7 : 2; /* a GPU may be played */
+  const int count = context->side == MERBIT_SIDE_CPU ? 7 : 2; /* a GPU may be simulated */
   merbit_eigen_desc desc = eigen_desc(MERBIT_EIGEN_BOTH_ENDS, 4, 1e-10);
   linear path = eigen_path(30, 1), windy = linear_grid(5, 0.1, 1, 0),
          two = linear_dense(&power);
@@ -371,7 +372,7 @@ static void test_eigen_far(void **state) {
     desc.which = MERBIT_EIGEN_BOTH_ENDS;
     desc.count = 4;
     check_eigen_far(&path, &desc, exponents[e]);
-    check_eigen_far(&windy, &desc, exponents[e]); /* is told not to be symmetric */
+    check_eigen_far(&windy, &desc, exponents[e]); /* reported as nonsymmetric */
     desc.method = MERBIT_EIGEN_POWER;
     desc.which = MERBIT_EIGEN_LARGEST_MAGNITUDE;
     desc.count = 1;

@@ -1,12 +1,13 @@
-/* PageRank on either side: teleports and first ranks of the caller's, history, weights far from
- * one, methods, ends. Include after pagerank_reference.h. */
+/* PageRank on either side: the caller's teleports and first ranks, history, weights of extreme
+ * scale, methods, ends. Include after pagerank_reference.h. */
 #ifndef TEST_SOLVE_PAGERANK_CASES_H
 #define TEST_SOLVE_PAGERANK_CASES_H
 
 #include "solve/pagerank/pagerank_reference.h"
 #include "solve/pagerank/pagerank_graphs.h"
 
-/* n vertices with `out` edges each at random, every seventh dangling; free with edges_free. */
+/* Makes n vertices with `out` random edges each, every seventh dangling; free with
+ * edges_free. */
 TEST_UNUSED static edges cases_graph(int64_t n, int out, uint64_t seed) {
   int64_t *from = (int64_t *)test_allocate(n * out, sizeof *from);
   int64_t *to = (int64_t *)test_allocate(n * out, sizeof *to);
@@ -18,7 +19,7 @@ TEST_UNUSED static edges cases_graph(int64_t n, int out, uint64_t seed) {
       const int64_t a = (int64_t)(test_random(&seed) % (uint64_t)n);
       const int64_t b = (int64_t)(test_random(&seed) % (uint64_t)n);
       from[count] = i;
-      to[count] = a < b ? a : b; /* the first ones are popular */
+      to[count] = a < b ? a : b; /* the first vertices are popular */
       weight[count] = (double)(float)(1.5 + test_uniform(&seed));
       count++;
     }
@@ -26,7 +27,7 @@ TEST_UNUSED static edges cases_graph(int64_t n, int out, uint64_t seed) {
   return edges_of(n, count, from, to, weight);
 }
 
-/* Weights of the caller's in either type; the doubles are floats. */
+/* Makes weights of the caller in either type; the doubles are floats. */
 TEST_UNUSED static double *cases_weights(int64_t n, uint64_t seed) {
   double *weights = (double *)test_allocate(n, sizeof *weights);
   int64_t i;
@@ -49,7 +50,7 @@ TEST_UNUSED static void *cases_as(merbit_type type, const double *from, int64_t 
   return to;
 }
 
-/* One run of `type`, checked; the ranks are returned to be freed. */
+/* Does one run of `type` and checks it. Returns the ranks, to be freed. */
 TEST_UNUSED static void *cases_run(merbit_context *context, const edges *e, merbit_type type,
                                    merbit_pagerank_desc desc, const double *teleport,
                                    const double *start, merbit_pagerank_result *result) {
@@ -89,13 +90,13 @@ TEST_UNUSED static void cases_personalised(merbit_context *context) {
     free(cases_run(context, &e, types[t], desc, teleport, start, &result));
     free(cases_run(context, &pattern, types[t], desc, NULL, start, &result));
   }
-  /* 2 -> 0 -> 1, all else from and to 2: nothing reaches 3. */
+  /* 2 -> 0 -> 1, all others from and to 2: nothing reaches 3. */
   ranks = (double *)cases_run(context, &chain, MERBIT_F64, desc, one, NULL, &result);
   assert_true(fabs(ranks[0] - 0.85 * ranks[2]) < 1e-11);
   assert_true(fabs(ranks[1] - 0.85 * ranks[0]) < 1e-11);
   assert_true(ranks[3] < 1e-11);
   free(ranks);
-  /* Numbers whose sum is beyond the type. */
+  /* Numbers whose sum exceeds the type. */
   for (t = 0; t < 700; t++) {
     teleport[t] = t % 2 == 0 ? 1.5e308 : 0;
     start[t] = t % 2 == 0 ? 1 : 0;
@@ -115,7 +116,7 @@ TEST_UNUSED static void cases_personalised(merbit_context *context) {
   edges_free(&e);
 }
 
-/* Earlier ranks save iterations, of the same graph all but a few. */
+/* Ranks of nearly the same graph save iterations; those of the same graph nearly all. */
 TEST_UNUSED static void cases_warm(merbit_context *context) {
   edges e = cases_graph(900, 4, 8);
   merbit_pagerank_desc desc;
@@ -134,7 +135,7 @@ TEST_UNUSED static void cases_warm(merbit_context *context) {
   edges_free(&e);
 }
 
-/* The changes of the first iterations, and no more than there is room for. */
+/* Records the changes of the first iterations, as many as fit. */
 TEST_UNUSED static void cases_history(merbit_context *context) {
   edges e = cases_graph(300, 4, 6);
   merbit_pagerank_desc desc;
@@ -171,7 +172,7 @@ TEST_UNUSED static void cases_history(merbit_context *context) {
   edges_free(&e);
 }
 
-/* Iterations of the power method until one changes less than 1e-12. */
+/* Returns the iterations of the power method until one changes less than 1e-12. */
 TEST_UNUSED static int cases_plain(const edges *e) {
   reference_run run;
   reference r;
@@ -189,8 +190,8 @@ TEST_UNUSED static int cases_plain(const edges *e) {
   return k + 1;
 }
 
-/* Links both ways take less than half of the iterations, links around circles hardly more; a
- * damping of 0.99 a quarter of what it would. */
+/* With links in both directions it takes less than half of the iterations, with directed
+ * circles hardly more than without acceleration; at a damping of 0.99 a quarter. */
 TEST_UNUSED static void cases_accelerated(merbit_context *context) {
   enum { SIDE = 20, VERTICES = SIDE * SIDE };
   static int64_t from[4 * VERTICES], to[4 * VERTICES];
@@ -239,7 +240,7 @@ TEST_UNUSED static void cases_accelerated(merbit_context *context) {
   }
 }
 
-/* A run that ends at its cap, soon after it was accelerated, returns no rank below 0. */
+/* A run that ends at its cap, soon after an accelerated iteration, returns no negative rank. */
 TEST_UNUSED static void cases_not_negative(merbit_context *context) {
   static const struct {
     int family, seed, cap;
@@ -282,8 +283,8 @@ TEST_UNUSED static void cases_not_negative(merbit_context *context) {
   }
 }
 
-/* Powers of two at all edges of a vertex are no difference, not even where z = rank / W would
- * leave the type without care. */
+/* Scaling all edges of a vertex by a power of two changes nothing, not even where z = rank / W
+ * would leave the type's range without precautions. */
 TEST_UNUSED static void cases_far(merbit_context *context) {
   const merbit_type types[] = {MERBIT_F64, MERBIT_F32};
   merbit_pagerank_desc desc;
@@ -306,8 +307,8 @@ TEST_UNUSED static void cases_far(merbit_context *context) {
   }
 }
 
-/* A tolerance below what rounding leaves is never reached, and the run says so, unless the
- * ranks stop changing at all, as most do: on either side those of `seed` do not. */
+/* A tolerance below the rounding error is never reached, and the run reports it, unless the
+ * ranks stop changing altogether, as most do: those of `seed` do not on either side. */
 TEST_UNUSED static void cases_stagnates(merbit_context *context, int seed) {
   merbit_pagerank_desc desc;
   merbit_pagerank_result result;
@@ -330,8 +331,8 @@ TEST_UNUSED static void cases_stagnates(merbit_context *context, int seed) {
   assert_true(stagnated >= 1);
 }
 
-/* By each of the methods given, in turn f64 of a pattern and f32 with weights; the second run
- * has the bits of the first, but with MERBIT on CUDA. */
+/* Runs each method, in turn with f64 of a pattern and f32 with weights; a second run has the
+ * same bits, except with MERBIT on CUDA. */
 TEST_UNUSED static void cases_methods(merbit_context *context, const merbit_method *methods,
                                       int count) {
   edges e = cases_graph(1500, 6, 21), pattern = e;

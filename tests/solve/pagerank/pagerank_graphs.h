@@ -1,12 +1,12 @@
 /* Random graphs of many families, on which PageRank's iterations behave differently: their
- * second eigenvalues are real or complex, large or small, or there are none. Include after
+ * second eigenvalues are real or complex, large or small, or do not exist. Include after
  * solve/pagerank/pagerank_reference.h. */
 #ifndef TEST_SOLVE_PAGERANK_GRAPHS_H
 #define TEST_SOLVE_PAGERANK_GRAPHS_H
 
 enum { GRAPH_FAMILIES = 24 };
 
-typedef struct graph_maker { /* edges so far, and the random numbers that they come from */
+typedef struct graph_maker { /* edges so far, and the state of the random numbers */
   uint64_t random;
   int64_t n, count, room;
   int64_t *from, *to;
@@ -34,7 +34,7 @@ TEST_UNUSED static void graph_pair(graph_maker *g, int64_t one, int64_t other) {
   graph_edge(g, other, one);
 }
 
-/* Returns a vertex; low numbers are more frequent the larger `skew` is (0: all alike). */
+/* Returns a vertex; the larger `skew`, the more frequent are low numbers (0: uniform). */
 TEST_UNUSED static int64_t graph_vertex(graph_maker *g, int skew) {
   int64_t vertex = graph_random(g, g->n);
   for (; skew > 0; skew--) {
@@ -58,8 +58,8 @@ TEST_UNUSED static void graph_scatter(graph_maker *g, int degree, int skew, int 
   }
 }
 
-/* `layers` of vertices; each vertex links to `degree` of the next layer, and `back` in 64 of the
- * last layer's vertices to the first. */
+/* Makes `layers` of vertices. Each vertex links to `degree` of the next layer, and `back` in 64
+ * of the last layer's vertices to the first. */
 TEST_UNUSED static void graph_layers(graph_maker *g, int layers, int degree, int back) {
   const int64_t size = g->n / layers;
   int64_t i;
@@ -76,7 +76,7 @@ TEST_UNUSED static void graph_layers(graph_maker *g, int layers, int degree, int
   }
 }
 
-/* Directed circles of `length` vertices and `chords` more links in all. */
+/* Makes directed circles of `length` vertices, and `chords` additional links in all. */
 TEST_UNUSED static void graph_circles(graph_maker *g, int64_t length, int64_t chords) {
   int64_t i;
   for (i = 0; i < g->n; i++) {
@@ -90,8 +90,8 @@ TEST_UNUSED static void graph_circles(graph_maker *g, int64_t length, int64_t ch
   }
 }
 
-/* A grid of `width` columns. `ways` 1: links to the right and down, closed to a torus; 2: both
- * ways, not closed. */
+/* Makes a grid of `width` columns. `ways` 1: links to the right and down, closed to a torus; 2:
+ * both directions, not closed. */
 TEST_UNUSED static void graph_grid(graph_maker *g, int64_t width, int ways) {
   const int64_t height = g->n / width;
   int64_t i;
@@ -112,7 +112,7 @@ TEST_UNUSED static void graph_grid(graph_maker *g, int64_t width, int ways) {
   }
 }
 
-/* A tree in which vertex i hangs on one of the `spread` vertices before it. */
+/* Makes a tree in which the parent of vertex i is one of the `spread` vertices before it. */
 TEST_UNUSED static void graph_tree(graph_maker *g, int64_t spread, int up, int down) {
   int64_t i;
   for (i = 1; i < g->n; i++) {
@@ -126,7 +126,7 @@ TEST_UNUSED static void graph_tree(graph_maker *g, int64_t spread, int up, int d
   }
 }
 
-/* Links forward only, at most `reach` vertices far. */
+/* Makes forward links only, over at most `reach` vertices. */
 TEST_UNUSED static void graph_forward(graph_maker *g, int degree, int64_t reach) {
   int64_t i;
   int k;
@@ -138,7 +138,7 @@ TEST_UNUSED static void graph_forward(graph_maker *g, int degree, int64_t reach)
   }
 }
 
-/* Groups of `size` vertices with links inside, and few between: a slow second eigenvalue. */
+/* Makes groups of `size` vertices with links inside and few between: slow convergence. */
 TEST_UNUSED static void graph_groups(graph_maker *g, int64_t size, int both) {
   int64_t i;
   int k;
@@ -162,7 +162,8 @@ TEST_UNUSED static void graph_groups(graph_maker *g, int64_t size, int both) {
   }
 }
 
-/* One graph of a family in [0, GRAPH_FAMILIES), by its seed; free with edges_free. */
+/* Returns one graph of a family in [0, GRAPH_FAMILIES), given by the seed; free with
+ * edges_free. */
 TEST_UNUSED static edges graph_of_family(int family, uint64_t seed) {
   graph_maker maker, *g = &maker;
   int few, most;

@@ -1,10 +1,10 @@
-/* PageRank computed independently of the library, and graphs to compare on. Include after
+/* PageRank computed independently of the library, and graphs for comparisons. Include after
  * merbit.h and cmocka.h. */
 #ifndef TEST_SOLVE_PAGERANK_REFERENCE_H
 #define TEST_SOLVE_PAGERANK_REFERENCE_H
 #include "support/matrices.h"
 
-typedef struct edges { /* of a graph with n vertices; duplicates allowed */
+typedef struct edges { /* of a graph with n vertices; duplicates are allowed */
   int64_t n, count;
   const int64_t *from, *to;
   const double *weight; /* NULL: ones */
@@ -12,21 +12,21 @@ typedef struct edges { /* of a graph with n vertices; duplicates allowed */
 
 typedef struct reference {
   long double *ranks, *change; /* change[k]: of iteration k + 1 */
-  long double *error;          /* what rounding may add to each rank, at most */
-  long double *slack;          /* and to each change */
-  int *relaxed;                /* iterations that were accelerated */
+  long double *error;          /* largest rounding error of each rank */
+  long double *slack;          /* and of each change */
+  int *relaxed;                /* accelerated iterations */
   int iterations;
   int64_t dangling;
 } reference;
 
-typedef struct reference_run { /* what was asked for */
+typedef struct reference_run { /* parameters of a run */
   double damping, tolerance;
   merbit_type type;
-  int cap, plain; /* iterations at most; none is relaxed */
+  int cap, plain; /* most iterations; plain: without relaxation */
   const double *teleport, *start;
 } reference_run;
 
-/* target[i] = weights[i] of their sum; NULL: all alike. */
+/* Sets target[i] to weights[i] over their sum; NULL: all equal. */
 TEST_UNUSED static void reference_shares(const double *weights, int64_t n,
                                          long double *target) {
   long double sum = 0;
@@ -39,7 +39,7 @@ TEST_UNUSED static void reference_shares(const double *weights, int64_t n,
   }
 }
 
-typedef struct reference_work { /* of a graph: what leaves and enters its vertices */
+typedef struct reference_work { /* weights that leave and enter a graph's vertices */
   long double *out, *share, *next, *next_error, *past, *past_error;
   int64_t *in, *leaving;
 } reference_work;
@@ -52,8 +52,8 @@ TEST_UNUSED static void reference_free(reference *r) {
   free(r->relaxed);
 }
 
-/* target = damping P^T from + (base + damping lost) share, where P, as in mbi_pagerank, is of
- * weights that add up to 1 for each vertex. */
+/* Computes target = damping P^T from + (base + damping lost) share, where the weights of P, as
+ * in mbi_pagerank, add up to 1 for each vertex. */
 TEST_UNUSED static void reference_step(const edges *e, const reference_work *w,
                                        long double damping, long double base,
                                        const long double *from, long double *target) {
@@ -113,11 +113,11 @@ TEST_UNUSED static void reference_work_free(reference_work *w) {
   free(w->leaving);
 }
 
-/* Returns the relative error that an iteration of the power method adds: 2 k + 8 u (k: the most
- * edges into a vertex, for their product and for the sums of duplicates; the rest for z and
- * back, the weight, the damping and the base in u), and in double the error of summing the
- * weights that leave a vertex, the dangling ranks (8192: those that are added up one by one,
- * then their sums) and the two distributions. */
+/* Returns the relative error that an iteration of the power method adds: 2 k + 8 u, where k is
+ * the most edges into a vertex (for their products and the sums of duplicates) and the rest is
+ * for z and back, the weight, the damping and the base; and in double the error of summing the
+ * weights that leave a vertex, the dangling ranks (8192: those added one by one, then their
+ * sums) and the two distributions. */
 TEST_UNUSED static long double reference_rounding(const edges *e, const reference_work *w,
                                                   const reference *r,
                                                   const reference_run *run) {
@@ -134,8 +134,8 @@ TEST_UNUSED static long double reference_rounding(const edges *e, const referenc
                            (run->start != NULL ? e->n + 4 : 0));
 }
 
-/* Exactly `iterations` steps. How far each goes is asked of the library, which is told of these
- * changes; what comes of it is computed here, and how far from that rounding may lead. */
+/* Does exactly `iterations` steps. The library decides, from these changes, how far each step
+ * goes; the result, and the rounding error it may have, is computed here. */
 TEST_UNUSED static reference reference_make(const edges *e, int iterations,
                                             const reference_run *run) {
   reference r;
@@ -185,9 +185,9 @@ TEST_UNUSED static reference reference_make(const edges *e, int iterations,
   return r;
 }
 
-/* The L1 distance of `ranks` from those that do not change: of the power method's, once an
- * iteration has changed less than the tolerance, at most d / (1 - d) times that, and rounding.
- */
+/* Checks the L1 distance of `ranks` from the fixed point: for the power method, once an
+ * iteration has changed less than the tolerance, at most d / (1 - d) times that, plus
+ * rounding. */
 TEST_UNUSED static void check_fixed_point(const edges *e, const reference_run *run,
                                           const void *ranks) {
   reference r;
@@ -214,8 +214,8 @@ TEST_UNUSED static void check_fixed_point(const edges *e, const reference_run *r
   reference_work_free(&w);
 }
 
-/* In f64 the ranks of every iteration are known up to rounding. In f32 that decides how far an
- * iteration goes, and only where they lead is known. */
+/* In f64 the ranks of every iteration are known up to rounding. In f32 rounding decides how far
+ * an iteration goes, and only the limit is known. */
 TEST_UNUSED static void check_ranks_from(const edges *e, double damping, double tolerance,
                                          merbit_type type, const double *teleport,
                                          const double *start, const void *ranks,
@@ -240,7 +240,7 @@ TEST_UNUSED static void check_ranks_from(const edges *e, double damping, double 
   for (i = 0; i < e->n; i++) {
     const long double rank = type == MERBIT_F32 ? (long double)((const float *)ranks)[i]
                                                 : (long double)((const double *)ranks)[i];
-    const long double most = r.error[i] + 2 * u * fabsl(rank); /* back from z */
+    const long double most = r.error[i] + 2 * u * fabsl(rank); /* converted back from z */
     const long double below = known && r.ranks[i] < 0 ? r.ranks[i] : 0; /* returned as 0 */
     assert_true(rank >= 0);
     assert_true(!known || fabsl(rank - (r.ranks[i] - below)) <= most);
@@ -283,8 +283,8 @@ TEST_UNUSED static merbit_view coo(const edges *e) {
   return view;
 }
 
-/* The same graph in f64 and f32 against the reference; the f64 ranks are returned to be freed.
- */
+/* Compares the same graph in f64 and f32 with the reference. Returns the f64 ranks, to be
+ * freed. */
 TEST_UNUSED static double *check_graph(merbit_context *context, const edges *e, double damping,
                                        double tolerance) {
   double *ranks = (double *)test_allocate(e->n, sizeof *ranks);
@@ -331,7 +331,8 @@ TEST_UNUSED static edges edges_of(int64_t n, int64_t count, const int64_t *from,
   return e;
 }
 
-/* Edges of a generated square matrix, weights without sign; free from, to and weight. */
+/* Makes the edges of a generated square matrix with positive weights; free from, to and
+ * weight. */
 TEST_UNUSED static edges edges_random(const test_matrix *m) {
   int64_t *from = (int64_t *)test_allocate(m->nnz, sizeof *from);
   int64_t *to = (int64_t *)test_allocate(m->nnz, sizeof *to);
@@ -353,7 +354,7 @@ TEST_UNUSED static void edges_free(edges *e) {
   free((void *)(uintptr_t)e->weight);
 }
 
-/* Every `stride`-th of the generated matrices. */
+/* Checks every `stride`-th generated matrix. */
 TEST_UNUSED static void check_random_graphs(merbit_context *context, int stride) {
   int index, tried = 0;
   for (index = 0; index < test_matrix_count(); index += stride) {

@@ -1,5 +1,5 @@
-/* PageRank on the CPU: known answers, random graphs, what stops it, threads. What it refuses is
- * in test_pagerank_refusals.c. */
+/* PageRank on the CPU: known results, random graphs, stops, threads. Refusals are in
+ * test_refusals.c. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@ static void assert_close(double value, double expected) {
   assert_true(fabs(value - expected) <= 1e-12);
 }
 
-/* ---- Known answers ----------------------------------------------------------------------- */
+/* ---- Known results ----------------------------------------------------------------------- */
 
 static void test_two_vertices(void **state) {
   static const int64_t from[] = {0}, to[] = {1};
@@ -110,8 +110,7 @@ static void test_self_loops_duplicates_weights(void **state) {
   merbit_context_destroy(context);
 }
 
-/* CSR from 1 with 32-bit indices, and what `unweighted` does to values that could not be
- * weights. */
+/* CSR from 1 with 32-bit indices, and `unweighted` with values that are invalid as weights. */
 static void test_unweighted_csr_from_one(void **state) {
   static const int32_t row_ptr[] = {1, 3, 4, 4}, col_ind[] = {2, 3, 1};
   static const double values[] = {-5.0, 7.0, NAN};
@@ -192,7 +191,7 @@ static void test_stops(void **state) {
   check_ranks(&e, 0.85, 1e-10, MERBIT_F64, ranks, &result);
 
   memset(&w, 0, sizeof w);
-  w.poison = ranks; /* on the CPU the caller's array is the vector iterated on */
+  w.poison = ranks; /* on the CPU the caller's array is the vector of the iteration */
   desc.max_iterations = 0;
   assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
   assert_int_equal(result.stop, MERBIT_STOP_NOT_FINITE);
@@ -200,7 +199,7 @@ static void test_stops(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- What both sides do ------------------------------------------------------------------ */
+/* ---- Cases of both sides ----------------------------------------------------------------- */
 
 static void test_cases(void **state) {
   static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_REFERENCE,
@@ -221,8 +220,8 @@ static void test_cases(void **state) {
 
 /* ---- Threads ----------------------------------------------------------------------------- */
 
-/* No vertex has more than two edges coming in, so that a product has the same bits however rows
- * are dealt to threads; then so must the ranks. */
+/* No vertex has more than two incoming edges, so that a product has the same bits however rows
+ * are divided among threads; then the ranks must have the same bits, too. */
 static void test_threads_do_not_change_bits(void **state) {
   const int64_t n = 30011;
   int64_t *from = (int64_t *)test_allocate(2 * n, sizeof *from);
@@ -263,7 +262,7 @@ static void test_threads_do_not_change_bits(void **state) {
   free(four);
 }
 
-/* Zachary's karate club from a file: the two heads of the club come first. */
+/* Zachary's karate club from a file: the two leaders of the club come first. */
 static void test_karate(void **state) {
   merbit_context *context = cpu_open(NULL, 2);
   merbit_matrix *matrix;
@@ -297,7 +296,7 @@ static void test_karate(void **state) {
   merbit_context_destroy(context);
 }
 
-/* log(1e-10 / 2) / log(0.85) is 145.9; on the GPU a sixth of it, and no more than the cap. */
+/* log(1e-10 / 2) / log(0.85) is 145.9; on the GPU a sixth of it, and at most the cap. */
 static void test_products_to_count_on(void **state) {
   static const struct {
     double tolerance;

@@ -1,5 +1,5 @@
-/* PageRank on random graphs of many families, at many dampings: acceleration never costs more than
- * a tenth of the power method's iterations and two. `--full` tries 9,600 graphs. */
+/* PageRank on random graphs of many families, with many dampings: acceleration never costs more
+ * than a tenth of the power method's iterations plus two. `--full` tries 9,600 graphs. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 static const double dampings[] = {0.5, 0.7, 0.85, 0.9, 0.95, 0.98, 0.99, 0.999};
 enum { DAMPINGS = sizeof dampings / sizeof dampings[0] };
 
-typedef struct tally { /* of runs so far */
+typedef struct tally { /* over all runs */
   int runs;
   double gain; /* the sum of log(accelerated / plain iterations) */
 } tally;
@@ -29,7 +29,7 @@ static int iterations(merbit_context *context, const edges *e, const merbit_page
   return result.iterations;
 }
 
-/* One graph: with and without acceleration, whose ranks must agree. */
+/* Runs one graph with and without acceleration; the ranks must agree. */
 static void compare(merbit_context *context, const edges *e, double damping, double tolerance,
                     int personal, const char *name, tally *t) {
   double *ranks = (double *)test_allocate(e->n, sizeof *ranks);
@@ -86,7 +86,7 @@ static void test_families(void **state) {
               tolerances[(seed + 2 * family) % 6], seed % 3 == 2, name, &t);
       edges_free(&e);
     }
-    /* Links both ways: scattered, grids, groups. */
+    /* Links in both directions: scattered, grids, groups. */
     assert_true((family != 4 && family != 15 && family != 20) || t.gain < -0.4 * t.runs);
     all.runs += t.runs;
     all.gain += t.gain;
@@ -95,7 +95,7 @@ static void test_families(void **state) {
   merbit_context_destroy(context);
 }
 
-/* The real matrices that tests come with, as graphs without weights. */
+/* The real matrices of the tests, as unweighted graphs. */
 static void real_graph(merbit_context *context, const test_matrix *m) {
   tally t = {0, 0};
   if (m->rows == m->cols && m->rows > 1) {

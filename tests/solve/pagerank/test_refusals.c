@@ -76,7 +76,7 @@ static void test_refused_arguments(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Teleports and first ranks: the entry is named. */
+/* Teleports and first ranks: the error names the entry. */
 static void test_refused_distributions(void **state) {
   static const int64_t from[] = {0, 1}, to[] = {1, 0};
   const edges e = edges_of(3, 2, from, to, NULL);
@@ -125,7 +125,7 @@ static void test_refused_graphs(void **state) {
   refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "nan");
   weight[3] = INFINITY;
   refused(context, &csr, NULL, ranks, MERBIT_INVALID_MATRIX, "values[3] is inf");
-  weight[0] = weight[3] = 1e308; /* each is fine, their sum is not */
+  weight[0] = weight[3] = 1e308; /* each is valid, their sum is not */
   refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "vertex 0");
   csr.value_type = MERBIT_F32;
   csr.values = single;

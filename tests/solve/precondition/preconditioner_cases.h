@@ -1,5 +1,5 @@
-/* The properties of every preconditioner on both sides: what M^-1 is, that it is symmetric,
- * what it saves, and how it refuses. Include after merbit.h, cmocka.h and support/cpu.h;
+/* Properties of every preconditioner on both sides: the values of M^-1, its symmetry, the
+ * iterations it saves, and refusals. Include after merbit.h, cmocka.h and support/cpu.h;
  * `context` is the test's. */
 #ifndef TEST_SOLVE_PRECONDITIONER_CASES_H
 #define TEST_SOLVE_PRECONDITIONER_CASES_H
@@ -11,11 +11,11 @@ static merbit_context *context;
 static merbit_preconditioner_desc kind_desc(merbit_preconditioner_kind kind) {
   merbit_preconditioner_desc desc = merbit_preconditioner_defaults();
   desc.kind = kind;
-  desc.side = context->side; /* and no other */
+  desc.side = context->side; /* no other side */
   return desc;
 }
 
-/* The values of a sparse matrix in the type of a view. */
+/* The values of a sparse matrix in a view's type. */
 typedef struct typed {
   merbit_view view;
   float single[SPARSE_MOST];
@@ -32,7 +32,7 @@ static const merbit_view *typed_view(typed *t, const sparse *a, merbit_type type
   return &t->view;
 }
 
-/* Computes z = M^-1 r on the preconditioner's side; the vectors of the call are of `type`. */
+/* Computes z = M^-1 r on the preconditioner's side; the call's vectors have `type`. */
 static void apply(merbit_preconditioner *p, int n, merbit_type type, const double *r,
                   double *z) {
   float single[SPARSE_ROWS];
@@ -70,10 +70,10 @@ static merbit_preconditioner *make(const merbit_view *view,
   return p;
 }
 
-/* ---- What M^-1 is ------------------------------------------------------------------------ */
+/* ---- Values of M^-1 ---------------------------------------------------------------------- */
 
-/* Compares M^-1 with the reference, a column at a time (on CUDA, which may be a slow fake, some
- * of them), relative to the largest entry. */
+/* Compares M^-1 with the reference, column by column (on CUDA, which may be a slow fake, only
+ * some), relative to the largest entry. */
 static void expect_inverse(merbit_preconditioner *p, const sparse *a, merbit_type type,
                            const long double *wanted, double tolerance) {
   double r[SPARSE_ROWS] = {0}, z[SPARSE_ROWS];
@@ -94,7 +94,8 @@ static void expect_inverse(merbit_preconditioner *p, const sparse *a, merbit_typ
   }
 }
 
-/* Writes the reference's M^-1 of a kind; a polynomial's interval is that of the description. */
+/* Computes the reference's M^-1 of a kind; a polynomial's interval is read from the
+ * description. */
 static void reference(merbit_preconditioner *p, const sparse *a,
                       const merbit_preconditioner_desc *desc, long double *inverse) {
   char line[512];
@@ -146,7 +147,7 @@ static void test_inverse(void **state) {
   (void)state;
   systems[0] = sparse_mesh(4, 4, 4, 0.3);
   systems[1] = sparse_random(83, 5, 1);
-  systems[2] = sparse_arrow(SPARSE_ROWS); /* a row of more places than FSAI takes */
+  systems[2] = sparse_arrow(SPARSE_ROWS); /* a row with more places than FSAI takes */
   for (which = 0; which < 3; which++) {
     const sparse *a = &systems[which];
     for (form = 0; form < FORMS; form++) {
@@ -167,7 +168,7 @@ static void test_inverse(void **state) {
   }
 }
 
-/* x'M^-1 y = y'M^-1 x, x'M^-1 x > 0, and the same bits each time. */
+/* Checks x'M^-1 y = y'M^-1 x, x'M^-1 x > 0, and the same bits each time. */
 static void test_symmetry(void **state) {
   static sparse a;
   static typed t;
@@ -206,7 +207,8 @@ static void test_symmetry(void **state) {
   }
 }
 
-/* Two vectors are equal; on CUDA, where a plan may store new values in another form, nearly. */
+/* Expects that two vectors are equal; nearly so on CUDA, where a plan may store new values in
+ * another form. */
 static void expect_equal(const double *found, const double *wanted, int n, merbit_type type) {
   const double tolerance = context->side == MERBIT_SIDE_CPU ? 0
                            : type == MERBIT_F32             ? 1e-4
@@ -221,7 +223,7 @@ static void expect_equal(const double *found, const double *wanted, int n, merbi
   }
 }
 
-/* New values give the preconditioner that is made from them. */
+/* After new values the preconditioner equals one made from them. */
 static void test_update(void **state) {
   static sparse a, b;
   static typed t, u;
@@ -283,7 +285,7 @@ static merbit_solver_desc solver_of(merbit_preconditioner_kind kind) {
   return desc;
 }
 
-/* Checks the end of a solve by b - A x in long double. */
+/* Checks the result of a solve by b - A x in long double. */
 static void expect_solved(const merbit_solver_result *r, const sparse *a, const double *b,
                           const double *x) {
   if (r->stop != MERBIT_STOP_CONVERGED || !(sparse_residual(a, b, x) <= 1.001e-8)) {
@@ -328,7 +330,7 @@ static void test_fewer_iterations(void **state) {
   }
 }
 
-/* A solver's new values reach its preconditioner: then it needs as many iterations as a new
+/* A solver's new values reach its preconditioner: it then needs as many iterations as a new
  * one. */
 static void test_solver_update(void **state) {
   static sparse a, b;
@@ -349,7 +351,7 @@ static void test_solver_update(void **state) {
       merbit_solver_desc desc = solver_of(options.kind);
       merbit_solver *solver;
       merbit_solver_result r, again;
-      options.single = 1; /* Jacobi and blocks are objects too then */
+      options.single = 1; /* Jacobi and blocks are then objects, too */
       desc.precondition = &options;
       desc.refine = refine;
       assert_int_equal(merbit_solver_create(context, &t.view, &desc, &solver), MERBIT_OK);
@@ -369,7 +371,8 @@ static void test_solver_update(void **state) {
   }
 }
 
-/* A Laplacian: b loses its mean, x has none, and the residual is that of what is left of b. */
+/* A Laplacian: the mean of b is removed, x has mean zero, and the residual refers to the rest
+ * of b. */
 static void test_singular(void **state) {
   static sparse a;
   static typed t;
@@ -407,8 +410,8 @@ static void test_singular(void **state) {
   }
 }
 
-/* Where an option does not suit the matrix, the solve does not converge, and the description
- * names the option. */
+/* If an option does not suit the matrix, the solve does not converge, and the description names
+ * the option. */
 static void test_hints(void **state) {
   static sparse a;
   static typed t;
@@ -437,7 +440,7 @@ static void test_hints(void **state) {
 
 #include "solve/precondition/preconditioner_failures.h"
 
-/* ---- What it says ------------------------------------------------------------------------ */
+/* ---- Descriptions ------------------------------------------------------------------------ */
 
 static void test_description(void **state) {
   static const char *const names[FORMS] = {"Jacobi on",
@@ -523,9 +526,9 @@ static void test_small(void **state) {
   }
 }
 
-/* Few eigenvalues, some of them close: vectors of Lanczos are then nearly 0, and what is left
- * of them is not symmetric. Pairs of rows have the eigenvalues 1 - c and 1 + c, of two numbers
- * c. */
+/* Few eigenvalues, some of them close: Lanczos vectors then become nearly 0, and their
+ * remainders are not symmetric. Pairs of rows have the eigenvalues 1 - c and 1 + c, for two
+ * numbers c. */
 static void test_close_eigenvalues(void **state) {
   static typed t;
   const merbit_preconditioner_desc desc = kind_desc(MERBIT_PRECONDITIONER_CHEBYSHEV);

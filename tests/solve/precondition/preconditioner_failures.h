@@ -1,5 +1,5 @@
-/* How preconditioners refuse: matrices that they cannot take, options, sizes. A part of
- * preconditioner_cases.h, after what makes and applies them. */
+/* Refusals of preconditioners: matrices, options, sizes. Part of preconditioner_cases.h, after
+ * the functions that make and apply them. */
 #ifndef TEST_SOLVE_PRECONDITIONER_FAILURES_H
 #define TEST_SOLVE_PRECONDITIONER_FAILURES_H
 
@@ -11,8 +11,8 @@ static void expect_refused(const merbit_view *view, const merbit_preconditioner_
   cpu_expect(context, status, piece);
 }
 
-/* A matrix with one entry (and the one across it, if `both`) changed is refused, and so is the
- * solver, by a sentence with `piece`. */
+/* Expects that a matrix with one changed entry (and its mirror image, if `both`) is refused,
+ * also by the solver, with a message that contains `piece`. */
 static void expect_bad(merbit_preconditioner_kind kind, int row, int column, double value,
                        int both, const char *piece) {
   static sparse a;
@@ -61,7 +61,7 @@ static void test_bad_matrices(void **state) {
   }
 }
 
-/* A value that f32 does not hold. */
+/* A value beyond the range of f32. */
 static void test_too_large(void **state) {
   static sparse a;
   static typed t;
@@ -190,7 +190,7 @@ static void test_refusals(void **state) {
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "solver_desc.block_size is 4");
 }
 
-/* The size of blocks may stand in either description. */
+/* The block size may be given in either descriptor. */
 static void test_block_size(void **state) {
   static sparse a;
   static typed t;
@@ -203,7 +203,7 @@ static void test_block_size(void **state) {
   for (i = 0; i < a.n; i++) {
     b[i] = 1 + i % 5;
   }
-  for (k = 0; k < 3; k++) { /* blocks of 4; of 6 by the solver's description; by the other */
+  for (k = 0; k < 3; k++) { /* blocks of 4; of 6 by the solver's descriptor; by the other one */
     desc.block_size = k == 1 ? 6 : 0;
     options.block_size = 6;
     desc.precondition = k == 2 ? &options : NULL;
@@ -213,7 +213,7 @@ static void test_block_size(void **state) {
   assert_memory_equal(x[0], x[1], (size_t)a.n * sizeof x[0][0]);
 }
 
-/* Values that f32 does not hold: the solver scales them, the object names f32. */
+/* Values that f32 cannot represent: the solver scales them, the object's error names f32. */
 static void test_tiny(void **state) {
   static sparse a, tiny;
   static typed t;

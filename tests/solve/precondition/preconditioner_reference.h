@@ -48,7 +48,8 @@ static void sparse_couple(int n, int i, int j, double size) {
   sparse_dense[j * n + j] += size;
 }
 
-/* A seven-point mesh whose outside is 0; couplings in x are (1 - uneven) times as strong. */
+/* Makes a seven-point mesh with zero boundary values; couplings in x are (1 - uneven) times as
+ * strong. */
 static sparse sparse_mesh(int nx, int ny, int nz, double uneven) {
   const int n = nx * ny * nz;
   int x, y, z;
@@ -74,7 +75,8 @@ static sparse sparse_mesh(int nx, int ny, int nz, double uneven) {
   return sparse_take(sparse_dense, n);
 }
 
-/* The Laplacian of a connected random graph: a ring and `more` random edges for each vertex. */
+/* Makes the Laplacian of a connected random graph: a ring and `more` random edges for each
+ * vertex. */
 static sparse sparse_laplacian(int n, int more, uint64_t seed) {
   int i, k;
   memset(sparse_dense, 0, sizeof sparse_dense);
@@ -90,7 +92,8 @@ static sparse sparse_laplacian(int n, int more, uint64_t seed) {
   return sparse_take(sparse_dense, n);
 }
 
-/* A random symmetric positive definite matrix with a diagonal of different sizes. */
+/* Makes a random symmetric positive definite matrix with diagonal entries of different
+ * sizes. */
 static sparse sparse_random(int n, int more, uint64_t seed) {
   int i, j;
   (void)sparse_laplacian(n, more, seed);
@@ -107,7 +110,7 @@ static sparse sparse_random(int n, int more, uint64_t seed) {
   return sparse_take(sparse_dense, n);
 }
 
-/* A diagonal, a full last row and column with entries of different sizes. */
+/* Makes a diagonal with a full last row and column of different sizes. */
 static sparse sparse_arrow(int n) {
   int i;
   memset(sparse_dense, 0, sizeof sparse_dense);
@@ -178,7 +181,7 @@ static void dense_solve(long double *a, int n, long double *b, int m) {
 
 static long double reference_a[SPARSE_ROWS * SPARSE_ROWS];
 
-/* The inverses of the diagonal blocks of `size` rows. */
+/* Computes the inverses of the diagonal blocks of `size` rows. */
 static void reference_blocks(const sparse *a, int size, long double *inverse) {
   static long double block[SPARSE_ROWS * SPARSE_ROWS], answer[SPARSE_ROWS * SPARSE_ROWS];
   const int n = a->n;
@@ -198,8 +201,9 @@ static void reference_blocks(const sparse *a, int size, long double *inverse) {
   }
 }
 
-/* M^-1 = (I - T_k((theta - D^-1 A) / delta) / T_k(theta / delta)) A^-1 with k = degree + 1, by
- * the recurrence of Chebyshev's polynomials T_k, from the columns of the exact inverse. */
+/* Computes M^-1 = (I - T_k((theta - D^-1 A) / delta) / T_k(theta / delta)) A^-1 with k =
+ * degree + 1, by the recurrence of Chebyshev's polynomials T_k, from the columns of the
+ * exact inverse. */
 static void reference_chebyshev(const sparse *a, double low, double high, int degree,
                                 long double *inverse) {
   const long double theta = 0.5L * ((long double)low + (long double)high);
@@ -235,8 +239,8 @@ static void reference_chebyshev(const sparse *a, double low, double high, int de
   }
 }
 
-/* M^-1 = G'G: row i of G is y / sqrt(y_i), A(J, J) y = e_i, for the places J of the lower
- * triangle, at most 64 of them: those of the largest |a_ij| / sqrt(a_jj), and i. */
+/* Computes M^-1 = G'G: row i of G is y / sqrt(y_i), A(J, J) y = e_i, where J are at most 64
+ * places of the lower triangle: i, and those of the largest |a_ij| / sqrt(a_jj). */
 static void reference_fsai(const sparse *a, long double *inverse) {
   static long double g[SPARSE_ROWS * SPARSE_ROWS], block[64 * 64];
   const int n = a->n;

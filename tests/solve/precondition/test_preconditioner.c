@@ -1,4 +1,4 @@
-/* Preconditioners on the CPU: preconditioner_cases.h with one thread and with three. */
+/* Preconditioners on the CPU: preconditioner_cases.h with one and with three threads. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static int close_it(void **state) {
   return 0;
 }
 
-/* A context without a GPU cannot make one there, nor take values from there. */
+/* A context without a GPU cannot make a preconditioner there, nor read values from there. */
 static void test_no_device(void **state) {
   static sparse a;
   static typed t;

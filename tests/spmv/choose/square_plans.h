@@ -1,11 +1,10 @@
-/* Plans of square matrices that were counted and sampled but never built, and what AUTO takes
- * for them. Include merbit.h and cmocka.h first. */
+/* Plans of square matrices that were counted and sampled but never built, and AUTO's choice for
+ * them. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SQUARE_PLANS_H
 #define TEST_SQUARE_PLANS_H
 #include "support/plan_sizes.h"
 
-/* A square matrix whose slices are full, whose gathers hit the caches and whose columns are
- * wide. */
+/* Makes a square matrix with full slices, gathers that hit the caches, and wide columns. */
 static void square_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t nnz) {
   plan_of(plan, type, rows, nnz);
   plan->nonempty.sorted_slots = nnz;
@@ -23,7 +22,7 @@ TEST_UNUSED static void takes(merbit_plan *plan, merbit_method method, const cha
   }
 }
 
-/* Rows that are uneven, and more than half of whose nonzeros are of hubs. */
+/* Makes rows uneven, with more than half of the nonzeros in hubs. */
 TEST_UNUSED static void with_hubs(merbit_plan *plan) {
   square_of(plan, MERBIT_F32, 4000000, 64000000);
   plan->nonempty.slots = plan->nonempty.sorted_slots = 4 * plan->device.nnz;
@@ -31,13 +30,14 @@ TEST_UNUSED static void with_hubs(merbit_plan *plan) {
   plan->nonempty.hub_share = 0.55;
 }
 
-/* The seconds in which an H200 copies so many bytes, of which a product reaches 0.98. */
+/* Returns the seconds in which an H200 streams `bytes`, at the 0.98 of its copy rate that
+ * products reach. */
 TEST_UNUSED static double streamed(double bytes) {
   return bytes / (0.98 * 4.28e12);
 }
 
-/* The seconds of a product that takes so many for its traffic, if L1 looks up so many lines per
- * nonzero: on an H200 each in 0.28 of the time of a sector from L2. */
+/* Returns the seconds of a product whose traffic takes `seconds` if L1 looks up `lines` lines
+ * per nonzero: on an H200 a lookup takes 0.28 of the time of a sector from L2. */
 TEST_UNUSED static double looked_up(const merbit_plan *plan, double seconds, double lines) {
   const double looking = (double)plan->device.nnz * lines * 0.28 / 160e9;
   return pow(pow(seconds, 1.5) + pow(looking, 1.5), 2 / 3.0);

@@ -1,5 +1,5 @@
-/* Which method AUTO takes, from counts and samples of a matrix: each limit of
- * spmv/choose/choose.c from both sides, and what it says of its reasons. */
+/* AUTO's choice from counts and samples of a matrix: each limit of spmv/choose/choose.c from
+ * both sides, and the reasons that it gives. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include "spmv/choose/square_plans.h"
 
-/* Warps share the slices of large matrices too. (Us on an H200, f64: 60,000 rows of 500 of
- * 120,000, 102, ROWS 152; 10,000 rows of 1,000, 28 and 33; 5,391 rows of 5,391, of which some
- * multiprocessors have one more slice than others, 118, SCAN 85.) */
+/* Warps also share the slices of large matrices. (On an H200, f64, us: 60,000 rows of 500 in
+ * 120,000 columns: 102, ROWS 152; 10,000 rows of 1,000: 28, ROWS 33; 5,391 rows of 5,391, where
+ * some multiprocessors have one slice more than others: 118, SCAN 85.) */
 static void slices_that_warps_share(void **state) {
   merbit_plan plan;
   (void)state;
@@ -33,7 +33,7 @@ static void slices_that_warps_share(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "even rows");
 }
 
-/* Without nonzeros nothing is forecast, however long the vectors. */
+/* Without nonzeros nothing is forecast, however long the vectors are. */
 static void no_nonzeros(void **state) {
   static const uint64_t sizes[] = {0, 1000, 1000000000};
   merbit_plan plan;
@@ -47,7 +47,7 @@ static void no_nonzeros(void **state) {
   }
 }
 
-/* Even: at least 4 nonzeros a row, and slots within 5/3 of them. */
+/* Even rows: at least 4 nonzeros per row, and at most 5/3 as many slots. */
 static void even_rows(void **state) {
   merbit_plan plan;
   (void)state;
@@ -61,7 +61,7 @@ static void even_rows(void **state) {
   assert_null(strstr(plan.why, "sliced"));
   plan.device.rows--;
   plan.nonempty.slots = plan.nonempty.sorted_slots = 100000004;
-  takes(&plan, MERBIT_METHOD_SCAN, "even rows"); /* which the padding makes slow */
+  takes(&plan, MERBIT_METHOD_SCAN, "even rows"); /* the padding makes them slow */
   assert_non_null(strstr(plan.why, "sliced"));
   plan.nonempty.slots = plan.nonempty.sorted_slots = 100000005;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
@@ -72,7 +72,7 @@ static void even_rows(void **state) {
   assert_true(mbi_sliced_cost(&plan) < mbi_scan_cost(&plan));
 }
 
-/* Diagonals pay if the samples found few empty slots; without samples nothing is known. */
+/* Diagonals pay if the samples found few empty slots; without samples they are not chosen. */
 static void rows_of_diagonals(void **state) {
   int type;
   (void)state;
@@ -90,7 +90,7 @@ static void rows_of_diagonals(void **state) {
     takes(&plan, MERBIT_METHOD_SLICED, "even rows");
     assert_null(strstr(plan.why, "diagonals"));
     plan.nonempty.diagonal_slots = 1.02;
-    plan.nonempty.longest = 100000; /* which a lane walks alone */
+    plan.nonempty.longest = 100000; /* one lane walks it alone */
     takes(&plan, MERBIT_METHOD_SCAN, "even rows");
     plan.nonempty.longest = 20;
     plan.device.rows = (uint64_t)INT32_MAX + 1;
@@ -98,7 +98,7 @@ static void rows_of_diagonals(void **state) {
   }
 }
 
-/* Narrow columns pay for slices, unless gathers decide. Even rows do without. */
+/* Narrow columns pay for slices, unless gathers decide; even rows need none. */
 static void columns_of_even_rows(void **state) {
   int type;
   (void)state;
@@ -114,8 +114,8 @@ static void columns_of_even_rows(void **state) {
   }
 }
 
-/* 27-point stencil in L2's size of doubles: slices are hardly faster, and a schedule does not
- * pay. (On an H100, us: ROWS 11.7, SLICED 12.1, SCAN 17.) */
+/* A 27-point stencil in doubles that just fits in L2: slices are hardly faster, and a schedule
+ * does not pay. (On an H100, us: ROWS 11.7, SLICED 12.1, SCAN 17.) */
 static void short_even_rows(void **state) {
   const merbit_device_profile h100 = profile_of("H100");
   merbit_plan plan;
@@ -134,7 +134,7 @@ static void short_even_rows(void **state) {
   assert_true(mbi_rows_cost(&plan) < 1.15 * mbi_sliced_cost(&plan));
 }
 
-/* Full blocks want fewer bytes of columns than slices, however short their columns. */
+/* Full blocks need fewer bytes of columns than slices, however narrow the slices' columns. */
 static void full_blocks(void **state) {
   int type;
   (void)state;
@@ -145,13 +145,13 @@ static void full_blocks(void **state) {
     takes(&plan, MERBIT_METHOD_SLICED, "even rows");
     plan.nonempty.block_rows = plan.nonempty.block_cols = 5;
     takes(&plan, MERBIT_METHOD_BSR, ", bsr ");
-    plan.nonempty.block_cols = 1; /* a column for 5 values */
+    plan.nonempty.block_cols = 1; /* one column per 5 values */
     takes(&plan, MERBIT_METHOD_BSR, ", bsr ");
   }
 }
 
-/* A thread block adds up the carry-outs of a row of blocks, one row of y after the other. With
- * 16 rows of half a million nonzeros that takes longer than all else. */
+/* One thread block adds up the carry-outs of a block row, one row of y after the other. With 16
+ * rows of half a million nonzeros that takes longer than everything else. */
 static void few_rows_of_full_blocks(void **state) {
   const merbit_device_profile h100 = profile_of("H100");
   merbit_plan plan;
@@ -179,7 +179,7 @@ static void full_blocks_in_l2(void **state) {
   plan.nonempty.block_rows = plan.nonempty.block_cols = 3;
   plan.desc.expected_calls = 1000;
   assert_true(mbi_extracted_cost(&plan) > 0.85 * mbi_rows_cost(&plan));
-  square_of(&plan, MERBIT_F64, 237960, 28478520); /* ten times as many stay in memory */
+  square_of(&plan, MERBIT_F64, 237960, 28478520); /* ten times as large: stays in memory */
   plan.profile = &h100;
   plan.nonempty.longest = 222;
   plan.nonempty.sectors = 0.1;
@@ -188,7 +188,7 @@ static void full_blocks_in_l2(void **state) {
   takes(&plan, MERBIT_METHOD_BSR, ", bsr ");
 }
 
-/* Bins take the gathers away, and cost a pass of the products through memory. */
+/* Bins avoid gathers, but the products pass through memory once more. */
 static void gathers_that_miss(void **state) {
   merbit_plan plan;
   (void)state;
@@ -206,19 +206,19 @@ static void gathers_that_miss(void **state) {
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
   plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
   takes(&plan, MERBIT_METHOD_BINNED, "even rows");
-  plan.device.values = 0; /* ones are not streamed by any */
+  plan.device.values = 0; /* no method streams ones */
   takes(&plan, MERBIT_METHOD_BINNED, "even rows");
 }
 
-/* Lanes that share a warp wait for the longest of their rows, and take no matrix that would let
- * more than half of them idle, or more than three quarters in short rows. A row that has a warp,
- * or a matrix of mostly empty rows, may have any slots. */
+/* Lanes that share a warp wait for the longest of their rows. ROWS is not chosen if more than
+ * half of them would idle, or more than three quarters with short rows. If each row has a warp,
+ * or most rows are empty, any number of slots is accepted. */
 static void lanes_that_idle(void **state) {
   merbit_plan plan;
   double even;
   (void)state;
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
-  plan.desc.expected_calls = 1; /* nothing is made for them */
+  plan.desc.expected_calls = 1; /* not worth making a form for */
   takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast scan ");
   even = mbi_rows_cost(&plan);
   plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz / 2 * 3;
@@ -234,7 +234,7 @@ static void lanes_that_idle(void **state) {
   even = mbi_rows_cost(&plan);
   plan.nonempty.slots = plan.device.nnz;
   assert_true(mbi_rows_cost(&plan) == even);
-  plan.nonempty.sectors = 1; /* but the short ones keep places of warps that gather */
+  plan.nonempty.sectors = 1; /* but the short ones occupy warps that could gather */
   even = mbi_rows_cost(&plan);
   plan.nonempty.slots = 3 * plan.device.nnz;
   assert_true(mbi_rows_cost(&plan) > 1.2 * even && mbi_rows_cost(&plan) < 1.35 * even);
@@ -265,8 +265,8 @@ static void few_rows_do_not_fill_the_gpu(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "forecast");
 }
 
-/* 3,098 rows of 9,684 are in flight at once, and gather from L2 what is there of an x of 38 MB.
- * SCAN's warps are anywhere in it. */
+/* 3,098 rows of 9,684 are in flight at once, and gather from the part of an x of 38 MB that is
+ * in L2. SCAN's warps are scattered over all of x. */
 static void rows_in_flight_gather_from_l2(void **state) {
   const merbit_device_profile h100 = profile_of("H100");
   merbit_plan plan;
@@ -280,14 +280,14 @@ static void rows_in_flight_gather_from_l2(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "forecast");
   plan.device.cols *= 10;
   takes(&plan, MERBIT_METHOD_ROWS, "forecast");
-  plan.device.rows = plan.nonempty.count = 2048 / 32 * 132 + 1; /* one waits for a place */
+  plan.device.rows = plan.nonempty.count = 2048 / 32 * 132 + 1; /* one waits for its turn */
   plan.device.nnz = plan.device.rows * 9684;
   plan.desc.block_threads = 256;                /* a warp for each slice */
   takes(&plan, MERBIT_METHOD_ROWS, "forecast"); /* all move through the columns together */
 }
 
-/* The nonzeros in hubs gather from shared memory: that pays where they are more than what the
- * caches catch anyway. */
+/* Nonzeros in hubs gather from shared memory, which pays if they are more than the caches serve
+ * anyway. */
 static void hubs_that_many_meet(void **state) {
   merbit_plan plan;
   (void)state;
@@ -296,7 +296,7 @@ static void hubs_that_many_meet(void **state) {
   plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
   takes(&plan, MERBIT_METHOD_HUBS, "even rows, forecast scan ");
   plan.nonempty.slots = plan.nonempty.sorted_slots = 4 * plan.device.nnz;
-  plan.nonempty.hub_share = 0.09; /* less than the caches catch */
+  plan.nonempty.hub_share = 0.09; /* less than the caches serve */
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
   assert_null(strstr(plan.why, "hubs"));
   plan.nonempty.hub_share = 0.15;
@@ -316,13 +316,13 @@ static void hubs_that_many_meet(void **state) {
   assert_null(strstr(plan.why, "hubs"));
 }
 
-/* From so many products on another form pays for itself, that takes as long as `making` of them
- * to make. */
+/* Returns the number of products from which a form pays that takes as long to make as `making`
+ * of them. */
 static int calls_that_pay(const merbit_plan *plan, double then, double making) {
   return (int)(making * then / (mbi_scan_cost(plan) - then)) + 1;
 }
 
-/* Hubs cost less to make than bins, and both less where memory is at hand. */
+/* Hubs cost less to make than bins, and both less if memory is at hand. */
 static void what_making_costs(void **state) {
   merbit_plan plan;
   (void)state;
@@ -343,7 +343,7 @@ static void what_making_costs(void **state) {
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
 }
 
-/* Without a GPU's profile on disk, only what the plan needs decides. */
+/* Only plans whose choice depends on forecasts use the measured profile. */
 static void which_profile(void **state) {
   merbit_device_profile *const measured = &context->device.profile;
   merbit_plan plan;
@@ -362,7 +362,7 @@ static void which_profile(void **state) {
   context->device.profile_ready = 0;
 }
 
-/* Rows that are even only once sorted. */
+/* Rows that are even only after sorting. */
 static void rows_that_sorting_makes_even(void **state) {
   merbit_plan plan;
   (void)state;
@@ -374,15 +374,15 @@ static void rows_that_sorting_makes_even(void **state) {
   plan.nonempty.sectors = 0.05;
   plan.desc.expected_calls = 1000;
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-  plan.nonempty.sorted_slots = 49000000; /* most of the padding stays */
+  plan.nonempty.sorted_slots = 49000000; /* most of the padding remains */
   takes(&plan, MERBIT_METHOD_SCAN, "scan");
   plan.nonempty.sorted_slots = 31000000;
   plan.tuning[MBI_KNOB_SLICED_UNSORTED] = 1;
   takes(&plan, MERBIT_METHOD_SCAN, "scan");
 }
 
-/* Long rows of doubles, of which all gather from L2: by warps that share slices, or a warp each
- * where blocks of 256 threads take several slices. */
+/* Long rows of doubles that all gather from L2: warps share slices, or take one each if blocks
+ * of 256 threads take several slices. */
 static void rows_that_fill_warps(void **state) {
   merbit_plan plan;
   (void)state;
@@ -406,8 +406,7 @@ static void rows_that_fill_warps(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
-/* 19 of 20 rows are empty: SCAN has a bit for each, but ROWS a lane. MERGE is never forecast.
- */
+/* 19 of 20 rows are empty: SCAN has a bit for each, ROWS a lane. MERGE is never forecast. */
 static void mostly_empty_rows(void **state) {
   merbit_plan plan;
   (void)state;
@@ -420,12 +419,12 @@ static void mostly_empty_rows(void **state) {
   assert_true(mbi_method_cost(&plan, mbi_method_find(MERBIT_METHOD_MERGE)) == HUGE_VAL);
   plan.nonempty.longest = 10000;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
-  plan.device.form = MBI_VALUES_TABLE; /* SCAN can read it, although it does not pay there */
+  plan.device.form = MBI_VALUES_TABLE; /* SCAN can read it, although it does not pay */
   takes(&plan, MERBIT_METHOD_SCAN, "scan");
 }
 
-/* From 2^32 - 1 rows on, of which 32 bits number each but leave none for no row, AUTO takes
- * MERBIT, whatever their values, and MERGE for a semiring. */
+/* From 2^32 - 1 rows on, 32 bits number all rows but leave no value for "no row": AUTO chooses
+ * MERBIT, whatever the values, and MERGE for a semiring. */
 static void most_rows(void **state) {
   merbit_plan plan;
   (void)state;
@@ -433,7 +432,7 @@ static void most_rows(void **state) {
   assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
   assert_int_equal(plan.method, MERBIT_METHOD_MERBIT);
   assert_string_equal(plan.why, "more rows than the others take");
-  assert_int_equal(mbi_choose_values(&plan), MERBIT_OK); /* not inspected, for want of a GPU */
+  assert_int_equal(mbi_choose_values(&plan), MERBIT_OK); /* not inspected without a GPU */
   assert_int_equal(mbi_scan_nonempty(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
   plan.desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
@@ -460,7 +459,7 @@ static void few_calls(void **state) {
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
 }
 
-/* The rate of gathers falls with the size of x, without a step. */
+/* The rate of gathers falls continuously with the size of x. */
 static void rates_of_gathers(void **state) {
   double bytes, before = 0;
   merbit_device_profile own;
@@ -491,7 +490,7 @@ static void rates_of_gathers(void **state) {
   }
 }
 
-/* The bytes that a launch costs follow from the GPU's launches and its memory. */
+/* The bytes that a launch is worth follow from the GPU's launch time and memory rate. */
 static void bytes_of_launches(void **state) {
   merbit_device_profile own = h200_profile();
   merbit_plan plan;

@@ -1,7 +1,7 @@
 /* AUTO's choice for every class of matrix that the benchmark generates, and for its transpose,
  * on several GPUs: no row that one lane or team walks alone takes longer than SCAN, the safe
- * choice, and no forecast is above SCAN's. The host counts what the GPU counts of two small
- * matrices of a class; larger ones follow by the law of powers, up to 200 million nonzeros. */
+ * choice, and no forecast exceeds SCAN's. The host counts two small matrices of each class as
+ * the GPU would; larger ones, up to 200 million nonzeros, are extrapolated by power laws. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static int by_length(const void *a, const void *b) {
   return one < other ? 1 : one > other ? -1 : 0;
 }
 
-/* Counts the slots of rows sorted within windows of 1,024, as mbk_nonempty_count does within a
+/* Counts the slots of rows sorted within windows of 1,024, as mbk_nonempty_count does up to a
  * sixteenth. */
 static void count_sorted(const bench_matrix *m, counts *c) {
   int64_t from, row;
@@ -57,7 +57,7 @@ static void count_sorted(const bench_matrix *m, counts *c) {
   }
 }
 
-/* Returns the sizes from 2 to 16 of which `place` is no multiple. */
+/* Returns the sizes from 2 to 16 of which `place` is not a multiple. */
 static uint32_t inside(int64_t place) {
   uint32_t sizes = 0;
   int n;
@@ -91,7 +91,7 @@ static void count_blocks(const bench_matrix *m, counts *c) {
   }
 }
 
-/* Returns how many different numbers column >> shift there are; marks them with `mark`. */
+/* Returns the number of different column >> shift; marks them with `mark`. */
 static int64_t distinct(const int32_t *columns, int64_t count, int shift, int32_t *marks,
                         int32_t mark) {
   int64_t k, found = 0;
@@ -221,14 +221,13 @@ static void transpose(bench_matrix *m) {
 
 /* ---- Larger matrices --------------------------------------------------------------------- */
 
-/* Returns a count of a larger matrix from those of two others. Counts are in proportion to a
- * power of the nonzeros; the larger matrix is `steps` times as far from `large` as that is from
- * `small`. */
+/* Extrapolates a count from those of two matrices. Counts are proportional to a power of the
+ * nonzeros; the larger matrix is `steps` times as far from `large` as that is from `small`. */
 static double grown(double small, double large, double steps) {
   return large > 0 && small > 0 ? large * pow(large / small, steps) : large;
 }
 
-/* Writes to *c the counts of a matrix with `nnz` nonzeros. Samples are those of `large`. */
+/* Sets *c to the counts of a matrix with `nnz` nonzeros. Samples are those of `large`. */
 static void grow(const counts *small, const counts *large, double nnz, counts *c) {
   const double steps = log(nnz / large->nnz) / log(large->nnz / small->nnz);
   *c = *large;
@@ -279,8 +278,8 @@ static int count_classes(void **state) {
   return set_up(state);
 }
 
-/* Fills a plan of a matrix with such counts. Hubs are counted where mbi_choose_sample counts
- * them, in proportion to the columns of the matrix that was counted. */
+/* Fills a plan with these counts. Hubs are counted if mbi_choose_sample counts them, in
+ * proportion to the columns of the counted matrix. */
 static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
                            double measured_cols) {
   const double cols = c->cols * (double)mbi_type_size(type);
@@ -318,7 +317,7 @@ static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
   }
 }
 
-/* Returns the seconds that the method's longest row takes alone, if it is not cut. */
+/* Returns the seconds that the method's longest row takes alone, if it is not divided. */
 static double walk_of(const merbit_plan *plan, merbit_method method) {
   return method == MERBIT_METHOD_ROWS     ? mbi_rows_walk(plan)
          : method == MERBIT_METHOD_SLICED ? mbi_sliced_walk(plan)
@@ -337,22 +336,22 @@ static void hold(const merbit_plan *plan, const char *what, const char *name, do
   }
 }
 
-/* Checks the choices for sums of products and for a semiring. */
+/* Checks the choices for plus-times and for a semiring. */
 static void choose(merbit_plan *plan, const char *name) {
   merbit_method method = mbi_choose_method(plan);
   methods_seen[method]++;
   walks_seen += mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) > mbi_scan_cost(plan);
   mbi_method_take(plan, method);
   hold(plan, "the longest row", name, walk_of(plan, method));
-  if (!mbi_choose_small(plan)) { /* forecasts leave out launches, which decide in L2 */
+  if (!mbi_choose_small(plan)) { /* forecasts omit launches, which decide in L2 */
     hold(plan, "a product", name, plan->row->cuda->cost(plan));
   }
   assert_int_equal(mbi_choose_semiring(plan), MERBIT_OK);
   hold(plan, "the longest row in a semiring", name, walk_of(plan, plan->method));
 }
 
-/* The smallest size is in an H200's L2; 3.4 million doubles and 5.1 million floats are just
- * past it. */
+/* The smallest size fits in an H200's L2; 3.4 million doubles and 5.1 million floats just
+ * exceed it. */
 static void no_choice_is_behind_scan(void **state) {
   static const double sizes[] = {LARGEST, 3e6, 3.4e6, 5.1e6, 20e6, 60e6, 200e6};
   static const int calls[] = {2, 20, 100, 1000};
@@ -383,7 +382,7 @@ static void no_choice_is_behind_scan(void **state) {
     }
   }
   assert_int_equal(failures, 0);
-  assert_true(walks_seen > 100); /* rows that padding does not give away */
+  assert_true(walks_seen > 100); /* rows that padding does not reveal */
   assert_true(methods_seen[MERBIT_METHOD_SCAN] > 0 && methods_seen[MERBIT_METHOD_ROWS] > 0);
   assert_true(methods_seen[MERBIT_METHOD_SLICED] > 0 && methods_seen[MERBIT_METHOD_BSR] > 0);
   assert_true(methods_seen[MERBIT_METHOD_BINNED] > 0);
@@ -397,7 +396,7 @@ static void close_to(const char *name, const char *what, double grown, double fo
   }
 }
 
-/* A matrix of four times the nonzeros has the counts that the law says. */
+/* A matrix with four times the nonzeros has the counts that the power law predicts. */
 static void classes_grow_by_powers(void **state) {
   static counts c;
   int number, form;

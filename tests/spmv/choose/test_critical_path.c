@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include "spmv/choose/square_plans.h"
 
-/* 4 million rows of 8, and 200 side by side of 40,000: slices as they come waste next to
- * nothing, and yet a lane walks 40,000 nonzeros. */
+/* Makes 4 million rows of 8, with 200 adjacent ones of 40,000: unsorted slices waste hardly
+ * anything, and yet a lane walks 40,000 nonzeros. */
 static void with_linking_rows(merbit_plan *plan, merbit_type type) {
   square_of(plan, type, 4000000, 8 * (4000000 - 200) + 200 * 40000);
   plan->nonempty.longest = 40000;
@@ -27,13 +27,13 @@ static void long_rows_among_even_ones(void **state) {
     with_linking_rows(&plan, type ? MERBIT_F64 : MERBIT_F32);
     plan.desc.expected_calls = 1000;
     takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 9994 us" : ", sliced 4994 us");
-    plan.tuning[MBI_KNOB_SLICED_UNROLL] = 4; /* more in flight, fewer steps */
+    plan.tuning[MBI_KNOB_SLICED_UNROLL] = 4; /* more loads in flight, fewer steps */
     takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 4994 us" : ", sliced 2494 us");
     plan.tuning[MBI_KNOB_SLICED_UNROLL] = 0;
     plan.nonempty.slots =
-        2 * plan.device.nnz + 2; /* even once sorted: nothing for lanes of rows */
-    /* The longest row takes a little longer than SCAN's product plus the 6 us that all
-     * forecasts leave out. */
+        2 * plan.device.nnz + 2; /* even after sorting, but not suitable for lanes per row */
+    /* The longest row takes slightly longer than SCAN's product plus the 6 us that all
+     * forecasts omit. */
     scan = mbi_scan_cost(&plan);
     plan.nonempty.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
     takes(&plan, MERBIT_METHOD_SCAN, "even rows");
@@ -44,7 +44,7 @@ static void long_rows_among_even_ones(void **state) {
   }
 }
 
-/* If the walk takes no longer than the rest, costs are those of rows of one length. */
+/* If the walk takes no longer than the rest, costs equal those of rows of one length. */
 static void walks_that_do_not_show(void **state) {
   const mbi_method *row;
   merbit_plan plan;
@@ -59,7 +59,7 @@ static void walks_that_do_not_show(void **state) {
       double even;
       plan.nonempty.longest = 8;
       even = row->cuda->cost(&plan);
-      plan.nonempty.longest = 248; /* whose length has one byte too */
+      plan.nonempty.longest = 248; /* whose length also takes one byte */
       assert_true(row->cuda->cost(&plan) == even);
       costs++;
     }
@@ -68,14 +68,14 @@ static void walks_that_do_not_show(void **state) {
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
 }
 
-/* Returns the length of a row that takes 4 lanes of 5 nonzeros so many seconds, in steps of 1
- * us, of which forecasts leave out 6. */
+/* Returns the length of a row that takes 4 lanes of 5 nonzeros `seconds`, in steps of 1 us,
+ * plus the 6 us that forecasts omit. */
 static uint32_t steps_of(double seconds) {
   return (uint32_t)(20 * (seconds / 1e-6 + 6));
 }
 
-/* Lanes per row walk too: 4 lanes take 20 nonzeros a step of 1 us, of a small matrix 6 by one
- * lane in 0.4 us. */
+/* Lanes per row walk, too: 4 lanes take 20 nonzeros in a step of 1 us; in a small matrix one
+ * lane takes 6 in 0.4 us. */
 static void long_rows_by_lanes(void **state) {
   double base, scan;
   merbit_plan plan;
@@ -83,7 +83,7 @@ static void long_rows_by_lanes(void **state) {
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.device.values = 0;
   plan.nonempty.sectors = 1;
-  plan.desc.expected_calls = 1; /* nothing is made for them */
+  plan.desc.expected_calls = 1; /* not worth making a form for */
   takes(&plan, MERBIT_METHOD_ROWS, "forecast scan ");
   base = mbi_rows_cost(&plan);
   scan = mbi_scan_cost(&plan);
@@ -97,7 +97,7 @@ static void long_rows_by_lanes(void **state) {
   plan.nonempty.longest = steps_of(scan + 1e-6);
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   square_of(&plan, MERBIT_F32, 100000, 500000);
-  plan.nonempty.longest = 3 * 6; /* all of it in flight at once by SCAN */
+  plan.nonempty.longest = 3 * 6; /* SCAN has all of it in flight at once */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
   plan.nonempty.longest = 3 * 6 + 1;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
@@ -105,8 +105,8 @@ static void long_rows_by_lanes(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
-/* Compares forecasts with sums made by hand: all bytes once, since all gathers hit the caches,
- * the launches after the first, and the steps of the last rows. */
+/* Compares forecasts with sums made by hand: all bytes once, because all gathers hit the
+ * caches, the launches after the first, and the steps of the last rows. */
 static void forecasts_without_gathers(void **state) {
   const double vectors = 2 * 8 * 4e6, values = 8 * 64e6, offsets = 4 * 4e6, own = 12 / 128.0;
   merbit_plan plan;
@@ -159,7 +159,7 @@ static void forecasts_without_gathers(void **state) {
            1.02 * looked_up(&plan, streamed(vectors / 2 + offsets + 4 * 64e6 + values / 2),
                             2 * 9 / 32.0) +
                16 / 18.0 * 1e-6);
-  plan.nonempty.lines = 0.6; /* between these and those abreast, by 2 lanes of 32 */
+  plan.nonempty.lines = 0.6; /* between these and those of parallel rows, by 2 lanes of 32 */
   plan.nonempty.lines_abreast = 0.2;
   is_about("lines of x", mbi_rows_cost(&plan),
            1.02 * looked_up(&plan, streamed(vectors / 2 + offsets + 4 * 64e6 + values / 2),
@@ -179,7 +179,7 @@ static void forecasts_without_gathers(void **state) {
   is_about("mostly empty rows", mbi_rows_cost(&plan),
            1.02 * looked_up(&plan, streamed(vectors + offsets + 12 * 1e6), 2 / 32.0) +
                (4e6 / 270336 * 3 + 2 / 8.0) * 0.5e-6);
-  plan.nonempty.count = 1000000; /* in as many sectors of a y that stays in L2, or does not */
+  plan.nonempty.count = 1000000; /* as many sectors of a y that fits in L2, or does not */
   plan.device.rows = 1170000;
   is_about("y in L2", mbi_scan_cost(&plan),
            1.05 * looked_up(&plan, streamed(8 * 5.17e6 + 4e6 + 1.17e6 / 8 + 12 * 1e6), own) +
@@ -214,8 +214,8 @@ static void steps_of_many_diagonals(void **state) {
   is_about("steps in L2", mbi_diagonals_cost(&plan), 40.5 / 8 * 5 * 0.2e-6);
 }
 
-/* Tests which part of a matrix stays in L2, of which vectors take their part first: as many
- * sixteenths as an H100 has room for, few different numbers, and none of blocks. */
+/* Tests which part of a matrix L2 keeps after the vectors have taken theirs: as many sixteenths
+ * as an H100 has room for, with few different values, and none of blocks. */
 static void nonzeros_that_stay_in_l2(void **state) {
   static const struct {
     uint64_t rows, nnz;
@@ -243,11 +243,11 @@ static void nonzeros_that_stay_in_l2(void **state) {
   plan.view.format = MERBIT_BSR;
   assert_int_equal(mbi_choose_passing(&plan), 16);
   plan.view.format = MERBIT_CSR;
-  plan.desc.vectors = 20; /* whose vectors have 32 MB */
+  plan.desc.vectors = 20; /* the vectors take 32 MB */
   assert_int_equal(mbi_choose_passing(&plan), 16);
 }
 
-/* Rows of four nonzeros are loaded past the caches, shorter ones if L2 then keeps something. */
+/* Rows of four nonzeros are streamed, shorter ones if L2 then keeps a part. */
 static void rows_past_the_caches(void **state) {
   static const struct {
     uint64_t rows, nnz;
@@ -273,8 +273,8 @@ static void rows_past_the_caches(void **state) {
   }
 }
 
-/* Tests what a kernel is told of it. Lanes per row keep a part of the matrix if they are one or
- * two, but not of floats. A matrix that L2 holds is loaded plainly. */
+/* Tests what a kernel is told about it. ROWS keeps a part of the matrix if it uses one or two
+ * lanes per row, but not of floats. A matrix that fits in L2 is loaded without hints. */
 static void loads_that_keep(void **state) {
   static const struct {
     merbit_type type;
@@ -311,8 +311,8 @@ static void loads_that_keep(void **state) {
   }
 }
 
-/* Streaming and gathering hide a part of each other: never less than the longer of them, and
- * never more than both, as where L2 keeps half of the matrix. */
+/* Streaming and gathering hide a part of each other: the time is at least the longer of them,
+ * and at most their sum, as when L2 keeps half of the matrix. */
 static void forecasts_with_gathers(void **state) {
   const double both = pow(2.0, 2 / 3.0);
   double part;
@@ -336,8 +336,8 @@ static void forecasts_with_gathers(void **state) {
   }
 }
 
-/* Beside a matrix of which L2 keeps half, gathers add their whole time, by sorted slices 1.4
- * times that; and all of HUBS takes half as long again. */
+/* If L2 keeps half of the matrix gathers add their whole time, 1.4 times that with sorted
+ * slices; and all of HUBS takes half as long again. */
 static void gathers_beside_a_kept_matrix(void **state) {
   const double gathers = 3500000 / 160e9, part = 0.75, vectors = 8e5;
   const double matrix = part * streamed(12 * 3.5e6 + vectors), own = 12 / 128.0;
@@ -371,7 +371,7 @@ static void gathers_beside_a_kept_matrix(void **state) {
           mbi_walk_end(&plan, 35, 8));
 }
 
-/* Hubs leave columns to gathers that L2 keeps only where x and y fit together. */
+/* Hubs leave the other columns to gathers, which L2 serves only if x and y fit together. */
 static void gathers_of_rare_columns(void **state) {
   merbit_plan plan;
   double of_both;
@@ -388,8 +388,8 @@ static void gathers_of_rare_columns(void **state) {
                2500000 / (132 * 1024.0) * plan.profile->memory_load_seconds);
 }
 
-/* Bins write and read 1.1 * 28.5 bytes for each nonzero in f64: of 110 MB, L2 keeps three
- * sixteenths, though it would keep half of the matrix. Three launches follow each other. */
+/* In f64 bins write and read 1.1 * 28.5 bytes per nonzero: of these 110 MB, L2 keeps three
+ * sixteenths, although it would keep half of the matrix. Three launches follow each other. */
 static void bins_beside_l2(void **state) {
   const double bytes = 1.1 * 28.5 * 3500000;
   merbit_plan plan;
@@ -404,7 +404,7 @@ static void bins_beside_l2(void **state) {
                3500000 * 0.7 * mbi_choose_gather(&plan, plan.profile->l2_bytes / 4));
 }
 
-/* Vectors count half where they fill no more than 0.45 of L2, which then keeps them. */
+/* Vectors count half if they take at most 0.45 of L2, which then keeps them. */
 static void vectors_that_l2_keeps(void **state) {
   const uint64_t most = (uint64_t)(0.45 * 62914560) / 16;
   merbit_plan plan;
@@ -417,8 +417,8 @@ static void vectors_that_l2_keeps(void **state) {
   is_about("streamed", mbi_traffic_of(&plan).vectors, 2 * kept);
 }
 
-/* Few rows slow down gathers: 132 multiprocessors gather at half their rate with 2,300 nonzeros
- * in flight each, and can have 2,048 lanes of 8. */
+/* Few rows slow down gathers: 132 multiprocessors reach half their gather rate with 2,300
+ * nonzeros in flight each, and can have 2,048 lanes of 8. */
 static void forecasts_of_few_rows(void **state) {
   static const struct few {
     uint64_t rows;
@@ -448,7 +448,7 @@ static void forecasts_of_few_rows(void **state) {
   }
 }
 
-/* Rows of 250 by a warp each are too short to move through x together: they gather from L2 if
+/* Rows of 250 with a warp each are too short to move through x together: they gather from L2 if
  * all are in flight at once, else from memory. */
 static void forecasts_of_rows_in_flight(void **state) {
   int more;
@@ -468,7 +468,8 @@ static void forecasts_of_rows_in_flight(void **state) {
   }
 }
 
-/* Decisions by even rows elsewhere: semirings, measuring, forms of values, several vectors. */
+/* Other decisions that depend on even rows: semirings, measuring, forms of values, several
+ * vectors. */
 static void long_rows_elsewhere(void **state) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   merbit_plan plan;
@@ -507,8 +508,8 @@ static void long_rows_elsewhere(void **state) {
   assert_int_equal(mbi_many_of(&plan)->staged, 0);
 }
 
-/* A row that crosses very many tiles is added up by one block of the fix-up, in each method
- * that cuts rows into tiles. */
+/* A row over very many tiles is added up by one block of the fix-up, in each method that
+ * divides rows into tiles. */
 static void rows_that_the_fixup_walks(void **state) {
   static const merbit_method cut[] = {MERBIT_METHOD_SCAN, MERBIT_METHOD_BINNED,
                                       MERBIT_METHOD_HUBS, MERBIT_METHOD_BSR};

@@ -1,5 +1,5 @@
-/* Tests what AUTO measures: for which plans, which methods, and how many of them the products
- * to come pay for. */
+/* Tests what AUTO measures: for which plans, which methods, and how many of them the expected
+ * products pay for. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include "spmv/choose/square_plans.h"
 
-/* A wish for the size of blocks is kept, so nothing is measured; nor for few products, for
- * equal bits, nor without nonzeros. */
+/* If the user chooses the block size nothing is measured, nor for few products, for
+ * deterministic plans, nor without nonzeros. */
 static void what_is_measured(void **state) {
   mbi_candidate c[MBI_MEASURE_MOST];
   merbit_plan plan;
@@ -47,7 +47,7 @@ static void what_measuring_costs(void **state) {
   plan.desc.expected_calls = (int)((sliced + scan) / 0.03) + 1;
   assert_int_equal(mbi_measure_affords(&plan, c, 3), 2);
   plan.desc.expected_calls--;
-  assert_int_equal(mbi_measure_affords(&plan, c, 3), 0); /* one alone tells nothing */
+  assert_int_equal(mbi_measure_affords(&plan, c, 3), 0); /* nothing to compare */
   plan.desc.expected_calls = (int)((sliced + 2 * scan) / 0.03) + 1;
   assert_int_equal(mbi_measure_affords(&plan, c, 3), 3);
   assert_int_equal(mbi_measure_affords(&plan, c, 2), 2);
@@ -67,12 +67,12 @@ static void what_measuring_costs(void **state) {
   assert_int_equal(mbi_measure_affords(&plan, c + 1, 2), 0);
 }
 
-/* SCAN is measured beside the choice, however much slower its forecast. */
+/* SCAN is measured besides the choice, however slow its forecast. */
 static void the_safe_method_is_measured(void **state) {
   mbi_candidate c[MBI_MEASURE_MOST];
   merbit_plan plan;
   (void)state;
-  square_of(&plan, MERBIT_F32, 32000000, 64000000); /* SCAN takes twice the time of BINNED */
+  square_of(&plan, MERBIT_F32, 32000000, 64000000); /* SCAN takes twice as long as BINNED */
   plan.nonempty.sectors = 1;
   assert_int_equal(mbi_measure_candidates(&plan, c), 2);
   assert_true(c[0].method == MERBIT_METHOD_BINNED && c[1].method == MERBIT_METHOD_SCAN);

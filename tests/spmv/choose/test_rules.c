@@ -22,7 +22,7 @@ typedef struct host_rules { /* a case as the arrays that a product takes */
   void *x, *y0, *y, *alpha, *beta;
 } host_rules;
 
-/* Bits of `bits`: f32, 64-bit offsets, base 1, pattern. */
+/* Makes a case by bits: f32, 64-bit offsets, base 1, pattern. */
 static void host_rules_make(int index, int64_t fill, int bits, host_rules *h) {
   memset(h, 0, sizeof *h);
   h->form.type = bits & 1 ? MERBIT_F32 : MERBIT_F64;
@@ -105,8 +105,7 @@ static void the_merge(void **state) {
   }
 }
 
-/* Rows of the table share blocks with others: what is no entry of theirs must not act on them.
- */
+/* Rows of the table share blocks with others, whose entries must not affect them. */
 static void blocks(void **state) {
   static const int shapes[][2] = {{1, 1}, {2, 3},  {4, 4},  {8, 8},
                                   {5, 7}, {16, 1}, {1, 16}, {16, 16}};
@@ -135,8 +134,8 @@ static void blocks(void **state) {
   }
 }
 
-/* Large enough for as many tasks as threads; from COO too, whose conversion sorts the columns.
- */
+/* Large enough for as many tasks as threads; also from COO, whose conversion sorts the
+ * columns. */
 static void plans(void **state) {
   int index, threads, bits, method;
   (void)state;
@@ -147,7 +146,7 @@ static void plans(void **state) {
         host_rules h;
         merbit_plan *plan;
         host_rules_make(index, 8192 * threads / (bits < 2 ? 1 : 20), bits & 1, &h);
-        if (bits >= 2) { /* duplicates are zeros alone */
+        if (bits >= 2) { /* duplicates are only zeros */
           products_arrays_free(&h.a);
           h.form.format = MERBIT_COO;
           products_arrays_make(NULL, &h.c.m, &h.form, &h.a);
@@ -176,8 +175,8 @@ static void *forbidden_pages(const void *from, size_t bytes) {
   return pages;
 }
 
-/* Once the plan is made, a product with alpha 0 needs neither the matrix's arrays nor x:
- * reading them ends this program. */
+/* Once the plan is made, a product with alpha 0 reads neither the matrix's arrays nor x:
+ * reading them crashes this program. */
 static void alpha_zero_touches_nothing(void **state) {
   static const int32_t row_ptr[] = {0, 1, 3}, col_ind[] = {1, 0, 1};
   static const double values[] = {1, 2, 3}, at[] = {5, 6}, zeros[] = {0.0, -0.0}, beta = 2;

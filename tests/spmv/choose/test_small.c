@@ -1,5 +1,5 @@
-/* Which method AUTO takes for a matrix that stays in L2: each limit of spmv/choose/choose.c's
- * small matrices from both sides. */
+/* AUTO's choice for a matrix that stays in L2: each limit for small matrices in
+ * spmv/choose/choose.c from both sides. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include "spmv/choose/square_plans.h"
 
-/* 36 MB of columns, values, x and y on an H200, whose L2 has 63 MB; slots 7/4 of the nonzeros,
- * of rows that share warps. */
+/* 36 MB of columns, values, x and y on an H200, whose L2 has 63 MB; slots are 7/4 of the
+ * nonzeros in rows that share warps. */
 static void small_matrices(void **state) {
   const uint64_t bytes = (uint64_t)(0.57 * 62914560), vectors = 2 * 500000;
   merbit_plan plan;
@@ -17,7 +17,7 @@ static void small_matrices(void **state) {
   square_of(&plan, MERBIT_F32, 500000, 2500000);
   plan.nonempty.slots = 8000000; /* 16 in the longest of 32 rows */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
-  plan.nonempty.block_rows = plan.nonempty.block_cols = 5; /* which lanes per row beat */
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 5; /* ROWS is faster */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
   plan.nonempty.slots = 8000001;
   takes(&plan, MERBIT_METHOD_BSR, "small, of full blocks; runner-up scan");
@@ -26,7 +26,7 @@ static void small_matrices(void **state) {
   plan.desc.expected_calls--; /* too few for slices */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
   plan.desc.expected_calls++;
-  plan.nonempty.longest = 400; /* which one lane would walk */
+  plan.nonempty.longest = 400; /* one lane would walk it */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
   plan.nonempty.longest = 5;
   plan.nonempty.sorted_slots = 8000001; /* sorting does not help */
@@ -48,7 +48,7 @@ static void small_matrices(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
-/* Few warps wait for what of x and the matrix L2 does not hold, where x counts twice. */
+/* Few warps wait for the parts of x and of the matrix that L2 does not hold; x counts twice. */
 static void few_rows_of_small_matrices(void **state) {
   merbit_plan plan;
   (void)state;
@@ -65,7 +65,7 @@ static void few_rows_of_small_matrices(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
-/* Samples of a small matrix that found diagonals come before all others. */
+/* If samples of a small matrix find diagonals, DIAGONALS comes first. */
 static void small_matrices_of_diagonals(void **state) {
   merbit_plan plan;
   (void)state;
@@ -81,12 +81,13 @@ static void small_matrices_of_diagonals(void **state) {
   plan.nonempty.diagonal_slots = 1.51;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
   plan.nonempty.diagonal_slots = 1;
-  plan.nonempty.longest = 5000; /* which one lane would walk */
+  plan.nonempty.longest = 5000; /* one lane would walk it */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
 }
 
-/* Blocks of 3 x 3 have diagonals that are mostly full, but so many that a lane walks too long.
- * (40,500 rows in f32 on an H100, us: DIAGONALS 15, ROWS 6.4, slices that warps share 5.3.) */
+/* Blocks of 3 x 3 have diagonals that are mostly full, but so many that a lane walks too
+ * long. (40,500 rows in f32 on an H100, us: DIAGONALS 15, ROWS 6.4, SLICED with shared
+ * slices 5.3.) */
 static void small_matrices_of_many_diagonals(void **state) {
   merbit_plan plan;
   (void)state;
@@ -104,9 +105,9 @@ static void small_matrices_of_many_diagonals(void **state) {
   takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals");
 }
 
-/* Warps share the slices of a small matrix of long rows if what they read of x is more than any
- * method finds in L1, for enough products. (18,974 rows of 158 floats of 37,947 on an H200, us:
- * 8.1, ROWS 11.8, SCAN 13.9; 1,760 rows of 1,705: 8.5, 6.4, 7.9.) */
+/* Warps share the slices of a small matrix of long rows if they read more of x than any method
+ * finds in L1, for enough products. (On an H200, us: 18,974 rows of 158 floats in 37,947
+ * columns: 8.1, ROWS 11.8, SCAN 13.9; 1,760 rows of 1,705: 8.5, 6.4, 7.9.) */
 static void small_matrices_of_long_rows(void **state) {
   merbit_plan plan;
   (void)state;
@@ -132,7 +133,7 @@ static void small_matrices_of_long_rows(void **state) {
   plan.nonempty.sectors = 0.05;
   plan.nonempty.narrow = 1;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
-  square_of(&plan, MERBIT_F32, 980, 2999780); /* of which each gathers from all of L2 */
+  square_of(&plan, MERBIT_F32, 980, 2999780); /* each gathers from all of L2 */
   plan.device.cols = 1519000;
   plan.nonempty.longest = 3061;
   plan.nonempty.sectors = 0.98;
@@ -146,7 +147,7 @@ static void small_matrices_of_long_rows(void **state) {
   plan.nonempty.narrow = 1;
   plan.desc.expected_calls = 300;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
-  square_of(&plan, MERBIT_F32, 2450, 2450 * 1225); /* an assignment's, lines of x abreast */
+  square_of(&plan, MERBIT_F32, 2450, 2450 * 1225); /* parallel rows share lines of x */
   plan.device.cols = 1225 * 1225;
   plan.nonempty.longest = 1225;
   plan.nonempty.sectors = 0.19;

@@ -1,5 +1,5 @@
-/* Forecasts of rows that move through the columns together, by ROWS and by SLICED, against sums
- * made by hand; and that AUTO takes them. */
+/* Forecasts for rows that move through the columns together, in ROWS and in SLICED, against
+ * sums made by hand; and AUTO's choice of these methods. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include "spmv/choose/square_plans.h"
 
-/* Rows of 500 random columns of 40,000 move through them together, and find in L1 what others
- * have loaded. (Doubles on an H100, us: 94, SCAN 141, HUBS 115.) Without that HUBS is as fast.
- */
+/* Rows of 500 random columns of 40,000 move through them together, and find in L1 what
+ * others have loaded. (Doubles on an H100, us: 94, SCAN 141, HUBS 115.) Without that HUBS is
+ * as fast. */
 static void rows_that_move_together(void **state) {
   const merbit_device_profile h100 = profile_of("H100");
   merbit_plan plan;
@@ -21,7 +21,7 @@ static void rows_that_move_together(void **state) {
   plan.nonempty.longest = 500;
   plan.nonempty.sectors = 0.68;
   plan.nonempty.hub_share = 0.53;
-  plan.desc.block_threads = 256; /* a warp for each slice, which takes longer */
+  plan.desc.block_threads = 256; /* a warp for each slice, which is slower */
   takes(&plan, MERBIT_METHOD_ROWS, ", hubs ");
   together = mbi_rows_cost(&plan);
   assert_true(together < 0.75 * mbi_scan_cost(&plan));
@@ -30,7 +30,7 @@ static void rows_that_move_together(void **state) {
   assert_true(mbi_rows_cost(&plan) < 0.9 * mbi_scan_cost(&plan));
 }
 
-/* 200,000 rows of 500 are in flight at once by SLICED, and move through 400,000 columns
+/* SLICED has 200,000 rows of 500 in flight at once, which move through 400,000 columns
  * together. (On an H200, us, f32 / f64: SLICED 238 / 286, ROWS 722 / 770, SCAN 708 / 747.) */
 static void slices_that_move_together(void **state) {
   int type;
@@ -49,7 +49,7 @@ static void slices_that_move_together(void **state) {
     assert_true(together < 0.55 * mbi_scan_cost(&plan));
     plan.nonempty.slots = plan.device.nnz / 4 * 5;
     assert_true(mbi_sliced_cost(&plan) < 1.05 * together);
-    plan.nonempty.slots++; /* rows of different lengths are soon at different columns */
+    plan.nonempty.slots++; /* rows of different lengths soon read different columns */
     plan.nonempty.sorted_slots = plan.nonempty.slots;
     assert_true(mbi_sliced_cost(&plan) > 1.8 * together);
     plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
@@ -65,15 +65,15 @@ static void slices_that_move_together(void **state) {
 }
 
 /* Long rows that move through an x of random columns together find in L1 what others have
- * loaded, at a tenth of the time of a gather from L2, if it is not too far apart. Where x is
- * larger than a part of L2, they find in L2 what any row of the GPU has loaded. */
+ * loaded, at a tenth of the time of a gather from L2, if they are not too far apart. If x is
+ * larger than a part of L2, they find in L2 what any row on the GPU has loaded. */
 static void forecasts_of_rows_together(void **state) {
   static const struct together {
     merbit_type type;
     uint64_t rows, mean, cols;
-    double at_once; /* rows of a multiprocessor */
-    int reuses;     /* whether L1 keeps what they pass */
-    double part;    /* by which few rows take longer: as for few rows above */
+    double at_once; /* rows on a multiprocessor */
+    int reuses;     /* whether L1 keeps the columns that they pass */
+    double part;    /* slowdown by few rows */
   } cases[] = {
       {MERBIT_F64, 40000, 500, 40000, 128, 1, 1},
       {MERBIT_F64, 40000, 500, 500000, 64, 0, 1},
@@ -109,8 +109,8 @@ static void forecasts_of_rows_together(void **state) {
   }
 }
 
-/* SLICED has a row for each lane in flight, as far as there are rows, and no lane waits for
- * others in the end. In f64 a lane takes 4 nonzeros at once. */
+/* SLICED has a row for each lane in flight, if there are enough rows, and no lane waits for
+ * others at the end. In f64 a lane takes 4 nonzeros at once. */
 static void forecasts_of_slices_together(void **state) {
   static const uint64_t rows[] = {132000, 400000};
   size_t i;
@@ -133,10 +133,9 @@ static void forecasts_of_slices_together(void **state) {
   }
 }
 
-/* Where eight warps share a slice, a multiprocessor has fewer rows at once. Half of what they
- * take counts towards what L1 has to keep. No rows wait in the end, if sorted ones have equal
- * lengths.
- */
+/* If eight warps share a slice, a multiprocessor has fewer rows at once. Half of what they
+ * load counts towards what L1 must keep. No rows wait at the end if sorted rows have equal
+ * lengths. */
 static void forecasts_of_shared_slices(void **state) {
   const double nnz = 18976 * 158.0, loads = 18976 / 132.0 * 158, sectors = 38000 / 4.0;
   const double fresh = sectors / loads * (1 - exp(-loads / sectors));
@@ -164,8 +163,8 @@ static void forecasts_of_shared_slices(void **state) {
   assert_true(mbi_sliced_cost(&plan) > 1.2 * together);
 }
 
-/* Warps that share slices find all of x in L1 if that holds it. In L2, where no loads from
- * memory hide it, they wait for the warps of longer rows, and few slices leave multiprocessors
+/* Warps that share slices find all of x in L1 if it fits. If the matrix is in L2, no loads from
+ * memory hide their wait for the warps of longer rows, and few slices leave multiprocessors
  * idle. */
 static void forecasts_of_shared_slices_in_l2(void **state) {
   const double nnz = 10000 * 200.0, loads = 10000 / 132.0 * 200, sectors = 10000 / 8.0;
@@ -194,8 +193,8 @@ static void forecasts_of_shared_slices_in_l2(void **state) {
   assert_true(mbi_sliced_cost(&plan) > 1.8 * even && mbi_sliced_cost(&plan) < 2.0 * even);
 }
 
-/* Rows of which 32 warps take more steps than their loads need: 5 loads to a step, from L2 if
- * it holds the matrix, else mostly from memory. */
+/* Rows on which 32 warps take more steps than their loads need: 5 loads per step, from L2 if it
+ * holds the matrix, else mostly from memory. */
 static void steps_of_shared_slices(void **state) {
   merbit_plan plan;
   double kept;
@@ -218,8 +217,8 @@ static void steps_of_shared_slices(void **state) {
            20000 / 256.0 * 5 * plan.profile->l2_load_seconds);
 }
 
-/* Rows of 3,873 columns, of which half are one in every 3,873 and neighbours differ by one:
- * rows find in L1 a part of what others read, slices read whole lines. */
+/* Rows of 3,873 columns: half of the columns are every 3,873rd, and neighbours differ by one.
+ * ROWS finds in L1 a part of what other rows read, SLICED reads whole lines. */
 static void forecasts_of_rows_abreast(void **state) {
   const double rows = 7746, mean = 3873, cols = 3873.0 * 3873, nnz = rows * mean;
   merbit_plan plan;
@@ -251,7 +250,7 @@ static void forecasts_of_rows_abreast(void **state) {
                          2 / 32.0));
 }
 
-/* Slices whose columns are too far apart for L1 gather as always, and their last rows count. */
+/* Slices whose columns are too far apart for L1 gather as usual, and their last rows count. */
 static void forecasts_of_slices_apart(void **state) {
   const double n = 132000, nnz = 200 * n;
   merbit_plan plan;
@@ -271,7 +270,7 @@ static void forecasts_of_slices_apart(void **state) {
                mbi_walk_end(&plan, 200, 8));
 }
 
-/* Rows by a warp each that move together wait for longer ones in part. */
+/* Rows with a warp each that move together partly wait for longer ones. */
 static void forecasts_of_uneven_rows_together(void **state) {
   merbit_plan plan;
   double gathers;

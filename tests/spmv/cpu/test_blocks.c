@@ -1,6 +1,6 @@
-/* Products of blocks on the CPU in every shape, order and form of arrays, cut into many chunks:
- * BSR views as they lie, whose padding is NaN, and blocks made from CSR and COO, whose padding
- * must not act. */
+/* Products of blocks on the CPU in every shape, order and form of arrays, divided into many
+ * chunks: BSR views used in place, whose padding is NaN, and blocks made from CSR and COO,
+ * whose padding must have no effect. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-/* The plan's schedule again, in so many chunks. */
+/* Remakes the plan's schedule with `chunks` chunks. */
 static void cut_again(merbit_plan *plan, int chunks) {
   void *memory;
   mbi_release(plan->context, plan->blocks.chunk_index);
@@ -87,7 +87,7 @@ static void check_in_chunks(products_case *c, merbit_plan *plan) {
   }
 }
 
-/* Edges: rows and columns that fill the last block and that do not. In quick effort the seed
+/* Edges: rows and columns that fill the last block, and that do not. In quick effort the seed
  * chooses two of the eight for each shape. */
 static void bsr_views_as_they_lie(void **state) {
   const unsigned apart = (unsigned)test_effort(4, 1);
@@ -128,7 +128,7 @@ static void bsr_views_as_they_lie(void **state) {
   }
 }
 
-/* Blocks that the library makes: holes in them are no entries. */
+/* Blocks made by the library: their holes are not entries. */
 static void csr_and_coo_in_blocks(void **state) {
   unsigned turn = 0;
   int i, spoilt;
@@ -167,7 +167,7 @@ static void csr_and_coo_in_blocks(void **state) {
   assert_true(spoilt_products > 60);
 }
 
-/* A BSR view in other blocks than its own, and by methods that know no blocks. */
+/* A BSR view in other blocks than its own, and with methods that do not use blocks. */
 static void bsr_views_in_other_forms(void **state) {
   static const merbit_method others[] = {MERBIT_METHOD_MERGE, MERBIT_METHOD_REFERENCE};
   unsigned turn;
@@ -199,7 +199,7 @@ static void bsr_views_in_other_forms(void **state) {
   }
 }
 
-/* The case's values changed, in its arrays and in what the bound is computed from. */
+/* Changes the case's values, in its arrays and in those for the bound. */
 static void change(products_case *c) {
   const merbit_view *view = &c->a.view;
   int64_t i, count = mbi_view_values(view);
@@ -215,8 +215,8 @@ static void change(products_case *c) {
   }
 }
 
-/* Twice: the first update of borrowed arrays makes the plan's own. The arrays that the plan was
- * made from keep their old values. */
+/* Twice: the first update of borrowed arrays makes the plan's own. The arrays from which the
+ * plan was made keep their old values. */
 static void new_values(void **state) {
   unsigned turn;
   (void)state;
@@ -263,7 +263,7 @@ static void new_values(void **state) {
   }
 }
 
-/* The same bits for the same number of threads, whatever runs when. */
+/* The same bits for the same number of threads, whatever the timing. */
 static void products_repeat(void **state) {
   const products_form form = blocks_form(0);
   const merbit_plan_desc desc = blocks_of(0, 0);
@@ -298,7 +298,7 @@ static void products_repeat(void **state) {
   blocks_case_free(&c);
 }
 
-/* Every chunk has as many blocks as another, or one more; rows end in one chunk each. */
+/* Numbers of blocks per chunk differ by at most one; each row ends in one chunk. */
 static void chunks_are_even(void **state) {
   const products_form form = blocks_form(0);
   int chunks, i;

@@ -1,4 +1,4 @@
-/* Several vectors at once on the CPU: products in every form, and what is refused. */
+/* Several vectors at once on the CPU: products in every form, and refusals. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void every_matrix(void **state) {
   }
 }
 
-/* Vectors of one element stand together by columns too. */
+/* Vectors of one element are contiguous in column-major order, too. */
 static void one_column_or_row(void **state) {
   int index, found = 0;
   (void)state;
@@ -67,7 +67,7 @@ static void one_column_or_row(void **state) {
   assert_true(found > 1);
 }
 
-/* One matrix in every form, on so many threads that rows cross tasks. */
+/* One matrix in every form, with so many threads that rows cross tasks. */
 static void every_form(void **state) {
   int bits;
   (void)state;
@@ -84,7 +84,7 @@ static void every_form(void **state) {
   }
 }
 
-/* Several vectors multiply a matrix of blocks as a CSR. */
+/* Several vectors multiply a block matrix as a CSR. */
 static void blocks(void **state) {
   static const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_COLUMN_MAJOR};
   int index;
@@ -100,7 +100,7 @@ static void blocks(void **state) {
   }
 }
 
-/* Rows that many tasks share, and tasks in the middle of one. */
+/* Rows shared by many tasks, and tasks inside one row. */
 static void shared_rows(void **state) {
   static const int64_t row_ptr[] = {0, 3, 90000, 90000, 90001};
   products_form form = products_form_of(0);
@@ -322,7 +322,7 @@ static void refused_products(void **state) {
     assert_int_equal(merbit_spmm(plan, NULL, NULL, x, INT64_MAX / 4, NULL, y, ldy, NULL),
                      MERBIT_TOO_LARGE);
     cpu_expect(context, MERBIT_TOO_LARGE, "ldx is 2305843009213693951");
-    /* The last of x is the first of y; then they are neighbours. */
+    /* The last element of x is the first of y; then they are adjacent. */
     assert_int_equal(
         merbit_spmm(plan, NULL, NULL, x, 7, NULL, x + (order ? 10 : 22), ldy, NULL),
         MERBIT_INVALID_ARGUMENT);

@@ -1,6 +1,6 @@
-/* The merge-path product: any number of tasks, on any number of threads, within the
+/* The merge-path product: any number of tasks, on any number of threads, meets the
  * componentwise bound; the same tasks give the same bits; one task gives the bits of the row
- * loop where rows are short. */
+ * loop if rows are short. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -20,12 +20,12 @@ static void multiply(void *user, const merbit_view *csr, const void *alpha, cons
   const run *r = (const run *)user;
   size_t bytes = mbi_merge_scratch_bytes(r->tasks, csr->value_type);
   void *scratch = malloc(bytes);
-  memset(scratch, 0xff, bytes); /* NaN: what an earlier product left must not matter */
+  memset(scratch, 0xff, bytes); /* NaN: an earlier product's results must not matter */
   mbi_merge_multiply(r->context, csr, csr->values, r->tasks, scratch, alpha, x, beta, y);
   free(scratch);
 }
 
-/* The path, one step after the other: at each diagonal the search must find the walker. */
+/* Walks the path step by step: at each diagonal the search must find the walker. */
 static void search_follows_the_path(void **state) {
   int i, bits;
   (void)state;
@@ -49,7 +49,7 @@ static void search_follows_the_path(void **state) {
   }
 }
 
-/* Every form with every count of tasks; alpha and beta turn with a counter. */
+/* Every form with every number of tasks; alpha and beta change with a counter. */
 static void every_matrix_in_every_form(void **state) {
   static const int counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 17, 0};
   run r;
@@ -155,7 +155,8 @@ static void bits_depend_on_tasks_alone(void **state) {
   }
 }
 
-/* A row of ones over every task: the sum is exact, whatever the pieces, and y counts once. */
+/* A row of ones over all tasks: the sum is exact, however it is divided, and y is added
+ * once. */
 static void one_row_over_all_tasks(void **state) {
   enum { LENGTH = 1000 };
   static const int32_t col_ind[LENGTH] = {0};

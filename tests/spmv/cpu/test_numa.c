@@ -1,6 +1,6 @@
-/* Memory nodes: processors and nodes read from folders like the kernel's, threads bound to
- * processors, parts of a matrix moved or copied. One node is all that most machines have: maps
- * of more are made up, and so is what moves pages. */
+/* NUMA nodes: processors and nodes read from folders like the kernel's, threads bound to
+ * processors, parts of a matrix moved or copied. Most machines have one node: maps with more
+ * are made up, and so is the function that moves pages. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static void write_file(const char *root, const char *name, const char *text) {
   assert_int_equal(fclose(file), 0);
 }
 
-/* A folder of nodes 0 to count - 1 with these lists of processors. */
+/* Makes a folder of nodes 0 to count - 1 with these lists of processors, and reads it. */
 static void read_map(const char *online, const char *const *lists, int count,
                      const cpu_set_t *allowed, mbi_numa *numa) {
   char root[] = "/tmp/merbit-nodes-XXXXXX", path[300];
@@ -145,7 +145,7 @@ static void bound_threads_share_every_task_once(void **state) {
     }
   }
   assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
-  assert_true(CPU_EQUAL(&before, &after)); /* the caller is as free as it was */
+  assert_true(CPU_EQUAL(&before, &after)); /* the caller's affinity is unchanged */
   merbit_context_destroy(context);
 }
 
@@ -153,7 +153,7 @@ static void count_run(void *argument, int index) {
   (void)__atomic_add_fetch((int *)argument + index, 1, __ATOMIC_RELAXED);
 }
 
-/* Which tasks are taken is kept in words of 64: full ones, and one task more. */
+/* Words of 64 bits record the tasks taken: full words, and one task more. */
 static void bound_threads_forget_the_call_before(void **state) {
   static const int counts[] = {63, 64, 65, 128, 129, 8191, 8192, 8193};
   merbit_context_desc desc = cpu_desc(NULL, 3);
@@ -227,7 +227,7 @@ static void multiply(void *user, const merbit_view *view, const void *alpha, con
   assert_int_equal(merbit_spmv((merbit_plan *)user, NULL, alpha, x, beta, y, NULL), MERBIT_OK);
 }
 
-/* 20,000 nonzeros in rows of 7 and a few: enough for two tasks. */
+/* Makes 20,000 nonzeros in rows of 7 and a few: enough for two tasks. */
 static void make_matrix(test_matrix *m) {
   uint64_t random = 3;
   int64_t k;
@@ -248,8 +248,8 @@ static void make_matrix(test_matrix *m) {
   }
 }
 
-/* Refusals from each call on: the parts are moved, or copied, and the products are right, those
- * with new values too. */
+/* Refusals from each call on: the parts are moved or copied, and products are right, also with
+ * new values. */
 static void parts_are_moved_or_copied(void **state) {
   products_form form = products_form_of(0);
   test_matrix m;
@@ -302,9 +302,9 @@ static void note_run(void *argument, int index) {
   ran[runs++] = index;
 }
 
-/* Each task's part of the matrix goes to the node of the bound thread whose own it is. That
- * thread begins with its own, and takes the rest; one that has none takes none; and nothing is
- * left, or taken twice. */
+/* Each task's part of the matrix goes to the node of the bound thread that owns it. That thread
+ * begins with its own tasks and then takes any; one without tasks takes none; every task is
+ * taken exactly once. */
 static void parts_are_where_their_tasks_run(void **state) {
   static const int cases[][2] = {{40, 10}, {40, 39}, {40, 40}, {7, 3}, {4, 2}, {3, 10}, {2, 129}};
   products_form form = products_form_of(0);
@@ -382,7 +382,7 @@ static void sorted_rows_are_written_where_they_are_read(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Through the public interface, on whatever this machine is. */
+/* Through the public interface, on this machine's nodes. */
 static void as_a_user_asks(void **state) {
   static const merbit_method methods[] = {MERBIT_METHOD_REFERENCE, MERBIT_METHOD_MERGE,
                                           MERBIT_METHOD_SORTED, MERBIT_METHOD_BSR,
@@ -418,7 +418,8 @@ static void as_a_user_asks(void **state) {
   test_matrix_free(&m);
 }
 
-/* The pages that lie wholly in an array: of one that begins with a page, its first too. */
+/* The pages that lie completely in an array; if the array begins with a page, including that
+ * one. */
 static void pages_of_an_array(void **state) {
   static const uintptr_t expected[][4] = {/* array, bytes, first, end */
                                           {8192, 4096, 8192, 12288}, {8192, 8191, 8192, 12288},
@@ -433,7 +434,7 @@ static void pages_of_an_array(void **state) {
   }
 }
 
-/* The kernel's call: pages of ours are on node 0 or stay; there is no node 1000. */
+/* The kernel's call: our pages are on node 0 or stay; there is no node 1000. */
 static void the_kernel_moves_or_says_no(void **state) {
   const size_t bytes = 1500 * (size_t)sysconf(_SC_PAGESIZE);
   char *array = (char *)malloc(bytes);
@@ -444,7 +445,7 @@ static void the_kernel_moves_or_says_no(void **state) {
   assert_true(left == -1 || left >= 1490);
   left = mbi_numa_move(array, bytes, 0);
   assert_true(left >= -1 && left <= 1500);
-  assert_int_equal(mbi_numa_move(array, 10, 0), 0); /* not a whole page */
+  assert_int_equal(mbi_numa_move(array, 10, 0), 0); /* less than a page */
   free(array);
 }
 

@@ -1,5 +1,5 @@
-/* The sequential row loop: every matrix in every form within the componentwise bound; alpha 0
- * reads nothing, beta 0 reads no y, NaN and Inf stay in their rows. */
+/* The sequential row loop: every matrix in every form meets the componentwise bound; alpha 0
+ * reads nothing, beta 0 does not read y, NaN and Inf stay in their rows. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void nan_and_inf_stay_in_their_rows(void **state) {
   }
 }
 
-/* No array but y exists. */
+/* Only the array y exists. */
 static void alpha_zero_reads_only_y(void **state) {
   const double zero = 0, half = 0.5;
   const float zero_single = 0, half_single = 0.5f;
@@ -66,7 +66,7 @@ static void alpha_zero_reads_only_y(void **state) {
   assert_true(y_single[0] == 0.5f && y_single[1] == -2 && isnan(y_single[2]));
 }
 
-/* A matrix without entries need not have arrays of them. */
+/* A matrix without entries needs no arrays of entries. */
 static void missing_arrays_of_an_empty_matrix(void **state) {
   static const int32_t row_ptr[] = {1, 1, 1};
   const double one = 1, zero = 0;
@@ -84,7 +84,7 @@ static void missing_arrays_of_an_empty_matrix(void **state) {
   mbi_reference_multiply(&view, NULL, &one, y, &zero, NULL);
 }
 
-/* The values passed are used, not the view's; sums of -0 are +0. */
+/* The passed values are used, not the view's; sums of -0 are +0. */
 static void values_and_signs_of_zero(void **state) {
   static const int32_t row_ptr[] = {0, 2, 2}, col_ind[] = {0, 1};
   static const double in_view[] = {5, 6}, passed[] = {-0.0, -0.0}, ones[] = {1, 1};

@@ -1,5 +1,5 @@
-/* Semirings on the CPU: products bit for bit, duplicates, what is refused; and the expressions
- * that kernels get. */
+/* Semirings on the CPU: products bit for bit, duplicates, refusals, and the expressions that
+ * kernels get. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "support/squares.h"
 #include "support/unknown.h"
 
-/* Every kind on every matrix, in forms and pairs of scalars that turn. */
+/* Every kind with every matrix, in changing forms and pairs of scalars. */
 static void every_matrix(void **state) {
   static const int threads[] = {1, 2, 7};
   uint64_t random = 5;
@@ -40,7 +40,7 @@ static void every_matrix(void **state) {
   }
 }
 
-/* Short rows and two that several tasks share. */
+/* Makes short rows, and two that several tasks share. */
 static void long_rows(test_matrix *m) {
   uint64_t random = 9;
   int64_t row, k;
@@ -95,7 +95,7 @@ static double one_row(merbit_context *context, const merbit_view *view,
   return y;
 }
 
-/* The special numbers of the manual, one by one: no naive loop in between. */
+/* The manual's special numbers, one by one, without a naive loop. */
 static void what_the_manual_says(void **state) {
   static const int32_t row_ptr[] = {0, 2}, col_ind[] = {0, 1}, none[] = {0, 0};
   static const double values[] = {-1, 2}, twice[] = {3, 1};
@@ -119,7 +119,7 @@ static void what_the_manual_says(void **state) {
   assert_true(one_row(context, &view, MERBIT_SEMIRING_OR_AND, zeros) == 0);
   assert_true(one_row(context, &view, MERBIT_SEMIRING_MIN_PLUS, off) == 0);
   assert_true(!signbit(one_row(context, &view, MERBIT_SEMIRING_MAX_TIMES, zeros)));
-  view.values = NULL; /* a pattern: the number one */
+  view.values = NULL; /* a pattern: the number 1 */
   assert_true(one_row(context, &view, MERBIT_SEMIRING_MIN_PLUS, off) == -1);
   assert_true(one_row(context, &view, MERBIT_SEMIRING_MAX_TIMES, ones) == 1);
   view.values = twice; /* duplicates of a COO are not added up */
@@ -176,7 +176,7 @@ static void refusals(void **state) {
   desc.method = MERBIT_METHOD_SLICED;
   cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED,
                    "MERBIT_METHOD_SLICED does not take");
-  desc.method = MERBIT_METHOD_SCAN; /* which is CUDA's */
+  desc.method = MERBIT_METHOD_SCAN; /* CUDA only */
   cpu_refuses_plan(context, &view, &desc, MERBIT_NO_DEVICE,
                    "MERBIT_METHOD_SCAN, which runs on CUDA");
   desc.method = MERBIT_METHOD_AUTO;
@@ -193,7 +193,7 @@ static void refusals(void **state) {
   cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
                    "operators.add: \"c\" at position 5 is no name known here");
   o = good;
-  o.multiply = "a * b"; /* b is add's */
+  o.multiply = "a * b"; /* b belongs to add */
   cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
                    "operators.multiply: \"b\" at position 5");
   view.value_type = MERBIT_F32;
@@ -249,7 +249,7 @@ static void sound_expressions(void **state) {
   char text[MBI_EXPRESSION_SIZE];
   size_t i;
   (void)state;
-  (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* where it is there, points are commas */
+  (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* if it exists, the decimal separator is a comma */
   for (i = 0; i < sizeof table / sizeof table[0]; i++) {
     assert_int_equal(mbi_expression_check(context, "it", table[i][0], names, MERBIT_F64, text),
                      MERBIT_OK);

@@ -1,6 +1,6 @@
-/* Sorted rows on the CPU: any number of threads within the componentwise bound, in every form
- * of the values; the same bits from any pool; new values; failing allocations; rows moved in the
- * arrays of the view; what AUTO takes. */
+/* SORTED on the CPU: any number of threads meets the componentwise bound, in every form of the
+ * values; the same bits with any pool; new values; failing allocations; rows moved in the
+ * view's arrays; AUTO's choice. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include "support/cpu.h"
 #include "support/products.h"
 
-/* A plan of a view with a count of tasks of the test's own: small matrices have but one. */
+/* Makes a plan of a view with the test's own number of tasks: small matrices have only one. */
 static merbit_status sorted_plan(merbit_context *context, const merbit_view *view, int tasks,
                                  int far_x, merbit_plan **plan) {
   merbit_plan_desc desc;
@@ -36,13 +36,13 @@ static void multiply(void *user, const merbit_view *view, const void *alpha, con
                      const void *beta, void *y) {
   merbit_plan *plan = (merbit_plan *)user;
   (void)view;
-  /* NaN: what an earlier product left must not matter */
+  /* NaN: an earlier product's results must not matter */
   memset(plan->workspace->carries, 0xff, mbi_merge_scratch_bytes(plan->tasks, plan->type));
   assert_int_equal(merbit_spmv(plan, NULL, alpha, x, beta, y, NULL), MERBIT_OK);
 }
 
-/* Every form with every count of tasks; alpha and beta turn with a counter. Bits above those of
- * products_generate: values all equal to 3, x far away. */
+/* Every form with every number of tasks; alpha and beta change with a counter. Bits above those
+ * of products_generate: values all equal to 3, distant x. */
 static void every_matrix_in_every_form(void **state) {
   static const int counts[] = {1, 2, 3, 5, 8, 0};
   merbit_context *context = cpu_open(NULL, 3);
@@ -83,8 +83,8 @@ static void every_matrix_in_every_form(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Rows of every length around the loops without a loop, over several windows, and one of many
- * windows' entries: the lengths of a window are many and not in order. */
+/* Makes rows of every length around the unrolled loops, over several windows, and one as long
+ * as many windows: a window has many lengths, out of order. */
 static void make_ragged(test_matrix *m) {
   enum { ROWS = 3 * MBI_SORTED_WINDOW + 77, COLS = 5000 };
   uint64_t random = 9;
@@ -163,7 +163,8 @@ static void the_same_bits_from_any_pool(void **state) {
   test_matrix_free(&m);
 }
 
-/* Equal to other equal ones, then general, then equal again: each as a plan made of them. */
+/* New equal values, then general ones, then equal ones again: each gives the same as a plan
+ * made of them. */
 static void new_values(void **state) {
   products_form form = products_form_of(0);
   merbit_context *context = cpu_open(NULL, 2);
@@ -223,8 +224,8 @@ static void changing_values_are_general(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Fails each allocation of a plan by SORTED, and of AUTO's, which works without: no leak, a
- * status, or the right y. */
+/* Fails each allocation of a plan by SORTED, and of AUTO's, which can do without: no leak, and
+ * an error status or the right y. */
 static void failing_allocations(void **state) {
   products_form form = products_form_of(0);
   int automatic;
@@ -266,9 +267,10 @@ static void failing_allocations(void **state) {
   }
 }
 
-/* Makes a plan that reorders the arrays of its view. Fails each allocation in turn: AUTO takes
- * MERGE, which needs the arrays as they were. Then takes new values. Where all succeed, it is
- * done often, for tasks may disturb each other only if they run at the same time. */
+/* Makes a plan that reorders the arrays of its view. Fails each allocation in turn: AUTO then
+ * chooses MERGE, which needs the original arrays. Then updates values. If all allocations
+ * succeed, repeats this, because tasks can disturb each other only if they run at the same
+ * time. */
 static void reorders_in_place(void **state) {
   enum { OFTEN = 50 };
   const double one = 1, zero = 0;
@@ -355,7 +357,7 @@ static merbit_method taken(merbit_context *context, const merbit_view *view, int
   return info.method;
 }
 
-/* Rows of `length` blocks of `block`, values all different; from base 1. */
+/* Makes rows of `length` blocks of `block` with different values; base 1. */
 static void make_blocked(int rows, int length, int block, int32_t *row_ptr, int32_t *col_ind,
                          double *values) {
   int row, k;
@@ -412,10 +414,10 @@ static void auto_takes_full_blocks(void **state) {
     col_ind[nnz - 1] = col_ind[nnz - 2]; /* the last block has a duplicate */
     assert_int_equal(taken(context, &view, 0, "runner-up merge"), MERBIT_METHOD_SORTED);
     make_blocked(ROWS, LENGTH, block, row_ptr, col_ind, values);
-    row_ptr[ROWS - 1] -= 1; /* its rows are not equally long */
+    row_ptr[ROWS - 1] -= 1; /* rows of the block differ in length */
     assert_int_equal(taken(context, &view, 0, "runner-up merge"), MERBIT_METHOD_SORTED);
     make_blocked(ROWS, LENGTH, block, row_ptr, col_ind, values);
-    row_ptr[ROWS] -= 1; /* the last row is a beginning of those above it */
+    row_ptr[ROWS] -= 1; /* the last row is a prefix of those above it */
     view.nnz = nnz - 1;
     assert_int_equal(taken(context, &view, 0, "runner-up merge"), MERBIT_METHOD_SORTED);
     view.nnz = nnz;

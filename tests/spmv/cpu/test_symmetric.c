@@ -1,5 +1,5 @@
 /* Plans of matrices given by one triangle on the CPU: products and new values in every form,
- * what is chosen and told, and memory that runs out. */
+ * choices and descriptions, and lack of memory. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@ static const merbit_method methods[] = {MERBIT_METHOD_SYMMETRIC, MERBIT_METHOD_A
                                         MERBIT_METHOD_MERGE, MERBIT_METHOD_REFERENCE,
                                         MERBIT_METHOD_BSR};
 
-/* Makes a form: the bits of products_form_of, then unchecked. */
+/* Makes a form by bits: those of products_form_of, then unchecked. */
 static products_form form_of(int bits, int method, int operation) {
   products_form form = products_form_of(bits);
   form.plan.method = methods[method];
@@ -60,7 +60,7 @@ static void every_matrix(void **state) {
       products +=
           check(context[i & 1], &m, form, 1 + (int)test_below(&random, 3),
                 (int)test_below(&random, 2),
-                /* blocks add duplicates up first: (a - a) * Inf is not a * Inf - a * Inf */
+                /* blocks first add duplicates: (a - a) * Inf is not a * Inf - a * Inf */
                 form.plan.method == MERBIT_METHOD_BSR ? 0 : test_random(&random) | 1);
       test_matrix_free(&m);
     }
@@ -81,7 +81,7 @@ static void every_form(void **state) {
         products_form form = form_of(bits, method, way / 6);
         test_matrix m;
         if ((bits + method + way) % 3 != 0) {
-          continue; /* each pair of choices is met all the same */
+          continue; /* each pair of choices occurs anyway */
         }
         form.few_scalars = 1;
         square_grid(5, 7, 8, 5, &m);
@@ -93,7 +93,7 @@ static void every_form(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Tasks for several threads, whose rows reach into each other's; reordered too. */
+/* Tasks for several threads whose rows write into each other's; also reordered. */
 static void several_tasks(void **state) {
   merbit_context *context[2];
   int way, index;
@@ -153,7 +153,7 @@ static void empty_matrices(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Equal plans, and products at any time, give equal bits. */
+/* Equal plans, and repeated products, give equal bits. */
 static void repeatable(void **state) {
   merbit_context *context = cpu_open(NULL, 4);
   products_form form = form_of(0, 0, 0);
@@ -195,7 +195,7 @@ static void repeatable(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- What is chosen and told ------------------------------------------------------------- */
+/* ---- Choices and descriptions ------------------------------------------------------------ */
 
 static const int32_t row_ptr[] = {0, 1, 3, 5}, row_ind[] = {0, 1, 1, 2, 2},
                      col_ind[] = {0, 0, 1, 0, 1};
@@ -235,7 +235,7 @@ static void told(void **state) {
   assert_non_null(strstr(line, ", 8 nonzeros"));
   assert_non_null(strstr(line, "of its lower triangle, expanded in "));
   merbit_plan_destroy(plan);
-  view.format = MERBIT_COO; /* the other way round: the upper triangle */
+  view.format = MERBIT_COO; /* the reverse: the upper triangle */
   view.row_ind = col_ind;
   view.col_ind = row_ind;
   view.symmetry = MERBIT_SYMMETRY_HERMITIAN;
@@ -256,7 +256,8 @@ static void told(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Halves where rows are long, values differ and tasks stay apart, or products are few. */
+/* Symmetric storage is kept if rows are long, values differ and tasks are separate, or for few
+ * products. */
 static void chosen(void **state) {
   merbit_context *context = cpu_open(NULL, 4);
   int way;
@@ -300,7 +301,7 @@ static void chosen(void **state) {
   merbit_context_destroy(context);
 }
 
-/* The first entry in the other triangle, whatever the threads. */
+/* The error names the first entry in the other triangle, for any number of threads. */
 static void first_offender(void **state) {
   merbit_context *context = cpu_open(NULL, 5);
   const int32_t n = 200000;
@@ -328,7 +329,7 @@ static void first_offender(void **state) {
 
 /* ---- Memory ------------------------------------------------------------------------------ */
 
-/* Each allocation of a plan's making and of new values fails once, and then for good. */
+/* Each allocation of a plan and of an update fails once, and then for good. */
 static void memory_runs_out(void **state) {
   static const merbit_method made_by[] = {MERBIT_METHOD_SYMMETRIC, MERBIT_METHOD_AUTO,
                                           MERBIT_METHOD_MERGE, MERBIT_METHOD_BSR};

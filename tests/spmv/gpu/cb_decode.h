@@ -1,5 +1,5 @@
-/* The blocks of CB-SpMV decoded again, apart from the code that makes and multiplies them:
- * every byte is what it must be. Include merbit.h and cmocka.h first. */
+/* Decodes the blocks of CB-SpMV independently of the code that makes and multiplies them, and
+ * checks every byte. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SPMV_CB_DECODE_H
 #define TEST_SPMV_CB_DECODE_H
 #include "support/matrices.h"
@@ -11,14 +11,14 @@ typedef struct entry {
   double value;
 } entry;
 
-typedef struct bed { /* a matrix, its format, and what has been decoded of it */
+typedef struct bed { /* a matrix, its format, and the decoded entries */
   const test_matrix *m;
   const mbi_cb_options *options;
   const mbi_cb_format *f;
   size_t size; /* of a value */
   entry *entries;
   int64_t count;
-  uint64_t offset; /* where the next block's data begin */
+  uint64_t offset; /* start of the next block's data */
 } bed;
 
 TEST_UNUSED static int compare(const void *a, const void *b) {
@@ -28,7 +28,7 @@ TEST_UNUSED static int compare(const void *a, const void *b) {
                                   : memcmp(&x->value, &y->value, sizeof x->value);
 }
 
-/* The columns of a block whose data begin at `*at`, which moves behind them. */
+/* Reads the columns of a block whose data begin at `*at`, and advances it. */
 static void take_columns(const bed *b, uint64_t block, const unsigned char **at,
                          int64_t columns[16]) {
   const unsigned width = b->f->words[block] >> 20 & 3;
@@ -56,7 +56,7 @@ static void take_columns(const bed *b, uint64_t block, const unsigned char **at,
   }
   if (!b->f->aggregated) {
     assert_true(columns[0] % 16 == 0);
-  } else { /* no wider than it must be */
+  } else { /* no wider than necessary */
     const int64_t span = columns[15] - columns[0];
     assert_true(columns[15] < b->m->cols || width == 0);
     assert_true(width < 2 || (width == 2 && span > 255) || span > 65535);
@@ -80,7 +80,7 @@ static void take(bed *b, uint64_t strip, const int64_t columns[16], unsigned byt
   }
 }
 
-/* One block: its entries, and that every byte of it is what it must be. */
+/* Decodes one block and checks its entries and every byte. */
 static void decode(bed *b, uint64_t strip, uint64_t block) {
   const mbi_cb_format *f = b->f;
   const uint64_t word = f->words[block], count = word & 511, form = word >> 9 & 3;
@@ -144,7 +144,7 @@ static void decode(bed *b, uint64_t strip, uint64_t block) {
   b->offset = (uint64_t)(at - f->data);
 }
 
-/* Returns whether two of the entries decoded since `from` share a place. */
+/* Returns whether two of the entries decoded since `from` are at the same place. */
 static int shared_place(const bed *b, int64_t from) {
   int64_t i, j;
   for (i = from; i < b->count; i++) {
@@ -171,7 +171,8 @@ static uint64_t longest_row(const bed *b, int64_t from) {
   return longest;
 }
 
-/* The form that a block's entries ask for; the group's others may share a place with them. */
+/* Checks the format that a block's entries require; other blocks of the group may share a place
+ * with them. */
 static void check_form(const bed *b, uint64_t block, int64_t from) {
   const uint64_t count = b->f->words[block] & 511;
   const int form = (int)(b->f->words[block] >> 9 & 3);
@@ -188,13 +189,14 @@ static void check_form(const bed *b, uint64_t block, int64_t from) {
     assert_int_equal(form, MBI_CB_COO);
   } else if (count <= b->options->csr_max || shared) {
     assert_int_equal(form, MBI_CB_CSR);
-  } else if (form != MBI_CB_DENSE) { /* only where the group goes on in a neighbour */
+  } else if (form != MBI_CB_DENSE) { /* only if the group continues in a neighbour */
     assert_true((block > 0 && b->f->first[block - 1] == b->f->first[block]) ||
                 b->f->first[block + 1] == b->f->first[block]);
   }
 }
 
-/* Tasks cover all blocks in order; strips follow each other; nobody has more than the limit. */
+/* Checks that tasks cover all blocks in order, that strips are consecutive, and that no task
+ * exceeds the limit. */
 TEST_UNUSED static void decode_all(bed *b) {
   const mbi_cb_format *f = b->f;
   uint64_t task, strip = 0, part = 0, splits = 0, before = 0;

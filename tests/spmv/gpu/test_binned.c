@@ -1,5 +1,5 @@
-/* The arithmetic of bins, with no GPU: strips and parts for shared memory of every size, what
- * is too large, and what is refused. */
+/* BINNED's sizes, without a GPU: strips and parts for shared memory of every size, sizes that
+ * are too large, and refusals. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,8 +8,7 @@
 #include <cmocka.h>
 #include "support/plan_sizes.h"
 
-/* Narrow strips where runs are long, wide ones else; half of it where shared memory is short.
- */
+/* Narrow strips if runs are long, else wide ones; half of it if shared memory is small. */
 static void sizes_of_the_bins(void **state) {
   static const struct {
     merbit_type type;
@@ -50,7 +49,7 @@ static void sizes_of_the_bins(void **state) {
                      (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
     assert_int_equal(mbi_scan_of(&plan)->tiles, (sizes[i].nnz + 255) / 256);
     assert_int_equal(mbi_scan_of(&plan)->fixup_blocks, (mbi_scan_of(&plan)->tiles + 255) / 256);
-    /* Both phases fit: each part has room for a padded group at every eighth one. */
+    /* Both phases fit: each part has room for a padded group at every eighth slot. */
     assert_true(mbi_binned_of(&plan)->strip * size <= (uint64_t)sizes[i].room);
     assert_true(mbi_binned_sum_shared(&plan, part * size / 32 * 9 / 8) <=
                 (uint64_t)sizes[i].room);
@@ -71,7 +70,7 @@ static void bins_that_do_not_fit(void **state) {
   cpu_expect(context, MERBIT_TOO_LARGE, "parts are too many; use another plan_desc.method");
   plan_of(&plan, MERBIT_F64, 10, 1000);
   plan.tuning[MBI_KNOB_BINNED_STRIP] = 1;
-  plan.device.cols = (227 << 10) / 12 * 1024; /* three words a strip */
+  plan.device.cols = (227 << 10) / 12 * 1024; /* three words per strip */
   assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
   assert_true(mbi_binned_of(&plan)->strips == (227 << 10) / 12);
   plan.device.cols++;
@@ -88,7 +87,7 @@ static void bins_that_do_not_fit(void **state) {
   assert_int_equal(mbi_binned_create(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
 
-  /* Groups of the parts: one above what a place of 16 bits can name, above what fits. */
+  /* Groups of the parts: one more than 16 bits can number, more than fit. */
   plan_of(&plan, MERBIT_F32, 10, 3 * 1024);
   plan.tuning[MBI_KNOB_BINNED_TILES] = 1;
   plan.desc.block_threads = 32;

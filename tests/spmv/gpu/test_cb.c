@@ -1,5 +1,5 @@
-/* CB-SpMV's storage, made on the CPU: decoded again and compared with the CSR, entry by entry;
- * which form, which columns, which warp; the same bytes for any number of threads. */
+/* CB-SpMV's storage, made on the CPU: decoded and compared with the CSR entry by entry; the
+ * formats, columns and warps; the same bytes for any number of threads. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 static merbit_context *one, *three;
 static long aggregated;
 
-/* The choice of section 3.3.1, from the CSR alone. */
+/* Makes the choice of the paper's section 3.3.1, from the CSR alone. */
 static int wants_aggregation(const test_matrix *m, double share) {
   const int64_t columns = (m->cols + 15) / 16;
   int64_t *counts = (int64_t *)test_allocate(columns, sizeof *counts);
@@ -25,7 +25,7 @@ static int wants_aggregation(const test_matrix *m, double share) {
     }
     for (k = m->row_ptr[strip * 16]; k < m->row_ptr[end]; k++) {
       int64_t *count = &counts[m->col_ind[k] / 16];
-      for (c = *count; c > 0; c -= 255) { /* crowded ones are cut */
+      for (c = *count; c > 0; c -= 255) { /* crowded places are divided */
         const int64_t part = *count > 256 && c > 255 ? 255 : c;
         blocks++;
         sparse += part < 32;
@@ -55,7 +55,7 @@ static int same(const mbi_cb_format *a, const mbi_cb_format *b) {
          memcmp(a->split_part, b->split_part, (a->splits + 1) * 4) == 0;
 }
 
-/* A block of COO, CSR or dense for every count, and those that no default makes. */
+/* A block of COO, CSR or dense for every count, also where no default chooses it. */
 static const mbi_cb_options choices[] = {
     {0.15, 32, 128, 0, 132, 1, 0}, {1, 32, 128, 0, 1, 0, 0},
     {1e-9, 32, 128, 20, 1, 1, 0},  {1e-9, 1, 1, 0, 132, 0, 0},
@@ -153,7 +153,7 @@ static void formats_decode_to_the_matrix(void **state) {
   assert_true(aggregated > 100 && aggregated < made - 100 && split > 20);
 }
 
-/* Aggregated blocks of a strip follow its columns: 16 each but for the last, none empty. */
+/* Aggregated blocks of a strip follow its columns: 16 each except the last, none empty. */
 static void aggregated_blocks_are_dense_in_columns(void **state) {
   const mbi_cb_options options = {1e-9, 257, 256, 65536, 1, 0, 0};
   test_matrix m;
@@ -162,7 +162,7 @@ static void aggregated_blocks_are_dense_in_columns(void **state) {
   mbi_cb_format f;
   uint64_t block;
   (void)state;
-  test_matrix_make(test_matrix_count() - 4, 5, &m); /* large random */
+  test_matrix_make(test_matrix_count() - 4, 5, &m); /* a large random matrix */
   memset(&form, 0, sizeof form);
   form.type = MERBIT_F64;
   products_arrays_make(NULL, &m, &form, &a);
@@ -186,7 +186,7 @@ static void aggregated_blocks_are_dense_in_columns(void **state) {
   test_matrix_free(&m);
 }
 
-/* Two columns, so far apart, of one row. */
+/* One row with two columns, this far apart. */
 static void far_columns_take_more_bytes(void **state) {
   static const struct {
     int32_t span;
@@ -259,7 +259,7 @@ static void allocations_fail(void **state) {
       at++;
     }
   } while (status != MERBIT_OK);
-  assert_int_equal(at, 11); /* once for each array, not for each block */
+  assert_int_equal(at, 11); /* one allocation per array, not per block */
   products_arrays_free(&a);
   test_matrix_free(&m);
   merbit_context_destroy(context);

@@ -1,5 +1,5 @@
-/* The arithmetic of slices by diagonals, with no GPU: sizes up to what is too large, what is
- * refused, and how a matrix is loaded. */
+/* DIAGONALS's sizes, without a GPU: sizes up to those that are too large, refusals, and how a
+ * matrix is loaded. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -25,8 +25,8 @@ static void sizes(void **state) {
   cpu_expect(context, MERBIT_TOO_LARGE, "for MERBIT_METHOD_DIAGONALS; use another");
 }
 
-/* Eight general values at once in rows of more than eight nonzeros if L2 holds the matrix, and
- * in those of more than 48 otherwise. */
+/* Eight general values at once in rows of more than eight nonzeros if L2 holds the matrix,
+ * otherwise in rows of more than 48. */
 static void loads_at_once(void **state) {
   static const struct {
     uint64_t rows, nnz;
@@ -70,7 +70,7 @@ static void forms_that_nobody_makes(void **state) {
   }
 }
 
-/* A warp for each slice, up to four blocks of four warps to a multiprocessor. */
+/* A warp for each slice, up to four blocks of four warps per multiprocessor. */
 static void warps_that_build(void **state) {
   merbit_plan plan;
   (void)state;
@@ -86,7 +86,7 @@ static void warps_that_build(void **state) {
   assert_true(mbi_diagonals_build_blocks(&plan) == 40);
 }
 
-/* Past the caches if L2 does not hold it, whether or not the matrix was sampled. */
+/* Streaming loads if L2 does not hold the matrix, whether or not it was sampled. */
 static void loads(void **state) {
   static const double slots[] = {0, 1, 1.4};
   size_t i;
@@ -102,7 +102,7 @@ static void loads(void **state) {
       plan.streaming = 1;
       {
         merbit_device_profile profile = *plan.profile;
-        profile.l2_bytes = large ? 500000 : 5000000; /* the matrix has some 820,000 or more */
+        profile.l2_bytes = large ? 500000 : 5000000; /* the matrix has about 820,000 or more */
         plan.profile = &profile;
         plan.passing = large ? 16 : 0;
         assert_int_equal(mbi_diagonals_size(&plan), MERBIT_OK);

@@ -1,5 +1,5 @@
-/* The arithmetic of hubs, with no GPU: room in shared memory of every size, which columns are
- * full, what is too large, and what is refused. */
+/* HUBS's sizes, without a GPU: shared memory of every size, which columns become hubs, sizes
+ * that are too large, and refusals. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "support/plan_sizes.h"
 
-/* 163 KB, or what is wished, less the old y of a block; else what there is. */
+/* 163 KB or the user's size, less the old y of a block, or what the GPU has. */
 static void room_in_shared_memory(void **state) {
   static const struct {
     merbit_type type;
@@ -48,7 +48,7 @@ static void room_in_shared_memory(void **state) {
   context->device.shared_bytes_per_block = 227 << 10;
 }
 
-/* A block to a multiprocessor, or fewer. */
+/* One block per multiprocessor, or fewer. */
 static void sizes_of_the_blocks(void **state) {
   static const struct {
     merbit_type type;
@@ -139,7 +139,7 @@ static void expect_hubs(const uint32_t *bins, uint64_t sampled, uint32_t worth, 
 
 static void the_fullest_columns(void **state) {
   static uint32_t
-      bins[MBI_NONEMPTY_BINS]; /* 40 columns of one, 30 of two, 10 of three, 1 of 70 */
+      bins[MBI_NONEMPTY_BINS]; /* 40 columns of one nonzero, 30 of two, 10 of three, 1 of 70 */
   (void)state;
   expect_hubs(bins, 10, 2, 5, 2, 0, 0);
   bins[1] = 40;
@@ -153,8 +153,8 @@ static void the_fullest_columns(void **state) {
   expect_hubs(bins, 200, 2, 11, 2, 11, 0.5);
   expect_hubs(bins, 200, 2, 40, 2, 11, 0.79);
   expect_hubs(bins, 200, 2, 41, 2, 11, 0.8);
-  expect_hubs(bins, 200, 2, UINT64_MAX, 2, 11, 0.8); /* a column met once is never a hub */
-  expect_hubs(bins, 130, 2, 1, 3, 1, 0);             /* what is sampled is known roughly */
+  expect_hubs(bins, 200, 2, UINT64_MAX, 2, 11, 0.8); /* one nonzero: never a hub */
+  expect_hubs(bins, 130, 2, 1, 3, 1, 0);             /* sampled counts are only approximate */
   expect_hubs(bins, 200, 3, 41, 3, 1, 0.5);
   expect_hubs(bins, 200, 4, 41, 4, 1, 0.35);
   expect_hubs(bins, 200, 70, 41, 70, 0, 0.35);
@@ -188,7 +188,7 @@ static void columns_worth_a_hub(void **state) {
   context->device.multiprocessors = before;
 }
 
-/* Without a nonzero, or once they are known, nothing is counted. */
+/* Columns are not counted without nonzeros, nor if they are known. */
 static void columns_are_counted_once(void **state) {
   merbit_plan plan;
   (void)state;

@@ -1,4 +1,4 @@
-/* Several vectors at once: the sizes that plans on CUDA take, of which a GPU is not needed. */
+/* Several vectors at once: the sizes that plans on CUDA choose, without a GPU. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include "support/plan_sizes.h"
 
-/* Checks the sizes that the forms of tests/simt/test_many.cpp have. */
+/* Checks the sizes of the forms in tests/simt/test_many.cpp. */
 static void shapes(void **state) {
   static const struct {
     merbit_type type;
@@ -50,7 +50,7 @@ static void shapes(void **state) {
   }
 }
 
-/* Runs of every type and number of vectors fit where a block has no more than 48 KiB. */
+/* Runs of every type and number of vectors fit if a block has at most 48 KiB. */
 static void small_blocks(void **state) {
   merbit_plan plan;
   int vectors, type, far, most = 0;
@@ -83,10 +83,10 @@ static void small_blocks(void **state) {
     }
   }
   context->device.shared_bytes_per_block = 0;
-  assert_true(most > 49152); /* else nothing was tried */
+  assert_true(most > 49152); /* else nothing was tested */
 }
 
-/* In f32 a warp stages more of a run where gathers go far. */
+/* In f32 a warp stages more of a run if gathers are scattered. */
 static void staged_columns(void **state) {
   merbit_plan plan;
   int far;
@@ -107,8 +107,8 @@ static void staged_columns(void **state) {
   }
 }
 
-/* The product needs the first-level cache, which has what the blocks of a
- * multiprocessor leave of 256 KB: at least 96 KB in f64, of few vectors as of many. */
+/* The product needs L1, which gets what the blocks of a multiprocessor leave of 256 KB: at
+ * least 96 KB in f64, with few or many vectors. */
 static void room_for_the_cache(void **state) {
   merbit_plan plan;
   int vectors;
@@ -136,7 +136,7 @@ static void room_for_the_cache(void **state) {
   }
 }
 
-/* Rows of equal length stand as they are where a row of X is one sector. */
+/* Rows of equal length are not divided if a row of X is one sector. */
 static void rows_or_runs(void **state) {
   merbit_plan plan;
   int vectors, type;

@@ -1,5 +1,5 @@
-/* The arithmetic of the merge path on the GPU, with no GPU: chunks of every size, how many a
- * block takes, what is too large; and when AUTO takes it. */
+/* The merge path's sizes on the GPU, without one: chunks of every size, chunks per block, sizes
+ * that are too large; and when AUTO chooses it. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include "support/plan_sizes.h"
 
-/* Two nonzeros at once where f32 rows hold fewer than 4, else 16 bytes of sums; a chunk leaves
- * room for those before its first nonzero in the same pack. */
+/* Two nonzeros at once if f32 rows hold fewer than 4, else 16 bytes of sums. A chunk leaves
+ * room for the nonzeros before its first one in the same pack. */
 static void chunks_of_the_path(void **state) {
   static const struct {
     merbit_type type;
@@ -51,7 +51,7 @@ static void chunks_of_the_path(void **state) {
   }
 }
 
-/* Several chunks to a block where that leaves many blocks for each place on the GPU. */
+/* Several chunks per block if many blocks remain for each resident one. */
 static void chunks_of_a_block(void **state) {
   static const struct {
     merbit_type type;
@@ -65,7 +65,7 @@ static void chunks_of_a_block(void **state) {
   (void)state;
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     merbit_plan plan;
-    /* At 4 * 132 blocks at once. */
+    /* With 4 * 132 resident blocks. */
     plan_of(&plan, sizes[i].type, 1,
             sizes[i].chunks * (sizes[i].type == MERBIT_F32 ? 2045 : 2047) - 1);
     assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
@@ -79,7 +79,7 @@ static void chunks_of_a_block(void **state) {
   }
 }
 
-/* No form asks for more shared memory than a kernel gets unasked. */
+/* No form needs more shared memory than a kernel gets without opt-in. */
 static void shared_memory(void **state) {
   int threads, steps, adds;
   (void)state;
@@ -115,7 +115,8 @@ static void too_many_chunks(void **state) {
   assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
 }
 
-/* For one product, from so many bytes of columns and values on: a million on an H200. */
+/* For one product MERGE is chosen from this many bytes of columns and values on: a million on
+ * an H200. */
 static void unseen_matrices(void **state) {
   merbit_plan plan;
   (void)state;

@@ -1,5 +1,4 @@
-/* The arithmetic of lanes per row, with no GPU: sizes up to what is too large, and what is
- * refused. */
+/* ROWS's sizes, without a GPU: sizes up to those that are too large, and refusals. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -40,7 +39,7 @@ static void lanes_per_row(void **state) {
 }
 
 /* Long rows that move through a large x together have few nonzeros in flight: half a warp each
- * if L1 then serves more of them, four of floats to a lane if L1 keeps these. L1 has 227 KB. */
+ * if L1 then serves more of them; four floats per lane if L1 keeps them. L1 has 227 KB. */
 static void rows_that_move_together(void **state) {
   static const struct {
     merbit_type type;
@@ -88,8 +87,8 @@ static void rows_that_move_together(void **state) {
   assert_int_equal(mbi_rows_of(&plan)->threads, 64);
 }
 
-/* Half of the slots may be empty, three quarters in slices of rows of which the longest has 16
- * nonzeros on average, and any number if each row has a warp. */
+/* Half of the slots may be empty, three quarters in slices whose longest rows have 16 nonzeros
+ * on average, and any number if each row has a warp. */
 static void lanes_that_idle(void **state) {
   static const struct {
     uint64_t nnz, slots; /* of 1,000 rows */
@@ -107,7 +106,7 @@ static void lanes_that_idle(void **state) {
   }
 }
 
-/* Forms of lanes per row that no kernel is compiled for. */
+/* Forms for which no kernel exists. */
 static void forms_that_nobody_makes(void **state) {
   static const struct {
     int unroll, lanes, threads;

@@ -1,5 +1,5 @@
-/* The arithmetic of the scan, with no GPU: tiles, blocks, carries and loads up to what is too
- * large, and what is refused. */
+/* SCAN's sizes, without a GPU: tiles, blocks, carries and loads up to sizes that are too large,
+ * and refusals. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include "support/plan_sizes.h"
 
-/* Whole rows while one block of 1024 threads to a multiprocessor takes all, then in smaller
- * blocks; then rows that cross blocks, in short tiles where there are few. */
+/* Whole rows as long as one block of 1024 threads per multiprocessor takes all, then in smaller
+ * blocks; then rows that cross blocks, in short tiles if there are few. */
 static void sizes_of_the_scan(void **state) {
   enum { ONE = 31 * 256 * 132, ALL = 31 * 384 * 132, FEW = 16384 * 132, SMALL = 49152 * 132 };
   static const struct {
@@ -116,8 +116,8 @@ static void short_rows(void **state) {
 }
 
 /* Lanes take twice as many neighbours of a large pattern whose rows are not short, in f32 in
- * tiles of their own; but not of values, by rows for others' sums, or in steps that the user
- * has chosen otherwise. */
+ * tiles of another size; but not with general values or values of rows, for other types, over
+ * semirings, nor if the user's steps do not allow it. */
 static void patterns(void **state) {
   enum { SMALL = 49152 * 132 };
   static const struct {
@@ -162,8 +162,8 @@ static void patterns(void **state) {
   assert_int_equal(mbi_scan_of(&plan)->pack, 2);
 }
 
-/* Tiles hold the old y of as many rows as they end on average, and half as many again; of more
- * where rows differ much; and of 32 if most rows are empty. */
+/* Tiles hold the old y of as many rows as end in one on average, plus half as many; of more
+ * rows if lengths vary much; and of 32 if most rows are empty. */
 static void rows_held(void **state) {
   static const struct {
     merbit_type type;
@@ -188,7 +188,7 @@ static void rows_held(void **state) {
   }
 }
 
-/* A row may keep its block for one round, unless the user says so. */
+/* A row may occupy its block for one round, unless the user says otherwise. */
 static void whole_rows_are_short(void **state) {
   static const struct {
     uint32_t longest;
@@ -208,8 +208,8 @@ static void whole_rows_are_short(void **state) {
   }
 }
 
-/* Refuses forms without a kernel: sigma must be a number of whole packs of 16 bytes, which a
- * lane loads at once, and blocks must consist of whole warps. */
+/* Refuses forms without a kernel: the steps must be a number of whole packs of 16 bytes, which
+ * a lane loads at once, and blocks must consist of whole warps. */
 static void forms_of_the_scan(void **state) {
   static const struct {
     int steps, whole, threads;
@@ -259,7 +259,7 @@ static void forms_of_the_scan(void **state) {
   }
 }
 
-/* Packs are loaded at once only where neither columns nor values are off by an element. */
+/* Packs are loaded at once only if neither columns nor values are misaligned by an element. */
 static void alignment_of_the_scan(void **state) {
   static const struct {
     mbi_devptr col_ind, values;
@@ -285,9 +285,9 @@ static void alignment_of_the_scan(void **state) {
   }
 }
 
-/* Blocks for the empty rows: beside those that multiply, of which there is one at least, each
- * for 8 rows a thread; or in the fix-up of methods whose products do not write them, at most
- * eight for each multiprocessor. */
+/* Blocks for the empty rows: in addition to those that multiply, of which there is at least
+ * one, each for 8 rows per thread; or in the fix-up of methods whose products do not write
+ * them, at most eight per multiprocessor. */
 static void empty_rows_have_blocks(void **state) {
   static const uint64_t empties[] = {0, 1, 252, 253, 5000, TWO(30)};
   static const uint64_t fill[] = {0, 1, 1, 1, 5, TWO(30) / 1024 + 1};
@@ -313,7 +313,7 @@ static void empty_rows_have_blocks(void **state) {
   }
 }
 
-/* Blocks that write empty rows prefetch sectors of y if it takes more than 0.45 of L2, and take
+/* Blocks that write empty rows prefetch sectors of y if y takes more than 0.45 of L2, and take
  * more rows if all blocks of the product run at once. */
 static void empty_rows_have_forms(void **state) {
   static const struct {
@@ -347,8 +347,8 @@ static void empty_rows_have_forms(void **state) {
   }
 }
 
-/* A product has as many blocks that write empty rows as it should, spread evenly: before any
- * block their share is right within one. */
+/* A product has the right number of blocks that write empty rows, spread evenly: before any
+ * block their number is right within one. */
 static void fill_blocks_are_spread(void **state) {
   static const uint64_t counts[][2] = {{1, 1},    {1, 5},      {7, 3},           {1571, 159},
                                        {4, 2930}, {732, 2930}, {TWO(24), 12345}, {3, TWO(24)}};

@@ -1,5 +1,5 @@
-/* The arithmetic of slices, with no GPU: sizes up to what is too large, what is refused, when
- * rows are sorted, and how many warps share a slice. */
+/* SLICED's sizes, without a GPU: sizes up to those that are too large, refusals, when rows are
+ * sorted, and how many warps share a slice. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -17,8 +17,8 @@ static void slices_that_do_not_fit(void **state) {
   plan.device.rows++;
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "too many for MERBIT_METHOD_SLICED");
-  /* Every slice wide and four slots of f32 with one nonzero at its end: columns are counted
-   * by two bytes. */
+  /* Every slice is wide, and four slots of f32 have one nonzero at their end: columns count as
+   * two bytes. */
   plan_of(&plan, MERBIT_F32, 100, 5);
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
   plan.nonempty.longest = INT32_MAX;
@@ -63,7 +63,7 @@ static void slices_that_nobody_makes(void **state) {
   }
 }
 
-/* Rows are sorted where that may save more than one slot in 33, unless the user says no. */
+/* Rows are sorted if that may save more than one slot in 33, unless the user says no. */
 static void slices_that_are_sorted(void **state) {
   static const struct {
     uint64_t nnz, slots;
@@ -88,7 +88,7 @@ static void slices_that_are_sorted(void **state) {
 }
 
 /* A load takes 8 bytes instead of 16 if rows, which are padded to whole loads, then save a
- * sixteenth of the slots: some equal lengths, or short rows of different ones. */
+ * sixteenth of the slots: with certain equal lengths, or short rows of different lengths. */
 static void loads_that_are_shorter(void **state) {
   static const struct {
     merbit_type type;
@@ -103,7 +103,7 @@ static void loads_that_are_shorter(void **state) {
                {MERBIT_F32, 1000, 3000, 3000, 3, 4, 2},
                {MERBIT_F32, 1000, 4000, 4000, 4, 4, 2},
                {MERBIT_F32, 1000, 5000, 5000, 5, 2, 4},
-               {MERBIT_F64, 1000, 8000, 16000, 40, 1, 4}, /* half a slot a row on average */
+               {MERBIT_F64, 1000, 8000, 16000, 40, 1, 4}, /* half a slot per row on average */
                {MERBIT_F64, 1000, 8008, 16000, 40, 2, 2},
                {MERBIT_F32, 1000, 16000, 32000, 300, 2, 4},
                {MERBIT_F32, 1000, 16008, 32000, 300, 4, 2},
@@ -140,15 +140,15 @@ static void slices_that_warps_share(void **state) {
                {MERBIT_F64, 3000, 600000, 1000000, 300, 32},
                {MERBIT_F64, 548, 3000000, 3000000, 5474, 32},
                {MERBIT_F64, 50000, 3000000, 3000000, 60, 4},
-               /* too few for the GPU with 16 warps; as many as it holds with 4 */
+               /* too few for the GPU with 16 warps; as many as fit with 4 */
                {MERBIT_F32, 4472, 9999392, 9999392, 2236, 32},
                {MERBIT_F64, 34641, 10011249, 10011249, 289, 4},
-               /* 1 and 1,000 by turns: half of the slices end at once */
+               /* 1 and 1,000 in turn: half of the slices end at once */
                {MERBIT_F32, 19980, 9999990, 19980000, 1000, 16},
                {MERBIT_F32, 172032, 3000000, 3300000, 24, 1},
                {MERBIT_F64, 1000000, 27000000, 27000000, 27, 1},
                {MERBIT_F64, 1000000, 500000000, 500000000, 500, 1},
-               /* 79 to 237 a row: the short rows' slices take places, too */
+               /* 79 to 237 per row: the slices of short rows take up warps, too */
                {MERBIT_F64, 6325, 1000000, 1450000, 237, 16},
                /* the longest row of many short ones is not what counts */
                {MERBIT_F64, 1000000, 30000000, 45000000, 1000000, 1},

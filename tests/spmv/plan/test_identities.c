@@ -1,5 +1,5 @@
-/* The identities of support/identities.h on random vectors, for both CPU methods; and what
- * their bits depend on. */
+/* The identities of support/identities.h on random vectors, for both CPU methods; and what the
+ * bits of results depend on. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,7 @@
 #include "support/identities.h"
 #include "support/products.h"
 
-typedef struct method { /* how many pieces a matrix of any size is cut into; 0: the sequential
-                           loop */
+typedef struct method { /* number of pieces for a matrix of any size; 0: the sequential loop */
   merbit_context *context;
   int tasks;
 } method;
@@ -75,7 +74,7 @@ static void identities_hold(void **state) {
   merbit_context_destroy(how.context);
 }
 
-/* ---- Which bits depend on what: the table in docs/repeatability.md ----------------------- */
+/* ---- What bits depend on: the table in docs/repeatability.md ----------------------------- */
 
 typedef struct repeated { /* a matrix large enough for four tasks, with vectors */
   test_matrix m;
@@ -107,7 +106,7 @@ static void repeated_free(repeated *r) {
   free(r->y0);
 }
 
-/* y of a product with a plan of its own, and a workspace of its own if asked. */
+/* Returns y of a product with a new plan, and optionally a new workspace. */
 static void *repeated_product(const repeated *r, int threads, merbit_method plan_method,
                               merbit_plan *shared, int own_workspace) {
   const double pair64[] = {0.3, -1.7};

@@ -1,5 +1,5 @@
-/* Sizes near and beyond 2^24, 2^31 and 2^32: the merge path's search, products on sparse
- * mappings, and the arithmetic of MERBIT's tiles. */
+/* Sizes around and beyond 2^24, 2^31 and 2^32: the merge path's search, products on sparse
+ * mappings, and MERBIT's tile sizes. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 #define TWO(bits) ((int64_t)1 << (bits))
 
-/* Under AddressSanitizer what takes gigabytes takes a minute and all memory of a small machine:
- * there it is left to the build without, but with --full. */
+/* Under AddressSanitizer tests that take gigabytes would take a minute and all memory of a
+ * small machine: they run only without it, or with --full. */
 #ifdef __SANITIZE_ADDRESS__
 static const int slow = 1;
 #else
@@ -24,11 +24,11 @@ static int left_out(void) {
   return test_effort(slow, 0);
 }
 
-static int turn; /* by the seed: how many threads take many rows in quick effort */
+static int turn; /* from the seed: the number of threads for many rows in quick effort */
 
 /* ---- The search -------------------------------------------------------------------------- */
 
-/* Row ends among the first `diagonal` steps, counted one by one. */
+/* Counts the row ends among the first `diagonal` steps, one by one. */
 static int64_t ends_before(const int64_t *row_ptr, int64_t rows, int base, int64_t diagonal) {
   int64_t row, ends = 0;
   for (row = 0; row < rows; row++) {
@@ -67,7 +67,7 @@ static void search_beyond_32_bits(void **state) {
   }
 }
 
-/* A path is dealt out without gap or overlap, in shares that differ by one step at most. */
+/* A path is divided without gap or overlap into shares that differ by at most one step. */
 static void shares_beyond_32_bits(void **state) {
   static const int64_t counts[] = {
       0, 1, 1000, TWO(31) - 1, TWO(31), TWO(32) + 1, TWO(40) + 12345, 2 * (TWO(60) - 2)};
@@ -91,11 +91,11 @@ static void shares_beyond_32_bits(void **state) {
 
 enum { PERIOD = 4096, COLS = 700 };
 
-typedef struct long_matrix { /* 6 rows, some of them very long; the columns repeat themselves */
+typedef struct long_matrix { /* 6 rows, some of them very long; the columns repeat */
   int64_t ptr64[7];
   int32_t ptr32[7];
   sparse_array col_ind, values;
-  float sample[PERIOD]; /* values of f32; each lane of eight adds what it then takes away */
+  float sample[PERIOD]; /* f32; each lane of eight subtracts what it added */
   int32_t columns[PERIOD];
   merbit_view view;
 } long_matrix;
@@ -108,7 +108,7 @@ static int long_make(long_matrix *m, int64_t nnz, merbit_index_type type, int ba
     m->columns[i] = (i / 16 * 8 + i % 8) % COLS + base;
     m->sample[i] = (float)((i / 16 % 5 + 1) * (i % 16 < 8 ? 1 : -1));
   }
-  m->columns[1] += 3; /* period 16 would hide a shift by sixteen */
+  m->columns[1] += 3; /* a period of 16 would hide a shift by sixteen */
   m->columns[9] += 3;
   for (i = 0; i < 7; i++) {
     m->ptr64[i] = ends[i] + base;
@@ -217,7 +217,7 @@ static void products_of_many_nonzeros(void **state) {
 
 /* ---- More rows than 2^31 ----------------------------------------------------------------- */
 
-/* Nine entries, in the first rows and the last two; empty rows between. */
+/* Makes nine entries, in the first rows and the last two, with empty rows between. */
 static void fill_offsets(sparse_array *row_ptr, int64_t rows, int wide) {
   static const int64_t head[] = {0, 2, 3, 3}, tail[] = {5, 7, 9};
   int64_t i;
@@ -266,7 +266,7 @@ static void products_of_many_rows(void **state) {
     desc.unchecked = 1;
     assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
     assert_int_equal(plan->tasks, threads);
-    for (i = 0; i < 50; i++) { /* NaN at both ends; the middle is written by both */
+    for (i = 0; i < 50; i++) { /* NaN at both ends; both write the middle */
       result[i] = result[rows - 1 - i] = (float)NAN;
     }
     assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, result, NULL), MERBIT_OK);
@@ -340,8 +340,8 @@ static float sum_of_ones(const merbit_view *view, int threads, merbit_method met
   return y;
 }
 
-/* One chain of float additions of one stays at 2^24; a row in lanes or parts gets on. All as
- * IEEE 754 has it: 2^24 + 3 is rounded to even. */
+/* A chain of float additions of 1 stops at 2^24; a row in lanes or parts gets further. All
+ * follows IEEE 754: 2^24 + 3 is rounded to even. */
 static void a_row_of_2_24_ones(void **state) {
   const int64_t n = TWO(24) + 3;
   const int32_t row_ptr[2] = {0, (int32_t)n};

@@ -1,4 +1,4 @@
-/* Plans and solvers made from the view of a merbit_matrix outlive the matrix, by every method
+/* Plans and solvers made from the view of a merbit_matrix outlive the matrix, with every method
  * of the CPU. */
 #include "support/internal.h"
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static void plans_keep_the_matrix(void **state) {
         if ((form / 2 != 0 && (kind == LIFE_BSR || methods[method] == MERBIT_METHOD_BSR ||
                                methods[method] == MERBIT_METHOD_SYMMETRIC)) ||
             (kind != LIFE_HALF && methods[method] == MERBIT_METHOD_SYMMETRIC)) {
-          continue; /* these do not go together */
+          continue; /* cannot be combined */
         }
         for (own = 0; own < 2; own++) {
           assert_true(life_of_plan(context, &memory, kind, &desc, own));
@@ -60,8 +60,7 @@ static void solvers_keep_the_matrix(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* Two plans from copies of one view, of which the last one frees the matrix, and with it the
- * context. */
+/* Two plans from copies of one view: the last one frees the matrix, and with it the context. */
 static void the_last_owner_frees(void **state) {
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 2);
@@ -86,7 +85,7 @@ static void the_last_owner_frees(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* A plan that cannot be made leaves the matrix as it was. */
+/* A plan that cannot be made leaves the matrix unchanged. */
 static void failures_let_go(void **state) {
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 1);
@@ -94,7 +93,7 @@ static void failures_let_go(void **state) {
   const merbit_view view = merbit_matrix_view(matrix);
   merbit_plan *plan;
   (void)state;
-  memory.fail_at = memory.made + 2; /* behind the plan's record */
+  memory.fail_at = memory.made + 2; /* after the plan's record */
   assert_int_equal(merbit_plan_create(context, &view, NULL, &plan), MERBIT_OUT_OF_MEMORY);
   merbit_matrix_destroy(matrix);
   merbit_context_destroy(context);

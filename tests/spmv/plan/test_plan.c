@@ -1,4 +1,4 @@
-/* Plans on the CPU: what is refused, what is told, new values. */
+/* Plans on the CPU: refusals, descriptions, new values. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +116,7 @@ static void a_plan_tells_what_it_is(void **state) {
   merbit_context_destroy(context);
 }
 
-/* New values in CSR, and in COO where two entries of one position add up. */
+/* New values in CSR, and in COO where two entries at one position add up. */
 static void new_values_are_used(void **state) {
   static const int32_t row_ind[] = {2, 0, 2, 1}, coo_col[] = {0, 1, 0, 2};
   static const double coo_values[] = {1, 2, 3, 4}, new_values[] = {10, 20, 30, 40, 50};
@@ -156,7 +156,7 @@ static void new_values_are_used(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A pattern stays one where its duplicates, added up, give the plan values of its own. */
+/* A pattern stays a pattern even if its duplicates, added up, give the plan values. */
 static void patterns_take_no_values(void **state) {
   static const int32_t rows[] = {0, 0, 1}, cols[] = {1, 1, 0}, blocks[] = {0, 2},
                        twice[] = {0, 0};

@@ -1,4 +1,4 @@
-/* Products on the CPU through plans: forms, scalars, data files. The GPU's twin is
+/* Products on the CPU with plans: forms, scalars, data files. The GPU's counterpart is
  * gpu/test_product.c. */
 #include "support/internal.h"
 #include <setjmp.h>

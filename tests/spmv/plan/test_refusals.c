@@ -1,5 +1,5 @@
-/* The corners of plans and products on the CPU that a user meets seldom: NULL where there is
- * nothing to point to, wishes that only just fit, views of strange kinds. */
+/* Corner cases of plans and products on the CPU: NULL where nothing needs a pointer, options at
+ * their limits, unusual views. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ static merbit_plan *plan_of(merbit_context *context, const merbit_view *view,
   return plan;
 }
 
-/* An empty x or y may be NULL, any other may not. */
+/* An empty x or y may be NULL; no other may. */
 static void vectors_without_elements(void **state) {
   static const int32_t none[] = {0, 0, 0};
   merbit_context *context = cpu_open(NULL, 1);
@@ -113,7 +113,7 @@ static void values_of_patterns_and_of_nothing(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Kinds on both sides of what is known. */
+/* Numbers on both sides of the known kinds. */
 static void kinds_of_views(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   const merbit_view good = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
@@ -141,8 +141,8 @@ static void kinds_of_views(void **state) {
   merbit_context_destroy(context);
 }
 
-/* 32-bit indices into more rows than 32 bits count: none is out of range but those below the
- * base. */
+/* 32-bit indices into more rows than 32 bits count: only those below the base are out of
+ * range. */
 static void rows_beyond_their_indices(void **state) {
   static const int64_t more[] = {-2, 0, 1, 2, (int64_t)1 << 32};
   const int32_t columns[] = {1, 2, 1};
@@ -167,7 +167,7 @@ static void rows_beyond_their_indices(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Without a context there is still something to say, where there is room for it. */
+/* Without a context there is still a message, if there is room for it. */
 static void errors_without_a_context(void **state) {
   char text[32] = "kept";
   (void)state;

@@ -1,5 +1,5 @@
-/* The arithmetic of MERBIT's tiles, with no GPU: counts near 2^31, 2^32, 2^40 and the largest
- * that a view may claim, the switch from 32- to 64-bit lanes and tile starts, and what is too
+/* MERBIT's tile sizes, without a GPU: counts around 2^31, 2^32, 2^40 and the largest that a
+ * view may claim, the switch from 32- to 64-bit lanes and tile starts, and sizes that are too
  * large. */
 #include "support/internal.h"
 
@@ -10,11 +10,11 @@
 #include "support/cpu.h"
 
 #define TWO(bits) ((int64_t)1 << (bits))
-#define MOST (TWO(60) - 2) /* of rows or nnz: merbit_view_check takes no more */
+#define MOST (TWO(60) - 2) /* of rows or nnz: the limit of merbit_view_check */
 
 enum { MULTIPROCESSORS = 132 };
 
-/* A plan as it is when its tiles are counted. */
+/* Makes a plan in the state in which its tiles are counted. */
 static void plan_of(merbit_plan *plan, merbit_context *context, merbit_type type, int64_t rows,
                     int64_t nnz) {
   test_plan_clear(plan);
@@ -31,7 +31,7 @@ static uint64_t divide_up(uint64_t a, uint64_t b) {
   return a / b + (a % b != 0);
 }
 
-/* Tiles, blocks and widths of one size; or the sentence, where there are too many tiles. */
+/* Checks tiles, blocks and widths of one size, or the message if there are too many tiles. */
 static void check_sizes(merbit_context *context, merbit_type type, int sigma, int omega,
                         int threads, int64_t rows, int64_t nnz) {
   const uint64_t steps =
@@ -95,7 +95,7 @@ static void tiles_of_every_size(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Paths that just do and just do not fit: 2^31 - 1 tiles, the last of them full. */
+/* Paths that just fit and that just do not: 2^31 - 1 tiles, the last of them full. */
 static void the_last_tile(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   int64_t delta;
@@ -113,7 +113,7 @@ static void the_last_tile(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A lane's descriptor holds two offsets inside the tile and a bit for each of its steps. */
+/* A lane's descriptor holds two offsets in the tile and a bit for each of its steps. */
 static void lanes_of_32_and_64_bits(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   int omega, sigma, narrow = 0, wide = 0, refused = 0;
@@ -184,10 +184,10 @@ static void shapes_that_are_refused(void **state) {
   merbit_context_destroy(context);
 }
 
-/* merbit_plan_get_info gives the bytes of plans that no machine holds. */
+/* merbit_plan_get_info returns the bytes of plans that no machine holds. */
 static void bytes_of_large_plans(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
-  struct { /* as the library allocates them, a size before each */
+  struct { /* as the library allocates them, with a size before each */
     size_t plan_size[2];
     merbit_plan plan;
     size_t workspace_size[2];

@@ -1,5 +1,5 @@
-/* plan_desc.tuning, with no GPU: names and numbers of every method, and each sentence for what
- * is not taken. */
+/* plan_desc.tuning, without a GPU: names and numbers of every method, and each error
+ * message. */
 #include "support/internal.h"
 
 #include <locale.h>
@@ -44,7 +44,7 @@ static void numbers_that_are_taken(void **state) {
   merbit_plan plan;
   size_t i;
   (void)state;
-  (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* where there is one, with a decimal comma */
+  (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* if it exists, with a decimal comma */
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
     assert_int_equal(take(&plan, list[i].method, list[i].tuning), MERBIT_OK);
     assert_memory_equal(plan.tuning, list[i].values, sizeof plan.tuning);
@@ -93,7 +93,7 @@ static void sentences_of_what_is_refused(void **state) {
   }
 }
 
-/* sigma and omega are MERBIT's, and of the library's own iterations by it; on the CPU nothing
+/* sigma and omega are for MERBIT, also in the library's iterations with it; on the CPU nothing
  * is tuned. */
 static void sigma_and_omega(void **state) {
   merbit_plan plan;
@@ -102,7 +102,7 @@ static void sigma_and_omega(void **state) {
   plan.desc.sigma = 7;
   plan.desc.omega = 16;
   assert_int_equal(mbi_tuning_take(&plan), MERBIT_OK);
-  plan.desc.method = MERBIT_METHOD_AUTO; /* the dual commit */
+  plan.desc.method = MERBIT_METHOD_AUTO; /* the dual-buffer commit */
   assert_int_equal(mbi_tuning_take(&plan), MERBIT_OK);
   mbi_method_take(&plan, MERBIT_METHOD_SCAN);
   plan.desc.omega = 0;
@@ -130,7 +130,7 @@ static void sigma_and_omega(void **state) {
              "nothing to tune; leave it NULL");
 }
 
-/* Each method has room for its names in a plan, and takes the first two from a test's table. */
+/* Each method's names fit in a plan, and the first two are set from a test's table. */
 static void names_of_all_methods(void **state) {
   const mbi_method *row;
   size_t i;

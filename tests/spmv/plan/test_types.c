@@ -1,5 +1,5 @@
-/* Complex, short and mixed types on the CPU: products of every kind and form within the bound,
- * the methods that take them, what is refused, memory that runs out. */
+/* Complex, short and mixed types on the CPU: products of every kind and form meet the bound,
+ * the methods that support them, refusals, lack of memory. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,8 @@ static void every_kind_meets_the_bound(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Take subnormal floats for zero, as -ffast-math does for a whole program; or no more. */
+/* Switches flushing of subnormal floats to zero, which -ffast-math enables for a whole program,
+ * on or off. */
 static void flush_subnormals(int on) {
 #if defined(__x86_64__)
   const unsigned bits = 0x8040, word = __builtin_ia32_stmxcsr();
@@ -48,8 +49,8 @@ static void flush_subnormals(int on) {
 #endif
 }
 
-/* Every half and every bfloat16, through a plan of a diagonal. Halves also where subnormal
- * floats are lost: none of theirs is one. */
+/* Every half and every bfloat16, through a plan of a diagonal. Halves also when subnormal
+ * floats are flushed: none of their values is one. */
 static void every_short_value_is_read_right(void **state) {
   enum { COUNT = 65536 };
   merbit_context *context = cpu_open(NULL, 1);
@@ -180,8 +181,8 @@ static void duplicates_add_up(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Long rows out of order are sorted in scratch whose columns lie behind short values: also
- * where these are an odd number. */
+/* Long unsorted rows are sorted in scratch whose columns follow short values, also if the
+ * number of values is odd. */
 static void short_values_of_long_rows_are_sorted(void **state) {
   enum { LENGTH = 77 };
   merbit_context *context = cpu_open(NULL, 1);
@@ -209,7 +210,7 @@ static void short_values_of_long_rows_are_sorted(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A solver's order moves values and vectors of any type. */
+/* A solver's order permutes values and vectors of any type. */
 static void reordered_plans_multiply_in_their_order(void **state) {
   enum { N = 40 };
   merbit_context *context = cpu_open(NULL, 2);

@@ -1,5 +1,5 @@
-/* Reordered plans on the CPU: products and new values in every form, what is told, what is
- * refused, and memory that runs out. */
+/* Reordered plans on the CPU: products and new values in every form, descriptions, refusals,
+ * and lack of memory. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@ static merbit_view view_of(void) {
   return merbit_csr(4, 4, 6, row_ptr, col_ind, values);
 }
 
-/* Makes a form: the bits of products_form_of, then REFERENCE or, from base 1, SORTED. */
+/* Makes a form by bits: those of products_form_of, then REFERENCE or, from base 1, SORTED. */
 static products_form form_of(int bits, merbit_reordering reordering) {
   products_form form = products_form_of(bits);
   form.plan.method = !(bits & 64) ? MERBIT_METHOD_AUTO
@@ -67,7 +67,7 @@ static void every_form(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A plan as it comes copies vectors, of its rows or its columns. */
+/* A default plan copies vectors, of its rows or its columns. */
 static void plans_as_they_come(void **state) {
   static const int32_t wide_ptr[] = {0, 1, 2}, wide_col[] = {0, 2};
   merbit_context *context = cpu_open(NULL, 1);
@@ -220,7 +220,7 @@ static void refused(void **state) {
   merbit_context_destroy(context);
 }
 
-/* More entries in a row than a key has room for; nothing is read of it. */
+/* More entries in a row than a key holds; none of it is read. */
 static void rows_too_long(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   mbi_permute p;
@@ -244,7 +244,7 @@ static void rows_too_long(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Each allocation of a plan and of new values fails in turn: nothing is left behind. */
+/* Each allocation of a plan and of an update fails in turn: nothing is left behind. */
 static void memory_runs_out(void **state) {
   int bits, reordering;
   (void)state;

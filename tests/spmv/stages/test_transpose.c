@@ -1,5 +1,5 @@
-/* Plans of transposes on the CPU: products and new values in every form, what is told, what is
- * refused, and memory that runs out. */
+/* Plans of transposes on the CPU: products and new values in every form, descriptions,
+ * refusals, and lack of memory. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -11,7 +11,8 @@
 #include "support/squares.h"
 #include "support/transposed.h"
 
-/* Makes a form: the bits of products_form_of, then REFERENCE or, from base 1, SORTED; H. */
+/* Makes a form by bits: those of products_form_of, then REFERENCE or, from base 1, SORTED;
+ * H. */
 static products_form form_of(int bits) {
   products_form form = products_form_of(bits);
   form.plan.method = !(bits & 64) ? MERBIT_METHOD_AUTO
@@ -63,7 +64,8 @@ static void every_form(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Views of blocks, multiplied in them, in others and in none; and blocks made from entries. */
+/* BSR views, multiplied in their blocks, in others and in none; and blocks made from
+ * entries. */
 static void blocks(void **state) {
   static const merbit_bsr_desc shapes[] = {{1, 1, MERBIT_BLOCK_ROW_MAJOR},
                                            {2, 3, MERBIT_BLOCK_COLUMN_MAJOR},
@@ -168,7 +170,7 @@ static void expect(merbit_context *context, const merbit_view *view,
   cpu_expect(context, status, piece);
 }
 
-/* Errors name rows and columns as the user knows them. */
+/* Errors name rows and columns of the user's matrix. */
 static void refused(void **state) {
   static const int32_t bad[] = {0, 7, 3};
   merbit_context *context = cpu_open(NULL, 1);
@@ -207,7 +209,7 @@ static void refused(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Entry by entry: duplicates stay, in the order of the rows. */
+/* Entry by entry: duplicates are kept, in the order of the rows. */
 static void flipped(void **state) {
   static const int32_t ptr[] = {0, 3, 5}, cols[] = {2, 0, 2, 2, 1};
   static const double numbers[] = {1, 2, 3, 4, 5}, wanted[] = {2, 5, 1, 3, 4};
@@ -228,8 +230,8 @@ static void flipped(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Each allocation of a plan and of new values fails in turn: nothing is left behind, and the
- * plan stays as it was. */
+/* Each allocation of a plan and of an update fails in turn: nothing is left behind, and the
+ * plan is unchanged. */
 static void memory_runs_out(void **state) {
   static const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_ROW_MAJOR};
   int way;

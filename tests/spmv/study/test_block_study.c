@@ -1,5 +1,5 @@
-/* The schedules of blocks that are there for comparison: the same products, in the same forms,
- * as repeatable as the method's. */
+/* The schedules of blocks that exist for comparison: the same products, in the same forms, as
+ * repeatable as the method itself. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -36,8 +36,8 @@ static void multiply(void *user, const merbit_view *view, const void *alpha, con
   assert_int_equal(merbit_spmv((merbit_plan *)user, NULL, alpha, x, beta, y, NULL), MERBIT_OK);
 }
 
-/* Twice the same bits, alpha 0 among the scalars. Returns the plan's tasks, or, with method
- * BSR_SPLIT and BSR_MAXIMUM, its pieces. */
+/* Checks that two products have the same bits; alpha 0 is among the scalars. Returns the plan's
+ * tasks, or with BSR_SPLIT and BSR_MAXIMUM its pieces. */
 static int64_t check_tuned(merbit_context *context, products_case *c, int method,
                            const char *tuning) {
   static const double scalars[][2] = {{1, 0}, {-1, 0.5}, {0, 2}};
@@ -66,7 +66,7 @@ static int64_t check_tuned(merbit_context *context, products_case *c, int method
   return tasks;
 }
 
-/* Returns the chunks of the library's own choice on five threads. */
+/* Returns the number of chunks that the library chooses on five threads. */
 static int64_t plan_tasks(const products_case *c) {
   return mbi_block_chunks(contexts[2], &c->a.view);
 }
@@ -102,7 +102,7 @@ static void every_schedule(void **state) {
   }
 }
 
-/* Enough blocks for every thread, one row of them longer than all others together. */
+/* Enough blocks for every thread, with one block row longer than all others together. */
 static void large_matrices(void **state) {
   int method, t;
   (void)state;
@@ -125,7 +125,7 @@ static void large_matrices(void **state) {
   }
 }
 
-/* Blocks made from CSR, whose holes must not act. */
+/* Blocks made from CSR, whose holes must have no effect. */
 static void masked_blocks(void **state) {
   int i, method;
   (void)state;
@@ -146,7 +146,7 @@ static void masked_blocks(void **state) {
   }
 }
 
-/* One row of 4,000 blocks: in chunks of equal size, or in pieces of at most that size. */
+/* One block row of 4,000 blocks: in chunks of equal size, or in pieces of at most that size. */
 static void chunks_are_as_many_as_asked_for(void **state) {
   static const struct {
     const char *tuning;

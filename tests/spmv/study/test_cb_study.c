@@ -1,5 +1,5 @@
-/* CB-SpMV's queue of tasks, against Algorithm 2 of its paper done by looking at every thread
- * block: each task goes where it says, with the blocks that it had. */
+/* CB-SpMV's queue of tasks, against its paper's Algorithm 2 done by searching all thread
+ * blocks: each task goes to the right place, with its blocks. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -20,9 +20,9 @@ static uint64_t nonzeros_of(const mbi_cb_format *f, uint64_t task) {
   return sum;
 }
 
-/* Writes each task's place by the paper: the heaviest task that is left, the first of equal
- * ones, to the thread block with the fewest nonzeros that has a warp left, the first of equal
- * ones. */
+/* Computes each task's place by the paper: the heaviest remaining task (the first in a tie)
+ * goes to the thread block with the fewest nonzeros that has a free warp (the first in a
+ * tie). */
 static void deal(const mbi_cb_format *f, uint64_t warps, uint64_t *place_of) {
   const uint64_t blocks = (f->tasks + warps - 1) / warps;
   uint64_t *load = (uint64_t *)test_allocate((int64_t)blocks, sizeof *load);
@@ -80,7 +80,7 @@ static void check(test_matrix *m, int warps) {
     }
     filled += count;
   }
-  assert_int_equal(filled, f.blocks); /* the places that are left have no blocks */
+  assert_int_equal(filled, f.blocks); /* the remaining places have no blocks */
   assert_memory_equal(q.data, f.data, f.data_bytes);
   free(place_of);
   mbi_cb_format_free(context, &f);
@@ -132,7 +132,7 @@ static void allocations_fail(void **state) {
     assert_int_equal(memory.live, live);
   } while (status == MERBIT_OUT_OF_MEMORY);
   assert_int_equal(status, MERBIT_OK);
-  assert_int_equal(at, 15); /* ten arrays of the format, and the queue's three */
+  assert_int_equal(at, 15); /* ten arrays of the format, three of the queue */
   products_arrays_free(&a);
   test_matrix_free(&m);
   merbit_context_destroy(small);

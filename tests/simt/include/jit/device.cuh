@@ -1,7 +1,7 @@
-// The CPU's answer to templates/jit/device.cuh: the same names over simt.h. Kernels are static,
-// so that several specialisations of one file live in one program, each in a namespace of its
-// own. There is more here than there: what later kernels will want; its line in
-// templates/jit/device.cuh comes with the first kernel that does.
+// The CPU's version of templates/jit/device.cuh: the same names, implemented with simt.h.
+// Kernels are static, so that several specialisations of one file fit in one program, each in
+// its own namespace. This file has some functions that templates/jit/device.cuh lacks; they are
+// for later kernels.
 #ifndef SIMT_DEVICE_CUH
 #define SIMT_DEVICE_CUH
 #include "../../simt.h"
@@ -13,18 +13,18 @@
 #include <type_traits>
 
 #define MBK_KERNEL [[maybe_unused]] static void
-#define MBK_KERNEL_1 MBK_KERNEL // of another part of the program: here parts are not apart
+#define MBK_KERNEL_1 MBK_KERNEL // of another part of the program; the shim has one part
 #define MBK_KERNEL_2 MBK_KERNEL
 #define MBK_DEVICE [[maybe_unused]] static inline
 #define MBK_CALLED MBK_DEVICE
-#define SIMT_SHORT MBK_DEVICE __attribute__((always_inline)) // even where nothing is optimised
+#define SIMT_SHORT MBK_DEVICE __attribute__((always_inline)) // even without -O
 #define MBK_MEMBER
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
 #define MBK_GRID_CONSTANT const
 #define MBK_BY_FIELD(type, name) const type name
-// The fields as separate parameters: the fake driver passes the struct, and sees by its type
-// that the host must give a buffer.
+// A struct whose fields are separate parameters on a GPU. The fake driver passes the struct,
+// and the type tells it that the host must give a buffer.
 template <class T> struct mbk_parameters { T together; };
 #define MBK_PARAMETERS(type, name, ...) const mbk_parameters<type> name##_given
 #define MBK_JOIN(type, name, ...) const type &name = name##_given.together;
@@ -35,7 +35,7 @@ typedef unsigned char mbk_u8;
 typedef unsigned short mbk_u16;
 
 template <class T> struct mbk_pointer_to { typedef T *type; };
-#undef MBK_POINTER // the host's, where merbit.h came before
+#undef MBK_POINTER // may be defined by merbit.h for the host
 #define MBK_POINTER(type_) mbk_pointer_to<type_>::type
 
 template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {
@@ -47,7 +47,7 @@ template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {
 template <class T, class... Types>
 constexpr bool simt_one_of = (std::is_same_v<T, Types> || ...);
 
-template <class T> using simt_type = std::common_type_t<T>; // T, but not deduced here
+template <class T> using simt_type = std::common_type_t<T>; // T, not deduced from this argument
 
 template <class T> MBK_DEVICE T simt_sum(T a, T b) { // integers wrap
   if constexpr (std::is_same_v<T, mbk_i32>) {
@@ -112,7 +112,7 @@ MBK_DEVICE bool mbk_any(mbk_u32 mask, bool flag, SIMT_SITE) {
 MBK_DEVICE bool mbk_all(mbk_u32 mask, bool flag, SIMT_SITE) {
   return simt_vote(SIMT_ALL, mask, flag, {file, line}) != 0;
 }
-// The lanes with the same bits as this one.
+// Returns the lanes whose value has the same bits as this lane's.
 template <class T> MBK_DEVICE mbk_u32 mbk_match_any(mbk_u32 mask, T value, SIMT_SITE) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "as __match_any_sync");
   simt_word word = {};
@@ -137,7 +137,7 @@ template <class T> MBK_DEVICE T mbk_fused(T a, T b, T c) {
   return std::fma(a, b, c);
 }
 
-// Halves by arithmetic that is exact in doubles: 11 bits of significand, none below 2^-24.
+// Halves by arithmetic that is exact in doubles: 11 significant bits, units of at least 2^-24.
 MBK_DEVICE float mbk_half_value(mbk_u16 bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const double size = exponent == 31  ? (fraction != 0 ? NAN : INFINITY)
@@ -163,9 +163,9 @@ MBK_DEVICE mbk_u16 mbk_half_of(float value) {
   int exponent = 0;
   frexp(size, &exponent); // size < 2^exponent
   const int least = std::max(exponent - 11, -24);
-  const double units = nearbyint(ldexp(size, -least)); // to even
+  const double units = nearbyint(ldexp(size, -least)); // rounds to even
   return (mbk_u16)(sign | (units == 0     ? 0
-                           : least == -24 ? (int)units // its carry is the first normal one
+                           : least == -24 ? (int)units // may carry into the first normal number
                                           : ((least + 24) << 10) + (int)units));
 }
 
@@ -175,7 +175,7 @@ MBK_DEVICE int mbk_popcount(mbk_u32 bits) {
 MBK_DEVICE int mbk_popcount(mbk_u64 bits) {
   return __builtin_popcountll(bits);
 }
-// Zeros above the highest bit, as __clz; and the place of the lowest bit from 1, as __ffs.
+// Number of zeros above the highest bit, as __clz; index of the lowest bit from 1, as __ffs.
 MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {
   return bits == 0 ? 32 : __builtin_clz(bits);
 }
@@ -189,7 +189,7 @@ MBK_DEVICE int mbk_first_bit(mbk_u64 bits) {
   return __builtin_ffsll((long long)bits);
 }
 
-// Each atomic for the types that CUDA has it for; the old value.
+// The atomics, for the types that CUDA supports; each returns the old value.
 template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {
   static_assert(simt_one_of<T, mbk_i32, mbk_u32, mbk_u64, float, double>, "as atomicAdd");
   return simt_atomic(address, [=](T old) { return simt_sum(old, value); });
@@ -234,11 +234,11 @@ template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {
 template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
   return *address;
 }
-// The handle of a conditional node is where its value lies.
+// The handle of a conditional node is the address of its condition.
 MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
   *(unsigned *)handle = go_on;
 }
-MBK_DEVICE void mbk_fence() { // no two threads run at a time
+MBK_DEVICE void mbk_fence() { // no two threads run at the same time
 }
 MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {
   mbk_u64 bits;
@@ -300,7 +300,7 @@ template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {
 }
 MBK_DEVICE void mbk_release() {
 }
-// Nothing is read, so that nothing need be there.
+// Reads nothing, so that the address need not be valid.
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   (void)address;
 }
