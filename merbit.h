@@ -2,7 +2,7 @@
  *
  * Generated from templates/ by gen/generate.py: edit there. The MIT licence ends this file. */
 #if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
-/* Sets what the implementation needs from system headers, so it comes before any of them. */
+/* Defines the macros that system headers must see, so it comes before all of them. */
 #if !defined(__GNUC__) && !defined(_MSC_VER)
 #error "merbit's implementation needs gcc, clang, MSVC or a compiler that is compatible with one"
 #endif
@@ -38,19 +38,19 @@
  *     #define MERBIT_IMPLEMENTATION
  *     #include "merbit.h"
  *
- * In all other files write the include alone. On Linux link with -lm -ldl, and with -pthread if
- * the C library is older than glibc 2.34; on Windows and macOS nothing more is needed. The build
- * needs no CUDA header and no CUDA library: merbit opens libcuda and libnvrtc at run time. Define
- * MERBIT_STATIC before the include to make every function static. The CPU methods use OpenMP if
- * the compiler has it enabled; else they use a small thread pool that belongs to the context.
+ * All other files only include it. On Linux link with -lm -ldl, and with -pthread if the C library
+ * is older than glibc 2.34; on Windows and macOS nothing more is needed. The build needs no CUDA
+ * header and no CUDA library: merbit opens libcuda and libnvrtc at run time. Define MERBIT_STATIC
+ * before the include to make every function static. The CPU methods use OpenMP if the compiler has
+ * it enabled; otherwise they use a small thread pool that belongs to the context.
  *
  * FUNCTIONS BY TASK. A name that begins with an underscore continues the name before it: _get_info
  * stands for merbit_context_get_info.
  *
  *     open a GPU or the CPU            merbit_context_create, _get_info, _destroy
- *     kernels for where NVRTC is not   merbit_cache_export, merbit_cache_import
+ *     run where NVRTC is missing       merbit_cache_export, merbit_cache_import
  *     say why a call failed            merbit_last_error, merbit_status_name, merbit_status_text
- *     descriptors of all defaults      merbit_context_defaults, merbit_read_defaults,
+ *     descriptors with all defaults    merbit_context_defaults, merbit_read_defaults,
  *                                      merbit_bsr_defaults, merbit_plan_defaults,
  *                                      merbit_solver_defaults, merbit_eigen_defaults,
  *                                      merbit_pagerank_defaults, merbit_preconditioner_defaults
@@ -69,9 +69,9 @@
  *     a product with dot products      merbit_spmv_epilogue
  *     products in several streams      merbit_workspace_create, merbit_workspace_destroy
  *     change the values                merbit_plan_update_values
- *     see what a plan will take        merbit_plan_forecast
+ *     see how much memory it will take merbit_plan_forecast
  *     see what a plan chose            merbit_plan_describe, merbit_plan_get_info
- *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
+ *     reorder and restore vectors      merbit_plan_reorder, _restore, _get_order
  *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
  *                                      merbit_solver_update_values; merbit_stop_name
  *     solve for several b at once      merbit_solver_solve_many
@@ -176,11 +176,11 @@
  *     merbit_solver_destroy(solver);
  *     merbit_context_destroy(context);
  *
- * BLOCKS. Some matrices have their entries in small dense blocks, as in finite elements with
- * several unknowns per node. BSR stores one column index per block. On the CPU, AUTO multiplies a
- * BSR view of F64 or F32 block by block; MERBIT_METHOD_BSR does so on either side.
- * merbit_matrix_create_bsr makes a BSR matrix from any view, with the block shape that you give or
- * with the shape that moves the fewest bytes.
+ * BLOCKS. Some matrices have their entries in small dense blocks, for example in finite elements
+ * with several unknowns per node. BSR stores one column index per block. On the CPU, AUTO
+ * multiplies a BSR view of F64 or F32 block by block; MERBIT_METHOD_BSR does so on either side.
+ * merbit_matrix_create_bsr makes a BSR matrix from any view, with blocks of the shape that you
+ * give, or else of the shape that needs the fewest bytes.
  *
  * Example: blocks
  *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // block rows, block columns
@@ -203,10 +203,11 @@
  *     merbit_matrix_destroy(larger);
  *     merbit_context_destroy(context);
  *
- * Where merbit_matrix_create_bsr fills up a block, it stores a zero. A stored zero is an entry:
- * zero times Inf is NaN. A plan with MERBIT_METHOD_BSR of a CSR or COO view also makes blocks, and
- * there the filled places do not act. The GPU makes these blocks from a CSR in device memory whose
- * rows have ascending columns; CPU threads make them from any other view.
+ * merbit_matrix_create_bsr fills the empty places of a block with stored zeros. A stored zero is an
+ * entry: zero times Inf is NaN. A plan with MERBIT_METHOD_BSR also makes blocks from a CSR or COO
+ * view, but there the filled places take no part in the product. The GPU makes these blocks from a
+ * CSR in device memory whose rows have ascending columns; CPU threads make them from any other
+ * view.
  *
  * ORDER. A plan can hold its matrix with rows and columns in another order (plan_desc.reordering),
  * so that entries of x that are used together are stored together. x and y then have the plan's
@@ -233,8 +234,8 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * CPU threads find the order; arrays in device memory are downloaded for it.
- * plan_info.reorder_seconds is the time it took, which is that of thousands of products on a GPU.
+ * CPU threads compute the order; arrays in device memory are downloaded for that.
+ * plan_info.reorder_seconds is the time it took, about as long as thousands of products on a GPU.
  * New values (merbit_plan_update_values) come in the order of the view, not of the plan.
  *
  * TRANSPOSE. A plan with plan_desc.operation = MERBIT_OPERATION_T multiplies by the transpose: x
@@ -257,9 +258,9 @@
  *     merbit_context_destroy(context);
  *
  * The plan holds a transposed copy even if few products are expected, so that products are
- * repeatable. The GPU makes the copy from a CSR view if the plan computes there. CPU threads make
- * it from blocks, for a reordered plan, and for a plan on the CPU. A COO view needs no copy,
- * because its rows and columns can change places. New values come in the order of the view.
+ * repeatable. If the plan computes on the GPU, the GPU makes the copy of a CSR view. CPU threads
+ * make it of blocks, for a reordered plan, and for a plan on the CPU. A COO view needs no copy,
+ * because its row and column indices can be exchanged. New values come in the order of the view.
  * plan_desc.block_rows, plan_desc.block_cols and all fields of merbit_plan_info refer to the
  * transpose.
  *
@@ -280,9 +281,9 @@
  *     }
  *     merbit_context_destroy(context);
  *
- * SEVERAL VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all
- * while it reads the matrix once. The vectors are in one array, row-major or column-major.
- * Row-major is faster on the GPU.
+ * SEVERAL VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) reads the matrix once
+ * and multiplies all of them. The vectors are in one array, row-major or column-major. Row-major is
+ * faster on the GPU.
  *
  * Example: vectors
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
@@ -321,14 +322,14 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * On the CPU, MERBIT_METHOD_SYMMETRIC multiplies by the triangle as it is, at half the bytes. AUTO
- * takes it if long rows reach only to columns nearby, or if few products are expected. For
- * other methods, for types other than F64 and F32, and on the GPU, the plan makes both triangles on
- * the CPU: device arrays are downloaded, and plan_info.expand_seconds is the time. A transposed
- * plan of one triangle costs nothing more. New values come in the order of the triangle. All other
- * calls that take a view (merbit_matrix_create, merbit_pagerank and so on) also work on both
- * triangles; merbit_matrix_write_file writes one. read_desc.keep_half keeps the one triangle that a
- * file stores.
+ * On the CPU, MERBIT_METHOD_SYMMETRIC multiplies by the stored triangle directly and so reads half
+ * the bytes. AUTO takes it if the rows are long and stay close to the diagonal, or if few products
+ * are expected. For other methods, for types other than F64 and F32, and on the GPU, CPU threads
+ * make both triangles: device arrays are downloaded, and plan_info.expand_seconds is the time. A
+ * transposed plan of one triangle costs nothing more. New values come in the order of the triangle.
+ * All other calls that take a view (merbit_matrix_create, merbit_pagerank and so on) also work on
+ * both triangles; merbit_matrix_write_file writes one. read_desc.keep_half keeps the one triangle
+ * that a file stores.
  *
  * TYPES. A view's value_type is the type of its values. x, y, the sums, alpha and beta have one
  * common type:
@@ -340,11 +341,11 @@
  *     F16, BF16                      F32                          as in the row above
  *     C64, C128                      the same                     as in the row above
  *
- * A complex number is two adjacent reals, real part first; alpha and beta too. On CUDA an array of
- * complex numbers begins at a multiple of its element's size. F16 and BF16 values are 16-bit
+ * A complex number is two adjacent reals, real part first; so are alpha and beta. On CUDA an array
+ * of complex numbers begins at a multiple of its element's size. F16 and BF16 values are 16-bit
  * patterns (uint16_t). If values are narrower than sums, a plan keeps duplicate entries apart, so
  * that only products and sums are rounded. Blocks (merbit_matrix_create_bsr, MERBIT_METHOD_BSR) and
- * merbit_pagerank take F64 and F32. A plan multiplies a BSR view of any other type as a CSR.
+ * merbit_pagerank take F64 and F32. A plan converts a BSR view of any other type to CSR.
  *
  * Example: complex
  *     int row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
@@ -400,41 +401,40 @@
  * min-plus an edge of length 0, in or-and no edge.
  *
  * min, max and or give the same bits in any order, so every method gives the same bits. A NaN
- * product makes its row NaN. A result that is zero is +0. In or-and every number that is not zero,
- * NaN too, is true, and results are 0 or 1. max-times is for numbers that are not negative, for
- * which its zero is 0; for other numbers give your own operators with max and the zero -Inf. MERGE,
- * SCAN and ROWS on CUDA, and MERGE and REFERENCE on the CPU, take semirings; AUTO takes one of
- * these. Views are CSR or COO of F64 or F32. All else works as with plus-times: transposes, orders,
- * new values, device arrays, scalars in device memory.
+ * product makes its row NaN. A result that is zero is +0. In or-and every nonzero number, NaN
+ * included, is true, and results are 0 or 1. max-times is for numbers >= 0, because its zero is 0;
+ * for other numbers define your own operators, with max as `add` and -Inf as the zero. MERGE, SCAN
+ * and ROWS on CUDA, and MERGE and REFERENCE on the CPU, take semirings; AUTO chooses among these.
+ * Views are CSR or COO of F64 or F32. Everything else works as with plus-times: transposes,
+ * reordering, new values, device arrays, scalars in device memory.
  *
  * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators gives `add` and `multiply`, as expressions for
  * CUDA and as functions for the CPU. A plan needs both operators for its side; if AUTO is to fall
- * back to the CPU, it needs the functions too. `add` must be associative and commutative. It need
- * not be commutative for plans on the CPU, nor for ROWS with one lane per row (plan_desc.tuning =
- * "lanes=1"): these take the entries of a row in their order.
+ * back to the CPU, it needs the functions too. `add` must be associative. It must be commutative as
+ * well, except for plans on the CPU and for ROWS with one lane per row (plan_desc.tuning =
+ * "lanes=1"), which take the entries of a row in their order.
  *
  * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix and its vectors. On
- * CUDA it also holds its iterations, which the first solve records as a CUDA graph, so that further
- * solves repeat no preparation. CG is for symmetric positive definite matrices. BICGSTAB and GMRES
+ * CUDA it also holds its iterations: the first solve records them as a CUDA graph, so that later
+ * solves need no preparation. CG is for symmetric positive definite matrices. BICGSTAB and GMRES
  * are for any square matrix; GMRES restarts every solver_desc.restart iterations.
  *
  * Scalars stay on the GPU. With CUDA 12.4 or later the loop itself runs there (result.recorded is
- * 2), and the host checks about ten times a second, but at most once per 50 iterations. At such a
- * check the host calls the progress callback, which may cancel the solve. Kernels after the
- * products add up the dot products, in double, in an order that depends on the matrix alone. So one
- * solver gives equal bits in every solve.
+ * 2), and the host checks about ten times a second, but at most once per 50 iterations. At each
+ * check the host calls the progress callback, which may cancel the solve. Kernels that run after
+ * the products add up the dot products, in double, in an order that depends on the matrix alone. So
+ * every solve of one solver gives the same bits.
  *
  * A solve has converged when ||b - A x|| / ||b||, recomputed from x, is at most the tolerance. If
- * only the recurrence's residual is that small, the solver goes on: first with a lower goal for the
- * recurrence, then from the recomputed residual. It ends with MERBIT_STOP_STAGNATED if that does
- * not help. After a breakdown, BICGSTAB starts again from the recomputed residual, up to ten times.
- * solver_desc.refine solves for corrections in f32 and computes residuals in f64.
+ * only the residual of the recurrence is that small, the solver continues: first with a lower goal
+ * for the recurrence, then from the recomputed residual. It ends with MERBIT_STOP_STAGNATED if that
+ * does not help. After a breakdown, BICGSTAB starts again from the recomputed residual, up to ten
+ * times. solver_desc.refine solves for corrections in f32 and computes residuals in f64.
  * result.description says in one sentence why the solve ended.
  *
  * With solver_desc.vectors, merbit_solver_solve_many runs CG for several right-hand sides at once.
- * Their products are one product of several vectors, by a second plan, and on CUDA each step is one
- * launch for all of them. A preconditioner that is not NONE or JACOBI is applied to one vector
- * after the other.
+ * A second plan computes all their products in one, and on CUDA each step is one launch for all of
+ * them. Preconditioners other than NONE and JACOBI are applied to one vector at a time.
  *
  * EPILOGUES. Write op(A) for A, or for its transpose if plan_desc.operation says so. A plan may
  * apply an expression to each row of op(A) x before it is stored in y, and may add up to two sums
@@ -469,14 +469,14 @@
  * for element `row` of each vector; s0, s1, ... for the scalars. The sums also know y, which is the
  * result. The result is computed in the plan's vector type, to which scalars are rounded. The sums
  * and all their operands are double, also in an f32 plan. Each row counts once; an empty row has ax
- * = 0. Epilogues work with plus and times, with one vector, and with F64 and F32 vectors (so with
- * narrower values too), by any method.
+ * = 0. Epilogues need plus-times, one vector, and vectors of F64 or F32 (the values may be
+ * narrower). They work with every method.
  *
  * On CUDA one kernel after the product reads y and the vectors, and writes y if there is a result.
- * The sums of a plan on CUDA have the same bits in every run; those on the CPU do for the same
- * number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), which is called
- * for ranges of rows after the product. These expressions, and those of the example above, need no
- * function:
+ * The sums of a plan on CUDA have the same bits in every run; on the CPU they have the same bits
+ * for the same number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), which
+ * is called for ranges of rows after the product. The expression of the example above and those in
+ * this table need no function:
  *
  *     result                  sums[0]                              sums[1]
  *     NULL                    "v0 * ax"                            NULL
@@ -487,13 +487,13 @@
  * EXPRESSIONS. An expression has + - * / and parentheses, the comparisons < <= > >= == != (which do
  * not chain), && || !, c ? a : b, decimal numbers, inf, the names listed where the expression is
  * given, and the functions min max abs sqrt exp log pow floor ceil. All operands have the plan's
- * type. A comparison is 1 or 0 where a number is wanted; a number is true unless it is zero. Each
- * operation is rounded separately, as in C without contraction. exp, log and pow may differ from
- * the C library's in the last bits. min and max of a NaN are NaN. merbit refuses everything else
- * and names its position. The compiler gets a text that merbit writes from the checked tokens; that
- * text is part of the cubin's key. An expression has at most 512 characters, and the text written
- * from it at most 1399. A number takes 48 of these: 26 numbers and their sum fit, or 21 numbers and
- * their product. If an epilogue needs more numbers, pass them as scalars.
+ * type. A comparison gives 1 or 0; a number is true unless it is zero. Each operation is rounded
+ * separately, as in C without contraction. exp, log and pow may differ from the C library's in the
+ * last bits. min and max of a NaN are NaN. merbit refuses everything else and names its position.
+ * The compiler sees only a text that merbit writes from the checked tokens; this text is part of
+ * the cubin's key. An expression has at most 512 characters, and the text written from it at most
+ * 1399. A number takes 48 of these: 26 numbers and their sum fit, or 21 numbers and their product.
+ * If an epilogue needs more numbers, pass them as scalars.
  *
  * STATUS. Every call that can fail returns a merbit_status. On failure it sets its out pointer to
  * NULL and leaves a sentence that names the value at fault. merbit_last_error gives the sentence of
@@ -505,7 +505,7 @@
  * unless MERBIT_LOG is set, and never exits.
  *
  * DESCRIPTORS. Fill a descriptor with zeros first, as merbit_plan_defaults and its like do: zero
- * means the default, and later versions may add fields. There are three exceptions.
+ * means the default, and later versions may add fields. Three fields have no default.
  * merbit_solver_create needs a descriptor with `method` set, because no method suits every matrix.
  * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
  * solver_desc.apply.
@@ -521,12 +521,13 @@
  * from them is destroyed. How much of them a plan copies depends on its method, so a change in
  * place reaches some products and not others. For new values, use merbit_plan_update_values,
  * merbit_solver_update_values or merbit_preconditioner_update_values, which copy them; for another
- * structure, make another plan. There are two exceptions. New values may be written over the old
- * ones if the update follows before the next product, solve or application. And products on CUDA do
- * not read arrays in host memory again: such arrays may go once the plan is made, unless the plan
- * is to take new values of a COO, of 64-bit columns or of blocks, or a solver or preconditioner is
- * to take new values. merbit_matrix_create, merbit_matrix_transpose and merbit_matrix_create_bsr
- * copy. merbit_pagerank and merbit_eigen read arrays only until they return.
+ * structure, make another plan. There are two exceptions. First, new values may be written over the
+ * old ones if the update follows before the next product, solve or application. Second, products on
+ * CUDA do not read arrays in host memory again: such arrays may go once the plan is made, unless
+ * the plan is to take new values of a COO, of 64-bit columns or of blocks, or a solver or
+ * preconditioner is to take new values. merbit_matrix_create, merbit_matrix_transpose and
+ * merbit_matrix_create_bsr copy. merbit_pagerank and merbit_eigen read arrays only until they
+ * return.
  *
  * THREADS. Threads may share a context, a matrix and a plan. Products of one plan that run at the
  * same time need a workspace each (merbit_workspace_create); so do products in different streams
@@ -536,34 +537,35 @@
  * FORK. In a forked child, contexts that the parent made compute with one thread and cannot use the
  * GPU; make a context in the child. Fork while no other thread is in a call. If the program is
  * built with gcc's OpenMP and the parent process has run OpenMP threads, a new context in the child
- * needs context_desc.threads = 1; else its first product hangs.
+ * needs context_desc.threads = 1; otherwise its first product hangs.
  *
  * CUDA. The context retains the device's primary context, or uses your own
  * (context_desc.cuda_context). Each call restores the caller's current context. merbit_spmv only
  * enqueues work on the stream, so a CUDA graph can capture it. After a CUDA context has died, every
- * call answers MERBIT_DEVICE_LOST.
+ * call returns MERBIT_DEVICE_LOST.
  *
- * VALUES. A plan on CUDA for eight products or more looks at the values and stores them in a
- * shorter form if nothing is lost: one value if all are equal, one per column or per row if each
- * column or row has equal values, bytes if at most 256 values differ, or halves or floats that are
- * exactly the values. Results are those of the general form. merbit_plan_update_values keeps the
- * form if the new values fit it; else it makes the plan general. plan_desc.changing_values turns
- * this off.
+ * VALUES. A plan on CUDA may inspect the values and store them in a shorter form if nothing is
+ * lost. If at least eight products are expected, it looks for one value if all are equal, and for
+ * floats that represent all values exactly. If at least 24 are expected, it also looks for one
+ * value per column or per row if each column or row has equal values, bytes if there are at most
+ * 256 different values, and halves that represent all values exactly. Results are those of the
+ * general form. merbit_plan_update_values keeps the form if the new values fit it; otherwise it
+ * makes the plan general. plan_desc.changing_values turns this off.
  *
  * THE CPU. If enough products are expected, AUTO makes another form of the matrix on the CPU too:
- * rows sorted by length (SORTED), or blocks if the CSR consists of full ones. merbit_plan_describe
- * gives the forecast of the chosen method and of the next best. Such a plan holds a copy of the
- * columns and, unless all values are equal, of the values. MERGE and REFERENCE read the caller's
- * arrays. plan_desc.numa moves each thread's part of columns and values to the thread's memory
- * node, inside the caller's arrays if MERGE reads those. context_desc.bind_threads binds each
- * thread to one processor, except the calling thread: that one is thread 0, and should run on the
- * first processor.
+ * rows sorted by length (SORTED), or blocks if the CSR consists of full blocks.
+ * merbit_plan_describe gives the forecast of the chosen method and of the next best. Such a plan
+ * holds a copy of the columns and, unless all values are equal, of the values. MERGE and REFERENCE
+ * read the caller's arrays. plan_desc.numa moves each thread's part of columns and values to the
+ * thread's memory node; if MERGE reads the caller's arrays, it moves their pages.
+ * context_desc.bind_threads binds each thread to one processor, except the calling thread, which
+ * works as thread 0 and should run on the first processor.
  *
- * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC (or the kernels of
- * merbit_cache_import) are there, else the CPU; merbit_context_info.reason then says why.
+ * SIDES. MERBIT_SIDE_AUTO takes the GPU if there are a driver, a device and NVRTC (or the kernels
+ * of merbit_cache_import). Otherwise it takes the CPU, and merbit_context_info.reason says why.
  * MERBIT_SIDE_CUDA fails with that reason instead. A plan under AUTO may still fall back to the CPU
- * when it is made, if its matrix, vectors and scalars are said to be in host memory. After that it
- * never changes sides. merbit_plan_describe names the side.
+ * when it is made, if by its view and descriptor the matrix, vectors and scalars are in host
+ * memory. After that it never changes sides. merbit_plan_describe names the side.
  *
  * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
  * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow; gamma(n) = n u / (1 - n u) with
@@ -580,16 +582,16 @@
  * LIMITS. A matrix has fewer than 2^31 columns. Rows and nonzeros are counted in 64 bits.
  *
  * NVRTC. merbit opens the libnvrtc that context_desc.nvrtc_path names, else the one that
- * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit
- * looks in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels; on
- * Windows in the program's folder, CUDA_PATH and pip's wheels of VIRTUAL_ENV. The context's CPU
- * threads compile the kernels that a plan needs side by side.
+ * MERBIT_NVRTC names. If one is named, no other is tried. If none is named, merbit looks in the
+ * loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels; on Windows in the
+ * program's folder, CUDA_PATH and pip's wheels of VIRTUAL_ENV. The context's CPU threads compile
+ * the kernels of a plan in parallel.
  *
  * CACHE. merbit keeps cubins in context_desc.cache_dir; else in MERBIT_CACHE_DIR; else in
  * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit; on Windows in %LOCALAPPDATA%/merbit/cache. An
  * empty cache_dir turns the disk cache off. The directory must belong to you, and nobody but you
  * and root (on Windows administrators and services) may have the right to write to any folder of
- * its path. Else there is no disk cache, and merbit_context_info.cache_off_reason says why.
+ * its path. Otherwise there is no disk cache, and merbit_context_info.cache_off_reason says why.
  *
  * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG, with any value,
  * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts,
@@ -620,7 +622,7 @@
 extern "C" {
 #endif
 
-/* The answer of a call. MERBIT_OK is zero. After a failure merbit_last_error gives the sentence. */
+/* The result of a call. MERBIT_OK is zero. After a failure merbit_last_error gives a sentence. */
 typedef enum merbit_status {
   MERBIT_OK                   = 0, /* success */
   MERBIT_INVALID_ARGUMENT     = 1, /* an argument is missing, out of range or contradicts another */
@@ -720,8 +722,8 @@ typedef enum merbit_symmetry {
 } merbit_symmetry;
 
 /* The order of rows and columns in which a plan multiplies. The plan then holds P A P', and its x
- * and y have that order. The order is found in the graph whose edges are the entries of A and of
- * its transpose off the diagonal. */
+ * and y have that order. It is computed on the graph whose edges are the off-diagonal entries of A
+ * and of its transpose. */
 typedef enum merbit_reordering {
   MERBIT_REORDERING_NONE = 0,   /* the order of the view */
   MERBIT_REORDERING_DEGREE = 1, /* rows with the most neighbours first, stable */
@@ -745,13 +747,13 @@ typedef enum merbit_semiring {
   MERBIT_SEMIRING_CUSTOM = 4     /* the operators in plan_desc.operators */
 } merbit_semiring;
 
-/* An operator on the CPU: returns a (+) b, or a (x) b. Several threads call it at the same time.
+/* An operator on the CPU. Returns a (+) b, or a (x) b. Several threads call it at the same time.
  * `user` is merbit_operators.user. */
 typedef double (*merbit_operator_f64)(void *user, double a, double b);
 typedef float (*merbit_operator_f32)(void *user, float a, float b);
 
 /* The operators of MERBIT_SEMIRING_CUSTOM: expressions for plans on CUDA, functions for plans on
- * the CPU. Those that the plan's side does not use may be NULL. `add` must be associative and
+ * the CPU. Fields that the plan's side does not use may be NULL. `add` must be associative and
  * commutative, and add(zero, b) must be b for every b. EXPRESSIONS in the manual lists what an
  * expression may contain. */
 typedef struct merbit_operators {
@@ -763,17 +765,18 @@ typedef struct merbit_operators {
   void *user;           /* passed to the functions */
 } merbit_operators;
 
-/* An epilogue on the CPU. Replaces y[row], which holds the row of op(A) x, by the result for all
- * rows from `begin` up to but not including `end`, and adds these rows' parts of the sums to
- * sums[0] and sums[1], which begin at 0. `y` and `vectors` are whole arrays of the plan's vector
- * type. Several threads call it at the same time for different rows. */
+/* An epilogue on the CPU. For each row from `begin` up to but not including `end`, replaces y[row],
+ * which holds the row of op(A) x, by the result, and adds the row's terms to sums[0] and sums[1],
+ * which begin at 0. `y` and `vectors` are whole arrays of the plan's vector type. Several threads
+ * call it at the same time for different rows. */
 typedef void (*merbit_epilogue_rows)(void *user, int64_t begin, int64_t end, void *y,
                                      const void *const *vectors, const double *scalars,
                                      double sums[2]);
 
-/* An epilogue: what a plan's products make of each row of op(A) x before y gets it, and up to two
- * sums over all rows. The expressions are for plans on CUDA, the function is for plans on the CPU.
- * Fields that the plan's side does not use may be NULL. EPILOGUES in the manual has the names. */
+/* An epilogue: an expression that a plan's products apply to each row of op(A) x before it is
+ * stored in y, and up to two sums over all rows. The expressions are for plans on CUDA, the
+ * function is for plans on the CPU. Fields that the plan's side does not use may be NULL. EPILOGUES
+ * in the manual lists the names in expressions. */
 typedef struct merbit_epilogue {
   const char *result;       /* y[row], in ax, row, v0, ..., s0, ...; NULL: ax */
   const char *sums[2];      /* the terms of two sums, in the same names and y; NULL: no sum */
@@ -809,8 +812,8 @@ typedef struct merbit_error {
   char message[MERBIT_MESSAGE_SIZE];
 } merbit_error;
 
-/* Your allocator for host memory. Set both functions or neither. `allocate` returns memory aligned
- * for every type, or NULL. Several threads may call both at the same time. */
+/* Your allocator for host memory. Set both functions or neither. `allocate` returns memory that is
+ * aligned for every type, or NULL. Several threads may call both functions at the same time. */
 typedef struct merbit_allocator {
   void *(*allocate)(void *user, size_t bytes);
   void (*release)(void *user, void *memory);
@@ -850,18 +853,18 @@ typedef struct merbit_context_desc {
 
 #define MERBIT_PROFILE_SIZES 6
 
-/* The speed of a GPU's caches and memory, of which AUTO makes its forecasts. It is measured
- * once per GPU and driver, when AUTO first has a plan for which that pays, and kept in the disk
- * cache; until then, and for deterministic plans, it is estimated from what the driver says of the
- * GPU. A gather is a load of one element of x at a random place. */
+/* The speed of a GPU's caches and memory, from which AUTO makes its forecasts. It is measured once
+ * per GPU and driver, when AUTO first has a plan that is worth the time, and kept in the disk
+ * cache. Until then, and for deterministic plans, it is estimated from the GPU's properties that
+ * the driver reports. A gather is a load of one element of x at a random place. */
 typedef struct merbit_device_profile {
   int measured;               /* 1: measured, now or earlier; 0: estimated */
   double l2_bytes;            /* size of the L2 cache */
   double copy_rate;           /* bytes per second of a copy in GPU memory: read plus written */
   double launch_seconds;      /* the shortest product: two launches, each with a few loads */
-  double l2_load_seconds;     /* a load from L2 on which the next load waits */
-  double memory_load_seconds; /* the same from memory */
-  double gather_bytes[MERBIT_PROFILE_SIZES];    /* sizes of x, rising; rates lie between */
+  double l2_load_seconds;     /* latency of a load from L2 in a chain of dependent loads */
+  double memory_load_seconds; /* the same from GPU memory */
+  double gather_bytes[MERBIT_PROFILE_SIZES];    /* sizes of x, ascending; AUTO interpolates */
   double gather_rate_f32[MERBIT_PROFILE_SIZES]; /* gathers of 4 bytes per second */
   double gather_rate_f64[MERBIT_PROFILE_SIZES]; /* gathers of 8 bytes per second */
 } merbit_device_profile;
@@ -871,29 +874,30 @@ typedef struct merbit_context_info {
   merbit_side side;           /* MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA */
   char device[128];           /* the GPU's name, or "CPU" */
   char reason[384];           /* why AUTO took the CPU; else empty */
-  char nvrtc[256];            /* path of the libnvrtc in use; else empty, as with an imported
-                                 cache (merbit_cache_import) */
+  char nvrtc[256];            /* path of the libnvrtc in use; empty if there is none, as with an
+                                 imported cache (merbit_cache_import) */
   char cache_dir[512];        /* directory of the disk cache; empty: there is none */
   char cache_off_reason[256]; /* why there is no disk cache; else empty */
   int threads;                /* number of CPU threads */
   int compute_capability;     /* 90 for 9.0; 0 on the CPU */
   int driver_version;         /* the CUDA version of the driver: 13000 for 13.0; 0 on the CPU */
   int nvrtc_version;          /* the same for NVRTC */
-  int64_t cache_hits;         /* kernels and figures found in the disk cache */
-  int64_t cache_misses;       /* those that were not: kernels are compiled then */
-  int64_t cache_errors;       /* disk errors that the cache survived */
+  int64_t cache_hits;         /* kernels and measurements found in the disk cache */
+  int64_t cache_misses;       /* those not found there: such kernels are compiled */
+  int64_t cache_errors;       /* errors of the disk cache; none of them makes a call fail */
   merbit_device_profile profile; /* of the GPU; zero on the CPU */
 } merbit_context_info;
 
-/* A description of a matrix in arrays of yours; OWNERSHIP in the manual says how long they must
+/* A description of a matrix in your own arrays; OWNERSHIP in the manual says how long they must
  * stay. All-zero fields mean CSR, F64, 32-bit offsets and indices, base 0 and host memory. Columns
- * of a row need not be sorted. Duplicate entries add up. `values == NULL` is a pattern: every
- * entry is 1.
+ * of a row need not be sorted. Duplicate entries add up. `values == NULL` is a pattern: every entry
+ * is 1.
  *
  * BSR has `nnz` dense blocks of block_rows x block_cols. Block (I, J) covers block_rows rows from
  * row I * block_rows and block_cols columns from column J * block_cols. `rows` and `cols` count
- * scalars and need not be multiples of the block's; what a block holds beyond them is padding,
- * which no product reads. All other values of a block are entries, stored zeros too. */
+ * scalars and need not be multiples of the block's size; the part of a block beyond them is
+ * padding, which no product reads. All other values of a block are entries, including stored
+ * zeros. */
 typedef struct merbit_view {
   merbit_format format;
   merbit_type value_type;
@@ -916,7 +920,7 @@ typedef struct merbit_view {
 
 /* The shape of the blocks that merbit_matrix_create_bsr makes. */
 typedef struct merbit_bsr_desc {
-  int block_rows, block_cols; /* 1 to 64 each; both 0: the tried shape that needs fewest bytes */
+  int block_rows, block_cols; /* 1 to 64 each; both 0: of several shapes, the one of fewest bytes */
   merbit_block_order block_order;
 } merbit_bsr_desc;
 
@@ -933,8 +937,8 @@ typedef struct merbit_block_info {
 typedef struct merbit_read_desc {
   merbit_type value_type; /* type of the values that are read; DEFAULT: F64, or C128 for complex
                              files. F32 and C64 round each decimal once. C64 and C128 also take
-                             real files. */
-  int64_t max_rows;       /* most rows to accept; 0: 2^20 plus 64 per byte of input */
+                             real files */
+  int64_t max_rows;       /* largest number of rows to accept; 0: 2^20 plus 64 per byte of input */
   merbit_read_progress progress; /* may be NULL */
   void *progress_user;    /* passed to `progress` */
   int keep_half;          /* nonzero: keep the one triangle of a file with a symmetry; the view of
@@ -949,12 +953,13 @@ typedef struct merbit_plan_desc {
                                   elements and y view.cols; at most 2^31 - 1 rows */
   merbit_method method;
   merbit_type vector_type;     /* type of x, y, sums, alpha and beta. DEFAULT: the type of the
-                                  matrix, but F32 for F16 and BF16. F64 is possible for F32. */
+                                  matrix, but F32 for F16 and BF16. A matrix of F32 may have F64 */
   merbit_memory vector_memory; /* where x and y are. DEFAULT: where the plan computes. HOST on CUDA:
                                   every product copies them and waits */
   merbit_memory scalar_memory; /* where alpha and beta are. DEFAULT: host. DEVICE needs CUDA */
-  int expected_calls;          /* number of products to come; 0: 100. On CUDA, AUTO inspects nothing
-                                  of a large matrix for 1, and times methods from 2000 on */
+  int expected_calls;          /* number of products to come; 0: 100. On CUDA, AUTO does not inspect
+                                  a large matrix for 1 product, and times methods if that takes at
+                                  most 3% of the time of these products */
   int sigma;                   /* MERBIT: steps per lane, up to 42 (44 with omega 16, 46 with
                                   omega 8); 0: 14 in f32, 7 in f64. Other methods refuse it */
   int omega;                   /* MERBIT: lanes per tile: 32, 16 or 8; 0: 32. Other methods refuse
@@ -976,20 +981,21 @@ typedef struct merbit_plan_desc {
   int vectors;                 /* number of vectors that merbit_spmm multiplies, 1 to 64; 0: 1 */
   merbit_vector_order vector_order; /* of several vectors */
   const merbit_epilogue *epilogue; /* for merbit_spmv_epilogue; read only while the plan is made */
-  const char *tuning;          /* sizes of the method on CUDA as "name=number name=number"; NULL: by
-                                  method and matrix. docs/methods.md lists the names, and so does
-                                  the error for a wrong one. Read only while the plan is made */
+  const char *tuning;          /* parameters of a method on CUDA as "name=number name=number"; NULL:
+                                  chosen by method and matrix. docs/methods.md lists the names, and
+                                  so does the error for a wrong name. Read only while the plan is
+                                  made */
 } merbit_plan_desc;
 
 /* Facts about a plan and its cost, from merbit_plan_get_info. */
 typedef struct merbit_plan_info {
   merbit_side side;                /* MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA */
   merbit_method method;
-  int sigma, omega;                /* as in merbit_plan_desc; 0 for other methods than MERBIT */
+  int sigma, omega;                /* as in merbit_plan_desc; 0 for methods other than MERBIT */
   int block_threads;               /* as in merbit_plan_desc; 0 on the CPU */
   int descriptor_bits;             /* size of a lane's descriptor: 32 or 64; 0 on the CPU */
   int64_t tiles;                   /* number of tiles; 0 on the CPU */
-  int64_t bytes_per_product;       /* the bytes of the matrix, x and y, each once */
+  int64_t bytes_per_product;       /* bytes of the matrix, x and y, each counted once */
   int64_t device_bytes;            /* GPU memory that the plan holds, its workspace included */
   int cubin_from_cache;            /* 1: the product's kernels came from disk, or an earlier plan
                                       had loaded them; 0: compiled, or on the CPU */
@@ -998,27 +1004,27 @@ typedef struct merbit_plan_info {
                                       came from a cache */
   double load_seconds;             /* part of plan_seconds: reading and loading all cubins */
   double transpose_seconds;        /* part of plan_seconds: making the transpose; 0 for a COO */
-  double reorder_seconds;          /* part of plan_seconds: finding the order, moving the matrix */
+  double reorder_seconds;          /* part of plan_seconds: computing the order, permuting */
   int64_t bandwidth_before;        /* reordered plans: the largest |i - j| of the view's entries */
   int64_t bandwidth;               /* reordered plans: the same in the plan's order; else both 0 */
   int vectors;                     /* number of vectors that a product multiplies */
   double expand_seconds;           /* part of plan_seconds: making both triangles from one */
-  int64_t host_bytes;              /* host memory that the plan holds, its workspace included:
+  int64_t host_bytes;              /* host memory that the plan holds, its workspace included, but
                                       neither your arrays nor a merbit_matrix of yours */
 } merbit_plan_info;
 
-/* The memory that a plan takes at most, in bytes, from merbit_plan_forecast. */
+/* Upper bounds, in bytes, of the memory that a plan takes, from merbit_plan_forecast. */
 typedef struct merbit_plan_memory {
   int64_t device_bytes;            /* GPU memory that the plan holds, its workspace included */
   int64_t device_peak_bytes;       /* GPU memory while the plan is made; both 0 on the CPU */
   int64_t host_bytes;              /* as in merbit_plan_info */
-  int64_t workspace_bytes;         /* each merbit_workspace_create takes so much more, where the
-                                      plan computes */
-  merbit_method method;            /* plan_desc.method; if that is AUTO, the one of its methods
-                                      that takes the most */
+  int64_t workspace_bytes;         /* what each merbit_workspace_create takes in addition, where
+                                      the plan computes */
+  merbit_method method;            /* plan_desc.method; if that is AUTO, its method that takes the
+                                      most memory */
 } merbit_plan_memory;
 
-/* Options of merbit_pagerank. All arrays are in host memory, yours, and read or written only
+/* Options of merbit_pagerank. All arrays are yours and in host memory, and are read or written only
  * until the call returns. */
 typedef struct merbit_pagerank_desc {
   double damping;      /* the probability to follow a link, in (0, 1); 0: 0.85 */
@@ -1027,14 +1033,14 @@ typedef struct merbit_pagerank_desc {
   int max_iterations;  /* 0: 1000 */
   int unweighted;      /* nonzero: ignore the values; every edge has weight 1 */
   merbit_side side;    /* AUTO: the context's side */
-  merbit_solve_progress progress; /* may be NULL. On the CPU called after each iteration, on CUDA
-                                     whenever the host checks convergence */
+  merbit_solve_progress progress; /* may be NULL. Called after each iteration on the CPU, and
+                                     whenever the host checks convergence on CUDA */
   void *progress_user; /* passed to `progress` */
   const void *personalisation; /* the distribution of teleports: graph->rows weights of the graph's
-                                  type, >= 0 and not all zero; only their ratios count. NULL: all
-                                  vertices alike */
-  const void *start;   /* the first ranks, for example earlier ones: in the form of personalisation;
-                          may be the array `ranks`. NULL: all equal */
+                                  type, >= 0 and not all zero; only their ratios count. NULL: the
+                                  same for all vertices */
+  const void *start;   /* the initial ranks, for example earlier ones: graph->rows numbers as in
+                          `personalisation`; may be the array `ranks`. NULL: all equal */
   merbit_method method; /* of the product with A^T. MERBIT on CUDA writes into two buffers in turn
                            and is never accelerated */
   double *history;     /* receives the changes of the first history_size iterations when the call
@@ -1048,16 +1054,16 @@ typedef enum merbit_stop {
   MERBIT_STOP_CONVERGED = 0,  /* the tolerance is reached */
   MERBIT_STOP_CAP = 1,        /* max_iterations is reached, the tolerance is not */
   MERBIT_STOP_CANCELLED = 2,  /* the progress callback asked for it */
-  MERBIT_STOP_NOT_FINITE = 3, /* a number is Inf or NaN, or too large or small for its type */
-  MERBIT_STOP_STAGNATED = 4,  /* rounding errors allow no progress, above the tolerance */
-  MERBIT_STOP_BREAKDOWN = 5   /* the method would divide by zero or by a number of wrong sign */
+  MERBIT_STOP_NOT_FINITE = 3, /* a number is Inf, NaN, or out of the range of its type */
+  MERBIT_STOP_STAGNATED = 4,  /* rounding errors prevent further progress; tolerance not reached */
+  MERBIT_STOP_BREAKDOWN = 5   /* the method would divide by zero or a number of the wrong sign */
 } merbit_stop;
 
 /* How a call of merbit_pagerank went. */
 typedef struct merbit_pagerank_result {
   merbit_stop stop;
   int iterations;
-  double change;            /* L1 norm of G(x) - x in the last iteration; G is a power step */
+  double change;            /* L1 norm of G(x) - x in the last iteration; G is one power step */
   int64_t dangling;         /* number of vertices without outgoing weight */
   double prepare_seconds;   /* time for weights, transpose and plan */
   double iterate_seconds;   /* time for the iterations */
@@ -1076,8 +1082,8 @@ typedef enum merbit_solver_method {
   MERBIT_SOLVER_GMRES = 3     /* any square A, restarted: Saad, Schultz 1986 */
 } merbit_solver_method;
 
-/* A preconditioner M, which approximates A. "Which preconditioner to take when" in the guide
- * compares them. */
+/* The kind of a preconditioner M, which approximates A. "Which preconditioner to take when" in the
+ * guide compares the kinds. */
 typedef enum merbit_preconditioner_kind {
   MERBIT_PRECONDITIONER_NONE = 0,
   MERBIT_PRECONDITIONER_JACOBI = 1,       /* the diagonal of A, which must have no zero */
@@ -1092,32 +1098,33 @@ typedef enum merbit_preconditioner_kind {
                                              for A far from symmetric, unsmoothed (Notay 2012) */
 } merbit_preconditioner_kind;
 
-/* Options of merbit_preconditioner_create, where `kind` must be set, to neither NONE nor CALLBACK;
- * and of a solver's preconditioner (solver_desc.precondition). */
+/* Options of merbit_preconditioner_create, for which `kind` must be set and be neither NONE nor
+ * CALLBACK. Also the options of a solver's preconditioner (solver_desc.precondition). */
 typedef struct merbit_preconditioner_desc {
   merbit_preconditioner_kind kind;
   merbit_side side;  /* where it is applied; AUTO: the context's side */
   int single;        /* nonzero: M of an F64 matrix is kept and applied in f32, which moves half the
-                        bytes; r and z stay f64. M is made of A in f32, but AMG makes its levels in
-                        f64 and rounds them. A's values must be in the range of f32 */
-  int block_size;    /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. AMG: unknowns of a node, up
-                        to 32, whose rows follow one another; 0: 1. Else 0 */
-  int degree;        /* CHEBYSHEV: the degree of the polynomial, up to 32; M takes as many products
-                        with A; 0: 4. If it is even, M is always positive definite. Else 0 */
-  const double *near_nullspace; /* AMG: vectors that A takes nearly to 0, for example the six rigid
-                                   body modes in elasticity: near_nullspace_count columns of
-                                   view.rows doubles, one after the other, in host memory, read
-                                   until create returns. NULL: for each unknown of a node the
-                                   vector that is 1 there and 0 elsewhere */
+                        bytes; r and z stay f64. M is made from A in f32, except that AMG makes its
+                        levels in f64 and rounds them. A's values must be in the range of f32 */
+  int block_size;    /* BLOCK_JACOBI: rows per block, up to 32; 0: 4. AMG: unknowns per node, up to
+                        32, whose rows follow one another; 0: 1. Other kinds: 0 */
+  int degree;        /* CHEBYSHEV: the degree of the polynomial, up to 32, which is also the number
+                        of products with A per application; 0: 4. If it is even, M is always
+                        positive definite. Other kinds: 0 */
+  const double *near_nullspace; /* AMG: vectors v with A v nearly 0, for example the six rigid body
+                                   modes in elasticity: near_nullspace_count columns of view.rows
+                                   doubles, one after the other, in host memory, read until create
+                                   returns. NULL: for each unknown of a node the vector that is 1
+                                   there and 0 elsewhere */
   int near_nullspace_count;     /* up to 32; 0 if near_nullspace is NULL */
-  int singular;      /* nonzero: A and its transpose take the constant vector to 0, as a graph's
-                        Laplacian does. The mean is subtracted from r and from z, and by a solver
-                        from b and from the first x: x has mean 0, and its residual is that of the
-                        b without mean */
+  int singular;      /* nonzero: A and its transpose map the constant vector to 0, as a graph's
+                        Laplacian does. The mean is subtracted from r and from z. A solver also
+                        subtracts it from b and from the first x: its x has mean 0, and its residual
+                        is that of b without its mean */
   int deterministic; /* nonzero: equal bits in every run, as plan_desc.deterministic */
 } merbit_preconditioner_desc;
 
-/* The most levels that merbit_preconditioner_info lists. */
+/* The largest number of levels that merbit_preconditioner_info lists. */
 #define MERBIT_PRECONDITIONER_LEVELS 24
 
 /* Kind, size and cost of a preconditioner. */
@@ -1129,13 +1136,14 @@ typedef struct merbit_preconditioner_info {
   int64_t nonzeros[MERBIT_PRECONDITIONER_LEVELS];
   double operator_complexity; /* AMG: nonzeros of all levels' matrices / those of A. Other kinds:
                                  nonzeros that an application reads / those of A */
-  int64_t host_bytes, device_bytes; /* memory that it holds */
+  int64_t host_bytes, device_bytes; /* memory that the preconditioner holds */
   double setup_seconds; /* time of merbit_preconditioner_create, or of the last update of values */
 } merbit_preconditioner_info;
 
-/* Computes z = M^-1 r. r and z have n elements of the matrix's type, on the solver's side. On CUDA
- * the callback enqueues its work on `stream`, a CUstream. The solving thread calls it in every
- * iteration. A nonzero answer ends the solve with MERBIT_CANCELLED. */
+/* A preconditioner of your own. Computes z = M^-1 r. r and z have n elements of the matrix's type,
+ * on the solver's side. On CUDA the callback enqueues its work on `stream`, a CUstream. The solving
+ * thread calls it in every iteration. A nonzero return value ends the solve with
+ * MERBIT_CANCELLED. */
 typedef int (*merbit_precondition_callback)(void *user, const void *r, void *z, int64_t n,
                                             void *stream);
 
@@ -1144,48 +1152,53 @@ typedef struct merbit_solver_desc {
   merbit_solver_method method;
   merbit_side side;            /* AUTO: the context's side */
   merbit_memory vector_memory; /* where b and x are. DEFAULT: on the solver's side. With HOST and a
-                                  matrix in host memory, AUTO takes the CPU if the GPU fails */
+                                  matrix in host memory, AUTO falls back to the CPU if the GPU
+                                  fails */
   double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
-  int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. GMRES keeps
+  int restart;                 /* GMRES: iterations per cycle, up to 512; 0: 30. GMRES keeps
                                   restart + 1 vectors, and twice as many with a preconditioner
-                                  other than JACOBI: M may change between iterations */
+                                  other than JACOBI, because M may change between iterations */
   merbit_preconditioner_kind preconditioner;
   const merbit_preconditioner_desc *precondition; /* options of the preconditioner, read until
                                   create returns. Its `kind` must be that of `preconditioner` or 0;
                                   its side is ignored. NULL: defaults. NONE, CALLBACK: NULL */
-  int block_size;              /* BLOCK_JACOBI: precondition->block_size, which may be set in its
-                                  place. Else 0 */
-  merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
+  int block_size;              /* BLOCK_JACOBI: a short form of precondition->block_size. Other
+                                  kinds: 0 */
+  merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Other kinds: NULL */
   void *apply_user;            /* passed to `apply` */
-  int vectors;                 /* CG without refine: right-hand sides that merbit_solver_solve_many
-                                  solves at once, up to 64, with one product for all of them. Each
-                                  takes 5 vectors, or 6, and all together a second plan. 0: 1 */
+  int vectors;                 /* CG without refine: number of right-hand sides for which
+                                  merbit_solver_solve_many solves at once, up to 64, with one
+                                  product for all. Each takes 5 or 6 vectors, and all together a
+                                  second plan. 0: 1 */
   int refine;                  /* nonzero, F64 only: iterate in f32, correct by residuals in f64 */
   int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
-  int reorder;                 /* reorder the matrix; b and x keep their order. 0: if it pays (for
-                                  example 60 expected solves of four million rows); 1: always, with
-                                  NONE or JACOBI, neither `single` nor `singular`; -1: never */
-  int64_t expected_solves;     /* number of solves to come; 0: 1. The more, the longer the plan
-                                  may take */
+  int reorder;                 /* whether to reorder the matrix; b and x keep their order. 0: if it
+                                  pays (for example for 60 expected solves of four million rows);
+                                  1: always, which needs NONE or JACOBI without `single` and
+                                  `singular`; -1: never */
+  int64_t expected_solves;     /* number of solves to come; 0: 1. For more solves, making the plan
+                                  may take longer */
   merbit_solve_progress progress; /* may be NULL. Gets iteration, estimated residual and seconds
                                      whenever the host checks convergence, about ten times a
                                      second */
   void *progress_user;         /* passed to `progress` */
   void *stream;                /* CUDA: a CUstream of yours on which solves run, after the work that
-                                  it has. It must outlive the solver. NULL: a stream of its own */
+                                  is already on it. It must outlive the solver. NULL: a stream of
+                                  the solver's own */
 } merbit_solver_desc;
 
 /* How a call of merbit_solver_solve went. */
 typedef struct merbit_solver_result {
   merbit_stop stop;
   int iterations;
-  int restarts;              /* of GMRES; and from the recomputed residual, after breakdowns or if
-                                the recurrence's residual differed from it */
+  int restarts;              /* number of GMRES restarts, and of restarts from the recomputed
+                                residual after a breakdown or if the recurrence's residual differed
+                                from it */
   double residual;           /* ||b - A x|| / ||b|| in the 2-norm, recomputed from x */
-  double estimated_residual; /* the same as the iteration's recurrence had it */
-  double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||) in the infinity norm; near
-                                1e-16, in f32 1e-7, x is as exact as its type allows */
+  double estimated_residual; /* the same, as estimated by the iteration's recurrence */
+  double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||) in the infinity norm; at about
+                                1e-16 (1e-7 in f32) x is as exact as its type allows */
   double prepare_seconds;    /* time of merbit_solver_create */
   double iterate_seconds;    /* time of this solve, copies of b and x included */
   int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */
@@ -1208,7 +1221,7 @@ typedef enum merbit_eigen_which {
   MERBIT_EIGEN_LARGEST_MAGNITUDE = 0, /* largest absolute value first */
   MERBIT_EIGEN_LARGEST = 1,           /* rightmost first */
   MERBIT_EIGEN_SMALLEST = 2,          /* leftmost first; not those nearest to zero */
-  MERBIT_EIGEN_BOTH_ENDS = 3          /* rightmost, leftmost, second from the right, and so on */
+  MERBIT_EIGEN_BOTH_ENDS = 3          /* rightmost, leftmost, second rightmost, and so on */
 } merbit_eigen_which;
 
 /* The largest number of eigenpairs of one call. */
@@ -1224,8 +1237,8 @@ typedef struct merbit_eigen_desc {
   merbit_side side;         /* AUTO: the context's side */
   double tolerance;         /* for ||A v - lambda v|| / s, where v has length 1 and s is the largest
                                |lambda| seen; 0: 1e-10 in f64, 1e-5 in f32 */
-  int max_iterations;       /* most products with A; 0: 10000 */
-  uint64_t seed;            /* of the first vector, which is random */
+  int max_iterations;       /* largest number of products with A; 0: 10000 */
+  uint64_t seed;            /* seeds the first vector, which is random */
   int deterministic;        /* nonzero: equal bits in every run, as plan_desc.deterministic */
   merbit_solve_progress progress; /* may be NULL. Gets the products so far, the largest estimated
                                      residual and the seconds */
@@ -1245,7 +1258,7 @@ typedef struct merbit_eigen_result {
   int64_t device_bytes;      /* GPU memory that was held, the plan included */
   merbit_plan_info plan;
   char plan_description[512]; /* the line of merbit_plan_describe */
-  char description[384];      /* why it stopped, in words */
+  char description[384];      /* why the iteration stopped, in words */
 } merbit_eigen_result;
 
 /* ---- Library ------------------------------------------------------------------------------- */
@@ -1261,8 +1274,9 @@ MERBIT_API const char *merbit_status_text(merbit_status status);
  * number that is no stop gives "MERBIT_UNKNOWN_STOP". */
 MERBIT_API const char *merbit_stop_name(merbit_stop stop);
 
-/* Return a descriptor of which every field is zero, the default, to set single fields in. They
- * compile without a warning in C and in C++: merbit_plan_desc desc = merbit_plan_defaults(); */
+/* Return a descriptor with every field zero, which means all defaults; then set single fields in
+ * it. This compiles without a warning in C and in C++: merbit_plan_desc desc =
+ * merbit_plan_defaults(); */
 MERBIT_API merbit_context_desc merbit_context_defaults(void);
 MERBIT_API merbit_bsr_desc merbit_bsr_defaults(void);
 MERBIT_API merbit_read_desc merbit_read_defaults(void);
@@ -1272,49 +1286,51 @@ MERBIT_API merbit_solver_desc merbit_solver_defaults(void);
 MERBIT_API merbit_preconditioner_desc merbit_preconditioner_defaults(void);
 MERBIT_API merbit_eigen_desc merbit_eigen_defaults(void);
 
-/* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond
- * the largest number they are those of an infinity. A NaN stays one. */
+/* Return the 16 bits of the F16 or BF16 number nearest to `value`; ties go to the even one. A value
+ * beyond the largest number becomes an infinity, and a NaN stays a NaN. */
 MERBIT_API uint16_t merbit_f16_from_f32(float value);
 MERBIT_API uint16_t merbit_bf16_from_f32(float value);
-/* Return the value of the 16 bits of an F16 or BF16 number, which F32 holds exactly. */
+/* Return the F32 value of the 16 bits of an F16 or BF16 number. The conversion is exact. */
 MERBIT_API float merbit_f32_from_f16(uint16_t bits);
 MERBIT_API float merbit_f32_from_bf16(uint16_t bits);
 
 /* ---- Context ------------------------------------------------------------------------------- */
 
 /* Opens a GPU or the CPU. `desc` may be NULL, which means all defaults; its strings are copied.
- * `error` may be NULL; else it receives status and sentence. Destroy the context with
+ * `error` may be NULL; otherwise it receives the status and the sentence. Destroy the context with
  * merbit_context_destroy. Fails with MERBIT_NO_DEVICE or MERBIT_NO_COMPILER only under
- * MERBIT_SIDE_CUDA; MERBIT_SIDE_AUTO takes the CPU then. */
+ * MERBIT_SIDE_CUDA; MERBIT_SIDE_AUTO takes the CPU in these cases. */
 MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
                                                merbit_context **context, merbit_error *error);
 /* Gives the context up; NULL is accepted. Buffers, plans, matrices and solvers made from it stay
  * valid, and the last of them frees it. */
 MERBIT_API void merbit_context_destroy(merbit_context *context);
-/* Writes to *info what the context is and has done so far. Fails only if a pointer is NULL. */
+/* Writes facts about the context and its work so far to *info. Fails only if a pointer is NULL. */
 MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
                                                  merbit_context_info *info);
-/* Returns the status of the calling thread's last failure in a call on this context or on what was
+/* Returns the status of the calling thread's last failure in a call on this context or on an object
  * made from it, and writes its sentence to `message`. A later success does not clear it: test the
  * status of every call, and ask here only after a failure. Returns MERBIT_OK and an empty sentence
  * if the thread has had no failure, or if 64 other threads have failed since. `message` may be
- * NULL; it receives at most `size` bytes and is always terminated. MERBIT_MESSAGE_SIZE suffices. */
+ * NULL; it receives at most `size` bytes and is always terminated. MERBIT_MESSAGE_SIZE is
+ * enough. */
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
 
-/* Writes to the file `path`, which is replaced, what the disk cache holds for this version of
- * merbit: kernels, profiles of GPUs, and what AUTO measured. Only you may read the file. Fails with
+/* Exports the disk cache's entries for this version of merbit (kernels, profiles of GPUs, and what
+ * AUTO measured) to the file `path`, which is replaced. Only you may read the file. Fails with
  * MERBIT_NO_DEVICE on the CPU, MERBIT_NOT_SUPPORTED without a disk cache, MERBIT_INVALID_ARGUMENT
  * if the cache is empty, and MERBIT_IO_ERROR. */
 MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path);
-/* Puts such a file into the disk cache of contexts with the descriptor `desc`; NULL means all
- * defaults. It needs no GPU and no NVRTC. A context that is created later and finds no NVRTC then
- * computes on the GPU, if that has the same compute capability, with the kernels of the cache. A
- * plan that needs another kernel fails with MERBIT_NO_COMPILER, or falls back to the CPU.
+/* Imports an exported file into the disk cache of contexts with the descriptor `desc`; NULL means
+ * all defaults. Needs no GPU and no NVRTC. A context that is created later and finds no NVRTC then
+ * computes on the GPU with the kernels of the cache, if the GPU has the same compute capability. A
+ * plan that needs a kernel that is not there fails with MERBIT_NO_COMPILER, or falls back to the
+ * CPU.
  *
  * Import only what you exported: its kernels run as merbit's own. The file must be yours, and
  * nobody else may write to it. `error` is as in merbit_context_create. Fails with
- * MERBIT_INVALID_FILE if a byte is not as it was written, MERBIT_NOT_SUPPORTED if another version
- * of merbit wrote it or there is no disk cache, MERBIT_TOO_LARGE beyond cache_max_bytes, and
+ * MERBIT_INVALID_FILE if a byte of the file has changed, MERBIT_NOT_SUPPORTED if another version of
+ * merbit wrote it or there is no disk cache, MERBIT_TOO_LARGE beyond cache_max_bytes, and
  * MERBIT_IO_ERROR. A file that is refused changes nothing. */
 MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, const char *path,
                                              merbit_error *error);
@@ -1327,7 +1343,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
                                               merbit_buffer **buffer);
 /* Copies `bytes` bytes from host memory into the buffer from `offset` on, or back. The copy is
  * complete on return. It waits for work on the default stream; synchronise other streams first.
- * Fails if the part exceeds the buffer. */
+ * Fails if the range exceeds the buffer. */
 MERBIT_API merbit_status merbit_buffer_upload(merbit_buffer *buffer, size_t offset,
                                               const void *source, size_t bytes);
 MERBIT_API merbit_status merbit_buffer_download(const merbit_buffer *buffer, size_t offset,
@@ -1341,42 +1357,44 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer);
 /* ---- Matrices ------------------------------------------------------------------------------ */
 
 /* Returns a view of CSR arrays in host memory with 32-bit indices, base 0 and F64 values:
- * row_ptr[rows + 1], col_ind[nnz], values[nnz]; `values` may be NULL, a pattern of ones. Nothing is
- * read or copied. For other types, bases or memory set the fields of the view. */
+ * row_ptr[rows + 1], col_ind[nnz], values[nnz]. NULL for `values` means a pattern, in which every
+ * entry is 1. Nothing is read or copied. For other types, bases or memory set the fields of the
+ * view. */
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
                                   const void *col_ind, const void *values);
-/* Returns a view of COO arrays of the same kind, which are triplets in any order: row_ind[nnz],
+/* Returns a view of COO arrays of the same types, which are triplets in any order: row_ind[nnz],
  * col_ind[nnz], values[nnz]. */
 MERBIT_API merbit_view merbit_coo(int64_t rows, int64_t cols, int64_t nnz, const void *row_ind,
                                   const void *col_ind, const void *values);
-/* Returns a view of BSR arrays of the same kind: row_ptr[block rows + 1], col_ind[blocks], and
- * blocks * block_rows * block_cols values, each block row by row. `rows` and `cols` count scalars,
- * not blocks. */
+/* Returns a view of BSR arrays of the same types: row_ptr[block rows + 1], col_ind[blocks], and
+ * blocks * block_rows * block_cols values, each block in row-major order. `rows` and `cols` count
+ * scalars, not blocks. */
 MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
                                   int block_cols, const void *row_ptr, const void *col_ind,
                                   const void *values);
-/* Checks every array of a view. MERBIT_INVALID_MATRIX names the first bad entry. Reads O(rows +
- * nnz) numbers; arrays in device memory are downloaded. */
+/* Checks every array of a view. Returns MERBIT_INVALID_MATRIX for a bad entry, and the sentence
+ * names the first one. Reads O(rows + nnz) numbers; arrays in device memory are downloaded. */
 MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view);
 
 /* Copies any view into a CSR matrix in host memory that merbit owns: columns sorted, duplicates
  * added up in the order of the arrays, base 0, 32-bit columns, 32-bit offsets if nnz < 2^31. Arrays
- * in device memory are downloaded. One triangle becomes both, here and in all calls below except
- * those that write files. */
+ * in device memory are downloaded. If the view gives one triangle, the copy has both; so it is in
+ * all calls below except those that write files. */
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
                                               merbit_matrix **matrix);
-/* Copies the transpose of any view, in the same form: its columns become rows. */
+/* Copies the transpose of any view into a CSR matrix of the same form as merbit_matrix_create. */
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context, const merbit_view *view,
                                                  merbit_matrix **matrix);
 /* Copies any view into a BSR matrix in host memory that merbit owns, sorted and without duplicates.
- * It has every block that holds an entry. A place of such a block without an entry becomes a stored
- * zero, which is an entry of the copy. Offsets have 32 bits if there are fewer than 2^31 blocks. A
+ * It has every block that holds an entry. Places of such a block without an entry become stored
+ * zeros, which are entries of the copy. Offsets have 32 bits if there are fewer than 2^31 blocks. A
  * pattern stays a pattern if its blocks are full. `desc` may be NULL, which means all defaults. */
 MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
                                                   const merbit_view *view,
                                                   const merbit_bsr_desc *desc,
                                                   merbit_matrix **matrix);
-/* Writes to *info what merbit_matrix_create_bsr would make, without making it. */
+/* Writes to *info the shape, number and size of the blocks that merbit_matrix_create_bsr would
+ * make, without making them. */
 MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
                                                  const merbit_view *view,
                                                  const merbit_bsr_desc *desc,
@@ -1388,13 +1406,13 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix);
 MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
 
 /* Reads a Matrix Market file into a CSR matrix that merbit owns: from a path, from `size` bytes of
- * memory, or from a callback that is called until it returns 0. `desc` may be NULL, which means all
- * defaults. Duplicates are added up in the order of the file. A file with a symmetry must hold one
- * triangle, lower or upper. Both triangles are made from it, Hermitian ones with conjugates, unless
- * read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in F32)
- * become the nearest number, and the log says so. Packed files, for example by gzip, are refused: a
- * callback can unpack them. MERBIT_INVALID_FILE names the line and the text at fault. The format:
- * Boisvert, Pozo, Remington, NISTIR 5935. */
+ * memory, or from a callback, which is called until it returns 0. `desc` may be NULL, which means
+ * all defaults. Duplicates are added up in the order of the file. A file with a symmetry must hold
+ * one triangle, lower or upper. The matrix gets both triangles, Hermitian ones with conjugates,
+ * unless read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in
+ * F32) become the nearest number, and the log says so. Compressed files, for example by gzip, are
+ * refused: a callback can decompress them. Fails with MERBIT_INVALID_FILE, and the sentence names
+ * the line and the text at fault. The format: Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -1407,10 +1425,10 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
                                                    merbit_matrix **matrix);
 /* Writes a view in host memory as a Matrix Market file to a path, or through a callback. The file
  * is of the kinds coordinate and general; a view of one triangle gives a file with its symmetry,
- * which has the entries below the diagonal. Values have the digits that read back bit for bit. The
- * path's file is written beside its target and renamed, so a failure leaves the old file in place.
- * Symbolic links are followed, even to a target that does not exist. A target that the caller has
- * no right to write is refused. Values of F16 and BF16 are refused. */
+ * which has the entries of the lower triangle. Values have enough digits to be read back bit for
+ * bit. A file at `path` is written beside its target and then renamed, so a failure leaves the old
+ * file in place. Symbolic links are followed, even to a target that does not exist. A target that
+ * the caller has no right to write is refused. Values of F16 and BF16 are refused. */
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                                                   const merbit_view *view, const char *path);
 MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
@@ -1423,23 +1441,24 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
  * of the view are borrowed and must stay unchanged until the plan is destroyed; OWNERSHIP in the
  * manual has the exceptions. Destroy the plan with merbit_plan_destroy. Fails with
  * MERBIT_INVALID_MATRIX if an array has a bad entry (unless plan_desc.unchecked is set), and with
- * MERBIT_NOT_SUPPORTED if a method does not take what is asked for. The first plan of its kind
- * compiles kernels, which takes some tenths of a second; later ones find them in the cache. */
+ * MERBIT_NOT_SUPPORTED if the method does not support what the descriptor asks for. The first plan
+ * of its kind compiles kernels, which takes some tenths of a second; later plans find them in the
+ * cache. */
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan);
-/* Writes to *memory what merbit_plan_create(context, view, desc) takes of memory at most. Reads the
- * header of the view alone: its pointers may be any but NULL, and `values` NULL for a pattern.
- * Allocates and compiles nothing; fails as merbit_plan_create does if the header or `desc` is
- * wrong. What a form takes may depend on the arrays; then the worst is counted, and AUTO counts as
- * the largest of its methods. The guide has the factors. What cannot be bounded is
- * MERBIT_NOT_SUPPORTED: MERBIT_METHOD_CB, and blocks other than those of a BSR view. Not counted
- * are modules on the GPU, a plan that falls back to the CPU, and values that replace borrowed ones
- * later. */
+/* Writes to *memory an upper bound of the memory that merbit_plan_create(context, view, desc)
+ * takes. Reads only the sizes and types of the view, not its arrays: its pointers may be any but
+ * NULL, and `values` NULL for a pattern. Allocates and compiles nothing. Fails as
+ * merbit_plan_create does if a size, a type or `desc` is wrong. Where the size of a form depends on
+ * the arrays, the worst case is counted; AUTO counts as the largest of its methods. The guide has
+ * the factors. Fails with MERBIT_NOT_SUPPORTED where there is no bound: for MERBIT_METHOD_CB, and
+ * for blocks other than those of a BSR view. Not counted are modules on the GPU, a plan that falls
+ * back to the CPU, and values that replace borrowed ones later. */
 MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const merbit_view *view,
                                               const merbit_plan_desc *desc,
                                               merbit_plan_memory *memory);
 /* Copies new values for the same structure into the plan: as many as the view had, in its type and
- * in its order, for reordered and transposed plans too. `memory` says where they are;
+ * in its order, even if the plan is reordered or transposed. `memory` says where they are;
  * MERBIT_MEMORY_DEFAULT means where the view's values were. No product of the plan may be running.
  * If a plan on CUDA stores its values in a shorter form (merbit_plan_describe says so) that the new
  * values do not fit, this call makes the plan general; captured graphs must then be captured again.
@@ -1449,7 +1468,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 /* Writes one line that says what the plan chose and why. Writes at most `size` bytes, always
  * terminated if size > 0. Returns the length of the whole line without its terminating zero. */
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size);
-/* Writes to *info what the plan is and what it cost. Fails only if a pointer is NULL. */
+/* Writes to *info the plan's method, sizes, memory and times. Fails only if a pointer is NULL. */
 MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info);
 /* Gives the plan up; NULL is accepted. Its workspaces keep it alive. */
 MERBIT_API void merbit_plan_destroy(merbit_plan *plan);
@@ -1457,12 +1476,13 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan);
 /* Permutes a vector into the order of a plan with plan_desc.reordering, which multiplies P A P':
  * px[i] = x[order[i]]. A solver permutes its vectors once, iterates in the plan's order, and
  * permutes the result back. Both vectors have cols elements of the plan's vector type, are where
- * the plan expects vectors, and must not overlap. On CUDA the work is enqueued on `stream` like
- * that of merbit_spmv; vectors of MERBIT_MEMORY_HOST are moved at once by CPU threads. A plan that
- * is not reordered copies. */
+ * the plan expects vectors, and must not overlap. On CUDA the work is enqueued on `stream` as by
+ * merbit_spmv; CPU threads permute vectors of MERBIT_MEMORY_HOST at once. For a plan that is not
+ * reordered the call copies x. */
 MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, void *px,
                                              void *stream);
-/* Permutes a vector of rows elements back: y[order[i]] = py[i]. */
+/* Permutes a vector of rows elements back: y[order[i]] = py[i]. Otherwise as
+ * merbit_plan_reorder. */
 MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
                                              void *stream);
 /* Writes the plan's order: row i of the plan is row order[i] of the view. `order` is a host array
@@ -1470,47 +1490,49 @@ MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, 
 MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t *order,
                                                int64_t count);
 
-/* Allocates the scratch memory of one product at a time. Each stream, thread or captured graph that
- * uses the plan at the same time as others needs one. It keeps its plan alive. Destroy it with
- * merbit_workspace_destroy. */
+/* Allocates scratch memory for one product at a time. Each stream, thread or captured graph that
+ * uses the plan at the same time as others needs a workspace of its own. It keeps its plan alive.
+ * Destroy it with merbit_workspace_destroy. */
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan, merbit_workspace **workspace);
 /* Frees the workspace; NULL is accepted. No product that uses it may be running. */
 MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace);
 
 /* Computes y = alpha op(A) x + beta y. x has cols elements of the plan's vector type and y has rows
  * elements; a transposed operation exchanges the two. They must not overlap, and are where
- * plan_desc.vector_memory says. alpha and beta point to one number of the compute type each
+ * plan_desc.vector_memory says. alpha and beta each point to one number of the same type as x
  * (complex: two reals), where plan_desc.scalar_memory says. alpha NULL means 1, beta NULL means 0.
  * beta = 0 never reads y, alpha = 0 never reads A or x. For other semirings see SEMIRINGS in the
  * manual.
  *
- * `workspace` may be NULL: the plan's own, for one product at a time. Threads may share a plan if
- * each has its own workspace. `stream` is a CUstream, or NULL for the default stream; the CPU
- * ignores it. On CUDA the call returns when the product is enqueued. It allocates nothing, waits
- * for nothing, and may be captured in a graph. Only host vectors (plan_desc.vector_memory HOST)
- * make it copy and wait. Fails if a pointer is NULL, overlaps, or is in the wrong memory. */
+ * `workspace` may be NULL, which means the plan's own, for one product at a time. Threads may share
+ * a plan if each has its own workspace. `stream` is a CUstream, or NULL for the default stream; the
+ * CPU ignores it. On CUDA the call returns when the product is enqueued. It allocates nothing,
+ * waits for nothing, and may be captured in a graph. Only host vectors (plan_desc.vector_memory
+ * HOST) make it copy and wait. Fails if a pointer is NULL or in the wrong memory, or if x and y
+ * overlap. */
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream);
 
 /* Computes Y = alpha op(A) X + beta Y for the plan_desc.vectors columns of X and Y. The matrix is
  * read once for all of them. plan_desc.vector_order is the order of X and Y. ldx and ldy are the
- * distances, in elements, between rows (row-major) or between vectors (column-major): at least the
- * number of elements of one. Elements between them are neither read nor written. All other
+ * distances, in elements, between rows (row-major) or between vectors (column-major), and at least
+ * the length of one row or vector. Elements in the gaps are neither read nor written. All other
  * arguments are those of merbit_spmv. A plan of one vector needs its elements adjacent: row-major
- * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, pass
- * through row-major copies in the workspace. merbit_plan_reorder moves one vector per call. */
+ * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, are
+ * copied to row-major scratch in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
                                      const void *beta, void *y, int64_t ldy, void *stream);
 
-/* Computes the product of a plan with plan_desc.epilogue: y[row] becomes the epilogue's `result` of
- * row `row` of op(A) x, and sums[0] and sums[1] become its sums over all rows, which have the same
- * bits in every run. A sum without an expression becomes 0. alpha is 1 and beta is 0. All arrays
- * are where the plan computes: x, y, the epilogue's vectors (as long as y), `scalars`, the two
- * doubles at `sums`, and the int at `skip`. Only the array `vectors` of their addresses is yours in
- * host memory; it is read at once. Everything else is read and written when the product runs, not
- * when it is enqueued. y must not overlap x or a vector; a vector may be x.
+/* Computes the product of a plan with plan_desc.epilogue: y[row] becomes the epilogue's `result`
+ * for row `row` of op(A) x, and sums[0] and sums[1] become its sums over all rows, which have the
+ * same bits in every run. A sum without an expression becomes 0. alpha is 1 and beta is 0. All
+ * arrays are where the plan computes: x, y, the epilogue's vectors (as long as y), `scalars`, the
+ * two doubles at `sums`, and the int at `skip`. Only `vectors`, the array of the vectors'
+ * addresses, is in host memory, and is read before the call returns. Everything else is read and
+ * written when the product runs, not when it is enqueued. y must not overlap x or a vector; a
+ * vector may be x.
  *
  * `sums` may be NULL: then no sums are stored. `skip` may be NULL. If the int at `skip` is not 0,
  * the sums stay unchanged. y stays unchanged too if the epilogue has a `result`; otherwise y may be
@@ -1526,20 +1548,20 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 
 /* Computes the PageRank of a link graph. Entry (i, j) of `graph` is an edge from i to j, and its
  * value is the weight, which is 1 in a pattern. The value type is F64 or F32. Weights must be
- * finite and not negative; else the call fails with MERBIT_INVALID_MATRIX. The weight of vertices
- * without outgoing edges goes where teleports go, as in NetworkX. `ranks` is a host array of
- * graph->rows elements of the graph's value type. It receives ranks of at least 0 that add up to 1.
- * `desc` and `result` may be NULL. The call returns MERBIT_OK however the iteration ended;
- * result->stop says how.
+ * finite and not negative; otherwise the call fails with MERBIT_INVALID_MATRIX. The rank of
+ * vertices without outgoing edges is distributed as teleports are, as in NetworkX. `ranks` is a
+ * host array of graph->rows elements of the graph's value type. It receives ranks of at least 0
+ * that add up to 1. `desc` and `result` may be NULL. The call returns MERBIT_OK however the
+ * iteration ended; result->stop says how.
  *
- * The method is the power method (the MERBIT paper, section 5.5.1). Where the changes show that it
- * pays, it is accelerated by second-order Richardson iteration (Golub, Varga 1961), except with
- * MERBIT_METHOD_MERBIT or pagerank_desc.unaccelerated. Acceleration needs fewer iterations if links
- * go both ways; it hardly ever costs more than a tenth of the iterations and 2 more. The last
- * iteration is a step of the power method. So if it stops as converged, the sum of all errors of
- * the ranks is at most damping / (1 - damping) times the tolerance, plus rounding. If it stops
- * earlier, `ranks` has the last iterate. Acceleration may leave some ranks of it below 0; these
- * become 0, which is nearer to the true rank, and the sum then exceeds 1 by as much. */
+ * The method is the power method (the MERBIT paper, section 5.5.1). It is accelerated by
+ * second-order Richardson iteration (Golub, Varga 1961) while the changes show that this pays,
+ * except with MERBIT_METHOD_MERBIT or pagerank_desc.unaccelerated. Acceleration needs fewer
+ * iterations if links go both ways; it hardly ever costs more than a tenth of the iterations and 2
+ * more. The last iteration is a step of the power method. So if it stops as converged, the sum of
+ * all errors of the ranks is at most damping / (1 - damping) times the tolerance, plus rounding. If
+ * it stops earlier, `ranks` has the last iterate. Acceleration may leave some of its ranks below 0.
+ * These become 0, which is nearer to the true rank, and the sum then exceeds 1 by as much. */
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result);
@@ -1547,20 +1569,20 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 /* Makes a solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and
  * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
  * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
- * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the matrix has no such
- * preconditioner: the sentence names a zero on the diagonal (JACOBI, AMG), a block without an
- * inverse (BLOCK_JACOBI), a row with Inf or NaN (AMG), or what keeps the matrix from being
+ * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the preconditioner cannot be
+ * made: the sentence names a zero on the diagonal (JACOBI, AMG), a block without an inverse
+ * (BLOCK_JACOBI), a row with Inf or NaN (AMG), or the entry or row that keeps the matrix from being
  * symmetric positive definite (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
- * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks
- * and makes FSAI. The GPU makes AMG from a whole CSR of up to 2^31 - 1 entries, the CPU from
- * others, or if the GPU has no memory for it.
+ * computes. The diagonal and the norm of A are computed where its arrays are; the CPU inverts
+ * blocks and makes FSAI. The GPU makes AMG from a CSR with both triangles and at most 2^31 - 1
+ * entries. The CPU makes it from other matrices, and if the GPU has too little memory.
  *
- * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
- * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32, with refine or
- * with a preconditioner in f32), the solver keeps a scaled copy of the values. With CALLBACK only b
- * is scaled. */
+ * A matrix or right-hand side whose norm is very large or small is multiplied by a power of two
+ * inside, which rounds nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in
+ * F32, with refine or with a preconditioner in f32), the solver keeps a scaled copy of the values.
+ * With CALLBACK only b is scaled. */
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
                                               const merbit_solver_desc *desc,
                                               merbit_solver **solver);
@@ -1577,15 +1599,15 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
-/* Solves A x = b for `count` right-hand sides. Vector k of b begins at element k ldb, that of x at
- * k ldx: at least view.rows elements apart. All else is as for merbit_solver_solve; start_from_x is
- * for all vectors. A solver with solver_desc.vectors solves for so many at once: an iteration reads
- * A once for all of them, but applies M to one after the other. Each has its own residual, stops on
- * its own and then keeps its x, as if it were solved alone; all have to wait for the slowest. Any
- * other solver solves for one after the other. `results` is NULL or a host array of count elements,
- * which tell how each went. There iterate_seconds is the time of all that were solved at once, and
- * `plan` the plan that they shared. The progress callback gets the most iterations and the largest
- * residual.
+/* Solves A x = b for `count` right-hand sides. Vector k of b begins at element k * ldb and that of
+ * x at element k * ldx; ldb and ldx are at least view.rows. Everything else is as for
+ * merbit_solver_solve; start_from_x applies to all vectors. A solver with solver_desc.vectors
+ * solves for that many at once: an iteration reads A once for all of them, but applies M to one
+ * vector at a time. Each system has its own residual, stops on its own and then keeps its x, as if
+ * it were solved alone, but all wait for the slowest. Any other solver solves for one after the
+ * other. `results` is NULL or a host array of count elements, one for each right-hand side. There
+ * iterate_seconds is the time of all systems that were solved at once, and `plan` the plan that
+ * they shared. The progress callback gets the largest iteration count and the largest residual.
  *
  * The method is that of Hestenes and Stiefel 1952 for each vector, not block CG. Fails if count is
  * negative, if ldb or ldx is less than view.rows, or as merbit_solver_solve does; the results of
@@ -1598,9 +1620,9 @@ MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int cou
  * some of the new values: give it values again before the next solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
-/* Computes y = A x with the solver's own plan, for example a residual, so that A needs no second
- * plan. x and y are as b and x of merbit_solver_solve, in the caller's order, and must not overlap.
- * The call is complete on return. */
+/* Computes y = A x with the solver's own plan, for example for a residual, so that A needs no
+ * second plan. x and y are like b and x of merbit_solver_solve, in the caller's order, and must not
+ * overlap. The call is complete on return. */
 MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y);
 /* Gives the solver up; NULL is accepted. */
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
@@ -1616,24 +1638,26 @@ MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
                                                       const merbit_preconditioner_desc *desc,
                                                       merbit_preconditioner **preconditioner);
 /* Computes z = M^-1 r. r and z have view.rows elements of the matrix's type, must not overlap, and
- * are where M is applied: GPU memory on CUDA. On CUDA the work is enqueued on `stream`, a CUstream
- * or NULL for the default stream; the call allocates nothing, waits for nothing, and may be
- * captured in a graph. The CPU computes at once. One application at a time: M's scratch is shared
- * by all streams. */
+ * are where M is applied: in GPU memory on CUDA. On CUDA the work is enqueued on `stream`, a
+ * CUstream or NULL for the default stream; the call allocates nothing, waits for nothing, and may
+ * be captured in a graph. On the CPU the call is complete on return. One application may run at a
+ * time, because all streams share M's scratch memory. */
 MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,
                                                      const void *r, void *z, void *stream);
 /* Makes M again from new values for the same structure, as many and in the same order as those of
- * the view; `memory` says where they are, and MERBIT_MEMORY_DEFAULT means where the view's were.
- * They are copied. Keeps what depends on the structure alone, AMG's aggregates, and whether AMG
- * takes A as symmetric. No application may be running; captured graphs must be captured again. The
- * call is complete on return. After a failure M may have some of the new values: give it values
- * again before the next application. Fails if the view was a pattern. */
+ * the view, and copies them. `memory` says where they are; MERBIT_MEMORY_DEFAULT means where the
+ * view's values were. Everything that depends only on the structure is kept, and so are AMG's
+ * aggregates and its choice of whether to take A as symmetric. No application may be running;
+ * captured graphs must be captured again. The call is complete on return. After a failure M may
+ * have some of the new values: give it values again before the next application. Fails if the view
+ * was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
-/* Writes one line that says what the preconditioner is, as merbit_plan_describe does. */
+/* Writes one line that says what the preconditioner is. `text`, `size` and the returned length are
+ * as in merbit_plan_describe. */
 MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *preconditioner,
                                                  char *text, size_t size);
-/* Writes to *info what it is and what it cost. Fails only if a pointer is NULL. */
+/* Writes to *info the preconditioner's kind, size and cost. Fails only if a pointer is NULL. */
 MERBIT_API merbit_status merbit_preconditioner_get_info(
     const merbit_preconditioner *preconditioner, merbit_preconditioner_info *info);
 /* Gives the preconditioner up; NULL is accepted. */
@@ -1646,10 +1670,10 @@ MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditio
  * `desc` and `result` may be NULL.
  *
  * Returns MERBIT_OK however the iteration ended: result->stop says how, and result->residuals how
- * accurate each pair is. Pairs that were not reached are NaN. Copies of a multiple eigenvalue
- * follow one another; some may be missed, as by every method that begins with one vector. LANCZOS
- * stops with MERBIT_STOP_BREAKDOWN if it finds that A is not symmetric. POWER stops with
- * MERBIT_STOP_STAGNATED if no eigenvalue is larger than all others. */
+ * accurate each pair is. Pairs that were not reached are NaN. A multiple eigenvalue is listed as
+ * often as it was found; some copies may be missed, as by every method that starts from one vector.
+ * LANCZOS stops with MERBIT_STOP_BREAKDOWN if it finds that A is not symmetric. POWER stops with
+ * MERBIT_STOP_STAGNATED if no eigenvalue is larger in absolute value than all others. */
 MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
                                       const merbit_eigen_desc *desc, double *values, void *vectors,
                                       merbit_eigen_result *result);
@@ -3607,7 +3631,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "4fb652ef9755738226a34ce7cff35cc40ba8b4882dcac0e378635b1d7246f506"
+#define MBI_KERNEL_HASH "24dc7a1f0201980f562a39f3195e7009b464b71ef4573788dab48fa601255d21"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5163,8 +5187,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return mbk_load_pack_streaming<mbk_complex<T>, 1>(address).at[0];\n}\n\n#endif\n"}},
 {"jit/device.cuh", {
 "\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n\n"
-"#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#ifndef MBK_KEPT\n\n#define MBK_KEPT 0\n#endif\n\n\n\n\n\n"
-"#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 0\n"
+"#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#ifndef MBK_KEPT\n\n\n#define MBK_KEPT 0\n"
+"#endif\n\n\n\n\n\n#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 0\n"
 "#define MBK_KERNEL extern \"C\" __global__ void\n#else\n"
 "#define MBK_KERNEL template <int> __global__ void\n#endif\n"
 "#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 1\n"
@@ -5179,7 +5203,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
 "#if __CUDA_ARCH__ >= 700 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107\n"
 "#define MBK_GRID_CONSTANT const __grid_constant__\n#else\n#define MBK_GRID_CONSTANT const\n"
-"#endif\n\n\n#define MBK_BY_FIELD(type, name) MBK_GRID_CONSTANT type name\n"
+"#endif\n\n\n\n#define MBK_BY_FIELD(type, name) MBK_GRID_CONSTANT type name\n"
 "#define MBK_PARAMETERS(type, name, ...) __VA_ARGS__\n"
 "#define MBK_JOIN(type, name, ...) const type name = {__VA_ARGS__};\n"
 "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n\n"
@@ -5293,7 +5317,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 ": \"r\"(to), \"l\"(global), \"n\"(BYTES)\n: \"memory\");\n}\n#else\n"
 "*(mbk_pack<mbk_u32, BYTES / 4> *)shared = *(const mbk_pack<mbk_u32, BYTES / 4> *)global;\n"
 "#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n#if __CUDA_ARCH__ >= 800\n"
-"asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n}\n\n\n\n\n\n\n"
+"asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n}\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n#if MBK_PLAIN_LAUNCH\n"
@@ -5322,7 +5346,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_BOTH(mbk_ceil, ceilf, ceil)\nMBK_DEVICE float mbk_pow(float a, float b) {\n"
 "return powf(a, b);\n}\nMBK_DEVICE double mbk_pow(double a, double b) {\nreturn pow(a, b);\n"
 "}\n\n\ntemplate <class T> MBK_DEVICE T mbk_number_of(bool truth) {\nreturn truth ? (T)1 : (T)0;\n"
-"}\ntemplate <class T> MBK_DEVICE bool mbk_truth_of(T number) {\nreturn number != (T)0;\n}\n\n\n"
+"}\ntemplate <class T> MBK_DEVICE bool mbk_truth_of(T number) {\nreturn number != (T)0;\n}\n\n\n\n"
 "MBK_DEVICE double mbk_number(mbk_u64 bits) {\nunion {\nmbk_u64 bits;\ndouble value;\n} number;\n"
 "number.bits = bits;\nreturn number.value;\n}\n"}},
 {"jit/profile.cu", {
@@ -5492,7 +5516,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "seen = mbk_atomic_swap_if(table + slot, MBK_MULTIPLY_EMPTY, column);\n"
 "if (seen == MBK_MULTIPLY_EMPTY) {\nconst mbk_u32 place = mbk_atomic_add(count, 1u);\n"
 "if (place < most) {\nlist[place] = column;\n}\nreturn;\n}\n}\nif (seen == column) {\nreturn;\n}\n"
-"}\n}\n};\n\n\n\n"
+"}\n}\n};\n\n\n"
 "MBK_DEVICE void mbk_multiply_sort(mbk_u32 *list, mbk_u32 count, const mbk_multiply_lane &me) {\n"
 "mbk_u32 width = 1;\nwhile (width < count) {\nwidth *= 2;\n}\n"
 "for (mbk_u32 i = count + me.lane; i < width; i += me.lanes) {\nlist[i] = MBK_MULTIPLY_EMPTY;\n}\n"
@@ -5501,7 +5525,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = me.lane; i < width / 2; i += me.lanes) {\n"
 "const mbk_u32 low = 2 * i - (i & (gap - 1)), high = low + gap;\n"
 "const mbk_u32 x = list[low], y = list[high];\nif ((x > y) == ((low & size) == 0)) {\n"
-"list[low] = y;\nlist[high] = x;\n}\n}\nmbk_warp_sync(me.mask);\n}\n}\n}\n\n\n\n\n\n"
+"list[low] = y;\nlist[high] = x;\n}\n}\nmbk_warp_sync(me.mask);\n}\n}\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
 "mbk_multiply_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
@@ -5758,7 +5782,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
 "h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
-"return h ^ h >> 33;\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"return h ^ h >> 33;\n}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_symmetry(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.sample) {\n"
 "const mbk_u64 row = mbk_amg_hash(i) % a.rows;\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + row);\n"
@@ -5773,7 +5797,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double other = there ? mbk_load(a.values + at) : 0, difference = value - other;\n"
 "apart += difference < 0 ? -difference : difference;\n"
 "sum += column != row ? (value < 0 ? -value : value) + (other < 0 ? -other : other) : 0;\n}\n"
-"if (apart > mbk_multiply(a.theta, sum)) {\nmbk_atomic_add(a.one_sided, 1u);\n}\n}\n}\n\n\n\n\n"
+"if (apart > mbk_multiply(a.theta, sum)) {\nmbk_atomic_add(a.one_sided, 1u);\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n"
@@ -5784,7 +5808,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "(mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
 "a.links[k] = strong ? column : ~column;\nstrong_ones |= strong;\n}\n}\n"
 "strong_ones = mbk_amg_most(strong_ones, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
-"a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n\n\n\n\n"
+"a.state[at.row] = strong_ones ? MBK_AMG_OPEN : MBK_AMG_DECIDED;\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
 "if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
@@ -5825,7 +5849,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "diagonal = mbk_amg_sum(diagonal, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
 "const double inverse = mbk_load(a.inverse + at.row * a.block + r);\n"
 "if (diagonal * inverse < a.least) {\ndiagonal = inverse != 0 ? a.least / inverse : 0;\n}\n"
-"a.scale[at.row * a.block + r] = diagonal != 0 ? 1 / diagonal : 0;\n}\n}\n}\n}\n\n\n\n\n\n"
+"a.scale[at.row * a.block + r] = diagonal != 0 ? 1 / diagonal : 0;\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
@@ -5921,7 +5945,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "double *held, mbk_u32 rows, const TAKE &take) {\nif (rows > 0) {\n"
 "for (mbk_u32 i = at.lane; i < rows; i += at.lanes) {\ntake(held + i * a.vectors);\n}\n} else {\n"
 "mbk_amg_own(a, at, [&](mbk_u32 node) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
-"take(a.t + ((mbk_u64)node * a.block + r) * a.vectors);\n}\n});\n}\n}\n\n\n\n\n\n"
+"take(a.t + ((mbk_u64)node * a.block + r) * a.vectors);\n}\n});\n}\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_AMG_HOLDERS, 4)\n"
 "mbk_amg_tentative(MBK_GRID_CONSTANT mbk_amg_tentative_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nconst mbk_u32 vectors = a.vectors;\n"
@@ -5984,7 +6008,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBS_AFTER(bicgstab_omega) {\n(void)c;\nm->state.product_sums[0] = sums[0];\n",
 "m->state.product_sums[1] = sums[1];\nm->state.scalar[MBI_BICG_SHADOW_S] = sums[2];\n"
 "m->state.scalar[MBI_BICG_SHADOW_T] = sums[3];\n}\n"
-"MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)\n\n\n\n\n\n\n"
+"MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)\n\n\n\n\n\n\n\n"
 "MBK_DEVICE double bicgstab_next_rho(const mbi_solve_state *s, double omega) {\n"
 "return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];\n}\n"
 "MBS_BEFORE(bicgstab_update_x_r_p) {\n"
@@ -6153,7 +6177,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_cg_many_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
 "MBK_CG_MANY_STEP(cg_update_x_p_step);\n}\n"}},
 {"solve/cg/slots.cuh", {
-"\n\n#define MBI_CG_R 4\n#define MBI_CG_P 5\n#define MBI_CG_Z 6\n\n\n\n#define MBI_CG_OLD_P 7\n"
+"\n\n#define MBI_CG_R 4\n#define MBI_CG_P 5\n#define MBI_CG_Z 6\n\n\n\n\n#define MBI_CG_OLD_P 7\n"
 "#define MBI_CG_RING 4\n#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)\n"
 "#define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)\n\n#define MBI_CG_RZ 0\n"
 "#define MBI_CG_RZ_OLD 1\n#define MBI_CG_ALPHA 2\n"}},
@@ -6204,7 +6228,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
 {"solve/core/check_steps.cuh", {
-"\n\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
+"\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
 "const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
 "(void)c;\nMBS_STORE(MBI_AT_W, w);\nsums[0] += w * w;\nsums[1] += b * b;\n"
 "MBS_GREATER(sums[2], MBS_SIZE(w));\nMBS_GREATER(sums[3], MBS_SIZE(x));\n"
@@ -6222,7 +6246,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBS_AT(v->to)[i] = (MBS_VECTOR)z;\n}\nMBS_NOTHING_AFTER(solve_blocks)\n"
 "MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)\n"}},
 {"solve/core/fused.cuh", {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n#define MBK_FUSED_SUMS_FOLLOW 0\n#define MBK_FUSED_ROWS_FOLLOW 1\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#define MBK_FUSED_SUMS_FOLLOW 0\n#define MBK_FUSED_ROWS_FOLLOW 1\n"
 "#define MBK_FUSED_END 2\n\n\n#define MBK_FUSED_PREFETCH 2\n\n\n\nstruct mbk_fused_call {\n"
 "const mbi_solve_vectors &v;\nmbk_i64 n;\nmbi_solve_memory *m;\ndouble *shared;\n};\n\n\n"
 "MBK_DEVICE mbi_solve_state *mbk_fused_state(double *shared) {\n"
@@ -6319,7 +6343,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_refine_up(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "refine_up_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
 {"solve/core/refine_steps.cuh", {
-"\n\n\n#define MBI_REFINE_B 4\n#define MBI_REFINE_X 5\n\n\nMBS_BEFORE(refine_down) {\n"
+"\n\n\n\n#define MBI_REFINE_B 4\n#define MBI_REFINE_X 5\n\n\nMBS_BEFORE(refine_down) {\n"
 "c->scalar[0] = sqrt(c->ww);\nreturn 0;\n}\nMBS_ELEMENT(refine_down) {\n(void)sums;\n"
 "((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);\n}\n"
 "MBS_NOTHING_AFTER(refine_down)\nMBS_STEP(refine_down, 0, 0, MBS_ALWAYS)\n\n\n"
@@ -6334,7 +6358,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBI_SOLVE_CAP 1\n#define MBI_SOLVE_NOT_FINITE 3\n#define MBI_SOLVE_STAGNATED 4\n"
 "#define MBI_SOLVE_BREAKDOWN 5\n#define MBI_SOLVE_CANDIDATE 100\n\n\n#define MBI_WHY_NOTHING 0\n"
 "#define MBI_WHY_CURVATURE 1\n#define MBI_WHY_PRECONDITIONER 2\n#define MBI_WHY_SHADOW 3\n"
-"#define MBI_WHY_OMEGA 4\n\n\n\n\n#define MBI_AT_X 0\n#define MBI_AT_B 1\n#define MBI_AT_W 2\n"
+"#define MBI_WHY_OMEGA 4\n\n\n\n#define MBI_AT_X 0\n#define MBI_AT_B 1\n#define MBI_AT_W 2\n"
 "#define MBI_AT_INVERSE 3\n#define MBI_AT_OWN 4\n\n\n\n#define MBI_PRE_NONE 0\n"
 "#define MBI_PRE_DIAGONAL 1\n#define MBI_PRE_SEPARATE 2\n\ntypedef struct mbi_solve_vectors {\n"
 "void *at[MBI_SOLVE_VECTORS];\nlong long n;\nint pre;\nint block;\nint from, to;\nint basis;\n"
@@ -6628,7 +6652,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
 "double below = length < 0 ? -1 : length > 0 ? 1 : 0, q;\nint k;\nmbi_gmres_solve(v, used);\n"
 "for (k = used - 1; k >= 0; k--) {\nr[k + 1] = c[k] * below;\nbelow *= -d[k];\n}\nr[0] = below;\n"
-"q = used == width ? r[width] : 0;\n\nfor (k = 0; k < width; k++) {\n"
+"q = used == width ? r[width] : 0;\nfor (k = 0; k < width; k++) {\n"
 "combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n}\nfor (k = used; k < width; k++) {\n"
 "mbi_small(v, MBI_SMALL_Y)[k] = 0;\n}\ns->scalar[MBI_ARNOLDI_Q] *= q;\n"
 "s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
@@ -6638,7 +6662,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double began = s->scalar[MBI_GMRES_BEGAN];\n"
 "const int gain = s->rr <= MBI_GMRES_STALLED * began * began;\n"
 "s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;\n"
-"return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n}\n\n\n\n"
+"return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n}\n\n\n"
 "MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
 "const double *sums) {\nmbi_solve_state *s = &m->state;\n",
 "const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
@@ -6653,7 +6677,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
 "s->why = MBI_WHY_STALLED;\ns->value = size;\ns->stop = MBI_SOLVE_STAGNATED;\n}\n"
 "if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\nmbi_gmres_close(s, v, used);\n}\n"
-"}\n\n\n\n\nMBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+"}\n\n\n\nMBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
 "const double *sums) {\nmbi_solve_state *s = &m->state;\n"
 "const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
 "const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
@@ -6728,7 +6752,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
 "mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n}\n"}},
 {"solve/pagerank/pagerank.cu", {
-"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_ROW_PTR\n"
+"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_ROW_PTR\n"
 "#error MBK_ROW_PTR\n#endif\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#define MBS_CALLED MBK_DEVICE\n#include \"solve/core/state.cuh\"\n\n"
 "#include \"solve/pagerank/steps.cuh\"\n\n#define MBK_PAGERANK_THREADS 256\n\n\n"
@@ -6749,8 +6773,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "double &first, double &second) {\nfirst = second = 0;\n"
 "for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
 "first += partials[2 * b];\nsecond += partials[2 * b + 1];\n}\n"
-"mbk_pagerank_sum(shared, first, second);\n}\n\n"
-"typedef struct mbk_pagerank_weigh_arguments { MBK_VECTOR *weights; const MBK_ROW_PTR *row_ptr; ",
+"mbk_pagerank_sum(shared, first, second);\n}\n\n",
+"typedef struct mbk_pagerank_weigh_arguments { MBK_VECTOR *weights; const MBK_ROW_PTR *row_ptr; "
 "mbk_u64 n; } mbk_pagerank_weigh_arguments; typedef struct mbk_pagerank_begin_arguments { "
 "MBK_VECTOR *z; const MBK_VECTOR *weights; mbk_i32 given; mbk_u64 n; double *partials; } "
 "mbk_pagerank_begin_arguments; typedef struct mbk_pagerank_first_arguments { const double "
@@ -6771,8 +6795,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VECTOR rank = a.given ? a.z[i] : (MBK_VECTOR)(1.0 / (double)a.n);\n"
 "const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
 "count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\na.z[i] = share;\n}\n"
-"mbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n",
+"mbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n",
+"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_first(MBK_GRID_CONSTANT mbk_pagerank_first_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\ndouble count, mass;\n"
 "mbk_pagerank_gather((double *)shared, a.partials, a.blocks, count, mass);\n"
@@ -6795,8 +6819,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SHARED_MEMORY(shared);\nif (a.m->state.closed) {\nreturn;\n}\ndouble change, mass;\n"
 "mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n"
 "if (mbk_thread() == 0) {\nmbi_pagerank_decide(a.m, change, mass);\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_end(MBK_GRID_CONSTANT mbk_pagerank_end_arguments a) {\n",
+"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n",
+"mbk_pagerank_end(MBK_GRID_CONSTANT mbk_pagerank_end_arguments a) {\n"
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const MBK_VECTOR rank = a.weights[i] < 0 ? a.z[i] : a.z[i] * a.weights[i];\n"
 "a.z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;\n}\n}\n"}},
@@ -6811,7 +6835,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBI_PAGERANK_STAGNATED 4\n\n\n#define MBI_PAGERANK_PATIENCE 16\n\n\n\n"
 "#define MBI_PAGERANK_WINDOW 3\n\n#define MBI_PAGERANK_AHEAD 14\n#define MBI_PAGERANK_WORTH 10\n\n"
 "#define MBI_PAGERANK_GRAIN 256.0\n#define MBI_PAGERANK_LEAP 1.3125\n\n"
-"#define MBI_PAGERANK_SHARE 0.15\n\n\n\n"
+"#define MBI_PAGERANK_SHARE 0.15\n\n\n"
 "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
 "const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
 "s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
@@ -6968,12 +6992,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
 "double sum = 0;\n#pragma unroll 4\n"
 "for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_SETUP_THREADS) {\n"
-"sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n\n"
+"sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n"
 "MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
 "mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\nmbk_u32 threads) {\n"
 "double sum = 0;\n#pragma unroll 4\nfor (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
 "if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\nsum += MBK_PATTERN ? 1.0 : (double)values[k];\n"
-"}\n}\nreturn sum;\n}\n\n\n\nMBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
+"}\n}\nreturn sum;\n}\n\n\nMBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
 "shared[mbk_thread()] = sum;\nmbk_block_sync();\n"
 "for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\nif (mbk_thread() < half) {\n",
 "shared[mbk_thread()] += shared[mbk_thread() + half];\n}\nmbk_block_sync();\n}\n"
@@ -6990,13 +7014,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_setup_rows_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN *col_ind; "
 "const MBK_VALUE *values; mbk_u64 n; mbk_u32 width; double *blocks, *norms; } "
 "mbk_setup_rows_arguments; typedef struct mbk_setup_invert_arguments { const double *diagonal; "
-"MBK_VALUE *inverse; mbk_u64 n; mbk_u64 *bad; } mbk_setup_invert_arguments;\n\n\n\n\n\n\n"
+"MBK_VALUE *inverse; mbk_u64 n; mbk_u64 *bad; } mbk_setup_invert_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
 "mbk_setup_rows(MBK_GRID_CONSTANT mbk_setup_rows_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "double *const most_of = (double *)shared;\n"
 "mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
 "mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
-"const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n\n"
+"const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n"
 "const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
 "const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n",
 "double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n"
@@ -7051,7 +7075,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBI_PRE_ALPHA 0\n#define MBI_PRE_BETA 1\n#define MBI_PRE_BETA_OLD 2\n"
 "#define MBI_PRE_NEGATIVE 3\n#define MBI_PRE_DEGREE_MOST 32\n"}},
 {"solve/precondition/steps.cuh", {
-"\n\n\n\nMBS_NOTHING_BEFORE(pre_measure)\nMBS_ELEMENT(pre_measure) {\n"
+"\n\n\n\n\nMBS_NOTHING_BEFORE(pre_measure)\nMBS_ELEMENT(pre_measure) {\n"
 "const double r = MBS_LOAD(MBI_PRE_R);\n(void)c;\nsums[0] += r;\nsums[1] += 1;\n"
 "MBS_GREATER(sums[2], MBS_SIZE(r));\n}\nMBS_AFTER(pre_measure) {\n(void)c;\n"
 "m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];\nm->state.scalar[MBI_PRE_SIZE] = sums[2];\n}\n"
@@ -7109,7 +7133,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "factors[1] * MBS_LOAD(MBI_AT_INVERSE) *\n(MBS_LOAD(MBI_PRE_R) - MBS_LOAD(MBI_PRE_OWN + 1)));\n}\n"
 "MBS_NOTHING_AFTER(pre_iterate)\nMBS_STEP(pre_iterate, 0, 0, MBS_ALWAYS)\n"}},
 {"spmv/gpu/binned/binned.cu", {
-"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n#error MBK_STRIP\n#endif\n#ifndef MBK_WARP_TILES\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n#error MBK_STRIP\n#endif\n#ifndef MBK_WARP_TILES\n"
 "#error MBK_WARP_TILES\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n#include \"spmv/gpu/scan/fixup.cuh\"\n\n"
@@ -7219,7 +7243,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBK_BUILD_THREADS 512\n#define MBK_BUILD_TOGETHER 8\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_binned_part(mbk_u64 nnz) {\n"
 "const mbk_u64 left = nnz - (mbk_u64)mbk_block() * MBK_PART_NONZEROS;\n"
-"return left < MBK_PART_NONZEROS ? (mbk_u32)left : MBK_PART_NONZEROS;\n}\n\n\n\n"
+"return left < MBK_PART_NONZEROS ? (mbk_u32)left : MBK_PART_NONZEROS;\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_binned_columns(const mbk_i32 *columns, mbk_u32 count, mbk_u32 at,\n"
 "mbk_u32 (&column)[MBK_BUILD_TOGETHER]) {\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
@@ -7309,7 +7333,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n}\n"
 "}\n}\n"}},
 {"spmv/gpu/bsr/bsr.cu", {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/bsr/tile.cuh\"\n\n"
 "#include \"spmv/gpu/bsr/build.cuh\"\n\n#define MBK_PARTS MBK_BLOCK_ROWS\n"
 "#define MBK_ROW_NUMBER mbk_u32\n"
@@ -7320,7 +7344,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE alpha, MBK_COMPUTE beta) {\nconst mbk_u32 *const row_id = to.row_id;\n"
 "const mbk_u64 row = (mbk_u64)MBK_ROW_OF(row_number) * MBK_BLOCK_ROWS + to.part;\n(void)row_id;\n"
 "if (to.writes && row < to.rows) {\nmbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n"
-"}\n}\n\n\n\n\ntemplate <int neighbours>\n"
+"}\n}\n\n\n\n\n\ntemplate <int neighbours>\n"
 "MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *columns,\n"
 "const MBK_VALUE *values, const MBK_MASK *masks, const MBK_VECTOR *x,\n"
@@ -7558,8 +7582,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBK_COLUMNS(word) (8u << MBK_WIDTH(word) & ~15u)\n"
 "enum { MBK_COO, MBK_CSR, MBK_DENSE };\n\n\n#if MBK_PATTERN\n#define MBK_PADDED(bytes) (bytes)\n"
 "#else\n#define MBK_PADDED(bytes) \\\n"
-"(((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))\n#endif\n\n\n\n"
-"struct mbk_cb_head {\nmbk_u32 column, index;\n};\n\n"
+"(((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))\n"
+"#endif\n\n\n\n\nstruct mbk_cb_head {\nmbk_u32 column, index;\n};\n\n\n"
 "MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigned char *data,\n"
 "mbk_u64 cols) {\nconst mbk_u32 place = mbk_lane() % MBK_SIDE;\nmbk_cb_head head = {0, 0};\n"
 "if (MBK_COUNT(word) != 0) {\ndata += MBK_OFFSET(word);\n#if MBK_AGGREGATED\n"
@@ -7621,7 +7645,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "values += mbk_popcount(there[i]);\n#endif\n}\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
 "const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, column + i, MBK_SIDE);\n"
 "if (there[i] >> place & 1) {\n#if MBK_PATTERN\nsum = MBK_ADD(sum, MBK_UNIT(one, x));\n#else\n"
-"sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n#endif\n}\n}\n}\nreturn sum;\n}\n\n\n"
+"sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n#endif\n}\n}\n}\nreturn sum;\n}\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsigned char *data,\n"
 "const MBK_VALUE *one, const MBK_VECTOR *x,\nMBK_COMPUTE *sums, MBK_COMPUTE sum) {\n"
 "const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);\n"
@@ -7644,7 +7668,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *carries; mbk_u64 rows, cols, tasks; mbk_scalar "
 "alpha, beta; } mbk_cb_product_arguments; typedef struct mbk_cb_fixup_arguments { const mbk_u32 "
 "*split_strip, *split_part; const MBK_COMPUTE *carries; MBK_VECTOR *y; mbk_u64 rows; mbk_scalar "
-"alpha, beta; } mbk_cb_fixup_arguments;\n\n\n\n\n\n\n"
+"alpha, beta; } mbk_cb_fixup_arguments;\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_cb_product(MBK_PARAMETERS(mbk_cb_product_arguments, a, const mbk_u64 *a_task_block, const "
 "mbk_u32 *a_task_target, const mbk_u64 *a_words, const mbk_u32 *a_first, const unsigned char "
@@ -7697,7 +7721,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {\n"
 "sum = MBK_ADD(sum, partial[i]);\n}\nMBK_COMMIT(row, sum);\n}\n}\n"}},
 {"spmv/gpu/diagonals/diagonals.cu", {
-"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_UNROLL\n#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n"
+"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_UNROLL\n#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n"
 "#error MBK_STREAMING\n#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
 "#define MBK_SLOT_LOAD mbk_load_streaming\n#else\n#define MBK_SLOT_LOAD mbk_load\n#endif\n"
@@ -7733,8 +7757,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\n#if !MBK_PATTERN\nMBK_VALUE *const slot = a.slots + k * MBK_SLICE + mbk_lane();\n"
 "slot[0] = in_low ? mbk_load(a.values + low.at) : (MBK_VALUE)0;\n"
 "slot[32] = in_high ? mbk_load(a.values + high.at) : (MBK_VALUE)0;\n#endif\n"
-"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\n}\n}\n}\n\n\n"
-"#if MBK_PATTERN\n"
+"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\n}\n}\n"
+"}\n\n\n\n#if MBK_PATTERN\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_UNIT(values + (MBK_BY_ROW ? after : 0), x)\n#else\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_MUL(mbk_value(slot), x)\n#endif\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
@@ -7887,7 +7911,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nmbk_many_pack pack;\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
 "pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(a.x + (c + j) * a.ldx + i)\n"
-": (MBK_VECTOR)0;\n}\nmbk_store_pack(a.copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n\n"
+": (MBK_VECTOR)0;\n}\nmbk_store_pack(a.copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_PARAMETERS(mbk_many_spread_arguments, a, const "
 "MBK_VECTOR *a_copy, mbk_u64 a_rows, MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_scalar a_alpha, "
 "mbk_scalar a_beta)) { MBK_JOIN(mbk_many_spread_arguments, a, a_copy, a_rows, a_y, a_ldy, "
@@ -7916,8 +7940,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {\n"
 "return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {\n"
-"const mbk_u32 column = mbk_many_column(chunk);\nreturn column < MBK_WIDTH ? column : 0;\n"
-"}\n\n\n\n"
+"const mbk_u32 column = mbk_many_column(chunk);\nreturn column < MBK_WIDTH ? column : 0;\n}\n\n\n"
 "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
 "mbk_many_pack pack;\nif (packed) {\n"
 "return mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(from);\n}\n#pragma unroll\n"
@@ -7938,7 +7961,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "to[j] = result.at[j];\n}\n}\n}\n}\n}\n\nMBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {\n"
 "#pragma unroll\nfor (int c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
 "for (int j = 0; j < MBK_SPAN; j++) {\nsum[c][j] = MBK_ZERO;\n}\n}\n}\n\n\n\n\n"
-"typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];\n\n"
+"typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];\n\n\n"
 "template <bool packed, bool full>\n"
 "MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,\n"
 "const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_factors &factor) {\n#pragma unroll\n"
@@ -8141,7 +8164,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int j = 0; j < at_once; j++) {\nsome[u + j] = pack.at[j];\n}\n}\n}\n\n\n\n\n\n\n\n",
 "struct mbk_many_walk {\nmbk_many_row sum;\nmbk_many_sums *held;\nmbk_u32 count;\n"
 "mbk_u32 row_number;\n};\n#define MBK_HELD 5\n"
-"#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))\n\n"
+"#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))\n\n\n"
 "MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {\n"
 "#pragma unroll\nfor (int c = 0; c < MBK_CHUNKS; c++) {\n"
 "const mbk_many_sums pack = walk.held[(which * MBK_CHUNKS + c) * 32];\n#pragma unroll\n"
@@ -8152,7 +8175,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = 1; i < walk.count; i++) {\nconst mbk_u64 row = MBK_ROW_OF(walk.row_number);\n"
 "mbk_many_row sum;\nmbk_many_held(walk, i, sum);\n"
 "mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\nwalk.row_number++;\n}\n"
-"walk.count = walk.count > 0 ? 1 : 0;\n}\n\n"
+"walk.count = walk.count > 0 ? 1 : 0;\n}\n\n\n"
 "MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {\nif (ends) {\n#pragma unroll\n"
 "for (int c = 0; c < MBK_CHUNKS; c++) {\nmbk_many_sums pack;\n#pragma unroll\n"
 "for (int j = 0; j < MBK_SPAN; j++) {\npack.at[j] = walk.sum[c][j];\n}\n"
@@ -8571,31 +8594,33 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"spmv/gpu/rows/rows.cu", {
 "\n\n\n\n\n\n\n#ifndef MBK_LANES\n#error MBK_LANES\n#endif\n#ifndef MBK_UNROLL\n"
 "#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
-"#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
-"#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#ifndef MBK_HOLDS\n#error MBK_HOLDS\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load_ahead\n"
 "#endif\n\n"
 "typedef struct mbk_rows_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 "
-"rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n\n"
+"rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n\n\n"
 "template <bool adds> MBK_DEVICE void mbk_rows_walk(const mbk_rows_product_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
 "MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
 "const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"mbk_prefetch_if(adds && !MBK_HOLDS && lane == 0 && row < a.rows && !MBK_FORGETS(beta), y + row);\n"
 "MBK_VECTOR old = {};\nbool held = false;\nif (row < a.rows && !MBK_VANISHES(alpha)) {\n"
 "const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n#pragma unroll 1\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
 "mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n"
-"MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
+"MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n",
 "if (u * MBK_LANES < left) {\n"
-"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
+"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
 "value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
-"factor[u] = mbk_load_after_wait(a.x + column[u]);\n}\n}\nif (adds && !held) {\nold = y[row];\n"
-"held = true;\n}\n\n\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#if MBK_PATTERN\n"
+"factor[u] = mbk_load_after_wait(a.x + column[u]);\n}\n}\n"
+"if (adds && MBK_HOLDS && !held && !MBK_FORGETS(beta)) {\nold = y[row];\nheld = true;\n}\n\n\n\n"
+"#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#if MBK_PATTERN\n"
 "const MBK_COMPUTE more =\nMBK_ADD(sum, MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), factor[u]));\n"
 "#else\nconst MBK_COMPUTE more = MBK_ADD(sum, MBK_MUL(mbk_value(value[u]), factor[u]));\n#endif\n"
 "sum = u * MBK_LANES < left ? more : sum;\n}\n}\n}\n#pragma unroll\n"
@@ -8631,7 +8656,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == a.tiles - 1) {\na.tile_row[a.tiles] = a.ranks;\n}\n"
 "}\n}\n"}},
 {"spmv/gpu/scan/fill.cuh", {
-"\n\n\n\n\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n"
+"\n\n\n\n\n\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n"
 "#endif\n\n#if MBK_EMPTY_ROWS\n#ifndef MBK_FILL\n#error MBK_FILL\n#endif\n#ifndef MBK_FILL_AHEAD\n"
 "#error MBK_FILL_AHEAD\n#endif\n#define MBK_FILL_AT_ONCE 8\n\n\n"
 "MBK_DEVICE bool mbk_scan_empty(mbk_u32 word, int i) {\n"
@@ -8712,18 +8737,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = 0; i < MBK_OLD_ROWS; i += 32) {\nconst mbk_u32 at = i + mbk_lane();\n"
 "if (at < rows.to - rows.from) {\n"
 "mbk_copy_ahead<sizeof(MBK_VECTOR)>(old + at, rows.y + MBK_ROW_OF(rows.from + at));\n}\n}\n}\n\n"
-"#ifndef MBK_HOLD\n#define MBK_HOLD(rows, old) mbk_scan_hold(rows, old)\n#endif\n\n\n\n"
+"#ifndef MBK_HOLD\n#define MBK_HOLD(rows, old) mbk_scan_hold(rows, old)\n#endif\n\n\n\n\n"
 "template <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "MBK_VECTOR *old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
-"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\nif (adds) {\nmbk_scan_prefetch_old(rows);\n}\n\n"
-"#if MBK_STREAMING\nmbk_await();\n#endif\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
+"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\nif (adds) {\nmbk_scan_prefetch_old(rows);\n"
+"}\n\n\n#if MBK_STREAMING\nmbk_await();\n#endif\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n"
 "const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n",
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
 "mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
 "mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
-"#endif\n\n\nif (adds && !MBK_EMPTY_ROWS) {\nMBK_HOLD(rows, old);\n}\n#pragma unroll\n"
+"#endif\n\n\n\nif (adds && !MBK_EMPTY_ROWS) {\nMBK_HOLD(rows, old);\n}\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
@@ -8757,7 +8783,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
 "old, adds ? MBK_OLD_ROWS : 0, dot);\n}\n"}},
 {"spmv/gpu/scan/scan.cu", {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n\n#include \"spmv/gpu/scan/fill.cuh\"\n"
@@ -8841,7 +8867,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n",
 "before += (int)mbk_lane() >= d ? other : 0;\n}\nreturn before - (mbk_u32)mbk_popcount(ends);\n"
-"}\n\n\n\n\n\n\n\n\n\n\ntemplate <class DOT>\n"
+"}\n\n\n\n\n\n\n\n\n\n\n\n\ntemplate <class DOT>\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,\nconst mbk_u32 *row_id, MBK_VECTOR *y,\n"
 "MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
@@ -8876,7 +8902,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
 "}\n"}},
 {"spmv/gpu/scan/whole.cu", {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n\n#include \"spmv/gpu/scan/fill.cuh\"\n\n"
 "#define MBK_WARPS (MBK_THREADS / 32)\n\n"
@@ -8952,7 +8978,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
 "#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
 "a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_fill_rate, "
-"a_alpha, a_beta\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"a_alpha, a_beta\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
@@ -9048,7 +9074,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "break;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n#if !MBK_PATTERN\n"
 "mbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n"}},
 {"spmv/gpu/sliced/sliced.cu", {
-"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n#error MBK_SORTED\n#endif\n#ifndef MBK_UNROLL\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n#error MBK_SORTED\n#endif\n#ifndef MBK_UNROLL\n"
 "#error MBK_UNROLL\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n#ifndef MBK_PARTS\n"
 "#error MBK_PARTS\n#endif\n#ifndef MBK_LENGTH\n#error MBK_LENGTH\n#endif\n#ifndef MBK_STREAMING\n"
 "#error MBK_STREAMING\n#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n"
@@ -9088,7 +9114,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_sliced_product_arguments { const mbk_u32 *slice_start, *column_start; const "
 "mbk_u16 *pages; const MBK_LENGTH *length; const mbk_u32 *row_id; const mbk_u16 *columns; const "
 "MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; "
-"mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n\n"
+"mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, const mbk_u32 *a_slice_start, ",
 "const mbk_u32 *a_column_start, const mbk_u16 *a_pages, const MBK_LENGTH *a_length, const mbk_u32 "
@@ -9275,7 +9301,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n"
 "#define MBK_SAMPLE_THREADS 1024\n#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
 "MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {\n"
-"const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n"
+"const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n\n"
 "mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
 "mbk_u32 there = mbk_peek(table + at);\nif (there == 0xffffffffu) {\n"
 "there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n}\n"
@@ -9306,7 +9332,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const bool here = mbk_thread() + j * MBK_SAMPLE_THREADS < most;\n"
 "touched += mbk_sample_lines(sector[j], here);\n"
 "found += here && mbk_sample_new(table, sector[j]);\n}\nmbk_sample_add(sectors, found);\n"
-"mbk_sample_add(lines, mbk_lane() == 0 ? touched : 0);\n}\n\n\n\n\n\n\n"
+"mbk_sample_add(lines, mbk_lane() == 0 ? touched : 0);\n}\n\n\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
 "mbk_u64 rows, mbk_u32 apart, mbk_u32 number, mbk_u32 windows,\n"
 "mbk_u32 shift, mbk_u32 *found, mbk_u32 *table) {\n"
@@ -9351,7 +9377,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "nonzeros < 1u << 20 ? nonzeros : 1u << 20;\ncount = nonzeros;\nbreak;\n}\n"
 "mbk_row_pass(low, col_ind, diagonal);\nmbk_row_pass(high, col_ind, diagonal);\n}\n"
 "if (mbk_lane() == 0) {\nmbk_atomic_add(found, (mbk_u32)count);\n"
-"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n\n\n"
+"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_SAMPLE_THREADS, 1)\n"
 "mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
@@ -9377,7 +9403,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 row, mbk_u64 rows) {\nmbk_row_walk walk = {0, 0, row, 0};\nif (row < rows) {\n"
 "walk.at = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
 "walk.end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n}\nmbk_row_look(walk, col_ind);\n"
-"return walk;\n}\n\n\n"
+"return walk;\n}\n\n\n\n"
 "MBK_DEVICE mbk_i32 mbk_next_diagonal(const mbk_row_walk &low, const mbk_row_walk &high) {\n"
 "mbk_i32 least = low.offset < high.offset ? low.offset : high.offset;\n"
 "for (int d = 16; d > 0; d >>= 1) {\n"
@@ -9477,7 +9503,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
 "} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n"}},
 {"spmv/shared/fixup.cuh", {
-"\n\n\n#ifndef MBK_PARTS\n#error MBK_PARTS\n#endif\n#ifndef MBK_TILE_ROW_NUMBER\n"
+"\n\n\n\n#ifndef MBK_PARTS\n#error MBK_PARTS\n#endif\n#ifndef MBK_TILE_ROW_NUMBER\n"
 "#error MBK_TILE_ROW_NUMBER\n#endif\n#ifndef MBK_ROW_NUMBER\n#error MBK_ROW_NUMBER\n#endif\n\n"
 "#ifndef MBK_TILE_BACK\n#define MBK_BACK mbk_u32\n\n\n"
 "#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n#endif\n\n#ifndef MBK_LEADING\n"
@@ -9585,7 +9611,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
 "const mbk_u32 bin = mbk_length_bin(slice);\n"
 "if (mbk_ballot(0xffffffffu, bin != mbk_shuffle(0xffffffffu, bin, 0, 32)) != 0) {\n"
-"mbk_atomic_add(bins + bin, 1u);\n} else if (mbk_lane() == 0) {\n"
+"mbk_atomic_add(bins + bin, 1u);\n} else if (mbk_lane() == 0) {\n\n"
 "mbk_atomic_add(bins + bin, 32u);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
 "slice = other > slice ? other : slice;\n}\nslots += slice;\nmost = slice > most ? slice : most;\n"
@@ -9707,7 +9733,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return beta.given == 0 || beta.value == MBK_ZERO;\n}\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_given_scalar alpha, MBK_COMPUTE sum) {\n"
 "return alpha.given == 0             ? sum\n: mbk_scalar_vanishes(alpha) ? MBK_ZERO\n"
-": MBK_MUL(alpha.value, sum);\n}\n\n\n"
+": MBK_MUL(alpha.value, sum);\n}\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n#if MBK_SEMIRING < 3\n"
 "return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n}\n\n"
 "#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(MBK_FORGETS(beta) \\\n"
@@ -9850,7 +9876,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n"
 "#pragma unroll\nfor (int i = 0; i < 4; i++) {\nif (first + i <= a.block_rows && a.large != 0) {\n"
 "((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;\n} else if (first + i <= a.block_rows) {\n"
-"((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n\n\n"
+"((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_extract_word(mbk_u64 bits, mbk_u32 first, mbk_u32 word) {\n"
 "const mbk_u32 at = 32 * word;\n"
 "return first >= at ? (first - at < 32 ? (mbk_u32)(bits << (first - at)) : 0)\n"
@@ -10025,7 +10051,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_MEMBER bool operator()(mbk_u64 row) const {\nreturn end(row) <= k;\n}\n};\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
 "mbk_transpose_rows(MBK_GRID_CONSTANT mbk_transpose_rows_arguments a) {\n"
-"const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS;\n"
+"const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS;\n\n"
 "const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;\n"
 "const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;\n"
 "mbk_transpose_row at = {a.row_ptr, a.rows, 0, a.base};\n"
@@ -10158,7 +10184,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n}\n"
 "}\n}\n"}},
 {"spmv/stages/value_forms.cuh", {
-"\n\n#ifndef MBK_FORM_EQUAL\n#include \"jit/device.cuh\"\n\n#define MBK_FORM_EQUAL (1u << 1)\n"
+"\n\n\n#ifndef MBK_FORM_EQUAL\n#include \"jit/device.cuh\"\n\n#define MBK_FORM_EQUAL (1u << 1)\n"
 "#define MBK_FORM_SINGLE (1u << 2)\n#define MBK_FORM_HALF (1u << 3)\n"
 "#define MBK_FORM_TABLE (1u << 4)\n#define MBK_FORM_ROW (1u << 5)\n"
 "#define MBK_FORM_COLUMN (1u << 6)\n#define MBK_KEYS 512\n#define MBK_KEYS_MOST 256\n"
@@ -10185,7 +10211,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return key == 0 ||\n",
 "(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n#endif\n"}},
 {"spmv/stages/value_groups.cu", {
-"\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
+"\n\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
 "#include \"spmv/stages/value_forms.cuh\"\n\n"
 "typedef struct mbk_forms_collect_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide; "
 "mbk_u64 *keys; mbk_u32 *distinct, *against; } mbk_forms_collect_arguments; typedef struct "
@@ -10200,7 +10226,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const void *values; mbk_u64 nnz; mbk_u32 wide; const void *by_column; mbk_u32 *against; } "
 "mbk_forms_differ_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(MBK_GRID_CONSTANT mbk_forms_collect_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
 "mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
@@ -20160,6 +20186,14 @@ static double mbi_walk_end(const merbit_plan *plan, double count, double at_once
 	return count / at_once * 2 * mbi_walk_load(plan);
 }
 
+static double mbi_choose_sectors(const merbit_plan *plan, double bytes) {
+	const double found = plan->nonempty.sectors;
+	const double again = exp(-MBI_NONEMPTY_WINDOW / (bytes / 32));
+	const int passing = mbi_choose_passing(plan);
+	return bytes <= 1.1 * plan->context->device.shared_bytes_per_block && again < found &&
+			passing > 8 ? found - (passing - 8) / 8.0 * (found - again) : found;
+}
+
 static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	const double stream = mbi_choose_stream(plan);
 	const double count = (double)plan->nonempty.count;
@@ -20173,7 +20207,8 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	if (mbi_choose_vectors(plan) <= MBI_CHOOSE_KEPT * plan->profile->l2_bytes) { t.vectors /= 2; }
 	t.values = (double)mbi_value_bytes(plan);
 	t.stream = t.nnz * (4.0 + t.values) * stream;
-	t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, t.cols * t.size);
+	t.gathers = t.nnz * mbi_choose_sectors(plan, t.cols * t.size) *
+			mbi_choose_gather(plan, t.cols * t.size);
 	shared = count < t.rows - count ? count : t.rows - count;
 	shared = t.rows * t.size <= MBI_CHOOSE_KEPT / 3 * plan->profile->l2_bytes ? 0
 			: shared < t.rows * t.size / 32 ? shared : t.rows * t.size / 32;
@@ -21313,7 +21348,7 @@ static double mbi_scan_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double traffic =
 			mbi_choose_overlap(plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers);
-	double seconds = 1.05 * mbi_choose_with_lines(plan, traffic,
+	double seconds = mbi_choose_with_lines(plan, traffic,
 			plan->nonempty.lines + mbi_choose_matrix_lines(plan)) +
 			plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
 	if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
@@ -21612,8 +21647,10 @@ static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
 			(MBI_CHOOSE_LANES * plan->context->device.multiprocessors);
 }
 
+static int mbi_rows_long(const merbit_plan *plan) { return mbi_rows_mean(plan) >= 256; }
+
 static int mbi_rows_together(const merbit_plan *plan) {
-	return mbi_rows_mean(plan) >= 256 && mbi_rows_fill(plan, 32) >= 0.75 && mbi_together_apart(plan);
+	return mbi_rows_long(plan) && mbi_rows_fill(plan, 32) >= 0.75 && mbi_together_apart(plan);
 }
 
 static int mbi_rows_lanes(const merbit_plan *plan) {
@@ -21674,6 +21711,11 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
+static int mbi_rows_holds(const merbit_plan *plan) {
+	const int unroll = mbi_rows_of(plan)->unroll;
+	return mbi_type_size(mbi_plan_accumulator(plan)) < 8 || (unroll != 3 && unroll != 5);
+}
+
 static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	const mbi_rows *r = mbi_rows_of(plan);
 	mbi_plan_preamble(plan, preamble);
@@ -21682,6 +21724,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_choose_loads(plan, preamble, mbi_device_csr_stream_bytes(plan) +
 			plan->device.rows * mbi_index_bytes(plan->device.offset_type), r->lanes <= MBI_ROWS_KEPT, 1);
 	mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
+	mbi_preamble_define_int(preamble, "MBK_HOLDS", mbi_rows_holds(plan));
 }
 
 static merbit_status mbi_rows_create(merbit_plan *plan) {
@@ -21771,13 +21814,8 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 				mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
 	}
 	return (1 + idle) * mbi_rows_thin(plan) * abreast *
-			(mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some ? 0.95 * t->gathers
+			(mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some ? 1.1 * t->gathers
 			: 0.8 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some));
-}
-
-static double mbi_rows_rest(const merbit_plan *plan) {
-	const double steps = plan->nonempty.typical / mbi_rows_at_once(plan);
-	return steps > 1 ? 0.7 + 0.3 * ceil(steps) / steps : 1;
 }
 
 #define MBI_ROWS_SHORT 16
@@ -21795,7 +21833,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const int together = mbi_rows_together(plan);
 	const double lines = together || mbi_together_abreast(plan) ? 0 : mbi_rows_lines(plan);
 	const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
-			: (1.02 + 0.1 * uneven) * mbi_rows_rest(plan);
+			: mbi_together_abreast(plan) ? 1.1 : mbi_rows_long(plan) ? 1.0 : 0.9 + 0.16 * uneven;
 	const double traffic = mbi_choose_overlap(
 			plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
 	const double turns =
@@ -21803,7 +21841,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 			: 0;
 	if (t.nnz >= t.rows && mbi_rows_idle(plan)) { return HUGE_VAL; }
 	return mbi_choose_longer(factor * mbi_choose_with_lines(plan, traffic, lines) + (together ? 0
-			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1)),
+			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) / 2 + turns, 1)),
 			mbi_rows_walk(plan));
 }
 
@@ -21921,13 +21959,18 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 	return (longs > means ? longs : means) + steps;
 }
 
+static int mbi_sliced_in_windows(const merbit_plan *plan) {
+	const mbi_nonempty_rows *n = &plan->nonempty;
+	return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4;
+}
+
 static int mbi_sliced_parts(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
 	const double slices = (double)plan->device.rows / 32;
 	const double half = MBI_SLICED_WARPS / 2 * plan->context->device.multiprocessors;
 	int parts = wish != 0 ? wish : 1;
 	if (wish == 0 && plan->desc.block_threads == 0 &&
-			plan->device.nnz >= 20 * plan->nonempty.count) {
+			plan->device.nnz >= (mbi_sliced_in_windows(plan) ? 64 : 20) * plan->nonempty.count) {
 		while (parts < 32 && mbi_sliced_steps(plan, 2 * parts) <
 				(slices * parts < half ? 0.95 : 0.88) * mbi_sliced_steps(plan, parts)) {
 			parts *= 2;
@@ -21966,7 +22009,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 	s->unroll = mbi_sliced_unroll(plan);
 	s->parts = mbi_sliced_parts(plan);
 	s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-			: s->parts > 1 ? 32 * s->parts : 256;
+			: s->parts > 1 ? 32 * s->parts : mbi_sliced_in_windows(plan) ? 512 : 256;
 	if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
 			s->threads % 32 != 0 || (s->parts != 1 && s->parts != s->threads / 32)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -22035,7 +22078,7 @@ static int mbi_sliced_abreast(const merbit_plan *plan) {
 static int mbi_sliced_in_flight(const merbit_plan *plan) {
 	const double x = (double)plan->device.cols * (double)mbi_type_size(plan->type);
 	const int parts = mbi_sliced_parts(plan);
-	return parts > 1 && x > plan->profile->l2_bytes / 4 && mbi_together_apart(plan) &&
+	return parts > 4 && x > plan->profile->l2_bytes / 4 && mbi_together_apart(plan) &&
 			mbi_sliced_rounds(plan, (double)plan->device.rows / 32, parts) <= 1;
 }
 
@@ -22050,13 +22093,13 @@ static double mbi_sliced_gathers(const merbit_plan *plan, const mbi_traffic *t) 
 		return held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers;
 	}
 	return mbi_sliced_in_flight(plan)
-			? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some)
-			: t->gathers * (mbi_sliced_sorts(plan) ? 1.4 : 1);
+			? 0.85 * t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some) : t->gathers;
 }
 
 static double mbi_sliced_lines(const merbit_plan *plan) {
 	return mbi_sliced_near(plan) || mbi_sliced_abreast(plan) || mbi_sliced_in_flight(plan) ? 0
-			: plan->nonempty.lines_abreast + mbi_choose_matrix_lines(plan);
+			: (plan->nonempty.lines_abreast + mbi_choose_matrix_lines(plan)) /
+			(mbi_sliced_parts(plan) > 2 ? 1 : 2);
 }
 
 static double mbi_sliced_in_l2(const merbit_plan *plan) {
@@ -22075,13 +22118,14 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
 }
 
 static double mbi_sliced_factor(const merbit_plan *plan) {
-	const double uneven = (double)plan->nonempty.slots / (double)plan->device.nnz - 1;
-	const double moved = uneven < 1 ? 0 : uneven < 8 ? uneven - 1 : 7;
+	const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
+	const double saved = slots < 2 ? 0 : slots < 9 ? slots - 2 : 7;
+	const double beyond = (double)plan->nonempty.longest / plan->nonempty.typical;
 	return mbi_sliced_parts(plan) > 1 ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
-			: 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * moved : 0);
+			: 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * log(beyond) : 0);
 }
 
-#define MBI_SLICED_ROW 12.0
+#define MBI_SLICED_ROW 28.0
 
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
@@ -22503,15 +22547,15 @@ static double mbi_diagonals_seconds(const merbit_plan *plan) {
 	const double bytes = mbi_diagonals_likely(plan);
 	const double steps =
 			mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
-	return mbi_choose_longer(
-			0.95 * mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers),
+	return mbi_choose_longer(0.95 *
+			mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers / 2),
 			steps * (MBI_DIAGONALS_STEP * plan->profile->l2_load_seconds +
 			mbi_choose_passing(plan) / 16.0 * plan->profile->memory_load_seconds));
 }
 
 static int mbi_diagonals_trusted(const merbit_plan *plan) {
 	const double slots = plan->nonempty.diagonal_slots, scan = mbi_scan_cost(plan);
-	return slots > 0 && slots <= 1.5 && plan->device.rows <= (uint64_t)INT32_MAX &&
+	return slots > 0 && slots <= 2.0 && plan->device.rows <= (uint64_t)INT32_MAX &&
 			mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= scan && mbi_diagonals_seconds(plan) <= scan;
 }
 
@@ -24439,7 +24483,7 @@ static double mbi_hubs_rows(const merbit_plan *plan) {
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-			? 0.95 * (32 - mbi_choose_passing(plan)) / 16.0 * mbi_choose_overlap(
+			? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 * mbi_choose_overlap(
 			plan, t.vectors + t.lists + t.shared + t.stream, t.nnz * (1.0 - plan->nonempty.hub_share) *
 			mbi_choose_gather(plan, (t.rows + t.cols) * t.size)) +
 			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_hubs_rows(plan) +

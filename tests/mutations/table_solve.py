@@ -262,7 +262,7 @@ MUTATIONS = [
      "0", "a block size without blocks is ignored", "solve_core_solver"),
     ("mbk_fixup", "MBK_STOP_HERE", "", "a fix-up runs on behind a product that has ended", "fake_gpu_epilogue"),
     ("mbk_scan_product", "MBK_STOP_HERE", "", "products run on behind the last iteration", "fake_gpu_epilogue"),
-    ("mbk_rows_product", "MBK_STOP_HERE", "", "products by rows run on behind the last iteration", "fake_gpu_epilogue"),
+    ("mbk_rows_walk", "MBK_STOP_HERE", "", "products by rows run on behind the last iteration", "fake_gpu_epilogue"),
     ("mbi_plan_build_cuda", "if (plan->making.unsynchronised) {", "if (1) {",
      "a plan is given that the GPU is still at work for", "fake_calls"),
     ("mbk_columns_lengths", "(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride",

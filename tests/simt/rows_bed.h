@@ -8,7 +8,7 @@
 
 struct rows_form : csr_form {
   unsigned lanes, unroll, threads;
-  simt_kernel product;
+  simt_kernel product, sum; // sum: for any beta
 };
 
 inline std::vector<const rows_form *> rows_forms;
@@ -24,11 +24,12 @@ void rows_multiply(rows_bed<V> &b, double alpha, double beta, simt_array &y, uin
   if (b.f.vanishes(alpha)) { // neither A nor x may be read
     b.forbid(true);
   }
+  const bool adds = b.f.adds(beta, seed);
   csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
     simt_late_guard late({&b.factors(), &y});
     late.scalar(at_alpha);
     late.scalar(at_beta);
-    simt_run(b.f.product, b.run(seed),
+    simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
              {csr_divide_up(b.rows * b.f.lanes, b.f.threads), b.f.threads, b.f.table_bytes()},
              b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(),
              y.get(), b.rows, at_alpha, at_beta);

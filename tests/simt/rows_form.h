@@ -13,6 +13,7 @@
 #define MBK_UNROLL SIMT_ARG(7, SIMT_FORM)
 #define MBK_STREAMING SIMT_ARG(8, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(9, SIMT_FORM)
+#define MBK_HOLDS MBK_STREAMING
 
 #pragma GCC diagnostic push // parameters of other forms; slots beyond the row's end
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -28,7 +29,8 @@ static const rows_form form = {
   MBK_LANES,
   MBK_UNROLL,
   MBK_THREADS,
-  SIMT_KERNEL(mbk_rows_product)
+  SIMT_KERNEL(mbk_rows_product),
+  SIMT_KERNEL(mbk_rows_sum)
 };
 [[maybe_unused]] static const bool listed = (rows_forms.push_back(&form), true);
 } // of the form

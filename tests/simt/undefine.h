@@ -7,6 +7,7 @@
 #undef MBK_STORED
 #undef MBK_STOPS
 #undef MBK_UNIT
+#undef MBK_HOLDS
 #undef MBK_SEMIRING
 #undef MBK_SCALAR
 #undef MBK_ABSENT

@@ -215,13 +215,18 @@ MBI_INTERNAL double mbi_walk_end(const merbit_plan *plan, double count, double a
 /* Returns the sectors of x per nonzero that L1 does not hold. `bytes` is the size of x. The
  * sampled window of nonzeros starts with an empty cache. If x is hardly larger than L1 (shared
  * memory stands for its size), most sectors are still there from the window before: only those
- * count that a window of random columns does not touch. (5M rows of 3 random ones of 30,000
- * floats on an H200: ROWS 46 us, SCAN 50; forecast with all sectors of the window 72 to 75.) */
+ * count that a window of random columns does not touch. The part of the matrix that L2 holds
+ * takes room in L1 as well: from half of the matrix on, all sectors of the window count. (5M
+ * rows of 3 random ones of 30,000 floats on an H200: ROWS 46 us, SCAN 50; forecast with all
+ * sectors of the window 72 to 75.) */
 static double mbi_choose_sectors(const merbit_plan *plan, double bytes) {
   const double found = plan->nonempty.sectors;
   const double again = exp(-MBI_NONEMPTY_WINDOW / (bytes / 32));
-  return bytes <= 1.1 * plan->context->device.shared_bytes_per_block && again < found ? again
-                                                                                      : found;
+  const int passing = mbi_choose_passing(plan);
+  return bytes <= 1.1 * plan->context->device.shared_bytes_per_block && again < found &&
+                 passing > 8
+             ? found - (passing - 8) / 8.0 * (found - again)
+             : found;
 }
 
 /* Returns the parts of the forecasts for the plan's matrix. */
@@ -241,7 +246,8 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   }
   t.values = (double)mbi_value_bytes(plan);
   t.stream = t.nnz * (4.0 + t.values) * stream;
-  t.gathers = t.nnz * mbi_choose_sectors(plan, t.cols * t.size) * mbi_choose_gather(plan, t.cols * t.size);
+  t.gathers = t.nnz * mbi_choose_sectors(plan, t.cols * t.size) *
+              mbi_choose_gather(plan, t.cols * t.size);
   shared = count < t.rows - count ? count : t.rows - count;
   shared = t.rows * t.size <= MBI_CHOOSE_KEPT / 3 * plan->profile->l2_bytes ? 0
            : shared < t.rows * t.size / 32                                  ? shared

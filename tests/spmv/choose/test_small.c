@@ -72,13 +72,13 @@ static void small_matrices_of_diagonals(void **state) {
   square_of(&plan, MERBIT_F32, 100000, 700000);
   plan.nonempty.longest = 7;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
-  plan.nonempty.diagonal_slots = 1.5;
+  plan.nonempty.diagonal_slots = 2;
   takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
   plan.nonempty.slots = plan.nonempty.sorted_slots = 5000000; /* uneven rows, or full blocks */
   plan.nonempty.block_rows = plan.nonempty.block_cols = 3;
   takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
   plan.nonempty.block_rows = plan.nonempty.block_cols = 0;
-  plan.nonempty.diagonal_slots = 1.51;
+  plan.nonempty.diagonal_slots = 2.01;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
   plan.nonempty.diagonal_slots = 1;
   plan.nonempty.longest = 5000; /* one lane would walk it */

@@ -48,6 +48,7 @@ static void slices_that_move_together(void **state) {
     together = mbi_sliced_cost(&plan);
     assert_true(together < 0.55 * mbi_scan_cost(&plan));
     plan.nonempty.slots = plan.device.nnz / 4 * 5;
+    plan.nonempty.typical = 500;
     assert_true(mbi_sliced_cost(&plan) < 1.05 * together);
     plan.nonempty.slots++; /* rows of different lengths soon read different columns */
     plan.nonempty.sorted_slots = plan.nonempty.slots;
@@ -127,7 +128,7 @@ static void forecasts_of_slices_together(void **state) {
     plan.nonempty.sectors = 0.9;
     is_about("slices", mbi_sliced_cost(&plan),
              0.92 * mbi_choose_overlap(&plan,
-                                       0.9 * streamed(12 * nnz + 15.25 * n + 4 * (n + 300000)) *
+                                       0.9 * streamed(12 * nnz + 31.25 * n + 4 * (n + 300000)) *
                                            (16 + mbi_choose_passing(&plan)) / 32,
                                        nnz * (0.1 * (1 - fresh) + fresh) / 160e9));
   }
@@ -149,7 +150,7 @@ static void forecasts_of_shared_slices(void **state) {
   assert_int_equal(mbi_sliced_parts(&plan), 8);
   together = 1.08 * mbi_choose_overlap(
                         &plan,
-                        0.9 * streamed(12 * nnz + 15.25 * 18976 + 4 * (18976.0 + 38000)) *
+                        0.9 * streamed(12 * nnz + 31.25 * 18976 + 4 * (18976.0 + 38000)) *
                             (16 + mbi_choose_passing(&plan)) / 32,
                         nnz * (0.1 * (1 - fresh) + fresh) / 160e9);
   is_about("shared slices", mbi_sliced_cost(&plan), together);
@@ -169,7 +170,7 @@ static void forecasts_of_shared_slices(void **state) {
 static void forecasts_of_shared_slices_in_l2(void **state) {
   const double nnz = 10000 * 200.0, loads = 10000 / 132.0 * 200, sectors = 10000 / 8.0;
   const double fresh = sectors / loads * (1 - exp(-loads / sectors));
-  const double bytes = 8 * nnz + 15.25 * 10000 + 2 * 20000.0;
+  const double bytes = 8 * nnz + 31.25 * 10000 + 2 * 20000.0;
   merbit_plan plan;
   double even;
   (void)state;
@@ -231,23 +232,21 @@ static void forecasts_of_rows_abreast(void **state) {
   plan.nonempty.sectors = 0.332;
   gather = nnz * mbi_choose_gather(&plan, plan.profile->l2_bytes / 4); /* all in flight */
   plan.nonempty.abreast = 0.14;
-  is_about("rows abreast", mbi_rows_cost(&plan) - mbi_walk_end(&plan, mean / 256, 1),
-           1.02 * (0.7 + 0.3 * 16 / (mean / 256)) *
-               mbi_choose_overlap(&plan, streamed(8 * nnz + 8 * rows + 4 * cols),
-                                  0.8 * (0.332 + 0.14) / 2 * gather));
+  is_about("rows abreast", mbi_rows_cost(&plan) - mbi_walk_end(&plan, mean / 512, 1),
+           1.1 * mbi_choose_overlap(&plan, streamed(8 * nnz + 8 * rows + 4 * cols),
+                                    0.8 * (0.332 + 0.14) / 2 * gather));
   is_about("slices abreast", mbi_sliced_cost(&plan),
            1.08 * 2 / (rows / 32 / 132) *
                mbi_choose_overlap(
                    &plan,
-                   0.9 * streamed(4 * (rows + cols) + mbi_sliced_bytes(&plan) + 12 * rows),
+                   0.9 * streamed(4 * (rows + cols) + mbi_sliced_bytes(&plan) + 28 * rows),
                    0.14 / 2 * nnz * mbi_choose_gather(&plan, 4 * cols)));
   plan.nonempty.abreast = 0; /* not sampled */
-  is_about("rows apart", mbi_rows_cost(&plan) - mbi_walk_end(&plan, mean / 256, 1),
-           1.02 * (0.7 + 0.3 * 16 / (mean / 256)) *
-               looked_up(&plan,
-                         mbi_choose_overlap(&plan, streamed(8 * nnz + 8 * rows + 4 * cols),
-                                            0.8 * 0.332 * gather),
-                         2 / 32.0));
+  is_about("rows apart", mbi_rows_cost(&plan) - mbi_walk_end(&plan, mean / 512, 1),
+           1.0 * looked_up(&plan,
+                           mbi_choose_overlap(&plan, streamed(8 * nnz + 8 * rows + 4 * cols),
+                                              0.8 * 0.332 * gather),
+                           2 / 32.0));
 }
 
 /* Slices whose columns are too far apart for L1 gather as usual, and their last rows count. */
@@ -264,9 +263,9 @@ static void forecasts_of_slices_apart(void **state) {
   is_about("slices apart", mbi_sliced_cost(&plan),
            0.92 * looked_up(&plan,
                             mbi_choose_overlap(
-                                &plan, 0.9 * streamed(12 * nnz + 15.25 * n + 4 * (n + 3e6)),
+                                &plan, 0.9 * streamed(12 * nnz + 31.25 * n + 4 * (n + 3e6)),
                                 0.9 * nnz * mbi_choose_gather(&plan, 24e6)),
-                            0.8 + 12 / 128.0) +
+                            (0.8 + 12 / 128.0) / 2) +
                mbi_walk_end(&plan, 200, 8));
 }
 

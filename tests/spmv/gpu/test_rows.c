@@ -106,6 +106,24 @@ static void lanes_that_idle(void **state) {
   }
 }
 
+/* Lanes hold the old y unless its registers would cost resident threads. */
+static void old_results_that_lanes_hold(void **state) {
+  int type, unroll;
+  (void)state;
+  for (type = 0; type < 2; type++) {
+    for (unroll = 1; unroll <= 8; unroll++) {
+      const int holds = type == 0 || (unroll != 3 && unroll != 5);
+      mbi_preamble preamble;
+      merbit_plan plan;
+      plan_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 1000, 10000);
+      plan.tuning[MBI_KNOB_ROWS_UNROLL] = unroll;
+      assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+      mbi_rows_preamble(&plan, &preamble);
+      assert_non_null(strstr(preamble.text, holds ? "MBK_HOLDS 1\n" : "MBK_HOLDS 0\n"));
+    }
+  }
+}
+
 /* Forms for which no kernel exists. */
 static void forms_that_nobody_makes(void **state) {
   static const struct {
@@ -142,9 +160,8 @@ static void forms_that_nobody_makes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lanes_per_row),
-      cmocka_unit_test(rows_that_move_together),
-      cmocka_unit_test(lanes_that_idle),
+      cmocka_unit_test(lanes_per_row),           cmocka_unit_test(rows_that_move_together),
+      cmocka_unit_test(lanes_that_idle),         cmocka_unit_test(old_results_that_lanes_hold),
       cmocka_unit_test(forms_that_nobody_makes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

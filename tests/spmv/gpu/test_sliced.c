@@ -171,11 +171,40 @@ static void slices_that_warps_share(void **state) {
   }
 }
 
+/* Blocks are large, and warps share no slices of short rows, if neighbouring rows read
+ * scattered columns of a part of x. */
+static void blocks_for_parts_of_x(void **state) {
+  static const struct {
+    uint64_t mean;
+    double sectors, lines;
+    int parts, threads;
+  } expected[] = {{50, 0.13, 0.5, 1, 512}, {50, 0.12, 0.5, 2, 64},   {50, 0.89, 0.5, 1, 512},
+                  {50, 0.9, 0.5, 2, 64},   {50, 0.13, 0.41, 1, 512}, {50, 0.13, 0.4, 2, 64},
+                  {63, 0.13, 0.5, 1, 512}, {64, 0.13, 0.5, 2, 64},   {10, 0.13, 0.5, 1, 512},
+                  {10, 0.12, 0.5, 1, 256}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, 300000, 300000 * expected[i].mean);
+    plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
+    plan.nonempty.longest = (uint32_t)(2 * expected[i].mean);
+    plan.nonempty.sectors = expected[i].sectors;
+    plan.nonempty.lines = expected[i].lines;
+    assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_sliced_of(&plan)->parts, expected[i].parts);
+    assert_int_equal(mbi_sliced_of(&plan)->threads, expected[i].threads);
+    plan.desc.block_threads = 128; /* what the user asks for */
+    assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_sliced_of(&plan)->threads, 128);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slices_that_do_not_fit),  cmocka_unit_test(slices_that_nobody_makes),
       cmocka_unit_test(slices_that_are_sorted),  cmocka_unit_test(loads_that_are_shorter),
-      cmocka_unit_test(slices_that_warps_share),
+      cmocka_unit_test(slices_that_warps_share), cmocka_unit_test(blocks_for_parts_of_x),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -50,13 +50,17 @@ static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
          (MBI_CHOOSE_LANES * plan->context->device.multiprocessors);
 }
 
+/* Returns whether rows are so long that their warps take several steps. */
+static int mbi_rows_long(const merbit_plan *plan) {
+  return mbi_rows_mean(plan) >= 256;
+}
+
 /* Returns whether rows move through x together: they are long, they fill the GPU, and their
  * columns are scattered. Each lane should then have few nonzeros in flight:
  * spmv/choose/together.c. (40,000 rows of 500 doubles in 40,000 columns on an H200: 122 us with
  * 8 nonzeros per lane, 79 with 2.) */
 static int mbi_rows_together(const merbit_plan *plan) {
-  return mbi_rows_mean(plan) >= 256 && mbi_rows_fill(plan, 32) >= 0.75 &&
-         mbi_together_apart(plan);
+  return mbi_rows_long(plan) && mbi_rows_fill(plan, 32) >= 0.75 && mbi_together_apart(plan);
 }
 
 /* Returns the number of lanes per row. Rows that move together get half a warp if that lets
@@ -302,6 +306,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const double lines = together || mbi_together_abreast(plan) ? 0 : mbi_rows_lines(plan);
   const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
                         : mbi_together_abreast(plan) ? 1.1
+                        : mbi_rows_long(plan)        ? 1.0
                                                      : 0.9 + 0.16 * uneven;
   const double traffic = mbi_choose_overlap(
       plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
@@ -315,7 +320,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
       factor * mbi_choose_with_lines(plan, traffic, lines) +
           (together
                ? 0
-               : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) + turns, 1) / 2),
+               : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) / 2 + turns, 1)),
       mbi_rows_walk(plan));
 }
 
