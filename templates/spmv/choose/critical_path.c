@@ -241,7 +241,8 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   }
   t.values = (double)mbi_value_bytes(plan);
   t.stream = t.nnz * (4.0 + t.values) * stream;
-  t.gathers = t.nnz * mbi_choose_sectors(plan, t.cols * t.size) * mbi_choose_gather(plan, t.cols * t.size);
+  t.gathers = t.nnz * mbi_choose_sectors(plan, t.cols * t.size) *
+              mbi_choose_gather(plan, t.cols * t.size);
   shared = count < t.rows - count ? count : t.rows - count;
   shared = t.rows * t.size <= MBI_CHOOSE_KEPT / 3 * plan->profile->l2_bytes ? 0
            : shared < t.rows * t.size / 32                                  ? shared
