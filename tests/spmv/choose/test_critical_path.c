@@ -36,10 +36,10 @@ static void long_rows_among_even_ones(void **state) {
      * forecasts omit. */
     scan = mbi_scan_cost(&plan);
     plan.nonempty.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
-    takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+    takes(&plan, MERBIT_METHOD_SCAN, "rows of similar length");
     assert_true(mbi_sliced_cost(&plan) > scan);
     plan.nonempty.longest -= 1 + 15 * (uint32_t)step; /* saves enough */
-    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
     assert_true(mbi_sliced_cost(&plan) < scan);
   }
 }
@@ -53,7 +53,7 @@ static void walks_that_do_not_show(void **state) {
   (void)state;
   with_linking_rows(&plan, MERBIT_F32);
   plan.nonempty.longest = 8;
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
   for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
     if (row->cuda != NULL && row->cuda->cost != NULL) {
       double even;
@@ -65,7 +65,7 @@ static void walks_that_do_not_show(void **state) {
     }
   }
   assert_true(costs >= 6);
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
 }
 
 /* Returns the length of a row that takes 4 lanes of 5 nonzeros `seconds`, in steps of 1 us,
@@ -98,11 +98,11 @@ static void long_rows_by_lanes(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   square_of(&plan, MERBIT_F32, 100000, 500000);
   plan.nonempty.longest = 3 * 6; /* SCAN has all of it in flight at once */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   plan.nonempty.longest = 3 * 6 + 1;
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
   plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each: 8 at once */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
 /* Compares forecasts with sums made by hand: all bytes once, because all gathers hit the
