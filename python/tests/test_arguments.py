@@ -186,7 +186,7 @@ def test_cubins_of_no_gpu(tmp_path):
     with pytest.raises(merbit.InputOutputError, match="missing: No such file"):
         merbit.import_cubins(tmp_path / "missing", str(tmp_path / "cache"))
     (tmp_path / "other").write_bytes(b"%%MatrixMarket")
-    with pytest.raises(merbit.FileFormatError, match="is no file of merbit_cache_export"):
+    with pytest.raises(merbit.FileFormatError, match="was not written by merbit_cache_export"):
         merbit.import_cubins(tmp_path / "other", str(tmp_path / "cache"))
     with pytest.raises(merbit.NotSupportedError, match="cache_dir is empty"):
         merbit.import_cubins(str(tmp_path / "other"), "")

@@ -213,8 +213,8 @@ static merbit_status mbi_pack_check(merbit_context *context, const char *path, c
   mbi_pack_head head;
   size_t at = sizeof head, bytes;
   if (size < sizeof head || memcmp(data, MBI_PACK_MAGIC, sizeof head.magic) != 0) {
-    return mbi_fail(context, MERBIT_INVALID_FILE, "%.300s is no file of merbit_cache_export",
-                    path);
+    return mbi_fail(context, MERBIT_INVALID_FILE,
+                    "%.300s was not written by merbit_cache_export", path);
   }
   head = mbi_pack_seal(data, size);
   bytes = memcmp(data, &head, sizeof head) == 0;
@@ -228,10 +228,11 @@ static merbit_status mbi_pack_check(merbit_context *context, const char *path, c
           path, MERBIT_VERSION_STRING);
     }
   }
-  return bytes > 0 ? MERBIT_OK
-                   : mbi_fail(context, MERBIT_INVALID_FILE,
-                              "%.300s, %zu bytes, is cut or damaged; copy or export it again",
-                              path, size);
+  return bytes > 0
+             ? MERBIT_OK
+             : mbi_fail(context, MERBIT_INVALID_FILE,
+                        "%.300s, %zu bytes, is truncated or damaged; copy or export it again",
+                        path, size);
 }
 
 /* Stores every entry of a checked pack. */

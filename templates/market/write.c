@@ -225,7 +225,7 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   error = mbi_replacement_begin(&replacement, path);
   if (error == ENOTSUP) {
     return mbi_fail(context, MERBIT_IO_ERROR,
-                    "%.300s is no regular file; write to it by merbit_matrix_write_stream",
+                    "%.300s is not a regular file; write to it by merbit_matrix_write_stream",
                     path);
   }
   if (error == ENOENT && path[0] != '\0') {

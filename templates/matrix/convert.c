@@ -120,7 +120,7 @@ MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
   if ((flags & MBI_BUILD_TRANSPOSE) != 0 && view->rows > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "view.rows is %" PRId64
-                    "; a transpose takes at most 2147483647, its columns",
+                    "; a transpose takes at most 2147483647, because rows become columns",
                     view->rows);
   }
   if (view->format != MERBIT_BSR) {

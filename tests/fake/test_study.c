@@ -136,7 +136,7 @@ static void refusals(void **state) {
   assert_int_equal(merbit_context_create(&context_desc, &context, NULL), MERBIT_OK);
   desc = study_desc(MERBIT_METHOD_BSR_VECTOR);
   desc.block_rows = desc.block_cols = 2;
-  expect_refusal(context, &csr, &desc, MERBIT_NOT_SUPPORTED, "blocks as they come");
+  expect_refusal(context, &csr, &desc, MERBIT_NOT_SUPPORTED, "only blocks without masks");
   desc = study_desc(MERBIT_METHOD_BSR_TEAM);
   expect_refusal(context, &high, &desc, MERBIT_INVALID_ARGUMENT, "one for each entry");
   desc = study_desc(MERBIT_METHOD_BSR_VECTOR);

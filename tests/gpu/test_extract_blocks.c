@@ -291,7 +291,7 @@ static void what_is_refused(void **state) {
   plan.desc.block_rows = plan.desc.block_cols = 2;
   assert_int_equal(mbi_extract_all(&extract, &tally), MERBIT_TOO_LARGE);
   assert_int_equal(merbit_last_error(gpu, line, sizeof line), MERBIT_TOO_LARGE);
-  assert_non_null(strstr(line, "8589934590 rows are too many to make blocks of"));
+  assert_non_null(strstr(line, "8589934590 rows are too many to extract blocks"));
 }
 
 int main(void) {

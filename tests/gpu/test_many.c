@@ -153,13 +153,13 @@ static void what_a_plan_tells(void **state) {
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(line, "many on "));
   assert_non_null(strstr(line, "(for several vectors), f64"));
-  assert_non_null(strstr(line, "1 tiles of 8 runs of 32, 4 lanes of 2 columns to a nonzero"));
+  assert_non_null(strstr(line, "1 tiles of 8 runs of 32, 4 lanes of 2 columns per nonzero"));
   assert_non_null(strstr(line, "general values"));
   assert_non_null(strstr(line, "; 8 vectors, row-major"));
   merbit_plan_destroy(plan);
   plan = small(MERBIT_VECTORS_COLUMN_MAJOR, 8, MERBIT_MEMORY_DEFAULT);
   (void)merbit_plan_describe(plan, line, sizeof line);
-  assert_non_null(strstr(line, ", copies by rows"));
+  assert_non_null(strstr(line, ", row-major copies"));
   merbit_plan_destroy(plan);
 }
 
@@ -189,7 +189,8 @@ static void what_even_rows_tell(void **state) {
   /* The CSR with row_ptr, X and Y. */
   assert_int_equal(info.bytes_per_product, 32 * 4 + 33 * 4 + 64 * 32);
   (void)merbit_plan_describe(plan, line, sizeof line);
-  assert_non_null(strstr(line, "even rows, 2 lanes of 4 columns to each, 256 threads"));
+  assert_non_null(
+      strstr(line, "rows of similar length, 2 lanes of 4 columns per row, 256 threads"));
   merbit_plan_destroy(plan);
   desc.method = MERBIT_METHOD_MANY;
   desc.tuning = "run=1";
@@ -218,7 +219,7 @@ static void refused(void **state) {
   desc.vectors = 8;
   desc.method = MERBIT_METHOD_MERGE;
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &none), MERBIT_NOT_SUPPORTED);
-  cpu_expect(gpu, MERBIT_NOT_SUPPORTED, "MERBIT_METHOD_MERGE, which has no form for 8 vectors");
+  cpu_expect(gpu, MERBIT_NOT_SUPPORTED, "MERBIT_METHOD_MERGE, which does not take 8 vectors");
   desc.method = MERBIT_METHOD_MANY;
   desc.tuning = "run=5";
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &none), MERBIT_INVALID_ARGUMENT);

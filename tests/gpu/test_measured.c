@@ -193,16 +193,16 @@ static void large_ones_of_other_kinds(void **state) {
   (void)state;
   small_limit = 0;
   choice(0, MERBIT_F16, MERBIT_SEMIRING_PLUS_TIMES, MERBIT_METHOD_ROWS,
-         "equal, short rows of f16");
-  choice(1, MERBIT_F16, MERBIT_SEMIRING_PLUS_TIMES, MERBIT_METHOD_SCAN, "any rows of f16");
+         "short rows of equal length, f16");
+  choice(1, MERBIT_F16, MERBIT_SEMIRING_PLUS_TIMES, MERBIT_METHOD_SCAN, "default for f16");
   choice(0, MERBIT_C64, MERBIT_SEMIRING_PLUS_TIMES, MERBIT_METHOD_ROWS,
-         "equal, short rows of c64");
+         "short rows of equal length, c64");
   choice(0, MERBIT_F64, MERBIT_SEMIRING_MIN_PLUS, MERBIT_METHOD_ROWS,
-         "even, short rows of doubles; runner-up scan");
+         "short f64 rows of similar length; runner-up scan");
   choice(1, MERBIT_F64, MERBIT_SEMIRING_MIN_PLUS, MERBIT_METHOD_ROWS,
-         "even, short rows of doubles");
+         "short f64 rows of similar length");
   choice(0, MERBIT_F32, MERBIT_SEMIRING_MIN_PLUS, MERBIT_METHOD_SCAN,
-         "of those for semirings; runner-up merge");
+         "default for semirings; runner-up merge");
   small_limit = 0.57;
 }
 

@@ -117,9 +117,9 @@ static void choice(int uneven, int calls, merbit_method method, const char *why)
 
 static void choices(void **state) {
   (void)state;
-  choice(0, 5000, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
-  choice(1, 0, MERBIT_METHOD_SCAN, "of those for semirings; runner-up merge");
-  choice(0, 1, MERBIT_METHOD_MERGE, "for 1 product without a look");
+  choice(0, 5000, MERBIT_METHOD_ROWS, "small, with rows of similar length; runner-up scan");
+  choice(1, 0, MERBIT_METHOD_SCAN, "default for semirings; runner-up merge");
+  choice(0, 1, MERBIT_METHOD_MERGE, "for 1 product without inspecting");
 }
 
 static void refusals(void **state) {
@@ -142,7 +142,8 @@ static void refusals(void **state) {
   }
   desc.method = MERBIT_METHOD_REFERENCE;
   desc.side = MERBIT_SIDE_CUDA;
-  cpu_refuses_plan(gpu, &view, &desc, MERBIT_INVALID_ARGUMENT, "REFERENCE, which runs on the CPU");
+  cpu_refuses_plan(gpu, &view, &desc, MERBIT_INVALID_ARGUMENT,
+                   "REFERENCE, which runs on the CPU");
   desc.method = MERBIT_METHOD_AUTO;
   desc.semiring = MERBIT_SEMIRING_CUSTOM;
   desc.operators = &o;

@@ -186,17 +186,17 @@ static void every_byte_and_length(void **state) {
     data[i] = (char)(was ^ (1 << (test_random(&seed) % 8)));
     write_whole(bad.path, data, size);
     import(bad.path, MERBIT_INVALID_FILE,
-           i < 8 ? "is no file of merbit_cache_export" : "damaged");
+           i < 8 ? "was not written by merbit_cache_export" : "damaged");
     data[i] = was;
   }
   for (i = 0; i < size; i++) {
     write_whole(bad.path, data, i);
     import(bad.path, MERBIT_INVALID_FILE,
-           i < sizeof(mbi_pack_head) ? "is no file of merbit_cache_export" : "is cut");
+           i < sizeof(mbi_pack_head) ? "was not written by merbit_cache_export" : "truncated");
   }
   data[size] = 0;
   write_whole(bad.path, data, size + 1);
-  import(bad.path, MERBIT_INVALID_FILE, "is cut or damaged");
+  import(bad.path, MERBIT_INVALID_FILE, "is truncated or damaged");
   import(path.path, MERBIT_OK, "");
 }
 
@@ -222,7 +222,7 @@ static void forged(void **state) {
       head = mbi_pack_seal(data, size);
       memcpy(data, &head, sizeof head);
       write_whole(path.path, data, size);
-      import(path.path, MERBIT_INVALID_FILE, "is cut or damaged");
+      import(path.path, MERBIT_INVALID_FILE, "is truncated or damaged");
     }
   }
   entry = mbi_cache_seal(keys[0], strlen(keys[0]), images[0], strlen(images[0]));

@@ -129,8 +129,8 @@ static void test_links(void **state) {
     assert_int_equal(symlink(targets[i], link_path), 0);
     assert_int_equal(chdir(i % 2 ? folder : "/"), 0); /* also a path without a folder */
     if (i == 3) {
-      assert_failed(context, merbit_matrix_write_file(context, &view, "link.mtx"), MERBIT_IO_ERROR,
-                    "Too many levels");
+      assert_failed(context, merbit_matrix_write_file(context, &view, "link.mtx"),
+                    MERBIT_IO_ERROR, "Too many levels");
     } else {
       assert_int_equal(merbit_matrix_write_file(context, &view, i % 2 ? "link.mtx" : link_path),
                        MERBIT_OK);
@@ -192,7 +192,7 @@ static void test_targets(void **state) {
   assert_failed(context, merbit_matrix_write_file(context, &view, folder), MERBIT_IO_ERROR,
                 "Is a directory");
   assert_failed(context, merbit_matrix_write_file(context, &view, "/dev/null"), MERBIT_IO_ERROR,
-                "/dev/null is no regular file");
+                "/dev/null is not a regular file");
   assert_failed(context, merbit_matrix_write_file(context, &view, ""), MERBIT_IO_ERROR,
                 "No such file");
   memset(path, 'a', 5000);

@@ -266,7 +266,7 @@ static void refused(void **state) {
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   desc.reordering = MERBIT_REORDERING_RCM;
   refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED,
-         "which MERBIT_METHOD_SYMMETRIC does not follow");
+         "which MERBIT_METHOD_SYMMETRIC does not support");
   merbit_context_destroy(context);
 }
 

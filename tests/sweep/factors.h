@@ -149,13 +149,12 @@ static int combination_on_cuda(const combination *c, int cuda) {
 static int combination_method_taken(const combination *c, int on_cuda) {
   const int method = c->at[METHOD];
   const int plain = c->at[KIND] <= 1, many = c->at[VECTORS] != 0;
-  const int any_type = method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
-                       method == MERBIT_METHOD_MERGE || method == MERBIT_METHOD_SCAN ||
-                       method == MERBIT_METHOD_ROWS;
+  const int takes = mbi_method_find((merbit_method)method)->takes;
   if (!on_cuda && !mbi_method_runs((merbit_method)method, 0)) {
     return 0;
   }
-  if ((!plain || c->at[SEMIRING] != 0) && !any_type) {
+  if ((!plain && (takes & MBI_TAKES_TYPES) == 0) ||
+      (c->at[SEMIRING] != 0 && (takes & MBI_TAKES_SEMIRINGS) == 0)) {
     return 0;
   }
   if (method == MERBIT_METHOD_SYMMETRIC && (!combination_is_triangle(c) || c->at[ORDER] != 0)) {

@@ -218,7 +218,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
   mbi_precondition_leave(p);
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     mbi_error_clear(p->context, reason, sizeof reason);
-    mbi_log(p->context, "multigrid is set up by the host: %s", reason);
+    mbi_log(p->context, "multigrid is set up on the CPU: %s", reason);
     mbi_amg_leave_gpu(p, amg);
     amg->count = 0;
     status = MERBIT_OK;

@@ -31,7 +31,7 @@ static merbit_status mbi_many_check_call(merbit_solver *solver, int count,
   if ((call->ldb | call->ldx) > INT64_MAX / 16 / (last + 1)) {
     return mbi_fail(solver->context, MERBIT_TOO_LARGE,
                     "merbit_solver_solve_many: ldb is %" PRId64 ", ldx %" PRId64
-                    "; %d vectors so far apart are beyond any memory",
+                    "; %d vectors at that distance exceed the address space",
                     call->ldb, call->ldx, count);
   }
   if (count == 0) {

@@ -45,7 +45,7 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
     if (fabs(from[k]) > FLT_MAX) {
       return mbi_fail(
           solver->context, MERBIT_NOT_SUPPORTED,
-          "values[%" PRId64 "] is %g, which f32 does not hold; set %s to 0", k, from[k],
+          "values[%" PRId64 "] is %g, which f32 cannot represent; set %s to 0", k, from[k],
           solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
     }
   }
@@ -117,10 +117,11 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
  * then not finite. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
-  return norm - norm == 0 ? MERBIT_OK
-                          : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-                                     "the matrix has a value that f32 does not hold, or that "
-                                     "is not finite; set solver_desc.refine to 0");
+  return norm - norm == 0
+             ? MERBIT_OK
+             : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+                        "the matrix has a value that f32 cannot represent, or that "
+                        "is not finite; set solver_desc.refine to 0");
 }
 
 /* Sets the matrix and the description of the inner solver, on the side of `solver`. */

@@ -14,7 +14,7 @@
 #error "define MBK_VECTOR: the type of vectors in memory"
 #endif
 #ifndef MBK_STEP_ROWS
-#error "define MBK_STEP_ROWS: the rows that a thread takes at a time"
+#error "define MBK_STEP_ROWS: the rows that a thread processes at a time"
 #endif
 #ifndef MBK_STEP_COLUMNS
 #define MBK_STEP_COLUMNS 1 // right-hand sides of a launch, each with its own thread blocks

@@ -83,7 +83,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_vi
   }
   if (ranks == NULL && graph->rows > 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values",
+                    "merbit_pagerank: `ranks` is NULL; give an array of %" PRId64 " values",
                     graph->rows);
   }
   run->type = mbi_view_type(graph);

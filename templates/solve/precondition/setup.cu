@@ -4,7 +4,7 @@
 #error "define MBK_VALUE: the type of the matrix's values"
 #endif
 #ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if there are none, and all are 1"
+#error "define MBK_PATTERN: 1 if no values are stored and all are 1"
 #endif
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr"
@@ -16,7 +16,7 @@
 #error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
 #endif
 #ifndef MBK_SETUP_LANES
-#error "define MBK_SETUP_LANES: lanes of a row, a power of two up to 32"
+#error "define MBK_SETUP_LANES: lanes per row, a power of two up to 32"
 #endif
 #include "jit/device.cuh"
 

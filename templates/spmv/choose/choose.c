@@ -36,7 +36,7 @@ static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
 static void mbi_choose_say(merbit_plan *plan) {
   const mbi_method *row;
   int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
-                        mbi_sliced_trusted(plan) ? "even rows, " : "");
+                        mbi_sliced_trusted(plan) ? "rows of similar length, " : "");
   const char *comma = "";
   size_t i;
   for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
@@ -157,12 +157,12 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
     const int slices =
         shares || (!diagonals && !rows && !blocks && mbi_choose_small_slices(plan));
     (void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
-                   diagonals ? "of diagonals"
+                   diagonals ? "with few diagonals"
                    : shares  ? "with long rows"
-                   : rows    ? "with even rows"
+                   : rows    ? "with rows of similar length"
                    : blocks  ? "of full blocks"
-                   : slices  ? "with uneven, short rows"
-                             : "with uneven rows",
+                   : slices  ? "with short rows of different lengths"
+                             : "with rows of different lengths",
                    diagonals || rows || blocks || slices ? "scan" : "rows");
     return diagonals ? MERBIT_METHOD_DIAGONALS
            : rows    ? MERBIT_METHOD_ROWS
@@ -172,9 +172,9 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   }
   if (!mbi_plan_plain(plan)) {
     const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
-    (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
-                   rows ? "equal, short" : "any", mbi_plan_type_text(plan),
-                   rows ? "scan" : "merge");
+    (void)snprintf(plan->why, sizeof plan->why, "%s%s; runner-up %s",
+                   rows ? "short rows of equal length, " : "default for ",
+                   mbi_plan_type_text(plan), rows ? "scan" : "merge");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
   return mbi_choose_by_cost(plan);
@@ -187,10 +187,10 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without inspecting the matrix",
                    plan->desc.expected_calls);
   } else if (!mbi_nonempty_fit(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+    (void)snprintf(plan->why, sizeof plan->why, "too many rows for other methods");
   } else {
     const int is_small = mbi_choose_small(plan);
     int rows;
@@ -200,9 +200,9 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
                           plan->nonempty.longest <= 64;
     plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
     (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
-                   rows && is_small ? "small, with even rows"
-                   : rows           ? "even, short rows of doubles"
-                                    : "of those for semirings",
+                   rows && is_small ? "small, with rows of similar length"
+                   : rows           ? "short f64 rows of similar length"
+                                    : "default for semirings",
                    rows ? "scan" : "merge");
   }
   return MERBIT_OK;
@@ -323,7 +323,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* values stay general */
     char reason[384];
     mbi_error_clear(plan->context, reason, sizeof reason);
-    mbi_log(plan->context, "values are not stored shorter: %s", reason);
+    mbi_log(plan->context, "values are not shortened: %s", reason);
     status = MERBIT_OK;
   }
   return status;
@@ -349,13 +349,13 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   }
   if (mbi_choose_unseen(plan)) {
     plan->method = MERBIT_METHOD_MERGE;
-    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without inspecting the matrix",
                    plan->desc.expected_calls);
     return MERBIT_OK;
   }
   if (!mbi_nonempty_fit(plan)) {
     plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
-    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+    (void)snprintf(plan->why, sizeof plan->why, "too many rows for other methods");
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_need(plan));
@@ -424,7 +424,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
     mbi_method_destroy(plan);
     mbi_error_clear(context, reason, sizeof reason);
     mbi_method_take_cuda(plan, mbi_choose_safe(plan));
-    mbi_log(context, "this plan takes %s: %s", plan->row->name, reason);
+    mbi_log(context, "this plan falls back to %s: %s", plan->row->name, reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     status = mbi_method_create(plan);
   }

@@ -67,7 +67,7 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
     plan->cpu->destroy(plan);
     mbi_bsr_release(plan->context, &plan->bsr);
     mbi_error_clear(plan->context, reason, sizeof reason);
-    mbi_log(plan->context, "this plan takes the merge path: %s", reason);
+    mbi_log(plan->context, "this plan falls back to merge: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
     mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
     plan->values = plan->csr.values;
@@ -159,7 +159,8 @@ MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
     return MERBIT_OK;
   }
   if (!mbi_plan_plain(plan) || mbi_plan_has_semiring(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "AUTO's method there; runner-up reference");
+    (void)snprintf(plan->why, sizeof plan->why,
+                   "default for this type or semiring; runner-up reference");
     return MERBIT_OK;
   }
   if (plan->csr.rows + plan->csr.nnz < MBI_CHOOSE_TINY) {
@@ -168,7 +169,7 @@ MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
   }
   if (plan->desc.expected_calls <= MBI_CHOOSE_SORTING) {
     (void)snprintf(plan->why, sizeof plan->why,
-                   "for %d product%s without a look at the matrix; runner-up sorted",
+                   "for %d product%s without inspecting the matrix; runner-up sorted",
                    plan->desc.expected_calls, plan->desc.expected_calls != 1 ? "s" : "");
     return MERBIT_OK;
   }

@@ -134,8 +134,8 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
     return snprintf(text, size, "; NUMA: parts copied to %d nodes%s", plan->placed_nodes,
                     bound);
   case MBI_PLACED_TOUCHED:
-    return snprintf(text, size, "; NUMA: parts written first on %d nodes%s", plan->placed_nodes,
-                    bound);
+    return snprintf(text, size, "; NUMA: parts placed on %d nodes by first touch%s",
+                    plan->placed_nodes, bound);
   default:
     return snprintf(text, size, "; NUMA: no effect on this method");
   }

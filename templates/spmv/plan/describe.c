@@ -112,7 +112,8 @@ MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *pl
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
-    return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " as it lies",
+    return snprintf(text, size,
+                    "; transposed from %" PRId64 " x %" PRId64 " by swapping indices",
                     given->rows, given->cols);
   }
   return snprintf(text, size,
@@ -135,8 +136,8 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
       mbi_symmetry_name(s->view.symmetry), s->view.nnz, s->upper ? "upper" : "lower",
       !s->direct                ? "expanded"
-      : s->full.row_ptr == NULL ? "looked at"
-                                : "copied in order",
+      : s->full.row_ptr == NULL ? "checked"
+                                : "copied in row order",
       1e3 * s->seconds);
 }
 
@@ -167,7 +168,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros; %s; %s; cubins %s in %.1f ms; %.3g MB per product%s",
         plan->row->name, plan->context->device.name,
-        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
+        plan->desc.method != MERBIT_METHOD_AUTO ? "requested"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
         mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
@@ -181,18 +182,21 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   } else {
     const int one = (plan->row->takes & MBI_SEQUENTIAL) != 0;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
-    length = snprintf(
-        line, sizeof line,
-        "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-        " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
-        plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
-        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
-        plan->csr.nnz, one ? 1 : plan->tasks, !one && plan->tasks != 1 ? "s" : "",
-        mbi_value_name(plan), 1e-6 * (double)mbi_plan_product_bytes(plan),
-        plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
-        : one ? "; runner-up merge"
-              : "; runner-up reference",
-        reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+    length = snprintf(line, sizeof line,
+                      "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+                      " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
+                      plan->row->name,
+                      plan->desc.method != MERBIT_METHOD_AUTO ? "requested"
+                      : plan->why[0] != '\0'                  ? plan->why
+                                                              : "default for symmetric storage",
+                      mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
+                      plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
+                      !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+                      1e-6 * (double)mbi_plan_product_bytes(plan),
+                      plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
+                      : one ? "; runner-up merge"
+                            : "; runner-up reference",
+                      reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 &&
       (size_t)length < sizeof line) {

@@ -46,8 +46,8 @@ static merbit_status mbi_many_check_leading(const merbit_plan *plan, const char 
       (by_rows && plan->side == MERBIT_SIDE_CUDA &&
        (uint64_t)layout->leading > UINT32_MAX / (uint64_t)size)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-                    "merbit_spmm: %s is %" PRId64 ", which is beyond what a product takes",
-                    name, layout->leading);
+                    "merbit_spmm: %s is %" PRId64 ", which is too large", name,
+                    layout->leading);
   }
   return MERBIT_OK;
 }
@@ -205,8 +205,8 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
   if (plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR && (ldx != 1 || ldy != 1)) {
     return mbi_fail(plan->context, MERBIT_NOT_SUPPORTED,
                     "merbit_spmm: ldx is %" PRId64 " and ldy %" PRId64
-                    "; row-major, a plan of one vector takes 1, elements side by side: copy "
-                    "the vector, or make a plan with plan_desc.vectors for all that are there",
+                    "; a row-major plan for one vector takes 1, contiguous elements: copy the "
+                    "vector, or make a plan with plan_desc.vectors for all columns",
                     ldx, ldy);
   }
   return merbit_spmv(plan, workspace, alpha, x, beta, y, stream);

@@ -103,7 +103,7 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
   if ((mbi_method_find(method)->takes & takes) == 0) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
+        "plan_desc.method is %s, which does not take %d vectors; use MERBIT_METHOD_AUTO, on "
         "CUDA MERBIT_METHOD_MANY, on the CPU MERBIT_METHOD_MERGE",
         mbi_method_identifier(method), desc->vectors);
   }

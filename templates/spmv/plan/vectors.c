@@ -111,8 +111,8 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
   }
   if (count != plan->csr.rows || (order == NULL && count > 0)) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_plan_get_order: room for %" PRId64 " numbers at %p; give %" PRId64
-                    ", one for each row",
+                    "merbit_plan_get_order: `count` is %" PRId64
+                    ", `order` %p; give an array of %" PRId64 " numbers, one for each row",
                     count, (void *)order, plan->csr.rows);
   }
   for (i = 0; i < count; i++) {

@@ -4,7 +4,7 @@
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
 #ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
+#error "define MBK_PATTERN: 1 if no nonzero has a stored value of its own"
 #endif
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of the offsets of rows, mbk_i32 or mbk_i64"
@@ -23,7 +23,7 @@
 #endif
 #ifndef MBK_SCALARS_DEVICE
 #error                                                                                         \
-    "define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed"
+    "define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if by value"
 #endif
 
 #ifndef MBK_SEMIRING

@@ -49,7 +49,7 @@ static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *
   mbk_csr_check_arguments arguments;
   MBI_TRY(mbi_program_kernel(context, program, "mbk_csr_check", &function));
   csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
-  MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "a check's answer", &csr->scratch));
+  MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "the result of a check", &csr->scratch));
   MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
   arguments.row_ptr = mbi_device_address(view->row_ptr);
   arguments.col_ind = mbi_device_address(view->col_ind);

@@ -12,10 +12,10 @@
 #error "define MBK_COMPUTE: the type of results"
 #endif
 #ifndef MBK_EPILOGUE_VECTORS
-#error "define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6"
+#error "define MBK_EPILOGUE_VECTORS: the number of vectors, up to 6"
 #endif
 #ifndef MBK_EPILOGUE_SCALARS
-#error "define MBK_EPILOGUE_SCALARS: how many scalars, up to 8"
+#error "define MBK_EPILOGUE_SCALARS: the number of scalars, up to 8"
 #endif
 // Optional macros. MBK_EPILOGUE_RESULT: the new y[row], an expression in in_ax, in_row, in_v0,
 // ..., in_s0, ... MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1: terms of the sums in double, which

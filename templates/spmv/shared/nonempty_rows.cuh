@@ -1,7 +1,7 @@
 // Numbering of the non-empty rows. The programs that split a matrix into tiles of nonzeros or
 // of blocks include this file.
 #ifndef MBK_EMPTY_ROWS
-#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows"
+#error "define MBK_EMPTY_ROWS: 1 if some rows are empty; rows are then numbered without them"
 #endif
 #define MBK_ALL 0xffffffffu
 

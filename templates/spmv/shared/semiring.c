@@ -97,8 +97,8 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
     return MERBIT_OK;
   }
   return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                  "operators.zero is %g, which is no %s; use one, or an infinity", zero,
-                  mbi_plan_type_text(plan));
+                  "operators.zero is %g, which is not an %s number; use one, or an infinity",
+                  zero, mbi_plan_type_text(plan));
 }
 
 /* Copies the user's operators to plan->operators and checks them. mbi_plan_free releases the

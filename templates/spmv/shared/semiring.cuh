@@ -11,7 +11,7 @@
 
 #if MBK_SEMIRING == 4
 #ifndef MBK_OPERATOR_ZERO
-#error "define MBK_OPERATOR_ZERO: what changes nothing by MBK_OPERATOR_ADD"
+#error "define MBK_OPERATOR_ZERO: the neutral element of MBK_OPERATOR_ADD"
 #endif
 #ifndef MBK_OPERATOR_ADD
 #error "define MBK_OPERATOR_ADD: an expression in in_a and in_b"

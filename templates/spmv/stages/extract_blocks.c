@@ -313,8 +313,8 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     return mbi_fail(
         c->plan->context, MERBIT_TOO_LARGE,
         "%" PRIu64
-        " rows are too many to make blocks of on the GPU%s; use another plan_desc.method",
-        csr->rows, shape.block_rows > 0 ? "" : " without a shape for them");
+        " rows are too many to extract blocks on the GPU%s; use another plan_desc.method",
+        csr->rows, shape.block_rows > 0 ? "" : " if their shape is not given");
   }
   if (shape.block_rows == 0) {
     merbit_bsr_desc single = shape;
@@ -336,7 +336,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
-  mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
+  mbi_log(context, "blocks are extracted on the CPU, because the columns of a row descend");
   mbi_extracted_destroy(plan);
   mbi_device_csr_destroy(plan, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);

@@ -34,7 +34,7 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
     mbi_nonempty_destroy(&fresh, &fresh.nonempty);
     return status;
   }
-  mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
+  mbi_log(context, "new values do not fit \"%s\": the plan stores general values from now on",
           mbi_value_name(plan));
   mbi_method_destroy(plan);
   mbi_nonempty_destroy(plan, &plan->nonempty);
@@ -94,7 +94,7 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
                   : mbi_device_upload(context, target, values, bytes);
   }
   if (!device) {
-    MBI_TRY(mbi_plan_allocate(plan, bytes, "new values, as they come", &own));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "new values before conversion", &own));
     from = own;
     status = mbi_device_upload(context, own, values, bytes);
   }

@@ -30,7 +30,7 @@ MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const me
   if (desc->reordering != MERBIT_REORDERING_NONE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves entries across the diagonal, which "
-                    "MERBIT_METHOD_SYMMETRIC does not follow; use MERBIT_METHOD_MERGE");
+                    "MERBIT_METHOD_SYMMETRIC does not support; use MERBIT_METHOD_MERGE");
   }
   return MERBIT_OK;
 }

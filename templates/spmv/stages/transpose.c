@@ -20,10 +20,11 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
                     (int)desc->operation);
   }
   if (desc->operation != MERBIT_OPERATION_N && view->rows > INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "view.rows is %" PRId64
-                    "; a transposed product takes at most 2147483647, its columns",
-                    view->rows);
+    return mbi_fail(
+        context, MERBIT_TOO_LARGE,
+        "view.rows is %" PRId64
+        "; a transposed product takes at most 2147483647, because rows become columns",
+        view->rows);
   }
   return MERBIT_OK;
 }

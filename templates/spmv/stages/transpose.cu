@@ -7,7 +7,7 @@
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
 #ifndef MBK_PLACE
-#error "define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64"
+#error "define MBK_PLACE: the type of positions of nonzeros, mbk_i32 or mbk_i64"
 #endif
 #include "jit/device.cuh"
 

@@ -101,7 +101,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_devptr
   mbk_forms_sample_arguments arguments;
   memset(search, 0, sizeof *search);
   search->values = values;
-  MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "what the values are like",
+  MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "a sample of the values",
                             &search->scratch));
   MBI_TRY(mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL));
   keys = MBI_VALUES_AT(search, keys);

@@ -49,7 +49,7 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   s->threads = mbi_bsr_study_threads(plan);
   if (plan->bsr.masks != NULL) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "method %s takes blocks as they come; make them by "
+                    "method %s takes only blocks without masks; make them by "
                     "merbit_matrix_create_bsr",
                     plan->row->name);
   }
@@ -68,7 +68,7 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   }
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
+                    "%" PRIu64 " block rows are too many for the GPU", plan->device.rows);
   }
   most = (uint64_t)context->device.multiprocessors * (uint64_t)waves *
          (uint64_t)(s->threads < 64 ? 32 : 2048 / s->threads);

@@ -23,10 +23,10 @@
 #error "define MBK_BLOCK_COLS: columns of a block"
 #endif
 #ifndef MBK_COLUMN_MAJOR
-#error "define MBK_COLUMN_MAJOR: 1 if blocks come column by column"
+#error "define MBK_COLUMN_MAJOR: 1 if blocks are column-major"
 #endif
 #ifndef MBK_EDGE
-#error "define MBK_EDGE: 1 if the last column of blocks reaches beyond the matrix"
+#error "define MBK_EDGE: 1 if the last block column reaches beyond the matrix"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block of the product, a multiple of 32"

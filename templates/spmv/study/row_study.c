@@ -240,7 +240,7 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                     "%" PRIu64 " tiles of %d columns for %" PRIu64 " blocks of %d rows",
                     s->tiles, s->width, s->blocks, s->threads / 32 * s->rows);
   }
-  return snprintf(text, size, "%" PRIu64 " blocks of %d threads, %d lanes a row, %d at once",
+  return snprintf(text, size, "%" PRIu64 " blocks of %d threads, %d lanes per row, %d at once",
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 

@@ -18,7 +18,7 @@
 #error "define MBK_LANES: lanes per row of the warp loop, a power of two up to 32"
 #endif
 #ifndef MBK_ROWS
-#error "define MBK_ROWS: rows that a group of lanes, or a warp, takes at once"
+#error "define MBK_ROWS: rows that a group of lanes, or a warp, processes at once"
 #endif
 #ifndef MBK_WIDTH
 #error "define MBK_WIDTH: columns of a tile"

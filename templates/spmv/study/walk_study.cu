@@ -6,7 +6,7 @@
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 #ifndef MBK_STEPS
-#error "define MBK_STEPS: steps of the merge path that a thread takes"
+#error "define MBK_STEPS: steps of the merge path per thread"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"

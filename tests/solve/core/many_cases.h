@@ -363,8 +363,8 @@ static void test_many_refusals(void **state) {
   MANY_REFUSED(MERBIT_INVALID_ARGUMENT, "count is -1", -1, m.b, MANY_B, m.x, MANY_X);
   MANY_REFUSED(MERBIT_INVALID_ARGUMENT, "ldb 99, ldx 101; count must", 2, m.b, 99, m.x, MANY_X);
   MANY_REFUSED(MERBIT_INVALID_ARGUMENT, "ldx -5", 2, m.b, MANY_B, m.x, -5);
-  MANY_REFUSED(MERBIT_TOO_LARGE, "beyond any memory", 2, m.b, vast, m.x, MANY_X);
-  MANY_REFUSED(MERBIT_TOO_LARGE, "beyond any memory", 2, m.b, MANY_B, m.x, vast);
+  MANY_REFUSED(MERBIT_TOO_LARGE, "exceed the address space", 2, m.b, vast, m.x, MANY_X);
+  MANY_REFUSED(MERBIT_TOO_LARGE, "exceed the address space", 2, m.b, MANY_B, m.x, vast);
   MANY_REFUSED(MERBIT_INVALID_ARGUMENT, "`b` is NULL", 2, NULL, MANY_B, m.x, MANY_X);
   MANY_REFUSED(MERBIT_INVALID_ARGUMENT, "`x` is NULL", 2, m.b, MANY_B, NULL, MANY_X);
   MANY_REFUSED(MERBIT_INVALID_ARGUMENT, "b and x overlap", 2, m.b, MANY_B,

@@ -19,19 +19,19 @@ static void slices_that_warps_share(void **state) {
   plan.nonempty.longest = 500;
   plan.nonempty.sectors = 0.88;
   plan.desc.expected_calls = 1000;
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
   square_of(&plan, MERBIT_F64, 10000, 10000000);
   plan.nonempty.longest = 1000;
   plan.nonempty.sectors = 0.3;
   plan.nonempty.lines = 0.6;
   plan.desc.expected_calls = 1000;
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
   square_of(&plan, MERBIT_F64, 5391, 5391 * 5391);
   plan.nonempty.longest = 5391;
   plan.nonempty.sectors = 0.16;
   plan.nonempty.narrow = 1;
   plan.desc.expected_calls = 1000;
-  takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "rows of similar length");
   square_of(&plan, MERBIT_F64, 30000, 6000000); /* four to a slice hide no gathers */
   plan.device.cols = 3000000;
   plan.nonempty.longest = 200;
@@ -39,7 +39,7 @@ static void slices_that_warps_share(void **state) {
   plan.nonempty.lines = plan.nonempty.lines_abreast = 1;
   plan.desc.expected_calls = 1000;
   assert_int_equal(mbi_sliced_parts(&plan), 4);
-  takes(&plan, MERBIT_METHOD_ROWS, "even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "rows of similar length");
 }
 
 /* Without nonzeros nothing is forecast, however long the vectors are. */
@@ -63,7 +63,7 @@ static void even_rows(void **state) {
   square_of(&plan, MERBIT_F64, 15000000, 60000000);
   plan.nonempty.narrow = 1;
   plan.desc.expected_calls = 1000;
-  takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast scan ");
+  takes(&plan, MERBIT_METHOD_ROWS, "rows of similar length, forecast scan ");
   assert_non_null(strstr(plan.why, "sliced"));
   plan.device.rows++;
   takes(&plan, MERBIT_METHOD_ROWS, "forecast scan ");
@@ -72,16 +72,16 @@ static void even_rows(void **state) {
   plan.device.rows--;
   plan.nonempty.typical = 100;
   plan.nonempty.slots = plan.nonempty.sorted_slots = 100000004;
-  takes(&plan, MERBIT_METHOD_SCAN, "even rows"); /* the padding makes them slow */
+  takes(&plan, MERBIT_METHOD_SCAN, "rows of similar length"); /* the padding makes them slow */
   assert_non_null(strstr(plan.why, "sliced"));
   plan.nonempty.slots = plan.nonempty.sorted_slots = 100000005;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   assert_null(strstr(plan.why, "even"));
   square_of(&plan, MERBIT_F64, 3000000, 60000000);
   plan.nonempty.narrow = 1;
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
   plan.desc.expected_calls = 30; /* saves too little */
-  takes(&plan, MERBIT_METHOD_ROWS, "even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "rows of similar length");
   assert_true(mbi_sliced_cost(&plan) < mbi_rows_cost(&plan));
 }
 
@@ -98,13 +98,13 @@ static void rows_of_diagonals(void **state) {
     plan.nonempty.diagonal_slots = 1.02;
     takes(&plan, MERBIT_METHOD_DIAGONALS, ", diagonals ");
     plan.nonempty.diagonal_slots = 2;
-    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
     plan.nonempty.diagonal_slots = 2.001;
-    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
     assert_null(strstr(plan.why, "diagonals"));
     plan.nonempty.diagonal_slots = 1.02;
     plan.nonempty.longest = 100000; /* one lane walks it alone */
-    takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+    takes(&plan, MERBIT_METHOD_SCAN, "rows of similar length");
     plan.nonempty.longest = 20;
     plan.device.rows = (uint64_t)INT32_MAX + 1;
     assert_true(mbi_diagonals_cost(&plan) == HUGE_VAL);
@@ -119,11 +119,11 @@ static void columns_of_even_rows(void **state) {
     merbit_plan plan;
     square_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 3000000, 60000000);
     plan.desc.expected_calls = 60;
-    takes(&plan, MERBIT_METHOD_ROWS, "even rows");
+    takes(&plan, MERBIT_METHOD_ROWS, "rows of similar length");
     plan.nonempty.narrow = 1;
-    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
     plan.nonempty.sectors = 0.5;
-    takes(&plan, MERBIT_METHOD_ROWS, "even rows");
+    takes(&plan, MERBIT_METHOD_ROWS, "rows of similar length");
   }
 }
 
@@ -142,7 +142,7 @@ static void short_even_rows(void **state) {
   plan.nonempty.lines_abreast = 0.1;
   plan.nonempty.narrow = 1;
   plan.desc.expected_calls = 20;
-  takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast");
+  takes(&plan, MERBIT_METHOD_ROWS, "rows of similar length, forecast");
   assert_true(mbi_rows_cost(&plan) < 0.9 * mbi_scan_cost(&plan));
   assert_true(mbi_rows_cost(&plan) < 1.15 * mbi_sliced_cost(&plan));
 }
@@ -155,7 +155,7 @@ static void full_blocks(void **state) {
     merbit_plan plan;
     square_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 864505, 60010400);
     plan.nonempty.narrow = 1;
-    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
     plan.nonempty.block_rows = plan.nonempty.block_cols = 5;
     takes(&plan, MERBIT_METHOD_BSR, ", bsr ");
     plan.nonempty.block_cols = 1; /* one column per 5 values */
@@ -218,9 +218,9 @@ static void gathers_that_miss(void **state) {
   plan.type = MERBIT_F32;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
   plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
-  takes(&plan, MERBIT_METHOD_BINNED, "even rows");
+  takes(&plan, MERBIT_METHOD_BINNED, "rows of similar length");
   plan.device.values = 0; /* no method streams ones */
-  takes(&plan, MERBIT_METHOD_BINNED, "even rows");
+  takes(&plan, MERBIT_METHOD_BINNED, "rows of similar length");
 }
 
 /* Lanes that share a warp wait for the longest of their rows. ROWS is not chosen if more than
@@ -232,7 +232,7 @@ static void lanes_that_idle(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.desc.expected_calls = 1; /* not worth making a form for */
-  takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast scan ");
+  takes(&plan, MERBIT_METHOD_ROWS, "rows of similar length, forecast scan ");
   even = mbi_rows_cost(&plan);
   plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz / 5 * 9;
   takes(&plan, MERBIT_METHOD_SCAN, ", rows ");
@@ -307,7 +307,7 @@ static void hubs_that_many_meet(void **state) {
   with_hubs(&plan);
   takes(&plan, MERBIT_METHOD_HUBS, "forecast scan ");
   plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
-  takes(&plan, MERBIT_METHOD_HUBS, "even rows, forecast scan ");
+  takes(&plan, MERBIT_METHOD_HUBS, "rows of similar length, forecast scan ");
   plan.nonempty.slots = plan.nonempty.sorted_slots = 4 * plan.device.nnz;
   plan.nonempty.hub_share = 0.09; /* less than the caches serve */
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
@@ -389,7 +389,7 @@ static void rows_that_sorting_makes_even(void **state) {
   plan.nonempty.lines = 0.9;
   plan.nonempty.lines_abreast = 0.76;
   plan.desc.expected_calls = 1000;
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
   plan.nonempty.sorted_slots = 56000000; /* most of the padding remains */
   takes(&plan, MERBIT_METHOD_SCAN, "scan");
   plan.nonempty.sorted_slots = 31000000;
@@ -417,9 +417,9 @@ static void rows_that_fill_warps(void **state) {
   assert_int_not_equal(mbi_choose_method(&plan), MERBIT_METHOD_ROWS);
   square_of(&plan, MERBIT_F64, 1226, 1226 * 1187); /* in L2, and in flight at once */
   plan.nonempty.longest = 1187;
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
   plan.nonempty.longest = 3 * 256;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
 /* 19 of 20 rows are empty: SCAN has a bit for each, ROWS a lane. MERGE is never forecast. */
@@ -447,14 +447,14 @@ static void most_rows(void **state) {
   square_of(&plan, MERBIT_F64, UINT32_MAX, 3000000);
   assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
   assert_int_equal(plan.method, MERBIT_METHOD_MERBIT);
-  assert_string_equal(plan.why, "more rows than the others take");
+  assert_string_equal(plan.why, "too many rows for other methods");
   assert_int_equal(mbi_choose_values(&plan), MERBIT_OK); /* not inspected without a GPU */
   assert_int_equal(mbi_scan_nonempty(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
   plan.desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
   assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
   assert_int_equal(plan.method, MERBIT_METHOD_MERGE);
-  assert_string_equal(plan.why, "more rows than the others take");
+  assert_string_equal(plan.why, "too many rows for other methods");
   square_of(&plan, MERBIT_F64, UINT32_MAX - 1, 0);
   plan.nonempty.row_start = 256; /* counted */
   plan.nonempty.longest = 0;

@@ -37,11 +37,11 @@ static void long_rows_among_even_ones(void **state) {
      * forecasts omit. */
     scan = mbi_scan_cost(&plan);
     plan.nonempty.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
-    takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+    takes(&plan, MERBIT_METHOD_SCAN, "rows of similar length");
     assert_true(mbi_sliced_cost(&plan) > scan);
     plan.nonempty.longest -= 1 + 15 * (uint32_t)step; /* saves enough */
     plan.nonempty.typical = plan.nonempty.longest;    /* and no row waits for it */
-    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
     assert_true(mbi_sliced_cost(&plan) < scan);
   }
 }
@@ -56,7 +56,7 @@ static void walks_that_do_not_show(void **state) {
   with_linking_rows(&plan, MERBIT_F32);
   plan.nonempty.longest = 8;
   plan.nonempty.lines = plan.nonempty.lines_abreast = 0.2;
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
   for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
     if (row->cuda != NULL && row->cuda->cost != NULL) {
       double even;
@@ -68,7 +68,7 @@ static void walks_that_do_not_show(void **state) {
     }
   }
   assert_true(costs >= 6);
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
 }
 
 /* Returns the length of a row that takes 4 lanes of 5 nonzeros `seconds`, in steps of 1 us,
@@ -100,11 +100,11 @@ static void long_rows_by_lanes(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   square_of(&plan, MERBIT_F32, 100000, 500000);
   plan.nonempty.longest = 3 * 6; /* SCAN has all of it in flight at once */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   plan.nonempty.longest = 3 * 6 + 1;
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
   plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each: 8 at once */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
 /* Compares forecasts with sums made by hand: all bytes once, because all gathers hit the
@@ -149,7 +149,7 @@ static void forecasts_without_gathers(void **state) {
   plan.nonempty.block_rows = plan.nonempty.block_cols = 4;
   is_about("bsr", mbi_extracted_cost(&plan), streamed(vectors + 0.25 * 64e6 + values));
   plan.nonempty.slots = plan.nonempty.sorted_slots = 96000000;
-  is_about("uneven rows", mbi_rows_cost(&plan),
+  is_about("rows of different lengths", mbi_rows_cost(&plan),
            (0.9 + 0.16 / 2) * looked_up(&plan, streamed(vectors + offsets + 4 * 64e6 + values),
                                         13 / 32.0) +
                16 / 20.0 * 0.5e-6);

@@ -16,21 +16,22 @@ static void small_matrices(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F32, 500000, 2500000);
   plan.nonempty.slots = 8000000; /* 16 in the longest of 32 rows */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length; runner-up scan");
   plan.nonempty.block_rows = plan.nonempty.block_cols = 5; /* ROWS is faster */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length; runner-up scan");
   plan.nonempty.slots = 8000001;
   takes(&plan, MERBIT_METHOD_BSR, "small, of full blocks; runner-up scan");
   plan.nonempty.block_rows = plan.nonempty.block_cols = 1;
-  takes(&plan, MERBIT_METHOD_SLICED, "small, with uneven, short rows; runner-up scan");
+  takes(&plan, MERBIT_METHOD_SLICED,
+        "small, with short rows of different lengths; runner-up scan");
   plan.desc.expected_calls--; /* too few for slices */
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths; runner-up rows");
   plan.desc.expected_calls++;
   plan.nonempty.longest = 400; /* one lane would walk it */
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths; runner-up rows");
   plan.nonempty.longest = 5;
   plan.nonempty.sorted_slots = 8000001; /* sorting does not help */
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths; runner-up rows");
   plan.nonempty.slots = plan.device.nnz = (bytes - 4 * vectors) / 8;
   takes(&plan, MERBIT_METHOD_ROWS, "small");
   plan.device.nnz++;
@@ -45,7 +46,7 @@ static void small_matrices(void **state) {
   square_of(&plan, MERBIT_F64, 1000, 300000); /* a warp for each row: none waits for another */
   takes(&plan, MERBIT_METHOD_ROWS, "small");
   plan.nonempty.slots = 4 * plan.device.nnz;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
 /* Few warps wait for the parts of x and of the matrix that L2 does not hold; x counts twice. */
@@ -56,13 +57,13 @@ static void few_rows_of_small_matrices(void **state) {
   plan.device.cols = 1518684;
   plan.nonempty.longest = 3061;
   assert_true(mbi_choose_small(&plan));
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
   plan.device.cols = 300000;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   plan.device.rows = plan.nonempty.count = 9800; /* enough of them */
   plan.device.cols = 1518684;
   plan.nonempty.longest = 307;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
 /* If samples of a small matrix find diagonals, DIAGONALS comes first. */
@@ -71,18 +72,18 @@ static void small_matrices_of_diagonals(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F32, 100000, 700000);
   plan.nonempty.longest = 7;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length; runner-up scan");
   plan.nonempty.diagonal_slots = 2;
-  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, with few diagonals; runner-up scan");
   plan.nonempty.slots = plan.nonempty.sorted_slots = 5000000; /* uneven rows, or full blocks */
   plan.nonempty.block_rows = plan.nonempty.block_cols = 3;
-  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals; runner-up scan");
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, with few diagonals; runner-up scan");
   plan.nonempty.block_rows = plan.nonempty.block_cols = 0;
   plan.nonempty.diagonal_slots = 2.01;
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths; runner-up rows");
   plan.nonempty.diagonal_slots = 1;
   plan.nonempty.longest = 5000; /* one lane would walk it */
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths; runner-up rows");
 }
 
 /* Blocks of 3 x 3 have diagonals that are mostly full, but so many that a lane walks too
@@ -95,14 +96,14 @@ static void small_matrices_of_many_diagonals(void **state) {
   plan.nonempty.longest = 81;
   plan.nonempty.diagonal_slots = 1.26;
   takes(&plan, MERBIT_METHOD_ROWS,
-        "small, with even rows"); /* without a sample of the columns */
+        "small, with rows of similar length"); /* without a sample of the columns */
   plan.nonempty.sectors = 0.02;
   plan.nonempty.narrow = 1;
   takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
   plan.device.rows = plan.nonempty.count = 117649; /* 27 points */
   plan.nonempty.longest = 27;
   plan.nonempty.diagonal_slots = 1.03;
-  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, of diagonals");
+  takes(&plan, MERBIT_METHOD_DIAGONALS, "small, with few diagonals");
 }
 
 /* Warps share the slices of a small matrix of long rows if they read more of x than any method
@@ -118,21 +119,21 @@ static void small_matrices_of_long_rows(void **state) {
   plan.nonempty.narrow = 1;
   takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows; runner-up scan");
   plan.desc.expected_calls = 99;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   plan.desc.expected_calls = 100;
   plan.nonempty.sectors = 0; /* no sample */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   square_of(&plan, MERBIT_F32, 1760, 1760 * 1705);
   plan.nonempty.longest = 1760;
   plan.nonempty.sectors = 0.03;
   plan.nonempty.narrow = 1;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   square_of(&plan, MERBIT_F32, 10954, 3008146); /* a layer of 2,739 inputs */
   plan.device.cols = 2739;
   plan.nonempty.longest = 275;
   plan.nonempty.sectors = 0.05;
   plan.nonempty.narrow = 1;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   square_of(&plan, MERBIT_F32, 980, 2999780); /* each gathers from all of L2 */
   plan.device.cols = 1519000;
   plan.nonempty.longest = 3061;
@@ -146,7 +147,7 @@ static void small_matrices_of_long_rows(void **state) {
   plan.nonempty.abreast = 0.16; /* rows of random columns that read most of x */
   plan.nonempty.narrow = 1;
   plan.desc.expected_calls = 300;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   square_of(&plan, MERBIT_F32, 2450, 2450 * 1225); /* parallel rows share lines of x */
   plan.device.cols = 1225 * 1225;
   plan.nonempty.longest = 1225;
@@ -154,12 +155,12 @@ static void small_matrices_of_long_rows(void **state) {
   plan.nonempty.abreast = 0.14;
   takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
   plan.nonempty.abreast = 0.17; /* no whole lines */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   plan.nonempty.abreast = 0.14;
   plan.nonempty.sectors = 0.97; /* windows of nonzeros find columns at random */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   plan.nonempty.sectors = 0.15; /* windows of nonzeros read as little */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
 /* Either of the vectors alone takes L2 from the matrix. */

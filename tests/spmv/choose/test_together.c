@@ -43,7 +43,7 @@ static void slices_that_move_together(void **state) {
     plan.nonempty.longest = 500;
     plan.nonempty.sectors = 0.98;
     plan.nonempty.lines = plan.nonempty.lines_abreast = 1;
-    takes(&plan, MERBIT_METHOD_SLICED, "even rows, forecast ");
+    takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length, forecast ");
     plan.desc.block_threads = 256; /* a warp for each slice */
     together = mbi_sliced_cost(&plan);
     assert_true(together < 0.55 * mbi_scan_cost(&plan));

@@ -211,12 +211,13 @@ static void one_vector(void **state) {
     if (order == 1) {
       assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 2, NULL, y, 1, NULL),
                        MERBIT_NOT_SUPPORTED);
-      cpu_expect(context, MERBIT_NOT_SUPPORTED, "ldx is 2 and ldy 1; row-major");
+      cpu_expect(context, MERBIT_NOT_SUPPORTED, "ldx is 2 and ldy 1; a row-major plan");
       assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 1, NULL, y, 2, NULL),
                        MERBIT_NOT_SUPPORTED);
-      cpu_expect(context, MERBIT_NOT_SUPPORTED,
-                 "ldx is 1 and ldy 2; row-major, a plan of one vector takes 1, elements side by "
-                 "side: copy the vector");
+      cpu_expect(
+          context, MERBIT_NOT_SUPPORTED,
+          "ldx is 1 and ldy 2; a row-major plan for one vector takes 1, contiguous elements: "
+          "copy the vector");
       assert_true(y[0] == 14 && y[1] == 15 && y[2] == 1);
     }
     merbit_plan_destroy(plan);
@@ -265,7 +266,7 @@ static void refused_plans(void **state) {
     if (method != MERBIT_METHOD_MERGE) {
       char text[80];
       desc.method = (merbit_method)method;
-      (void)snprintf(text, sizeof text, "%s, which has no form for 2 vectors",
+      (void)snprintf(text, sizeof text, "%s, which does not take 2 vectors",
                      mbi_method_identifier(desc.method));
       expect_plan(&desc, MERBIT_NOT_SUPPORTED, text);
     }

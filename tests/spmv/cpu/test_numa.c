@@ -306,7 +306,8 @@ static void note_run(void *argument, int index) {
  * begins with its own tasks and then takes any; one without tasks takes none; every task is
  * taken exactly once. */
 static void parts_are_where_their_tasks_run(void **state) {
-  static const int cases[][2] = {{40, 10}, {40, 39}, {40, 40}, {7, 3}, {4, 2}, {3, 10}, {2, 129}};
+  static const int cases[][2] = {{40, 10}, {40, 39}, {40, 40}, {7, 3},
+                                 {4, 2},   {3, 10},  {2, 129}};
   products_form form = products_form_of(0);
   mbi_pool *pool = (mbi_pool *)test_allocate(1, sizeof *pool);
   test_matrix m;
@@ -373,7 +374,7 @@ static void sorted_rows_are_written_where_they_are_read(void **state) {
   says(plan, "; NUMA: parts moved to 2 nodes");
   refused_from = 1;
   assert_int_equal(mbi_numa_place(plan, &numa, pretend), MERBIT_OK);
-  says(plan, "; NUMA: parts written first on 2 nodes");
+  says(plan, "; NUMA: parts placed on 2 nodes by first touch");
   products_once(&c, 1, 0, multiply, plan);
   assert_int_equal(mbi_numa_settle(plan, &numa, plan->sorted.values, 8, a_page_stays), 0);
   merbit_plan_destroy(plan);
@@ -422,8 +423,10 @@ static void as_a_user_asks(void **state) {
  * one. */
 static void pages_of_an_array(void **state) {
   static const uintptr_t expected[][4] = {/* array, bytes, first, end */
-                                          {8192, 4096, 8192, 12288}, {8192, 8191, 8192, 12288},
-                                          {8193, 8191, 12288, 16384}, {4095, 4098, 4096, 8192},
+                                          {8192, 4096, 8192, 12288},
+                                          {8192, 8191, 8192, 12288},
+                                          {8193, 8191, 12288, 16384},
+                                          {4095, 4098, 4096, 8192},
                                           {8192, 4095, 8192, 8192}};
   int i;
   (void)state;

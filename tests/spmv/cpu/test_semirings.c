@@ -202,9 +202,11 @@ static void refusals(void **state) {
   cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "add_f32 and multiply_f32");
   o = good;
   o.zero = 1e300;
-  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "which is no f32");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
+                   "which is not an f32 number");
   o.zero = 0.1;
-  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "which is no f32");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
+                   "which is not an f32 number");
   merbit_context_destroy(context);
   assert_int_equal(memory.live, 0);
 }

@@ -466,9 +466,9 @@ static void what_auto_takes(void **state) {
   products_case_make(NULL, &m, &form, &c);
   assert_int_equal(taken(context, &c.a.view, 0, " us for 100 products, runner-up merge "),
                    MERBIT_METHOD_SORTED);
-  assert_int_equal(taken(context, &c.a.view, 1, "for 1 product without a look at the matrix"),
+  assert_int_equal(taken(context, &c.a.view, 1, "for 1 product without inspecting the matrix"),
                    MERBIT_METHOD_MERGE);
-  assert_int_equal(taken(context, &c.a.view, 12, "for 12 products without a look"),
+  assert_int_equal(taken(context, &c.a.view, 12, "for 12 products without inspecting"),
                    MERBIT_METHOD_MERGE);
   assert_int_equal(taken(context, &c.a.view, 13, "for 13 products, runner-up sorted "),
                    MERBIT_METHOD_MERGE);
@@ -483,16 +483,11 @@ static void what_auto_takes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_matrix_in_every_form),
-      cmocka_unit_test(several_windows),
-      cmocka_unit_test(the_same_bits_from_any_pool),
-      cmocka_unit_test(new_values),
-      cmocka_unit_test(changing_values_are_general),
-      cmocka_unit_test(failing_allocations),
-      cmocka_unit_test(reorders_in_place),
-      cmocka_unit_test(what_auto_takes),
-      cmocka_unit_test(auto_takes_full_blocks),
-      cmocka_unit_test(auto_leaves_long_rows),
+      cmocka_unit_test(every_matrix_in_every_form),  cmocka_unit_test(several_windows),
+      cmocka_unit_test(the_same_bits_from_any_pool), cmocka_unit_test(new_values),
+      cmocka_unit_test(changing_values_are_general), cmocka_unit_test(failing_allocations),
+      cmocka_unit_test(reorders_in_place),           cmocka_unit_test(what_auto_takes),
+      cmocka_unit_test(auto_takes_full_blocks),      cmocka_unit_test(auto_leaves_long_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

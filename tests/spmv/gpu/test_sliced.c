@@ -52,13 +52,13 @@ static void slices_that_nobody_makes(void **state) {
     plan.tuning[MBI_KNOB_SLICED_PARTS] = values[2];
     assert_int_equal(mbi_sliced_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
     if (wrong) {
-      cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1 to 16, 1 or a 32nd of the threads");
+      cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1 to 16, 1 or block_threads / 32");
     } else {
       assert_int_equal(mbi_sliced_of(&plan)->parts, values[2] > 1 ? values[2] : 1);
       assert_int_equal(mbi_sliced_of(&plan)->threads,
                        values[1] != 0 ? values[1] : 32 * values[2]);
       assert_true(mbi_sliced_method.describe(&plan, text, sizeof text) < (int)sizeof text);
-      assert_int_equal(strstr(text, " threads a slice") != NULL, values[2] > 1);
+      assert_int_equal(strstr(text, " threads per slice") != NULL, values[2] > 1);
     }
   }
 }

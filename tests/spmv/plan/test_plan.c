@@ -110,7 +110,7 @@ static void a_plan_tells_what_it_is(void **state) {
   desc.method = MERBIT_METHOD_REFERENCE;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
   (void)merbit_plan_describe(plan, line, sizeof line);
-  assert_non_null(strstr(line, "reference on the CPU (as asked)"));
+  assert_non_null(strstr(line, "reference on the CPU (requested)"));
   merbit_plan_destroy(plan);
   merbit_plan_destroy(NULL);
   merbit_context_destroy(context);

@@ -201,7 +201,7 @@ static void wrong_chunks_are_refused(void **state) {
 }
 
 static void they_are_named_and_stay_on_the_cpu(void **state) {
-  static const char *const names[] = {"bsr-rows on the CPU (as asked)", "bsr-naive",
+  static const char *const names[] = {"bsr-rows on the CPU (requested)", "bsr-naive",
                                       "bsr-split", "bsr-maximum", "bsr-fixed"};
   static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
   const merbit_view view = merbit_bsr(2, 2, 1, 2, 2, row_ptr, col_ind, NULL);

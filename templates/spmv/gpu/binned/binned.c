@@ -124,7 +124,7 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   MBI_TRY(mbi_plan_allocate(plan, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
   MBI_TRY(mbi_plan_allocate(plan, words * sizeof(uint32_t), "groups of runs", &groups));
   status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
-                              "the items of a plan", &host);
+                              "items of strips", &host);
   if (status == MERBIT_OK) {
     status = mbi_binned_place(plan, groups, (uint32_t *)host);
   }
@@ -273,7 +273,7 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
                   "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
-                  " nonzeros, %d tiles a warp, %.1f%% of the slots filled, %d threads",
+                  " nonzeros, %d tiles per warp, %.1f%% of the slots filled, %d threads",
                   b->strips, b->strip, b->parts, b->part_nonzeros, b->warp_tiles,
                   slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
                   mbi_scan_of(plan)->threads);

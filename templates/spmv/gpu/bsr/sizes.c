@@ -132,9 +132,10 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   if (shuffle < 0 || shuffle > 2 || (t->shuffled && t->split > 1)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.tuning: shuffle is %d; blocks of %d x %d take 1 for lanes that load x "
-        "each for itself%s",
-        shuffle, t->block_rows, t->block_cols, t->split > 1 ? "" : ", 2 for shuffles");
+        "plan_desc.tuning: shuffle is %d; for blocks of %d x %d use 1 (each lane loads its "
+        "own x)%s",
+        shuffle, t->block_rows, t->block_cols,
+        t->split > 1 ? "" : " or 2 (lanes exchange x by shuffles)");
   }
   tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
   t->tiles = (plan->device.nnz + tile - 1) / tile;
@@ -146,7 +147,7 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
       t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " blocks in %" PRIu64
-                    " rows of blocks are too many for the GPU; use another plan_desc.method",
+                    " block rows are too many for the GPU; use another plan_desc.method",
                     plan->device.nnz, plan->device.rows);
   }
   t->words = (t->tiles * tile + 31) / 32;

@@ -7,13 +7,13 @@
 #error "define MBK_BLOCK_COLS: columns of a block"
 #endif
 #ifndef MBK_COLUMN_MAJOR
-#error "define MBK_COLUMN_MAJOR: 1 if blocks come column by column"
+#error "define MBK_COLUMN_MAJOR: 1 if blocks are column-major"
 #endif
 #ifndef MBK_MASKED
-#error "define MBK_MASKED: 1 if a bit for each entry of a block says that it is there"
+#error "define MBK_MASKED: 1 if blocks have masks, a bit for each entry that exists"
 #endif
 #ifndef MBK_EDGE
-#error "define MBK_EDGE: 1 if the last column of blocks reaches beyond the matrix"
+#error "define MBK_EDGE: 1 if the last block column reaches beyond the matrix"
 #endif
 #ifndef MBK_SPLIT
 #error "define MBK_SPLIT: lanes that share a row of a block, a power of two"
@@ -28,13 +28,13 @@
 #error "define MBK_SHUFFLED: 1 if a slot's lanes load x together and pass it on by shuffles"
 #endif
 #ifndef MBK_STREAMING
-#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
+#error "define MBK_STREAMING: 1 if the matrix is read by streaming loads"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block of the product, a multiple of 32"
 #endif
 #ifndef MBK_BLOCKS
-#error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
+#error "define MBK_BLOCKS: thread blocks that a multiprocessor should hold"
 #endif
 #include "spmv/shared/nonempty_rows.cuh"
 

@@ -296,7 +296,7 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps of up to %" PRIu64
                   " steps, %" PRIu64 " parts of %" PRIu64 " block rows, %d threads",
                   cb->forms[MBI_CB_COO], cb->forms[MBI_CB_CSR], cb->forms[MBI_CB_DENSE],
-                  cb->aggregated ? "aggregated" : "as they are",
+                  cb->aggregated ? "aggregated" : "not aggregated",
                   (double)plan->schedule_bytes / csr, cb->tasks, cb->limit, cb->parts,
                   cb->splits, cb->threads);
 }

@@ -9,16 +9,16 @@
 // Source: Cong, Sun, Chen, Xie, Liu, Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4; there blocks
 // are added by atomics.
 #ifndef MBK_AGGREGATED
-#error "define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours"
+#error "define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are consecutive"
 #endif
 #ifndef MBK_STREAMING
-#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
+#error "define MBK_STREAMING: 1 if the matrix is read by streaming loads"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"
 #endif
 #ifndef MBK_BLOCKS
-#error "define MBK_BLOCKS: blocks that a multiprocessor is to hold"
+#error "define MBK_BLOCKS: thread blocks that a multiprocessor should hold"
 #endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"

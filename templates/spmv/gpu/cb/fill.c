@@ -246,10 +246,11 @@ MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi
     longest = count > longest ? count : longest;
   }
   return b->strips >= MBI_CB_PART || longest >> MBI_CB_PLACE != 0
-             ? mbi_fail(context, MERBIT_TOO_LARGE,
-                        "blocks of 16 x 16 are for up to 2^31 - 1 strips of 16 rows and 2^29 "
-                        "nonzeros in each, not %" PRIu64 " and %" PRIu64,
-                        b->strips, longest)
+             ? mbi_fail(
+                   context, MERBIT_TOO_LARGE,
+                   "MERBIT_METHOD_CB takes fewer than 2^31 strips of 16 rows with fewer than "
+                   "2^29 nonzeros each, not %" PRIu64 " and %" PRIu64,
+                   b->strips, longest)
              : MERBIT_OK;
 }
 

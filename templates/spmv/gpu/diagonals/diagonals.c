@@ -137,7 +137,7 @@ static merbit_status mbi_diagonals_count(merbit_plan *plan) {
   MBI_TRY(mbi_nonempty_sums(plan, d->start, d->slices, &d->count));
   if (plan->desc.method == MERBIT_METHOD_AUTO && d->count > mbi_diagonals_most(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-                    "the slices have %" PRIu64 " diagonals, more than pay", d->count);
+                    "the slices have %" PRIu64 " diagonals, too many to pay", d->count);
   }
   return MERBIT_OK;
 }

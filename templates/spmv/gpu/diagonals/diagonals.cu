@@ -13,7 +13,7 @@
 #error "define MBK_UNROLL: diagonals that a lane loads at once: 1, 2, 4 or 8"
 #endif
 #ifndef MBK_STREAMING
-#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
+#error "define MBK_STREAMING: 1 if the matrix is read by streaming loads"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"

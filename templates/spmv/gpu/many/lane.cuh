@@ -8,31 +8,31 @@
 #error "define MBK_VECTORS: columns of X and Y"
 #endif
 #ifndef MBK_WIDTH
-#error "define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides"
+#error "define MBK_WIDTH: MBK_VECTORS; in row-major copies a multiple of MBK_SPAN"
 #endif
 #ifndef MBK_SPAN
 #error "define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH"
 #endif
 #ifndef MBK_TEAM
-#error "define MBK_TEAM: lanes to a nonzero, a power of two up to 32"
+#error "define MBK_TEAM: lanes per nonzero, a power of two up to 32"
 #endif
 #ifndef MBK_UNROLL
 #error "define MBK_UNROLL: gathers of X in flight, 4 or 8"
 #endif
 #ifndef MBK_COLUMNS
-#error "define MBK_COLUMNS: 1 if X and Y come column by column"
+#error "define MBK_COLUMNS: 1 if X and Y are column-major"
 #endif
 #ifndef MBK_ALIGNED
 #error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
 #endif
 #ifndef MBK_STREAMING
-#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
+#error "define MBK_STREAMING: 1 if the matrix is read by streaming loads"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block of the product, a multiple of 32"
 #endif
 #ifndef MBK_BLOCKS
-#error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
+#error "define MBK_BLOCKS: thread blocks that a multiprocessor should hold"
 #endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"

@@ -261,18 +261,19 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = mbi_many_of(plan);
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   if (m->staged > 0) {
-    return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
+    return snprintf(text, size,
+                    "rows of similar length, %d lane%s of %d columns per row, %d threads%s%s",
                     m->team, m->team == 1 ? "" : "s", m->span, m->threads,
-                    mbi_many_copies(plan) ? ", copies by rows" : "",
-                    plan->streaming ? ", matrix past the caches" : "");
+                    mbi_many_copies(plan) ? ", row-major copies" : "",
+                    plan->streaming ? ", matrix by streaming loads" : "");
   }
   return snprintf(text, size,
-                  "%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns to a nonzero, "
+                  "%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns per nonzero, "
                   "%" PRIu64 " empty rows, %d threads%s%s",
                   s->tiles, 32 / m->team, 32 * m->words, m->team, m->team == 1 ? "" : "s",
                   m->span, s->empty_rows, m->threads,
-                  mbi_many_copies(plan) ? ", copies by rows" : "",
-                  plan->streaming ? ", matrix past the caches" : "");
+                  mbi_many_copies(plan) ? ", row-major copies" : "",
+                  plan->streaming ? ", matrix by streaming loads" : "");
 }
 
 static merbit_status mbi_many_bound(merbit_plan *plan, mbi_bound *bound) {

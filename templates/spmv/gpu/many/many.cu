@@ -10,11 +10,11 @@
 //
 // The method is new here.
 #ifndef MBK_WORDS
-#error "define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM"
+#error "define MBK_WORDS: nonzeros of a run divided by 32, at most MBK_TEAM"
 #endif
 #ifndef MBK_PIECE
 #error                                                                                         \
-    "define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it"
+    "define MBK_PIECE: nonzeros of a run staged at once; divides the run, a multiple of MBK_UNROLL"
 #endif
 #include "spmv/gpu/many/lane.cuh"
 

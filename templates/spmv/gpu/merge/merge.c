@@ -222,9 +222,9 @@ MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info
 
 static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
+  return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d per block%s", p->chunks,
                   p->threads, p->steps, p->rounds,
-                  plan->streaming ? ", matrix past the caches" : "");
+                  plan->streaming ? ", matrix by streaming loads" : "");
 }
 
 static merbit_status mbi_merge_path_bound(merbit_plan *plan, mbi_bound *bound) {

@@ -4,7 +4,7 @@
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
 #ifndef MBK_ROUNDS
-#error "define MBK_ROUNDS: chunks that a block takes, one after the other"
+#error "define MBK_ROUNDS: chunks per thread block, one after the other"
 #endif
 
 // The nonzeros of a chunk fit in the slots of a thread block, with room for those that precede

@@ -213,7 +213,7 @@ static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_rows *r = mbi_rows_of(plan);
-  return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
+  return snprintf(text, size, "%d lane%s per row, %d nonzeros in flight, %d threads", r->lanes,
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 

@@ -12,7 +12,7 @@
 #error "define MBK_UNROLL: nonzeros whose loads one lane keeps in flight"
 #endif
 #ifndef MBK_STREAMING
-#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
+#error "define MBK_STREAMING: 1 if the matrix is read by streaming loads"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"

@@ -11,7 +11,7 @@
 
 #if MBK_EMPTY_ROWS
 #ifndef MBK_FILL
-#error "define MBK_FILL: words of row_bits of a warp that writes empty rows, 8, 16, 24 or 32"
+#error "define MBK_FILL: words of row_bits per warp that writes empty rows: 8, 16, 24 or 32"
 #endif
 #ifndef MBK_FILL_AHEAD
 #error "define MBK_FILL_AHEAD: 1 if y does not stay in L2"

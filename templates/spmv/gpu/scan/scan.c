@@ -267,7 +267,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
                   " empty rows, %d threads%s%s",
                   s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
                   s->whole ? " with whole rows" : "",
-                  plan->passing == 16 ? ", matrix past the caches" : "");
+                  plan->passing == 16 ? ", matrix by streaming loads" : "");
 }
 
 /* Returns the forecast seconds of a product, the launch of the fix-up included. Values looked

@@ -5,19 +5,19 @@
 #error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
 #endif
 #ifndef MBK_PACK
-#error "define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums"
+#error "define MBK_PACK: consecutive nonzeros per load, a power of two, up to 32 bytes of sums"
 #endif
 #ifndef MBK_DEPTH
 #error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"
 #endif
 #ifndef MBK_STREAMING
-#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
+#error "define MBK_STREAMING: 1 if the matrix is read by streaming loads"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block of the product, a multiple of 32"
 #endif
 #ifndef MBK_BLOCKS
-#error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
+#error "define MBK_BLOCKS: thread blocks that a multiprocessor should hold"
 #endif
 
 #ifndef MBK_OLD_ROWS

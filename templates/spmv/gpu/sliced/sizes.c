@@ -88,10 +88,10 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
   return (longs > means ? longs : means) + steps;
 }
 
-/* Returns whether neighbouring rows read scattered columns of a part of x that fits in L1, while
- * the parts that all rows of a multiprocessor read do not. Larger blocks then find more of x
- * there. (Rows of up to 100 nonzeros among 20,000 neighbouring columns on an H200, us in f32 /
- * f64: blocks of 64 threads 49 / 87, 256 threads 41 / 72, 512 threads 38 / 60.) */
+/* Returns whether neighbouring rows read scattered columns of a part of x that fits in L1,
+ * while the parts that all rows of a multiprocessor read do not. Larger blocks then find more
+ * of x there. (Rows of up to 100 nonzeros among 20,000 neighbouring columns on an H200, us in
+ * f32 / f64: blocks of 64 threads 49 / 87, 256 threads 41 / 72, 512 threads 38 / 60.) */
 static int mbi_sliced_in_windows(const merbit_plan *plan) {
   const mbi_nonempty_rows *n = &plan->nonempty;
   return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4;
@@ -166,7 +166,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.tuning: unroll is %d, parts %d and plan_desc.block_threads %d; use 1 to 16, "
-        "1 or a 32nd of the threads, and a multiple of 32 up to 1024",
+        "1 or block_threads / 32, and a multiple of 32 up to 1024",
         s->unroll, s->parts, s->threads);
   }
   s->slices = (plan->device.rows + 31) / 32;
@@ -308,10 +308,10 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
   return mbi_sliced_rounds(plan, few, parts) <= 1 ? 1 : ceil(each) / each;
 }
 
-/* Returns the factor by which the forecast is multiplied. If rows are sorted, warps wait for the
- * longest rows of their block: the more padding sorting saves, and the longer the longest row
- * is compared with those that hold most nonzeros, the longer. (On an H200: 1M rows of 25 floats
- * on average, of log-normal lengths up to 517, 104 us; 800,000 rows of 20 or 60, 72.) */
+/* Returns the factor by which the forecast is multiplied. If rows are sorted, warps wait for
+ * the longest rows of their block: the more padding sorting saves, and the longer the longest
+ * row is compared with those that hold most nonzeros, the longer. (On an H200: 1M rows of 25
+ * floats on average, of log-normal lengths up to 517, 104 us; 800,000 rows of 20 or 60, 72.) */
 static double mbi_sliced_factor(const merbit_plan *plan) {
   const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
   const double saved = slots < 2 ? 0 : slots < 9 ? slots - 2 : 7;

@@ -194,12 +194,12 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
   const mbi_sliced *s = mbi_sliced_of(plan);
   const double slots = s->slots > 0 ? (double)s->slots : 1.0;
   return snprintf(text, size,
-                  "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
+                  "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes per "
                   "column, %d threads%s",
                   s->slices, s->sorted ? " sorted in windows of 1024" : "",
                   100.0 * (double)plan->device.nnz / slots,
                   2.0 * (double)s->column_slots / slots, s->threads,
-                  s->parts > 1 ? " a slice" : "");
+                  s->parts > 1 ? " per slice" : "");
 }
 
 /* Adds upper bounds for the slices. AUTO takes SLICED only if half of the slots are filled. At

@@ -18,7 +18,7 @@
 #error "define MBK_UNROLL: loads of values that one lane keeps in flight"
 #endif
 #ifndef MBK_PACK
-#error "define MBK_PACK: neighbours of a row that one load brings, at most 16 bytes of sums"
+#error "define MBK_PACK: consecutive nonzeros of a row per load, at most 16 bytes of sums"
 #endif
 #ifndef MBK_PARTS
 #error "define MBK_PARTS: warps that share a slice, 1 or MBK_THREADS / 32"
@@ -27,7 +27,7 @@
 #error "define MBK_LENGTH: the type of rows' lengths, mbk_u8 or mbk_u32"
 #endif
 #ifndef MBK_STREAMING
-#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
+#error "define MBK_STREAMING: 1 if the matrix is read by streaming loads"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"
