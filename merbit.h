@@ -2310,7 +2310,7 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 #endif
 
-/* ==== >>core/os/posix_trust.c  Linux and macOS: who may write to a directory ==== */
+/* ==== >>core/os/posix_trust.c  Linux and macOS: check of who may write to a directory ==== */
 #ifndef _WIN32
 
 static const char *mbi_directory_fault(const struct stat *facts, int last) {
@@ -2754,7 +2754,7 @@ static void mbi_library_keep(void *library) {
 
 #endif
 
-/* ==== >>core/os/windows_trust.c  Windows: who may write to a directory ==== */
+/* ==== >>core/os/windows_trust.c  Windows: check of who may write to a directory ==== */
 #ifdef _WIN32
 #ifdef _MSC_VER
 #pragma comment(lib, "advapi32")
@@ -3145,7 +3145,7 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 	return error.status;
 }
 
-/* ==== >>api/defaults.c  descriptors of all defaults ==== */
+/* ==== >>api/defaults.c  default descriptors ==== */
 #define MBI_DEFAULTS(noun) \
 	MERBIT_API merbit_##noun##_desc merbit_##noun##_defaults(void) { \
 		merbit_##noun##_desc desc; \
@@ -3156,7 +3156,7 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 MBI_DEFAULTS(context) MBI_DEFAULTS(bsr) MBI_DEFAULTS(read) MBI_DEFAULTS(plan)
 MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEFAULTS(eigen)
 
-/* ==== >>core/memory.c  allocator hooks, sizes ==== */
+/* ==== >>core/memory.c  allocation through the user's hooks ==== */
 static void *mbi_default_allocate(void *user, size_t bytes) {
 	(void)user;
 	return malloc(bytes);
@@ -3202,7 +3202,7 @@ MBI_NOINLINE static merbit_status mbi_allocate_array(merbit_context *context,
 	return MERBIT_OK;
 }
 
-/* ==== >>core/numa.c  which thread runs where ==== */
+/* ==== >>core/numa.c  assignment of tasks to threads and memory nodes ==== */
 static int mbi_first_task(int tasks, int threads, int thread) {
 	return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
@@ -3223,7 +3223,7 @@ static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
 	if (numa->count > 0) { mbi_processor_bind(numa->cpu[mbi_numa_slot(numa, threads, thread)]); }
 }
 
-/* ==== >>core/threads.c  OpenMP or the context's own pool ==== */
+/* ==== >>core/threads.c  threads: OpenMP or the context's own pool ==== */
 static int mbi_context_forked(const merbit_context *context) {
 	return context->process != mbi_process_id();
 }
@@ -3437,7 +3437,7 @@ static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 	(void)snprintf(text, MBI_HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
-/* ==== >>core/files.c  private files ==== */
+/* ==== >>core/files.c  private files: cubin cache and dumps ==== */
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
 static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
@@ -3569,7 +3569,7 @@ static int mbi_directory_trim(merbit_context *context, const char *path,
 	return error;
 }
 
-/* ==== >>core/user_files.c  files that are replaced ==== */
+/* ==== >>core/user_files.c  atomic replacement of the user's files ==== */
 static int mbi_replacement_write(void *user, const void *data, size_t size) {
 	mbi_replacement *r = (mbi_replacement *)user;
 	errno = mbi_file_append(r->file, &r->length, data, size);
@@ -3597,7 +3597,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 	return mbi_file_end(r->file, r->temporary, r->target, error);
 }
 
-/* ==== >>jit/driver.c  the CUDA driver's function table ==== */
+/* ==== >>jit/driver.c  CUDA: function table of the driver ==== */
 /* ==== >>core/os/cuda.h ==== */
 #ifdef _WIN32
 #define MBI_CUDA_DRIVER "nvcuda.dll"
@@ -3959,7 +3959,7 @@ static merbit_status mbi_driver_open(merbit_context *context) {
 	return MERBIT_OK;
 }
 
-/* ==== >>jit/nvrtc.c  the NVRTC function table and where to find it ==== */
+/* ==== >>jit/nvrtc.c  CUDA: function table of NVRTC, and the search for it ==== */
 #define MBI_NVRTC_NEWEST 13
 #define MBI_NVRTC_OLDEST 11
 
@@ -4205,7 +4205,7 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
 	}
 }
 
-/* ==== >>jit/profile_estimate.c  what the GPU's memory does, by its attributes ==== */
+/* ==== >>jit/profile_estimate.c  CUDA: device profile, estimated from attributes ==== */
 #define MBI_PROFILE_COPY_SHARE 0.8705
 #define MBI_PROFILE_GATHERS_PER_CLOCK 0.6122
 #define MBI_PROFILE_GATHER_BYTES 107.0
@@ -4265,7 +4265,7 @@ static int mbi_profile_plausible(const double *figures, const merbit_device_prof
 	return 1;
 }
 
-/* ==== >>jit/cache.c  cubins on disk ==== */
+/* ==== >>jit/cache.c  CUDA: cubin cache on disk ==== */
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
@@ -4447,7 +4447,7 @@ MBI_NOINLINE static void mbi_cache_store(merbit_context *context, const char *ke
 	if (error != 0) { mbi_cache_error(context, "tidy", cache->directory, error); }
 }
 
-/* ==== >>jit/cache_pack.c  cubins of the cache in one file, for machines without NVRTC ==== */
+/* ==== >>jit/cache_pack.c  CUDA: export and import of the cubin cache ==== */
 #define MBI_PACK_MAGIC "merbpk1\n"
 
 typedef struct mbi_pack {
@@ -4619,8 +4619,8 @@ static merbit_status mbi_pack_check(merbit_context *context, const char *path, c
 	mbi_pack_head head;
 	size_t at = sizeof head, bytes;
 	if (size < sizeof head || memcmp(data, MBI_PACK_MAGIC, sizeof head.magic) != 0) {
-		return mbi_fail(context, MERBIT_INVALID_FILE, "%.300s is no file of merbit_cache_export",
-				path);
+		return mbi_fail(context, MERBIT_INVALID_FILE,
+				"%.300s was not written by merbit_cache_export", path);
 	}
 	head = mbi_pack_seal(data, size);
 	bytes = memcmp(data, &head, sizeof head) == 0;
@@ -4633,7 +4633,7 @@ static merbit_status mbi_pack_check(merbit_context *context, const char *path, c
 		}
 	}
 	return bytes > 0 ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_FILE,
-			"%.300s, %zu bytes, is cut or damaged; copy or export it again", path, size);
+			"%.300s, %zu bytes, is truncated or damaged; copy or export it again", path, size);
 }
 
 static merbit_status mbi_pack_store(merbit_context *context, const char *path, const char *data,
@@ -4695,7 +4695,7 @@ MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, co
 	return status;
 }
 
-/* ==== >>jit/device.c  one device: context, errors ==== */
+/* ==== >>jit/device.c  CUDA: device of a context, errors ==== */
 #define MBI_ATTRIBUTE_CLOCK 13
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16
 #define MBI_ATTRIBUTE_MEMORY_CLOCK 36
@@ -4925,7 +4925,7 @@ static void mbi_device_close(merbit_context *context) {
 	memset(device, 0, sizeof *device);
 }
 
-/* ==== >>jit/memory.c  GPU memory ==== */
+/* ==== >>jit/memory.c  CUDA: GPU memory ==== */
 static mbi_devptr mbi_device_address(const void *pointer) {
 	return (mbi_devptr)(uintptr_t)pointer;
 }
@@ -5060,7 +5060,7 @@ static int mbi_device_owns(merbit_context *context, const void *pointer) {
 	return result != 0 || type != 0;
 }
 
-/* ==== >>jit/launch.c  launches of kernels ==== */
+/* ==== >>jit/launch.c  CUDA: kernel launches ==== */
 static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
 		const char *name, unsigned shared_bytes) {
 	const int limit = context->device.shared_bytes_per_block;
@@ -5147,7 +5147,7 @@ static merbit_status mbi_device_launch(merbit_context *context, void *function,
 			arguments, 0, MBI_LAUNCH_PLAIN);
 }
 
-/* ==== >>jit/sources.c  kernel texts ==== */
+/* ==== >>jit/sources.c  CUDA: texts of the kernels ==== */
 static const mbi_source mbi_sources[MBI_SOURCES] = {
 {"jit/complex.cuh", {
 "\n\n\n#ifndef MBK_COMPLEX_CUH\n#define MBK_COMPLEX_CUH\n\n\n\n"
@@ -10318,7 +10318,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_atomic_or(a.against, *found);\n}\n}\n"}},
 };
 
-/* ==== >>jit/loaded.c  programs that stay loaded ==== */
+/* ==== >>jit/loaded.c  CUDA: loaded modules, shared by plans ==== */
 static void mbi_loaded_unload(merbit_context *context, void *module) {
 	if (mbi_device_lost(context) == 0) {
 		(void)mbi_device_mark_lost(context, context->device.driver.module_unload(module));
@@ -10402,7 +10402,7 @@ static void mbi_loaded_close(merbit_context *context) {
 	}
 }
 
-/* ==== >>jit/program.c  one specialisation: preamble, compilation, module ==== */
+/* ==== >>jit/program.c  CUDA: kernel programs: preamble, compilation, module ==== */
 MBI_NOINLINE static void mbi_preamble_define(mbi_preamble *preamble, const char *name,
 		const char *value) {
 	const size_t room = sizeof preamble->text - preamble->length;
@@ -10786,7 +10786,7 @@ static merbit_status mbi_program_kernel(merbit_context *context,
 	return mbi_program_part_kernel(context, program, 0, name, function);
 }
 
-/* ==== >>jit/profile.c  what the GPU's memory does, measured and remembered ==== */
+/* ==== >>jit/profile.c  CUDA: device profile, measured ==== */
 #define MBI_PROFILE_THREADS 256
 #define MBI_PROFILE_TOGETHER 8
 #define MBI_PROFILE_ROUNDS 2
@@ -11141,7 +11141,7 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
 	return MERBIT_OK;
 }
 
-/* ==== >>jit/buffer.c  vectors where the context computes ==== */
+/* ==== >>jit/buffer.c  buffers: vectors where the context computes ==== */
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
 		merbit_buffer **buffer) {
 	merbit_buffer *made;
@@ -11243,7 +11243,7 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
 	mbi_context_unref(context);
 }
 
-/* ==== >>matrix/types.c  types of values, sums and vectors ==== */
+/* ==== >>matrix/types.c  matrices: types of values ==== */
 /* ==== >>matrix/matrix.h ==== */
 typedef struct mbi_c64 { float re, im; } mbi_c64;
 
@@ -11455,7 +11455,7 @@ MERBIT_API uint16_t merbit_bf16_from_f32(float value) {
 			: mbi_round_bits(bits, 16));
 }
 
-/* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads ==== */
+/* ==== >>matrix/shares.c  matrices: sizes of a view, division among threads ==== */
 static size_t mbi_index_bytes(merbit_index_type type) {
 	return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
@@ -11541,7 +11541,7 @@ static merbit_view mbi_block_frame(const merbit_view *bsr) {
 	return frame;
 }
 
-/* ==== >>matrix/download.c  host copies of device arrays ==== */
+/* ==== >>matrix/download.c  matrices: host copies of device arrays ==== */
 MBI_NOINLINE static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
 	mbi_release(context, (void *)(uintptr_t)view->row_ptr);
 	mbi_release(context, (void *)(uintptr_t)view->row_ind);
@@ -11605,7 +11605,7 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
 	return status;
 }
 
-/* ==== >>matrix/triangle.c  symmetric storage: checks of one triangle ==== */
+/* ==== >>matrix/triangle.c  matrices: checks of symmetric storage ==== */
 static int mbi_view_is_triangle(const merbit_view *view) {
 	return view->symmetry != MERBIT_SYMMETRY_NONE;
 }
@@ -11731,7 +11731,7 @@ static merbit_status mbi_triangle_check(merbit_context *context, const merbit_vi
 			bad, row, column, row > column ? "below" : "above", row > column ? "above" : "below");
 }
 
-/* ==== >>matrix/check.c  checks of views and arrays ==== */
+/* ==== >>matrix/check.c  matrices: checks of views and arrays ==== */
 static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
 		int cols, merbit_block_order order) {
 	if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
@@ -11982,7 +11982,7 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/row_sort.c  a row sorted by columns ==== */
+/* ==== >>matrix/row_sort.c  matrices: sort of a row by columns ==== */
 static void mbi_row_insertion(int32_t *columns, void *values, size_t size, int64_t length) {
 	char value[sizeof(mbi_c128)];
 	int64_t i, j;
@@ -12038,7 +12038,7 @@ static void mbi_row_sort(int32_t *columns, void *values, size_t size, int64_t le
 	} else { mbi_row_radix(columns, values, size, length, cols, scratch_columns, scratch_values); }
 }
 
-/* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==== */
+/* ==== >>matrix/build.c  matrices: conversion to sorted CSR without duplicates ==== */
 static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
 	return mbi_index_at(build->major, build->from->index_type, entry) - build->from->base;
 }
@@ -12299,7 +12299,7 @@ static merbit_status mbi_build_merge(mbi_build *build) {
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/expand.c  blocks to CSR ==== */
+/* ==== >>matrix/expand.c  matrices: conversion of blocks to CSR ==== */
 typedef struct mbi_expand {
 	const merbit_view *bsr;
 	merbit_view frame;
@@ -12419,7 +12419,7 @@ static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_vie
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/convert.c  any host view to an owned CSR ==== */
+/* ==== >>matrix/convert.c  matrices: conversion of a host view to an owned CSR ==== */
 static void mbi_build_describe(mbi_build *build, merbit_context *context,
 		const merbit_view *from, int flags) {
 	const int transpose = (flags & MBI_BUILD_TRANSPOSE) != 0;
@@ -12523,7 +12523,7 @@ static merbit_status mbi_matrix_from_view(merbit_context *context,
 	*matrix = NULL;
 	if ((flags & MBI_BUILD_TRANSPOSE) != 0 && view->rows > INT32_MAX) {
 		return mbi_fail(context, MERBIT_TOO_LARGE, "view.rows is %" PRId64
-				"; a transpose takes at most 2147483647, its columns", view->rows);
+				"; a transpose takes at most 2147483647, because rows become columns", view->rows);
 	}
 	if (view->format != MERBIT_BSR) { return mbi_matrix_from_entries(context, view, flags, matrix); }
 	status = mbi_expand_blocks(context, view, &entries);
@@ -12540,7 +12540,7 @@ static void mbi_matrix_retain(merbit_matrix *matrix) {
 	}
 }
 
-/* ==== >>matrix/graph.c  the graph of a square matrix ==== */
+/* ==== >>matrix/graph.c  matrices: graph of a square matrix ==== */
 static const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
 	const merbit_view *csr = &graph->csr;
 	int64_t start;
@@ -12729,7 +12729,7 @@ static void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
 	mbi_release(context, graph->columns);
 }
 
-/* ==== >>matrix/order.c  orders of a graph: by degree, reverse Cuthill-McKee ==== */
+/* ==== >>matrix/order.c  matrices: orders by degree and reverse Cuthill-McKee ==== */
 static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
 	int64_t i, j;
 	for (i = 1; i < count; i++) {
@@ -12914,7 +12914,7 @@ static merbit_status mbi_order_create(merbit_context *context, const merbit_view
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/permute.c  a square matrix in another order ==== */
+/* ==== >>matrix/permute.c  matrices: symmetric permutation P A P' ==== */
 #define MBI_BY_SIZE(size, loop) \
 	switch (size) { \
 	case sizeof(uint16_t): \
@@ -13137,7 +13137,7 @@ static merbit_status mbi_matrix_permute(merbit_context *context, const merbit_vi
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/transpose_map.c  transpose with a map of values ==== */
+/* ==== >>matrix/transpose_map.c  matrices: transpose with a map of values ==== */
 typedef struct mbi_transpose_map {
 	const merbit_view *from;
 	merbit_view *to;
@@ -13230,7 +13230,7 @@ static merbit_status mbi_matrix_transpose_map(merbit_context *context, const mer
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/symmetric_expansion.c  one triangle to both, with a map of values ==== */
+/* ==== >>matrix/symmetric_expansion.c  matrices: both triangles from one, with a map ==== */
 typedef struct mbi_expansion {
 	merbit_context *context;
 	const merbit_view *half;
@@ -13548,7 +13548,7 @@ static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
 	} else { mbi_view_from_host(context, view, host); }
 }
 
-/* ==== >>matrix/blocks.c  CSR to blocks ==== */
+/* ==== >>matrix/blocks.c  matrices: conversion of CSR to blocks ==== */
 static void mbi_bsr_release(merbit_context *context, mbi_bsr *bsr) {
 	mbi_release(context, bsr->memory);
 	memset(bsr, 0, sizeof *bsr);
@@ -13867,7 +13867,7 @@ static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ==== */
+/* ==== >>matrix/block_shape.c  matrices: search for the best block shape ==== */
 #define MBI_SHAPE_SQUARE 8
 #define MBI_SHAPE_ALONE 1024
 #define MBI_SHAPE_WINDOWS 64
@@ -14063,7 +14063,7 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context, const 
 	return status;
 }
 
-/* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ==== */
+/* ==== >>matrix/create.c  matrices: creation, transposition, destruction ==== */
 MBI_NOINLINE MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz,
 		const void *row_ptr, const void *col_ind, const void *values) {
 	merbit_view view;
@@ -14169,7 +14169,7 @@ MBI_NOINLINE MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 	mbi_context_unref(context);
 }
 
-/* ==== >>market/decimal.c  decimal text to the nearest float ==== */
+/* ==== >>market/decimal.c  Matrix Market: conversion of decimal text to floats ==== */
 /* ==== >>market/market.h ==== */
 #define MBI_FIVE_FIRST (-342)
 #define MBI_FIVE_LAST 308
@@ -14519,7 +14519,7 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 	return bits < UINT32_C(0x7F800000);
 }
 
-/* ==== >>spmv/shared/expression_text.c  user expressions: tokens, text for kernels ==== */
+/* ==== >>spmv/shared/expression_text.c  expressions: tokens, text for kernels ==== */
 /* ==== >>spmv/shared/shared.h ==== */
 typedef struct mbk_csr_blocks_arguments {
 	mbi_devptr row_ptr, col_ind;
@@ -14881,7 +14881,7 @@ MBI_NOINLINE static merbit_status mbi_expression_want(mbi_expression *e, size_t 
 	return mbi_expression_wrap(e, from, wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of(" : head, ")");
 }
 
-/* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ==== */
+/* ==== >>spmv/shared/expression.c  expressions: grammar and checks ==== */
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
 static merbit_status mbi_expression_enter(mbi_expression *e) {
@@ -15111,7 +15111,7 @@ static merbit_status mbi_expression_check(merbit_context *context, const char *w
 	return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
 
-/* ==== >>market/input.c  Matrix Market: lines from a path, memory or a callback ==== */
+/* ==== >>market/input.c  Matrix Market: lines of a file, memory or callback ==== */
 #define MBI_MM_PROGRESS 16777216
 
 static int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
@@ -15535,7 +15535,7 @@ static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) 
 	return mbi_mm_check_entries(in, header);
 }
 
-/* ==== >>market/entry.c  Matrix Market: one line ==== */
+/* ==== >>market/entry.c  Matrix Market: one line of entries ==== */
 static const char *mbi_mm_special(const char *p, double *value) {
 	const int negative = *p == '-';
 	const char *end;
@@ -16165,7 +16165,7 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 	error = mbi_replacement_begin(&replacement, path);
 	if (error == ENOTSUP) {
 		return mbi_fail(context, MERBIT_IO_ERROR,
-				"%.300s is no regular file; write to it by merbit_matrix_write_stream", path);
+				"%.300s is not a regular file; write to it by merbit_matrix_write_stream", path);
 	}
 	if (error == ENOENT && path[0] != '\0') {
 		const char *name = strrchr(replacement.target, '/');
@@ -16192,7 +16192,7 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 	return status;
 }
 
-/* ==== >>spmv/plan/common.c  what methods and stages ask of a plan ==== */
+/* ==== >>spmv/plan/common.c  plans: queries, memory and launches for methods ==== */
 /* ==== >>spmv/plan/plan.h ==== */
 /* ==== >>spmv/cpu/cpu.h ==== */
 #define MBI_SORTED_AHEAD 64
@@ -16758,7 +16758,7 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 	return mbi_view_check_arrays(plan->context, &given);
 }
 
-/* ==== >>spmv/plan/types.c  types of a plan ==== */
+/* ==== >>spmv/plan/types.c  plans: types of values, sums and vectors ==== */
 static merbit_type mbi_type_accumulator(merbit_type type) {
 	return mbi_type_short(type) ? MERBIT_F32 : type;
 }
@@ -16868,7 +16868,7 @@ static merbit_status mbi_types_check_address(merbit_context *context, const char
 			what, address, size);
 }
 
-/* ==== >>spmv/shared/semiring.c  semirings: checks, what a plan keeps, what kernels are told ==== */
+/* ==== >>spmv/shared/semiring.c  semirings: checks, preamble of kernels ==== */
 static int mbi_plan_has_semiring(const merbit_plan *plan) {
 	return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
 }
@@ -16938,8 +16938,8 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
 		return MERBIT_OK;
 	}
 	return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-			"operators.zero is %g, which is no %s; use one, or an infinity", zero,
-			mbi_plan_type_text(plan));
+			"operators.zero is %g, which is not an %s number; use one, or an infinity",
+			zero, mbi_plan_type_text(plan));
 }
 
 static merbit_status mbi_semiring_take(merbit_plan *plan) {
@@ -17024,7 +17024,7 @@ static int mbi_plan_adds(const merbit_plan *plan, const void *beta) {
 			: !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
-/* ==== >>spmv/shared/epilogue_table.c  CPU: epilogues that need no function of the user ==== */
+/* ==== >>spmv/shared/epilogue_table.c  epilogues: the library's own, on the CPU ==== */
 static double mbi_epilogue_dot_sum0(double ax, double y, double v0) {
 	(void)y;
 	return v0 * ax;
@@ -17168,7 +17168,7 @@ static merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given, m
 	return NULL;
 }
 
-/* ==== >>spmv/shared/epilogue.c  epilogues: checks, what kernels are told, room for sums ==== */
+/* ==== >>spmv/shared/epilogue.c  epilogues: checks, kernel, memory for sums ==== */
 #define MBI_EPILOGUE_SCALARS 8
 #define MBI_EPILOGUE_RESIDENT 4
 
@@ -17307,7 +17307,7 @@ static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ==== */
+/* ==== >>spmv/cpu/reference.c  CPU: REFERENCE, the sequential row loop ==== */
 #define MBI_EACH_9(SUFFIX_, C_) \
 static void mbi_scale_##SUFFIX_(int64_t begin, int64_t end, C_ alpha, C_ beta, C_ *y) { \
 	int64_t row; \
@@ -17546,7 +17546,7 @@ MBI_NOINLINE static void mbi_path_run(merbit_context *context, mbi_path *path, i
 	mbi_path_fix_up(path);
 }
 
-/* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ==== */
+/* ==== >>spmv/cpu/merge.c  CPU: MERGE, tasks along the merge path ==== */
 #define MBI_EACH_10(SUFFIX_, C_) \
 static C_ mbi_merge_value_##SUFFIX_(const mbi_merge_call_##SUFFIX_ *call, \
 		int64_t begin, int64_t end) { \
@@ -18042,7 +18042,7 @@ static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const v
 static const mbi_cpu_method mbi_semiring_method = {
 		NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL, NULL, };
 
-/* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ==== */
+/* ==== >>spmv/cpu/sorted.c  CPU: SORTED, rows sorted by length within windows ==== */
 typedef struct mbi_sorted_build {
 	merbit_plan *plan;
 	int64_t most;
@@ -18321,7 +18321,7 @@ static merbit_status mbi_sorted_update(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/cpu/sorted_rows.c  CPU: sums of sorted rows, and their product ==== */
+/* ==== >>spmv/cpu/sorted_rows.c  CPU: sums and product of SORTED ==== */
 #define MBI_SORTED_SHORT 8
 #define MBI_SORTED_BATCH 16
 #define MBI_SORTED_VALUE(k) value[k]
@@ -18550,7 +18550,7 @@ static const mbi_cpu_method mbi_sorted_method = {
 		mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply,
 		mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost, mbi_sorted_bound, };
 
-/* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes ==== */
+/* ==== >>spmv/cpu/numa.c  CPU: placement of matrix parts on memory nodes ==== */
 #define MBI_NUMA_FEW (64 * 4096)
 
 typedef struct mbi_numa_copy {
@@ -18663,14 +18663,14 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
 	case MBI_PLACED_COPIED:
 		return snprintf(text, size, "; NUMA: parts copied to %d nodes%s", plan->placed_nodes, bound);
 	case MBI_PLACED_TOUCHED:
-		return snprintf(text, size, "; NUMA: parts written first on %d nodes%s", plan->placed_nodes,
-				bound);
+		return snprintf(text, size, "; NUMA: parts placed on %d nodes by first touch%s",
+				plan->placed_nodes, bound);
 	default:
 		return snprintf(text, size, "; NUMA: no effect on this method");
 	}
 }
 
-/* ==== >>spmv/cpu/block_kernels.c  CPU: sums of small blocks, a loop for each shape ==== */
+/* ==== >>spmv/cpu/block_kernels.c  CPU: sums of blocks, unrolled for each shape ==== */
 #define MBI_BLOCK_ROWS_1(M, T, C, a, b) M(0, T, C, a, b)
 #define MBI_BLOCK_ROWS_2(M, T, C, a, b) MBI_BLOCK_ROWS_1(M, T, C, a, b) M(1, T, C, a, b)
 #define MBI_BLOCK_ROWS_3(M, T, C, a, b) MBI_BLOCK_ROWS_2(M, T, C, a, b) M(2, T, C, a, b)
@@ -18789,7 +18789,7 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
 	}
 MBI_BLOCK_KERNELS(double, f64) MBI_BLOCK_KERNELS(float, f32)
 
-/* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks ==== */
+/* ==== >>spmv/cpu/block_sums.c  CPU: sums of blocks of any shape ==== */
 #define MBI_EACH_24(SUFFIX_, C_) \
 static void mbi_block_rows_##SUFFIX_(int rows, int cols, const C_ *v, const C_ *x, C_ *sums) { \
 	int r, c; \
@@ -18904,7 +18904,7 @@ static void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
 }
 MBI_EACH_24(f64, double) MBI_EACH_24(f32, float)
 
-/* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ==== */
+/* ==== >>spmv/cpu/blocks.c  CPU: BSR, tasks of equal numbers of blocks ==== */
 static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
 	const int64_t values = bsr->nnz * bsr->block_rows * bsr->block_cols + bsr->rows;
 	const int64_t useful = values / 8192;
@@ -18986,7 +18986,7 @@ static void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
 }
 MBI_EACH_25(f64, double) MBI_EACH_25(f32, float)
 
-/* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ==== */
+/* ==== >>spmv/cpu/block_plan.c  CPU: plans and products of BSR ==== */
 static int mbi_plan_takes_blocks(const merbit_plan *plan) {
 	return (plan->asked->takes & MBI_OF_BLOCKS) != 0 ||
 			(plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
@@ -19079,8 +19079,8 @@ static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char 
 	const merbit_view *bsr = &plan->bsr.view;
 	return snprintf(text, size, "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
 			" blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per " "product%s",
-			plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
-			: plan->why[0] != '\0' ? plan->why : "AUTO's method for blocks there",
+			plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "requested"
+			: plan->why[0] != '\0' ? plan->why : "default for blocks",
 			mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
 			bsr->block_cols, bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
 			bsr->nnz == 0 ? 100.0 : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
@@ -19107,7 +19107,7 @@ static const mbi_cpu_method mbi_blocks_method = {
 		mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply,
 		mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost, mbi_blocks_bound, };
 
-/* ==== >>spmv/cpu/many.c  CPU: several vectors at once ==== */
+/* ==== >>spmv/cpu/many.c  CPU: MANY, several vectors at once ==== */
 typedef struct mbi_many_steps { int64_t step, apart; } mbi_many_steps;
 
 static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leading) {
@@ -19282,7 +19282,7 @@ static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, co
 static const mbi_cpu_method mbi_many_cpu_method = {
 		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, mbi_many_cpu_bound, };
 
-/* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ==== */
+/* ==== >>spmv/stages/format.c  plans: conversion of a view to CSR or BSR ==== */
 static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
 	const void *copy = NULL;
 	merbit_status status;
@@ -19411,7 +19411,7 @@ static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fr
 	return status;
 }
 
-/* ==== >>spmv/shared/csr_programs.c  the programs that inspect a CSR on the GPU ==== */
+/* ==== >>spmv/shared/csr_programs.c  CUDA: programs that inspect a CSR ==== */
 static const char *const mbi_csr_files[MBI_CSR_FILES] = {
 		"spmv/stages/value_sample.cu", "spmv/shared/csr_sample.cu",  "spmv/shared/nonempty_rows.cu",
 		"spmv/shared/csr_blocks.cu",   "spmv/shared/csr_check.cu",   "spmv/shared/csr_columns.cu",
@@ -19475,7 +19475,7 @@ static merbit_status mbi_plan_csr_kernel(merbit_plan *plan, mbi_csr_file file,
 			&plan->times, kernel);
 }
 
-/* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ==== */
+/* ==== >>spmv/shared/device_csr.c  CUDA: CSR arrays of a plan ==== */
 static int64_t mbi_arrays_blocks(int64_t count) {
 	const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
 	return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
@@ -19509,7 +19509,7 @@ static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *
 	mbk_csr_check_arguments arguments;
 	MBI_TRY(mbi_program_kernel(context, program, "mbk_csr_check", &function));
 	csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
-	MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "a check's answer", &csr->scratch));
+	MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "the result of a check", &csr->scratch));
 	MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
 	arguments.row_ptr = mbi_device_address(view->row_ptr);
 	arguments.col_ind = mbi_device_address(view->col_ind);
@@ -19648,7 +19648,7 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	}
 }
 
-/* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ==== */
+/* ==== >>spmv/shared/nonempty_rows.c  CUDA: non-empty rows of a CSR and their lengths ==== */
 #define MBI_NONEMPTY_SAMPLES 128
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096
@@ -20009,7 +20009,7 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 	mbi_nonempty_bound_one((plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t), bound);
 }
 
-/* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone, and what products move ==== */
+/* ==== >>spmv/choose/critical_path.c  CUDA: terms of the forecasts ==== */
 /* ==== >>spmv/choose/choose.h ==== */
 #define MBI_CHOOSE_LANES 2048.0
 
@@ -20018,6 +20018,9 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 #endif
 #ifndef MBI_CHOOSE_FITS
 #define MBI_CHOOSE_FITS 0.7
+#endif
+#ifndef MBI_CHOOSE_HELD
+#define MBI_CHOOSE_HELD 1.1
 #endif
 #ifndef MBI_CHOOSE_KEPT
 #define MBI_CHOOSE_KEPT 0.45
@@ -20190,8 +20193,8 @@ static double mbi_choose_sectors(const merbit_plan *plan, double bytes) {
 	const double found = plan->nonempty.sectors;
 	const double again = exp(-MBI_NONEMPTY_WINDOW / (bytes / 32));
 	const int passing = mbi_choose_passing(plan);
-	return bytes <= 1.1 * plan->context->device.shared_bytes_per_block && again < found &&
-			passing > 8 ? found - (passing - 8) / 8.0 * (found - again) : found;
+	return bytes <= MBI_CHOOSE_HELD * plan->context->device.shared_bytes_per_block &&
+			again < found && passing > 8 ? found - (passing - 8) / 8.0 * (found - again) : found;
 }
 
 static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
@@ -20217,7 +20220,7 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	return t;
 }
 
-/* ==== >>spmv/choose/together.c  CUDA: what rows find in L1 that move through the columns together ==== */
+/* ==== >>spmv/choose/together.c  CUDA: cache hits between rows, for the forecasts ==== */
 static double mbi_together_x(const merbit_plan *plan) {
 	return (double)plan->device.cols * (double)mbi_type_size(mbi_plan_accumulator(plan));
 }
@@ -20273,7 +20276,7 @@ static double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t
 			fresh * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
 }
 
-/* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ==== */
+/* ==== >>spmv/stages/value_forms.c  CUDA: lossless shorter forms of values ==== */
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
@@ -20353,7 +20356,7 @@ static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_devptr value
 	mbk_forms_sample_arguments arguments;
 	memset(search, 0, sizeof *search);
 	search->values = values;
-	MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "what the values are like",
+	MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "a sample of the values",
 			&search->scratch));
 	MBI_TRY(mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL));
 	keys = MBI_VALUES_AT(search, keys);
@@ -20587,7 +20590,7 @@ static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
 	return status;
 }
 
-/* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ==== */
+/* ==== >>spmv/gpu/merbit/merbit.c  CUDA: MERBIT, merge-path tiles with packed lanes ==== */
 /* ==== >>spmv/gpu/merbit/merbit.h ==== */
 typedef struct mbk_merbit_product_dual_arguments {
 	mbi_devptr tile_x, tile_y, lane_desc;
@@ -20878,7 +20881,7 @@ static const mbi_cuda_method mbi_merbit_method = {
 		mbi_merbit_multiply, mbi_merbit_info, mbi_merbit_describe, NULL, 0, NULL, mbi_merbit_bound, 0,
 		NULL, NULL, };
 
-/* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ==== */
+/* ==== >>spmv/gpu/scan/sizes.c  CUDA: sizes of SCAN ==== */
 /* ==== >>spmv/gpu/scan/scan.h ==== */
 typedef struct mbk_scan_build_arguments {
 	mbi_devptr row_start;
@@ -21133,7 +21136,7 @@ static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
 			mbi_scan_held_shared(plan, adds);
 }
 
-/* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ==== */
+/* ==== >>spmv/gpu/scan/scan.c  CUDA: SCAN, tiles of nonzeros, segmented scans by shuffles ==== */
 static int mbi_scan_fills_ahead(const merbit_plan *plan) {
 	const double y = (double)plan->device.rows * (double)mbi_type_size(mbi_plan_accumulator(plan));
 	return y > MBI_CHOOSE_KEPT * plan->profile->l2_bytes;
@@ -21341,7 +21344,8 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
 	const mbi_scan_schedule *s = mbi_scan_of(plan);
 	return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
 			" empty rows, %d threads%s%s", s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-			s->whole ? " with whole rows" : "", plan->passing == 16 ? ", matrix past the caches" : "");
+			s->whole ? " with whole rows" : "",
+			plan->passing == 16 ? ", matrix by streaming loads" : "");
 }
 
 static double mbi_scan_cost(const merbit_plan *plan) {
@@ -21380,7 +21384,7 @@ static const mbi_cuda_method mbi_scan_method = {
 		(MBI_FORMS_ALL & ~MBI_FORMS_SLOW) | MBI_FORMS_UNPAID(MBI_FORMS_SLOW), mbi_scan_cost,
 		mbi_scan_bound, 0, NULL, "steps whole", };
 
-/* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ==== */
+/* ==== >>spmv/gpu/merge/merge.c  CUDA: MERGE, merge path on the CSR ==== */
 /* ==== >>spmv/gpu/merge/merge.h ==== */
 typedef struct mbk_merge_cut_arguments {
 	mbi_devptr row_ptr, chunk_row;
@@ -21588,8 +21592,8 @@ static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
 	const mbi_merge_path *p = mbi_merge_path_of(plan);
-	return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
-			p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
+	return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d per block%s", p->chunks,
+			p->threads, p->steps, p->rounds, plan->streaming ? ", matrix by streaming loads" : "");
 }
 
 static merbit_status mbi_merge_path_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -21603,7 +21607,7 @@ static const mbi_cuda_method mbi_merge_path_method = {
 		mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL,
 		mbi_merge_path_bound, 0, NULL, "steps rounds", };
 
-/* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ==== */
+/* ==== >>spmv/gpu/rows/rows.c  CUDA: ROWS, several lanes per row ==== */
 /* ==== >>spmv/gpu/rows/rows.h ==== */
 typedef struct mbk_rows_product_arguments {
 	mbi_devptr row_ptr, col_ind;
@@ -21775,7 +21779,7 @@ static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
 	const mbi_rows *r = mbi_rows_of(plan);
-	return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
+	return snprintf(text, size, "%d lane%s per row, %d nonzeros in flight, %d threads", r->lanes,
 			r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
@@ -21855,7 +21859,7 @@ static const mbi_cuda_method mbi_rows_method = {
 		mbi_rows_info, mbi_rows_describe, NULL, MBI_FORMS_ALL, mbi_rows_cost, mbi_rows_bound, 0, NULL,
 		"unroll lanes", };
 
-/* ==== >>spmv/gpu/sliced/sizes.c  CUDA: warps of slices, and forecasts of them ==== */
+/* ==== >>spmv/gpu/sliced/sizes.c  CUDA: sizes and forecast of SLICED ==== */
 /* ==== >>spmv/gpu/sliced/sliced.h ==== */
 typedef struct mbk_sliced_order_arguments {
 	mbi_devptr row_ptr;
@@ -22014,7 +22018,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 			s->threads % 32 != 0 || (s->parts != 1 && s->parts != s->threads / 32)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"plan_desc.tuning: unroll is %d, parts %d and plan_desc.block_threads %d; use 1 to 16, "
-				"1 or a 32nd of the threads, and a multiple of 32 up to 1024",
+				"1 or block_threads / 32, and a multiple of 32 up to 1024",
 				s->unroll, s->parts, s->threads);
 	}
 	s->slices = (plan->device.rows + 31) / 32;
@@ -22140,7 +22144,7 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 			: mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)) / 2), mbi_sliced_walk(plan));
 }
 
-/* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ==== */
+/* ==== >>spmv/gpu/sliced/sliced.c  CUDA: SLICED, slices of rows stored column by column ==== */
 static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	const mbi_sliced *s = mbi_sliced_of(plan);
 	mbi_plan_preamble(plan, preamble);
@@ -22304,10 +22308,10 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
 	const mbi_sliced *s = mbi_sliced_of(plan);
 	const double slots = s->slots > 0 ? (double)s->slots : 1.0;
 	return snprintf(text, size,
-			"%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
+			"%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes per "
 			"column, %d threads%s", s->slices, s->sorted ? " sorted in windows of 1024" : "",
 			100.0 * (double)plan->device.nnz / slots, 2.0 * (double)s->column_slots / slots, s->threads,
-			s->parts > 1 ? " a slice" : "");
+			s->parts > 1 ? " per slice" : "");
 }
 
 static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -22325,7 +22329,7 @@ static const mbi_cuda_method mbi_sliced_method = {
 		mbi_sliced_cost, mbi_sliced_bound, MBI_MAKING_FORM, mbi_sliced_trusted,
 		"unroll unsorted parts", };
 
-/* ==== >>spmv/gpu/diagonals/diagonals.c  CUDA: slices of rows stored by diagonals ==== */
+/* ==== >>spmv/gpu/diagonals/diagonals.c  CUDA: DIAGONALS, slices stored by diagonals ==== */
 /* ==== >>spmv/gpu/diagonals/diagonals.h ==== */
 typedef struct mbk_diagonals_count_arguments {
 	mbi_devptr row_ptr, col_ind;
@@ -22459,7 +22463,7 @@ static merbit_status mbi_diagonals_count(merbit_plan *plan) {
 	MBI_TRY(mbi_nonempty_sums(plan, d->start, d->slices, &d->count));
 	if (plan->desc.method == MERBIT_METHOD_AUTO && d->count > mbi_diagonals_most(plan)) {
 		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-				"the slices have %" PRIu64 " diagonals, more than pay", d->count);
+				"the slices have %" PRIu64 " diagonals, too many to pay", d->count);
 	}
 	return MERBIT_OK;
 }
@@ -22576,7 +22580,7 @@ static const mbi_cuda_method mbi_diagonals_method = {
 		mbi_diagonals_multiply, mbi_diagonals_info, mbi_diagonals_describe, mbi_diagonals_fill,
 		MBI_FORMS_ALL, mbi_diagonals_cost, mbi_diagonals_bound, MBI_MAKING_FORM, NULL, "unroll", };
 
-/* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
+/* ==== >>spmv/gpu/binned/sizes.c  CUDA: sizes and program of BINNED ==== */
 /* ==== >>spmv/gpu/binned/binned.h ==== */
 typedef struct mbk_binned_multiply_arguments {
 	mbi_devptr items, strip_col;
@@ -22737,7 +22741,7 @@ static merbit_status mbi_binned_specialise(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/gpu/binned/binned.c  CUDA: products by strips of columns, sums by parts of rows ==== */
+/* ==== >>spmv/gpu/binned/binned.c  CUDA: BINNED, products by strips, sums by rows ==== */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
 		uint64_t blocks, uint64_t shared, const void *arguments) {
 	void *kernel = mbi_binned_of(plan)->kernels[which];
@@ -22836,7 +22840,7 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 	MBI_TRY(mbi_plan_allocate(plan, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
 	MBI_TRY(mbi_plan_allocate(plan, words * sizeof(uint32_t), "groups of runs", &groups));
 	status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
-			"the items of a plan", &host);
+			"items of strips", &host);
 	if (status == MERBIT_OK) { status = mbi_binned_place(plan, groups, (uint32_t *)host); }
 	mbi_plan_release(plan, groups);
 	mbi_release(context, host);
@@ -22966,7 +22970,7 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 	const uint64_t slots = b->groups * mbi_binned_group(plan);
 	return snprintf(text, size,
 			"%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
-			" nonzeros, %d tiles a warp, %.1f%% of the slots filled, %d threads",
+			" nonzeros, %d tiles per warp, %.1f%% of the slots filled, %d threads",
 			b->strips, b->strip, b->parts, b->part_nonzeros, b->warp_tiles,
 			slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
 			mbi_scan_of(plan)->threads);
@@ -23006,7 +23010,7 @@ static const mbi_cuda_method mbi_binned_method = {
 		mbi_binned_multiply, mbi_binned_info, mbi_binned_describe, mbi_binned_refresh, MBI_FORMS_ALL,
 		mbi_binned_cost, mbi_binned_bound, MBI_MAKING_FORM, NULL, "strip tiles", };
 
-/* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ==== */
+/* ==== >>spmv/gpu/bsr/sizes.c  CUDA: sizes of BSR ==== */
 /* ==== >>spmv/gpu/bsr/bsr.h ==== */
 typedef struct mbk_bsr_product_arguments {
 	mbi_devptr row_ends, slot_row, row_id, columns;
@@ -23170,9 +23174,9 @@ static merbit_status mbi_bsr_size(merbit_plan *plan) {
 	}
 	if (shuffle < 0 || shuffle > 2 || (t->shuffled && t->split > 1)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"plan_desc.tuning: shuffle is %d; blocks of %d x %d take 1 for lanes that load x "
-				"each for itself%s",
-				shuffle, t->block_rows, t->block_cols, t->split > 1 ? "" : ", 2 for shuffles");
+				"plan_desc.tuning: shuffle is %d; for blocks of %d x %d use 1 (each lane loads its "
+				"own x)%s", shuffle, t->block_rows, t->block_cols,
+				t->split > 1 ? "" : " or 2 (lanes exchange x by shuffles)");
 	}
 	tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
 	t->tiles = (plan->device.nnz + tile - 1) / tile;
@@ -23183,7 +23187,7 @@ static merbit_status mbi_bsr_size(merbit_plan *plan) {
 	if (!mbi_nonempty_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
 			t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
 		return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " blocks in %" PRIu64
-				" rows of blocks are too many for the GPU; use another plan_desc.method",
+				" block rows are too many for the GPU; use another plan_desc.method",
 				plan->device.nnz, plan->device.rows);
 	}
 	t->words = (t->tiles * tile + 31) / 32;
@@ -23201,7 +23205,7 @@ static uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
 			(t->together * t->lane_cols <= 16 ? sizeof(uint16_t) : sizeof(uint32_t));
 }
 
-/* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ==== */
+/* ==== >>spmv/gpu/bsr/bsr.c  CUDA: BSR, tiles of blocks, sums in registers ==== */
 static uint64_t mbi_bsr_bytes(const merbit_plan *plan) {
 	const uint64_t high = (uint64_t)mbi_bsr_tiles_of(plan)->block_rows;
 	const uint64_t wide = (uint64_t)mbi_bsr_tiles_of(plan)->block_cols;
@@ -23447,7 +23451,7 @@ static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
 			t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "", t->threads);
 }
 
-/* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
+/* ==== >>spmv/gpu/cb/build.c  CUDA: CB, sizes of its blocks ==== */
 /* ==== >>spmv/gpu/cb/cb.h ==== */
 typedef struct mbk_cb_product_arguments {
 	mbi_devptr task_block, task_target;
@@ -23715,7 +23719,7 @@ static void mbi_cb_place(mbi_cb_build *b) {
 	}
 }
 
-/* ==== >>spmv/gpu/cb/fill.c  blocks of 16 x 16: a second pass, and who multiplies which ==== */
+/* ==== >>spmv/gpu/cb/fill.c  CUDA: CB, contents of its blocks, assignment to warps ==== */
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
 		uint64_t key) {
 	const mbi_cb_build *b = c->build;
@@ -23915,10 +23919,10 @@ static merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_bu
 				mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - mbi_cb_offset(b, strip * MBI_CB_SIDE);
 		longest = count > longest ? count : longest;
 	}
-	return b->strips >= MBI_CB_PART || longest >> MBI_CB_PLACE != 0
-			? mbi_fail(context, MERBIT_TOO_LARGE,
-			"blocks of 16 x 16 are for up to 2^31 - 1 strips of 16 rows and 2^29 "
-			"nonzeros in each, not %" PRIu64 " and %" PRIu64, b->strips, longest) : MERBIT_OK;
+	return b->strips >= MBI_CB_PART || longest >> MBI_CB_PLACE != 0 ? mbi_fail(
+			context, MERBIT_TOO_LARGE,
+			"MERBIT_METHOD_CB takes fewer than 2^31 strips of 16 rows with fewer than "
+			"2^29 nonzeros each, not %" PRIu64 " and %" PRIu64, b->strips, longest) : MERBIT_OK;
 }
 
 static merbit_status mbi_cb_count(merbit_context *context, mbi_cb_build *b) {
@@ -24003,7 +24007,7 @@ static merbit_status mbi_cb_create_format(merbit_context *context,
 	return status;
 }
 
-/* ==== >>spmv/gpu/cb/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ==== */
+/* ==== >>spmv/gpu/cb/cb.c  CUDA: CB, COO, CSR and dense blocks of 16 x 16 ==== */
 static mbi_cb *mbi_cb_of(const merbit_plan *plan) { return (mbi_cb *)plan->state; }
 
 #define MBI_CB_AHEAD 2048
@@ -24250,7 +24254,7 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
 			"columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps of up to %" PRIu64
 			" steps, %" PRIu64 " parts of %" PRIu64 " block rows, %d threads",
 			cb->forms[MBI_CB_COO], cb->forms[MBI_CB_CSR], cb->forms[MBI_CB_DENSE],
-			cb->aggregated ? "aggregated" : "as they are",
+			cb->aggregated ? "aggregated" : "not aggregated",
 			(double)plan->schedule_bytes / csr, cb->tasks, cb->limit, cb->parts,
 			cb->splits, cb->threads);
 }
@@ -24260,7 +24264,7 @@ static const mbi_cuda_method mbi_cb_method = {
 		mbi_cb_info, mbi_cb_describe, mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, NULL, 0, NULL,
 		"steps aggregate. coo_max csr_max", };
 
-/* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
+/* ==== >>spmv/gpu/hubs/hubs.c  CUDA: HUBS, SCAN with the fullest columns in shared memory ==== */
 /* ==== >>spmv/gpu/hubs/hubs.h ==== */
 typedef struct mbk_hubs_assign_arguments {
 	mbi_devptr counts;
@@ -24504,7 +24508,7 @@ static const mbi_cuda_method mbi_hubs_method = {
 		mbi_scan_info, mbi_hubs_describe, NULL, MBI_FORMS_ALL, mbi_hubs_cost, mbi_hubs_bound,
 		MBI_MAKING_COLUMNS, NULL, "steps kilobytes", };
 
-/* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ==== */
+/* ==== >>spmv/gpu/many/sizes.c  CUDA: sizes of MANY ==== */
 /* ==== >>spmv/gpu/many/many.h ==== */
 typedef struct mbk_many_collect_arguments {
 	mbi_devptr x;
@@ -24729,7 +24733,7 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }
 
-/* ==== >>spmv/gpu/many/many.c  CUDA: several vectors at once ==== */
+/* ==== >>spmv/gpu/many/many.c  CUDA: MANY, several vectors at once ==== */
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
 	mbi_many *m = mbi_many_of(plan);
 	const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
@@ -24944,17 +24948,18 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 	const mbi_many *m = mbi_many_of(plan);
 	const mbi_scan_schedule *s = mbi_scan_of(plan);
 	if (m->staged > 0) {
-		return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
+		return snprintf(text, size,
+				"rows of similar length, %d lane%s of %d columns per row, %d threads%s%s",
 				m->team, m->team == 1 ? "" : "s", m->span, m->threads,
-				mbi_many_copies(plan) ? ", copies by rows" : "",
-				plan->streaming ? ", matrix past the caches" : "");
+				mbi_many_copies(plan) ? ", row-major copies" : "",
+				plan->streaming ? ", matrix by streaming loads" : "");
 	}
 	return snprintf(text, size,
-			"%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns to a nonzero, "
+			"%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns per nonzero, "
 			"%" PRIu64 " empty rows, %d threads%s%s",
 			s->tiles, 32 / m->team, 32 * m->words, m->team, m->team == 1 ? "" : "s",
-			m->span, s->empty_rows, m->threads, mbi_many_copies(plan) ? ", copies by rows" : "",
-			plan->streaming ? ", matrix past the caches" : "");
+			m->span, s->empty_rows, m->threads, mbi_many_copies(plan) ? ", row-major copies" : "",
+			plan->streaming ? ", matrix by streaming loads" : "");
 }
 
 static merbit_status mbi_many_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -24973,7 +24978,7 @@ static const mbi_cuda_method mbi_many_method = {
 		mbi_many_info, mbi_many_describe, NULL, MBI_FORMS_CHEAP, NULL, mbi_many_bound, 0, NULL,
 		"run unroll", };
 
-/* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ==== */
+/* ==== >>spmv/plan/dispatch.c  CUDA: dispatch to the method, scaling of x ==== */
 #define MBI_COLUMNS_ALIGNMENT 256
 
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
@@ -25028,7 +25033,7 @@ static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
 	return plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream);
 }
 
-/* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks ==== */
+/* ==== >>spmv/stages/full_blocks.c  CUDA: conversion of a CSR of full blocks to BSR ==== */
 static int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
 	return nonempty->block_rows * nonempty->block_cols >= 4;
 }
@@ -25190,7 +25195,7 @@ static void mbi_extracted_destroy(merbit_plan *plan) {
 	memset(full, 0, sizeof *full);
 }
 
-/* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ==== */
+/* ==== >>spmv/stages/extract_blocks.c  CUDA: extraction of blocks from a CSR ==== */
 #define MBI_EXTRACT_CHUNK 1024
 
 enum {
@@ -25439,8 +25444,8 @@ static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
 	c->csr.value_type = c->plan->type;
 	if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
 		return mbi_fail(c->plan->context, MERBIT_TOO_LARGE, "%" PRIu64
-				" rows are too many to make blocks of on the GPU%s; use another plan_desc.method",
-				csr->rows, shape.block_rows > 0 ? "" : " without a shape for them");
+				" rows are too many to extract blocks on the GPU%s; use another plan_desc.method",
+				csr->rows, shape.block_rows > 0 ? "" : " if their shape is not given");
 	}
 	if (shape.block_rows == 0) {
 		merbit_bsr_desc single = shape;
@@ -25459,7 +25464,7 @@ static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
 	merbit_context *context = plan->context;
 	merbit_view places;
-	mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
+	mbi_log(context, "blocks are extracted on the CPU, because the columns of a row descend");
 	mbi_extracted_destroy(plan);
 	mbi_device_csr_destroy(plan, &plan->device);
 	memset(&plan->device, 0, sizeof plan->device);
@@ -25488,7 +25493,7 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
 	return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-/* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ==== */
+/* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR, for views of blocks and for a CSR ==== */
 static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
 	return mbi_plan_has_blocks(plan) ? mbi_bsr_create(plan)
 			: plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
@@ -25526,7 +25531,7 @@ static const mbi_cuda_method mbi_bsr_method = {
 		mbi_bsr_multiply, mbi_bsr_info, mbi_bsr_describe, mbi_bsr_method_refresh, 0,
 		mbi_extracted_cost, mbi_bsr_bound, MBI_MAKING_FORM, NULL, "blocks shuffle", };
 
-/* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ==== */
+/* ==== >>spmv/cpu/symmetric.c  CPU: SYMMETRIC, products with one triangle ==== */
 static int64_t *mbi_symmetric_columns(const merbit_plan *plan) {
 	return plan->symmetric.parts + plan->tasks + 1;
 }
@@ -25715,7 +25720,7 @@ static const mbi_cpu_method mbi_symmetric_method = {
 		mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL,
 		NULL, mbi_symmetric_bound, };
 
-/* ==== >>spmv/choose/methods.c  the methods, a row each ==== */
+/* ==== >>spmv/choose/methods.c  methods: the table ==== */
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
 #define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
 
@@ -25792,7 +25797,7 @@ static void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
 			: &mbi_mixed_method;
 }
 
-/* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered ==== */
+/* ==== >>spmv/choose/measure.c  CUDA: choice of a method by measuring ==== */
 static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
 		int whole, double seconds) {
 	int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
@@ -26026,7 +26031,7 @@ static merbit_status mbi_measure(merbit_plan *plan, mbi_candidate *candidates, i
 	return status;
 }
 
-/* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes ==== */
+/* ==== >>spmv/choose/choose.c  CUDA: choice of a method by rules and forecasts ==== */
 static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
 		double then) {
 	const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
@@ -26043,7 +26048,7 @@ static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
 static void mbi_choose_say(merbit_plan *plan) {
 	const mbi_method *row;
 	int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
-			mbi_sliced_trusted(plan) ? "even rows, " : "");
+			mbi_sliced_trusted(plan) ? "rows of similar length, " : "");
 	const char *comma = "";
 	size_t i;
 	for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
@@ -26131,16 +26136,18 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
 		const int blocks = !diagonals && !shares && mbi_choose_full(plan);
 		const int slices = shares || (!diagonals && !rows && !blocks && mbi_choose_small_slices(plan));
 		(void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
-				diagonals ? "of diagonals" : shares  ? "with long rows" : rows    ? "with even rows"
-				: blocks  ? "of full blocks" : slices  ? "with uneven, short rows" : "with uneven rows",
+				diagonals ? "with few diagonals" : shares  ? "with long rows"
+				: rows    ? "with rows of similar length" : blocks  ? "of full blocks"
+				: slices  ? "with short rows of different lengths" : "with rows of different lengths",
 				diagonals || rows || blocks || slices ? "scan" : "rows");
 		return diagonals ? MERBIT_METHOD_DIAGONALS : rows ? MERBIT_METHOD_ROWS
 				: blocks ? MERBIT_METHOD_BSR : slices ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
 	}
 	if (!mbi_plan_plain(plan)) {
 		const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
-		(void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
-				rows ? "equal, short" : "any", mbi_plan_type_text(plan), rows ? "scan" : "merge");
+		(void)snprintf(plan->why, sizeof plan->why, "%s%s; runner-up %s",
+				rows ? "short rows of equal length, " : "default for ",
+				mbi_plan_type_text(plan), rows ? "scan" : "merge");
 		return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
 	}
 	return mbi_choose_by_cost(plan);
@@ -26149,10 +26156,10 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
 static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 	plan->method = MERBIT_METHOD_MERGE;
 	if (mbi_choose_unseen(plan)) {
-		(void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+		(void)snprintf(plan->why, sizeof plan->why, "for %d product without inspecting the matrix",
 				plan->desc.expected_calls);
 	} else if (!mbi_nonempty_fit(plan)) {
-		(void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+		(void)snprintf(plan->why, sizeof plan->why, "too many rows for other methods");
 	} else {
 		const int is_small = mbi_choose_small(plan);
 		int rows;
@@ -26161,8 +26168,9 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 				: plan->type == MERBIT_F64 && mbi_sliced_trusted(plan) && plan->nonempty.longest <= 64;
 		plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
 		(void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
-				rows && is_small ? "small, with even rows" : rows           ? "even, short rows of doubles"
-				: "of those for semirings", rows ? "scan" : "merge");
+				rows && is_small ? "small, with rows of similar length"
+				: rows           ? "short f64 rows of similar length" : "default for semirings",
+				rows ? "scan" : "merge");
 	}
 	return MERBIT_OK;
 }
@@ -26249,7 +26257,7 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
 	if (status == MERBIT_DEVICE_OUT_OF_MEMORY) {
 		char reason[384];
 		mbi_error_clear(plan->context, reason, sizeof reason);
-		mbi_log(plan->context, "values are not stored shorter: %s", reason);
+		mbi_log(plan->context, "values are not shortened: %s", reason);
 		status = MERBIT_OK;
 	}
 	return status;
@@ -26270,13 +26278,13 @@ static merbit_status mbi_choose_auto(merbit_plan *plan) {
 	if (mbi_plan_has_semiring(plan)) { return mbi_choose_semiring(plan); }
 	if (mbi_choose_unseen(plan)) {
 		plan->method = MERBIT_METHOD_MERGE;
-		(void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+		(void)snprintf(plan->why, sizeof plan->why, "for %d product without inspecting the matrix",
 				plan->desc.expected_calls);
 		return MERBIT_OK;
 	}
 	if (!mbi_nonempty_fit(plan)) {
 		plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
-		(void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+		(void)snprintf(plan->why, sizeof plan->why, "too many rows for other methods");
 		return MERBIT_OK;
 	}
 	MBI_TRY(mbi_nonempty_need(plan));
@@ -26327,7 +26335,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
 		mbi_method_destroy(plan);
 		mbi_error_clear(context, reason, sizeof reason);
 		mbi_method_take_cuda(plan, mbi_choose_safe(plan));
-		mbi_log(context, "this plan takes %s: %s", plan->row->name, reason);
+		mbi_log(context, "this plan falls back to %s: %s", plan->row->name, reason);
 		(void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
 		status = mbi_method_create(plan);
 	}
@@ -26336,7 +26344,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
 	return status;
 }
 
-/* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ==== */
+/* ==== >>spmv/stages/reorder.c  plans: reordering of the matrix ==== */
 static const char *mbi_reordering_name(merbit_reordering reordering) {
 	return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
@@ -26535,7 +26543,7 @@ static merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *f
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ==== */
+/* ==== >>spmv/stages/symmetric.c  plans: expansion of symmetric storage ==== */
 static int mbi_plan_is_symmetric(const merbit_plan *plan) {
 	return mbi_view_is_triangle(&plan->symmetric.view);
 }
@@ -26551,7 +26559,7 @@ static merbit_status mbi_symmetric_check(merbit_context *context, const merbit_v
 	if (desc->reordering != MERBIT_REORDERING_NONE) {
 		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
 				"plan_desc.reordering moves entries across the diagonal, which "
-				"MERBIT_METHOD_SYMMETRIC does not follow; use MERBIT_METHOD_MERGE");
+				"MERBIT_METHOD_SYMMETRIC does not support; use MERBIT_METHOD_MERGE");
 	}
 	return MERBIT_OK;
 }
@@ -26699,7 +26707,7 @@ static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values 
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/stages/transpose_sort.c  CUDA: a CSR sorted by columns ==== */
+/* ==== >>spmv/stages/transpose_sort.c  CUDA: transposition of a CSR by sorting ==== */
 #define MBI_TRANSPOSE_THREADS 512
 #define MBI_TRANSPOSE_TILE 6144
 #define MBI_TRANSPOSE_RESIDENT 2
@@ -26914,7 +26922,7 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
 	return status;
 }
 
-/* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ==== */
+/* ==== >>spmv/stages/transpose.c  plans: transposition ==== */
 static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
 		const merbit_plan_desc *desc) {
 	if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
@@ -26924,7 +26932,8 @@ static merbit_status mbi_transpose_check(merbit_context *context, const merbit_v
 	}
 	if (desc->operation != MERBIT_OPERATION_N && view->rows > INT32_MAX) {
 		return mbi_fail(context, MERBIT_TOO_LARGE, "view.rows is %" PRId64
-				"; a transposed product takes at most 2147483647, its columns", view->rows);
+				"; a transposed product takes at most 2147483647, because rows become columns",
+				view->rows);
 	}
 	return MERBIT_OK;
 }
@@ -27042,7 +27051,7 @@ static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values 
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/choose/choose_cpu.c  which method a plan on the CPU takes ==== */
+/* ==== >>spmv/choose/choose_cpu.c  CPU: choice of a method ==== */
 #define MBI_CHOOSE_SORTING 12.0
 #define MBI_CHOOSE_TINY 4096
 
@@ -27086,7 +27095,7 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
 		plan->cpu->destroy(plan);
 		mbi_bsr_release(plan->context, &plan->bsr);
 		mbi_error_clear(plan->context, reason, sizeof reason);
-		mbi_log(plan->context, "this plan takes the merge path: %s", reason);
+		mbi_log(plan->context, "this plan falls back to merge: %s", reason);
 		(void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
 		mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
 		plan->values = plan->csr.values;
@@ -27164,7 +27173,8 @@ static merbit_status mbi_choose_cpu(merbit_plan *plan) {
 		return MERBIT_OK;
 	}
 	if (!mbi_plan_plain(plan) || mbi_plan_has_semiring(plan)) {
-		(void)snprintf(plan->why, sizeof plan->why, "AUTO's method there; runner-up reference");
+		(void)snprintf(plan->why, sizeof plan->why,
+				"default for this type or semiring; runner-up reference");
 		return MERBIT_OK;
 	}
 	if (plan->csr.rows + plan->csr.nnz < MBI_CHOOSE_TINY) {
@@ -27173,14 +27183,14 @@ static merbit_status mbi_choose_cpu(merbit_plan *plan) {
 	}
 	if (plan->desc.expected_calls <= MBI_CHOOSE_SORTING) {
 		(void)snprintf(plan->why, sizeof plan->why,
-				"for %d product%s without a look at the matrix; runner-up sorted",
+				"for %d product%s without inspecting the matrix; runner-up sorted",
 				plan->desc.expected_calls, plan->desc.expected_calls != 1 ? "s" : "");
 		return MERBIT_OK;
 	}
 	return mbi_choose_by_forecast(plan);
 }
 
-/* ==== >>spmv/stages/stored_values.c  new values where products read them ==== */
+/* ==== >>spmv/stages/stored_values.c  plans: storage of new values ==== */
 static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 	merbit_context *context = plan->context;
 	const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
@@ -27202,7 +27212,7 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 		mbi_nonempty_destroy(&fresh, &fresh.nonempty);
 		return status;
 	}
-	mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
+	mbi_log(context, "new values do not fit \"%s\": the plan stores general values from now on",
 			mbi_value_name(plan));
 	mbi_method_destroy(plan);
 	mbi_nonempty_destroy(plan, &plan->nonempty);
@@ -27257,7 +27267,7 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
 				: mbi_device_upload(context, target, values, bytes);
 	}
 	if (!device) {
-		MBI_TRY(mbi_plan_allocate(plan, bytes, "new values, as they come", &own));
+		MBI_TRY(mbi_plan_allocate(plan, bytes, "new values before conversion", &own));
 		from = own;
 		status = mbi_device_upload(context, own, values, bytes);
 	}
@@ -27351,7 +27361,7 @@ static merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fr
 			: mbi_stored_on_cpu(plan, fresh);
 }
 
-/* ==== >>spmv/stages/stages.c  the stages, in their order ==== */
+/* ==== >>spmv/stages/stages.c  plans: table of the stages ==== */
 static const mbi_stage mbi_stages[MBI_STAGES] = {
 		{mbi_symmetric_make, mbi_symmetric_map_values}, {mbi_transpose_make, mbi_transpose_map_values},
 		{mbi_format_make, mbi_format_map_values}, {mbi_reorder_make, mbi_reorder_map_values},
@@ -27377,7 +27387,7 @@ static merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fr
 	return status;
 }
 
-/* ==== >>spmv/plan/workspace.c  scratch of a product in flight ==== */
+/* ==== >>spmv/plan/workspace.c  plans: workspaces ==== */
 static void mbi_workspace_free(merbit_workspace *workspace) {
 	merbit_plan *plan = workspace->plan;
 	merbit_context *context = plan->context;
@@ -27456,7 +27466,7 @@ static merbit_status mbi_plan_wait(merbit_plan *plan) {
 	return status;
 }
 
-/* ==== >>spmv/plan/tuning.c  plan_desc.tuning: names and numbers ==== */
+/* ==== >>spmv/plan/tuning.c  plans: parsing of plan_desc.tuning ==== */
 #define MBI_KNOB_LIST 96
 #define MBI_KNOB_DIGITS 32
 
@@ -27577,7 +27587,7 @@ static merbit_status mbi_tuning_take(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/plan/plan.c  plans: checks, choice, life ==== */
+/* ==== >>spmv/plan/plan.c  plans: checks, creation, destruction ==== */
 static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_plan_desc *desc) {
 	if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -27651,7 +27661,7 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
 			: MBI_TAKES_VECTORS_CUDA;
 	if ((mbi_method_find(method)->takes & takes) == 0) {
 		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
+				"plan_desc.method is %s, which does not take %d vectors; use MERBIT_METHOD_AUTO, on "
 				"CUDA MERBIT_METHOD_MANY, on the CPU MERBIT_METHOD_MERGE",
 				mbi_method_identifier(method), desc->vectors);
 	}
@@ -27896,7 +27906,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 	}
 }
 
-/* ==== >>spmv/plan/forecast.c  what a plan will take of memory ==== */
+/* ==== >>spmv/plan/forecast.c  plans: forecast of memory ==== */
 #define MBI_FORECAST_ROUNDING 16384
 
 typedef struct mbi_forecast {
@@ -28110,7 +28120,7 @@ MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const mer
 	return mbi_forecast_make(&f, memory);
 }
 
-/* ==== >>spmv/plan/update.c  new values for a plan ==== */
+/* ==== >>spmv/plan/update.c  plans: new values ==== */
 static merbit_status mbi_plan_check_memory(merbit_context *context, merbit_memory memory) {
 	return (int)memory >= MERBIT_MEMORY_DEFAULT && (int)memory <= MERBIT_MEMORY_DEVICE ? MERBIT_OK
 			: mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -28154,7 +28164,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 	return status;
 }
 
-/* ==== >>spmv/plan/describe.c  what a plan chose, in one line ==== */
+/* ==== >>spmv/plan/describe.c  plans: description in one line ==== */
 static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
 	const int64_t size = (int64_t)mbi_type_size(plan->type);
 	const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
@@ -28225,7 +28235,7 @@ MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *pl
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
 	const merbit_view *given = &plan->given;
 	if (given->format == MERBIT_COO) {
-		return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " as it lies",
+		return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " by swapping indices",
 				given->rows, given->cols);
 	}
 	return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " on the %s in %.1f ms",
@@ -28244,8 +28254,8 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
 	return snprintf(
 			text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
 			mbi_symmetry_name(s->view.symmetry), s->view.nnz, s->upper ? "upper" : "lower",
-			!s->direct                ? "expanded" : s->full.row_ptr == NULL ? "looked at"
-			: "copied in order", 1e3 * s->seconds);
+			!s->direct                ? "expanded" : s->full.row_ptr == NULL ? "checked"
+			: "copied in row order", 1e3 * s->seconds);
 }
 
 static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
@@ -28271,7 +28281,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
 		length = snprintf(line, sizeof line, "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
 				" nonzeros; %s; %s; cubins %s in %.1f ms; %.3g MB per product%s",
 				plan->row->name, plan->context->device.name,
-				plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why[0] != '\0' ? plan->why
+				plan->desc.method != MERBIT_METHOD_AUTO ? "requested" : plan->why[0] != '\0' ? plan->why
 				: "for the library's own iterations",
 				mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
 				mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
@@ -28286,11 +28296,13 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
 		const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
 		length = snprintf(line, sizeof line,
 				"%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-				" nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
-				plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
-				mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
-				plan->csr.nnz, one ? 1 : plan->tasks, !one && plan->tasks != 1 ? "s" : "",
-				mbi_value_name(plan), 1e-6 * (double)mbi_plan_product_bytes(plan),
+				" nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s", plan->row->name,
+				plan->desc.method != MERBIT_METHOD_AUTO ? "requested" : plan->why[0] != '\0' ? plan->why
+				: "default for symmetric storage",
+				mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
+				plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
+				!one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+				1e-6 * (double)mbi_plan_product_bytes(plan),
 				plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
 				: one ? "; runner-up merge" : "; runner-up reference",
 				reason[0] != '\0' ? "; not on CUDA: " : "", reason);
@@ -28318,7 +28330,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
 	return length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
 }
 
-/* ==== >>spmv/plan/product.c  the product: checks and dispatch ==== */
+/* ==== >>spmv/plan/product.c  products: checks and dispatch ==== */
 static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
 	const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
 	return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
@@ -28691,8 +28703,7 @@ static merbit_status mbi_many_check_leading(const merbit_plan *plan, const char 
 			(by_rows && plan->side == MERBIT_SIDE_CUDA &&
 			(uint64_t)layout->leading > UINT32_MAX / (uint64_t)size)) {
 		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-				"merbit_spmm: %s is %" PRId64 ", which is beyond what a product takes",
-				name, layout->leading);
+				"merbit_spmm: %s is %" PRId64 ", which is too large", name, layout->leading);
 	}
 	return MERBIT_OK;
 }
@@ -28821,13 +28832,13 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 	if (plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR && (ldx != 1 || ldy != 1)) {
 		return mbi_fail(plan->context, MERBIT_NOT_SUPPORTED,
 				"merbit_spmm: ldx is %" PRId64 " and ldy %" PRId64
-				"; row-major, a plan of one vector takes 1, elements side by side: copy "
-				"the vector, or make a plan with plan_desc.vectors for all that are there", ldx, ldy);
+				"; a row-major plan for one vector takes 1, contiguous elements: copy the "
+				"vector, or make a plan with plan_desc.vectors for all columns", ldx, ldy);
 	}
 	return merbit_spmv(plan, workspace, alpha, x, beta, y, stream);
 }
 
-/* ==== >>spmv/plan/vectors.c  vectors into the order of a plan and back ==== */
+/* ==== >>spmv/plan/vectors.c  plans: permutation of vectors to and from their order ==== */
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
 		const void *to, int64_t count) {
 	merbit_context *context = plan->context;
@@ -28914,8 +28925,9 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 	if (plan == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	if (count != plan->csr.rows || (order == NULL && count > 0)) {
 		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-				"merbit_plan_get_order: room for %" PRId64 " numbers at %p; give %" PRId64
-				", one for each row", count, (void *)order, plan->csr.rows);
+				"merbit_plan_get_order: `count` is %" PRId64
+				", `order` %p; give an array of %" PRId64 " numbers, one for each row",
+				count, (void *)order, plan->csr.rows);
 	}
 	for (i = 0; i < count; i++) {
 		order[i] = plan->reorder.order != NULL ? (int64_t)plan->reorder.order[i] : i;
@@ -29815,7 +29827,7 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 	solver->partials = NULL;
 }
 
-/* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ==== */
+/* ==== >>solve/core/scale.c  solvers: scaling of matrices and right-hand sides ==== */
 /* ==== >>solve/precondition/precondition.h ==== */
 #define MBI_PRE_R 4
 #define MBI_PRE_Z 5
@@ -29993,7 +30005,7 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ==== */
+/* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal blocks on the CPU ==== */
 typedef struct mbi_setup {
 	const merbit_view *csr;
 	double *blocks;
@@ -30872,7 +30884,7 @@ static const mbi_solve_method mbi_gmres_method = {
 		(int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]), 0, 0, mbi_gmres_layout,
 		mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
 
-/* ==== >>solve/core/methods.c  solvers: the methods ==== */
+/* ==== >>solve/core/methods.c  solvers: table of the methods ==== */
 static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
 	switch (method) {
 	case MERBIT_SOLVER_CG:
@@ -30886,7 +30898,7 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
 	}
 }
 
-/* ==== >>solve/core/recorded.c  solvers: recorded iterations ==== */
+/* ==== >>solve/core/recorded.c  solvers: iterations recorded as CUDA graphs ==== */
 #define MBI_CUDA_DRIVER_LOOPS 12040
 #define MBI_CAPTURE_RELAXED 2
 #define MBI_GRAPH_NODE_CONDITIONAL 13
@@ -31152,7 +31164,7 @@ static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ==== */
+/* ==== >>solve/core/convergence.c  solvers: loop, convergence checks, results ==== */
 #define MBI_SOLVE_LAUNCHES 2
 #define MBI_SOLVE_TIGHTENINGS 6
 
@@ -31394,7 +31406,7 @@ static void mbi_solve_describe_stop(const merbit_solver *solver,
 	}
 }
 
-/* ==== >>solve/core/refine.c  solvers: corrections in f32 ==== */
+/* ==== >>solve/core/refine.c  solvers: iterative refinement in f32 ==== */
 #define MBI_REFINE_TOLERANCE 1e-4
 
 #define MBS_VECTOR double
@@ -31449,7 +31461,7 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
 		((float *)solver->single_values)[k] = (float)from[k];
 		if (fabs(from[k]) > FLT_MAX) {
 			return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-					"values[%" PRId64 "] is %g, which f32 does not hold; set %s to 0", k, from[k],
+					"values[%" PRId64 "] is %g, which f32 cannot represent; set %s to 0", k, from[k],
 					solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
 		}
 	}
@@ -31512,7 +31524,7 @@ static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
 static merbit_status mbi_refine_holds(merbit_solver *solver) {
 	const double norm = solver->inner->norm;
 	return norm - norm == 0 ? MERBIT_OK : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-			"the matrix has a value that f32 does not hold, or that "
+			"the matrix has a value that f32 cannot represent, or that "
 			"is not finite; set solver_desc.refine to 0");
 }
 
@@ -31610,7 +31622,7 @@ static const mbi_solve_method mbi_refine_method = {
 		(int)(sizeof mbi_refine_steps / sizeof mbi_refine_steps[0]), 0, 0, mbi_refine_layout, NULL,
 		NULL, {NULL, NULL}};
 
-/* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
+/* ==== >>solve/precondition/inverse.c  preconditioners: inverses of diagonal blocks ==== */
 static int mbi_solver_reordered(const merbit_solver *solver) {
 	return solver->plan != NULL && solver->plan->reorder.order != NULL;
 }
@@ -31642,7 +31654,7 @@ static merbit_status mbi_solver_invert(merbit_solver *solver, const double *bloc
 	return mbi_solver_order_inverse(solver);
 }
 
-/* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
+/* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and blocks on the GPU ==== */
 typedef struct mbk_setup_rows_arguments {
 	mbi_devptr row_ptr, col_ind, values;
 	mbk_u64 n;
@@ -31825,7 +31837,7 @@ static merbit_status mbi_setup_when_checked(void *maker) {
 	return mbi_setup_begin(solver, &solver->view);
 }
 
-/* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
+/* ==== >>solve/precondition/setup.c  preconditioners: norm and blocks on either side ==== */
 static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *csr) {
 	const int64_t entries = solver->n * solver->v.block;
 	void *blocks = NULL;
@@ -31884,7 +31896,7 @@ static void mbi_setup_release_values(merbit_context *context, const merbit_view 
 	} else { mbi_release(context, own); }
 }
 
-/* ==== >>solve/core/checks.c  solvers: checks of a description ==== */
+/* ==== >>solve/core/checks.c  solvers: checks of solver_desc ==== */
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
 		const merbit_solver_desc *desc) {
 	if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
@@ -32051,7 +32063,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 	return mbi_solver_check_numbers(context, desc);
 }
 
-/* ==== >>solve/core/solver.c  solvers: what is made once ==== */
+/* ==== >>solve/core/solver.c  solvers: creation, update, destruction ==== */
 static int mbi_solver_reorders(const merbit_solver *solver) {
 	const merbit_solver_desc *desc = &solver->desc;
 	if (desc->reorder == 0) {
@@ -32431,7 +32443,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 	return mbi_solver_set_values(solver, scaled, memory);
 }
 
-/* ==== >>solve/precondition/engine.c  preconditioners: vectors, steps and products on either side ==== */
+/* ==== >>solve/precondition/engine.c  preconditioners: vectors, steps and products ==== */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 MBS_NOTHING_BEFORE(pre_measure) MBS_AFTER(pre_measure) {
@@ -32646,7 +32658,7 @@ MBI_NOINLINE static void mbi_precondition_count(const merbit_solver *engine,
 	}
 }
 
-/* ==== >>solve/precondition/blocks.c  preconditioners: Jacobi, block Jacobi ==== */
+/* ==== >>solve/precondition/blocks.c  preconditioners: Jacobi and block Jacobi ==== */
 static merbit_status mbi_pre_blocks_apply(merbit_preconditioner *p, const void *r, void *z,
 		void *stream) {
 	p->engine->v.from = MBI_PRE_R;
@@ -32670,7 +32682,7 @@ static const mbi_precondition_method mbi_block_jacobi_method = {
 		"block Jacobi", -1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
 		mbi_pre_blocks_info, NULL, };
 
-/* ==== >>solve/precondition/examine.c  preconditioners: why a matrix is not positive definite ==== */
+/* ==== >>solve/precondition/examine.c  preconditioners: proof that a matrix is not SPD ==== */
 static int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
 	int64_t low = mbi_row_start(csr, row), high = mbi_row_start(csr, row + 1);
 	while (low < high) {
@@ -32772,7 +32784,7 @@ static merbit_status mbi_precondition_examine(merbit_preconditioner *p, const me
 	return status;
 }
 
-/* ==== >>solve/precondition/chebyshev.c  preconditioners: Chebyshev's polynomial ==== */
+/* ==== >>solve/precondition/chebyshev.c  preconditioners: Chebyshev polynomial ==== */
 #define MBI_LANCZOS_STEPS 16
 #define MBI_CHEBYSHEV_MARGIN 1.05
 #define MBI_CHEBYSHEV_RATIO 1e-4
@@ -33155,7 +33167,7 @@ static const mbi_precondition_method mbi_fsai_method = {
 		"FSAI", 0, 0, 1, mbi_fsai_create, mbi_fsai_apply, mbi_fsai_update, mbi_fsai_describe,
 		mbi_fsai_info, mbi_fsai_destroy, };
 
-/* ==== >>solve/amg/rows.c  multigrid: a CSR that tasks build row by row ==== */
+/* ==== >>solve/amg/rows.c  multigrid: parallel construction of a CSR ==== */
 /* ==== >>solve/amg/amg.h ==== */
 #define MBI_AMG_THETA 0.5
 #define MBI_AMG_THETA_BLOCKS 0.25
@@ -34403,7 +34415,7 @@ static merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_level *l
 	return mbi_amg_build_run(context, &build, level->r.rows, level->r.cols);
 }
 
-/* ==== >>solve/amg/multiply.c  multigrid: product of two sparse matrices ==== */
+/* ==== >>solve/amg/multiply.c  multigrid: Galerkin product ==== */
 typedef struct mbi_product {
 	mbi_amg_build build;
 	const mbi_amg_csr *a, *b;
@@ -34593,7 +34605,7 @@ static merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *le
 	return status;
 }
 
-/* ==== >>solve/amg/hierarchy.c  multigrid: the levels ==== */
+/* ==== >>solve/amg/hierarchy.c  multigrid: levels ==== */
 static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
 	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
 	mbi_amg_csr_release(context, &level->strong);
@@ -34676,7 +34688,7 @@ static merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *l
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/amg/pool_cuda.c  multigrid: GPU memory of the set-up ==== */
+/* ==== >>solve/amg/pool_cuda.c  multigrid: memory pool of the setup on the GPU ==== */
 /* ==== >>solve/amg/amg_cuda.h ==== */
 typedef struct mbk_multiply_columns_arguments {
 	mbk_u64 rows;
@@ -35425,7 +35437,7 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/amg/setup_cuda.c  multigrid: the set-up on the GPU ==== */
+/* ==== >>solve/amg/setup_cuda.c  multigrid: levels on the GPU ==== */
 static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
 		int64_t count, mbi_devptr to, mbi_devptr rounded) {
 	mbk_amg_move_arguments arguments;
@@ -35976,7 +35988,7 @@ static merbit_status mbi_amg_invert(merbit_context *context, const mbi_amg_csr *
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/amg/finest.c  multigrid: the finest matrix ==== */
+/* ==== >>solve/amg/finest.c  multigrid: finest matrix ==== */
 typedef struct mbi_amg_conversion {
 	const void *from;
 	void *to;
@@ -36066,7 +36078,7 @@ static void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level)
 	memset(&level->a, 0, sizeof level->a);
 }
 
-/* ==== >>solve/amg/cycle.c  multigrid: the V-cycle on either side ==== */
+/* ==== >>solve/amg/cycle.c  multigrid: V- and W-cycle on either side ==== */
 #define MBI_CYCLE_EPILOGUE "s0 * v0 + (s1 != 0 ? s1 * v1 : 1) * (v2 - s2 * ax)"
 enum { MBI_CYCLE_RESIDUAL, MBI_CYCLE_FIRST, MBI_CYCLE_SWEEP };
 
@@ -36299,7 +36311,7 @@ static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const v
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/amg/amg.c  multigrid: its row in the table of kinds ==== */
+/* ==== >>solve/amg/amg.c  multigrid: the preconditioner AMG ==== */
 #define MBI_AMG_PIVOT_F64 1e-12
 #define MBI_AMG_PIVOT_F32 1e-5
 
@@ -36475,7 +36487,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
 	mbi_precondition_leave(p);
 	if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
 		mbi_error_clear(p->context, reason, sizeof reason);
-		mbi_log(p->context, "multigrid is set up by the host: %s", reason);
+		mbi_log(p->context, "multigrid is set up on the CPU: %s", reason);
 		mbi_amg_leave_gpu(p, amg);
 		amg->count = 0;
 		status = MERBIT_OK;
@@ -36732,7 +36744,7 @@ static const mbi_precondition_method mbi_amg_method = {
 		"AMG", 0, 0, 0, mbi_amg_create, mbi_amg_apply, mbi_amg_update, mbi_amg_describe, mbi_amg_info,
 		mbi_amg_destroy, };
 
-/* ==== >>solve/precondition/kinds.c  preconditioners: the kinds ==== */
+/* ==== >>solve/precondition/kinds.c  preconditioners: table of the kinds ==== */
 static const mbi_precondition_method *
 mbi_precondition_method_of(merbit_preconditioner_kind kind) {
 	switch (kind) {
@@ -36751,7 +36763,7 @@ mbi_precondition_method_of(merbit_preconditioner_kind kind) {
 	}
 }
 
-/* ==== >>solve/precondition/wrapped.c  preconditioners: in f32, without the mean ==== */
+/* ==== >>solve/precondition/wrapped.c  preconditioners: f32 and null space around any kind ==== */
 static int mbi_wrapped_single(const merbit_preconditioner *p) {
 	return p->desc.single && p->type == MERBIT_F64;
 }
@@ -36839,7 +36851,7 @@ static const mbi_precondition_method mbi_wrapped_method = {
 		"", 0, 0, 2, mbi_wrapped_create, mbi_wrapped_apply, mbi_wrapped_update, NULL, mbi_wrapped_info,
 		mbi_wrapped_destroy, };
 
-/* ==== >>solve/precondition/create.c  preconditioners: checks, life, application ==== */
+/* ==== >>solve/precondition/create.c  preconditioners: creation, application, destruction ==== */
 static const char *const mbi_precondition_kinds[] = {
 		"MERBIT_PRECONDITIONER_NONE",         "MERBIT_PRECONDITIONER_JACOBI",
 		"MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK",
@@ -37137,7 +37149,7 @@ MERBIT_API merbit_status merbit_preconditioner_get_info(
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/core/solve.c  solvers: a solve ==== */
+/* ==== >>solve/core/solve.c  solvers: one right-hand side ==== */
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
 		const void *in, const void *out, const char *names) {
 	merbit_context *context = solver->context;
@@ -37332,7 +37344,7 @@ static merbit_status mbi_many_check_call(merbit_solver *solver, int count,
 	if ((call->ldb | call->ldx) > INT64_MAX / 16 / (last + 1)) {
 		return mbi_fail(solver->context, MERBIT_TOO_LARGE,
 				"merbit_solver_solve_many: ldb is %" PRId64 ", ldx %" PRId64
-				"; %d vectors so far apart are beyond any memory", call->ldb, call->ldx, count);
+				"; %d vectors at that distance exceed the address space", call->ldb, call->ldx, count);
 	}
 	if (count == 0) { return MERBIT_OK; }
 	if (mbi_overlap(call->b, (uint64_t)(last * call->ldb + n) * size, call->x,
@@ -37988,7 +38000,7 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 	mbi_release(context, w->scaled);
 }
 
-/* ==== >>solve/pagerank/pagerank.c  PageRank: what was asked, and its plan ==== */
+/* ==== >>solve/pagerank/pagerank.c  PageRank: checks and plan ==== */
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
 	merbit_context *context = run->context;
 	merbit_pagerank_desc *desc = &run->desc;
@@ -38049,7 +38061,7 @@ static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *gr
 	}
 	if (ranks == NULL && graph->rows > 0) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values", graph->rows);
+				"merbit_pagerank: `ranks` is NULL; give an array of %" PRId64 " values", graph->rows);
 	}
 	run->type = mbi_view_type(graph);
 	run->n = graph->rows;
@@ -38229,7 +38241,7 @@ static void mbi_pagerank_start(mbi_pagerank *run) {
 	state->stop = MBI_SOLVE_RUNNING;
 }
 
-/* ==== >>solve/pagerank/pagerank_cuda.c  PageRank on the GPU ==== */
+/* ==== >>solve/pagerank/pagerank_cuda.c  PageRank: iterations on the GPU ==== */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
 enum {
@@ -38445,7 +38457,7 @@ static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
 	return status;
 }
 
-/* ==== >>solve/pagerank/pagerank_cpu.c  PageRank on the CPU, and its loop ==== */
+/* ==== >>solve/pagerank/pagerank_cpu.c  PageRank: iterations on the CPU, loop ==== */
 #define MBI_PAGERANK_CHUNK 8192
 
 static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
@@ -38703,7 +38715,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/eigen/jacobi.c  eigenvalues of a small symmetric matrix ==== */
+/* ==== >>solve/eigen/jacobi.c  eigenpairs: small dense matrices by Jacobi's method ==== */
 /* ==== >>solve/eigen/eigen.h ==== */
 enum {
 	MBI_EIGEN_PROJECT = 0, MBI_EIGEN_REPROJECT, MBI_EIGEN_EXTEND, MBI_EIGEN_ROTATE,
@@ -38780,7 +38792,7 @@ static void mbi_jacobi(double *a, double *vectors, int n) {
 	}
 }
 
-/* ==== >>solve/eigen/common.c  eigenpairs: what both methods share ==== */
+/* ==== >>solve/eigen/common.c  eigenpairs: functions that both methods share ==== */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 MBS_NOTHING_BEFORE(eigen_rotate) MBS_NOTHING_AFTER(eigen_rotate) MBS_NOTHING_BEFORE(eigen_check)
@@ -39109,7 +39121,7 @@ static merbit_status mbi_lanczos_run(mbi_eigen *e) {
 	}
 }
 
-/* ==== >>solve/eigen/power.c  eigenpairs: the power method ==== */
+/* ==== >>solve/eigen/power.c  eigenpairs: power method ==== */
 #define MBI_POWER_PATIENCE 1000
 
 static void mbi_power_layout(merbit_solver *solver) {
@@ -39164,7 +39176,7 @@ static merbit_status mbi_power_run(mbi_eigen *e) {
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/eigen/eigen.c  eigenpairs ==== */
+/* ==== >>solve/eigen/eigen.c  eigenpairs: checks, solver, residuals ==== */
 #define MBI_EIGEN_BASIS 16
 #define MBI_EIGEN_BASIS_MOST 256
 

@@ -3,6 +3,7 @@
  * message, leak nothing on either side, and give correct results when memory is available
  * again. */
 #define MBI_CHOOSE_SMALL 0u  /* AUTO treats even tiny matrices as large */
+#define MBI_CHOOSE_HELD 0.0  /* and their x misses L1 */
 #define MBI_VALUES_LAUNCH 0u /* x may be multiplied by the values of columns */
 #define MBI_MEASURE_ROUNDS 1 /* and measurements are as short as possible */
 #define MBI_MEASURE_BATCH 1
@@ -62,7 +63,8 @@ static long run(size_t which, const char *cache_dir, long at, int for_good) {
 
 /* In quick effort every `quick`-th allocation fails, once and for good in turn; other seeds
  * select the others. Of the work from `first` on, only every `apart`-th. */
-static void fail_every_allocation(const char *cache_dir, int quick, size_t first, size_t apart) {
+static void fail_every_allocation(const char *cache_dir, int quick, size_t first,
+                                  size_t apart) {
   const long step = test_effort(quick, 1);
   const int passes = test_effort(1, 2);
   size_t i;

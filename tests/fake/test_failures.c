@@ -2,6 +2,7 @@
  * results. The work must return a clean status and a message, leak nothing, launch nothing on a
  * dead device, and give the CPU's result where AUTO may fall back. */
 #define MBI_CHOOSE_SMALL 0u  /* AUTO treats even tiny matrices as large */
+#define MBI_CHOOSE_HELD 0.0  /* and their x misses L1 */
 #define MBI_VALUES_LAUNCH 0u /* x may be multiplied by the values of columns */
 #define MBI_MEASURE_ROUNDS 1 /* and measurements are as short as possible */
 #define MBI_MEASURE_BATCH 1
@@ -52,15 +53,21 @@ static int in_context; /* the failing call created a context, which was created 
 /* Returns whether a call's failure need not be reported: it releases something, its answer is
  * only informative, or there is a fallback. */
 static int harmless(const failure *f) {
-  static const char *const names[] = {
-      "cuMemFree_v2",           "cuModuleUnload",
-      "cuCtxPopCurrent_v2",     "cuDevicePrimaryCtxRelease_v2",
-      "cuCtxPushCurrent_v2",    "cuPointerGetAttributes",
-      "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
-      "nvrtcDestroyProgram",    "cuStreamCreate",
-      "cuStreamDestroy_v2",     "cuGraphDestroy",
-      "cuGraphExecDestroy",     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-      NULL};
+  static const char *const names[] = {"cuMemFree_v2",
+                                      "cuModuleUnload",
+                                      "cuCtxPopCurrent_v2",
+                                      "cuDevicePrimaryCtxRelease_v2",
+                                      "cuCtxPushCurrent_v2",
+                                      "cuPointerGetAttributes",
+                                      "nvrtcGetProgramLogSize",
+                                      "nvrtcGetProgramLog",
+                                      "nvrtcDestroyProgram",
+                                      "cuStreamCreate",
+                                      "cuStreamDestroy_v2",
+                                      "cuGraphDestroy",
+                                      "cuGraphExecDestroy",
+                                      "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+                                      NULL};
   return one_of(f->calls->first, names) || in_context || untold ||
          (f->cache_dir[0] != '\0' && strcmp(f->calls->first, "cuModuleLoadData") == 0);
 }
@@ -117,8 +124,7 @@ static int told_later(const failure *f, merbit_status status) {
 }
 
 static void check_answer(const failure *f, merbit_status status, const char *sentence) {
-  const int other_call =
-      f->for_good && harmless(f); /* failed after the first one */
+  const int other_call = f->for_good && harmless(f); /* failed after the first one */
   const int falls_back = f->side == MERBIT_SIDE_AUTO && expected(f) != MERBIT_OUT_OF_MEMORY;
   if (status == MERBIT_OK) {
     if (f->calls->failed > 0 && !harmless(f) && !falls_back && !gives_way(f)) {

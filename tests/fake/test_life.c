@@ -1,6 +1,7 @@
 /* Lifetimes on the fake device: cubins outlive their process, objects other objects, work on a
  * stream its call, a context its threads. */
 #define MBI_CHOOSE_SMALL 0u /* AUTO treats even tiny matrices as large */
+#define MBI_CHOOSE_HELD 0.0 /* and their x misses L1 */
 #define MBI_VALUES_LAUNCH 0u
 #define MBI_CHOOSE_UNSEEN 0u
 #define MBI_MEASURE_ROUNDS 1

@@ -2,6 +2,7 @@
  * plan and a product make, and that everything is released. The programs of tests/gpu/ also run
  * on it and test products, PageRank and the device layer. */
 #define MBI_CHOOSE_SMALL 0u  /* AUTO treats even tiny matrices as large */
+#define MBI_CHOOSE_HELD 0.0  /* and their x misses L1 */
 #define MBI_VALUES_LAUNCH 0u /* x may be multiplied by the values of columns */
 #define MBI_CHOOSE_UNSEEN 0u
 #define MBI_MEASURE_ROUNDS 1 /* and measurements are as short as possible */

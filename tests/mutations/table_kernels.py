@@ -129,7 +129,7 @@ MUTATIONS = [
     ("mbi_sliced_lines", "(mbi_sliced_parts(plan) > 2 ? 1 : 2)", "1", "a lane's lines of x seem to come one by one", CHOOSE),
     ("mbi_choose_sectors", "&& again < found", "", "neighbouring columns seem to be random", CHOOSE),
     ("mbi_choose_sectors", "(passing - 8) / 8.0 *", "", "L1 seems to hold x beside a matrix from L2", CHOOSE),
-    ("mbi_choose_sectors", "1.1 * plan->context", "2.2 * plan->context", "an x larger than L1 seems to fit", CHOOSE),
+    ("mbi_choose_sectors", "MBI_CHOOSE_HELD *", "2.2 *", "an x larger than L1 seems to fit", CHOOSE),
     ("mbi_rows_holds", "(unroll != 3 && unroll != 5)", "1", "an old y takes the registers of resident threads",
      "spmv_gpu_rows"),
     ("mbk_rows_walk", "!held && !MBK_FORGETS(beta)", "!held", "rows: beta 0 reads the old y", "simt_rows"),

@@ -223,8 +223,8 @@ static double mbi_choose_sectors(const merbit_plan *plan, double bytes) {
   const double found = plan->nonempty.sectors;
   const double again = exp(-MBI_NONEMPTY_WINDOW / (bytes / 32));
   const int passing = mbi_choose_passing(plan);
-  return bytes <= 1.1 * plan->context->device.shared_bytes_per_block && again < found &&
-                 passing > 8
+  return bytes <= MBI_CHOOSE_HELD * plan->context->device.shared_bytes_per_block &&
+                 again < found && passing > 8
              ? found - (passing - 8) / 8.0 * (found - again)
              : found;
 }
