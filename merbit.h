@@ -22559,7 +22559,8 @@ static double mbi_diagonals_seconds(const merbit_plan *plan) {
 
 static int mbi_diagonals_trusted(const merbit_plan *plan) {
 	const double slots = plan->nonempty.diagonal_slots, scan = mbi_scan_cost(plan);
-	return slots > 0 && slots <= 2.0 && plan->device.rows <= (uint64_t)INT32_MAX &&
+	return slots > 0 && mbi_diagonals_expected(plan) <= (double)mbi_diagonals_most(plan) &&
+			plan->device.rows <= (uint64_t)INT32_MAX &&
 			mbi_walk(plan, mbi_diagonals_unroll(plan), 2) <= scan && mbi_diagonals_seconds(plan) <= scan;
 }
 

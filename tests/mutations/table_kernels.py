@@ -168,6 +168,8 @@ MUTATIONS = [
     ("mbi_sliced_lines", "mbi_sliced_near(plan) || mbi_sliced_abreast", "mbi_sliced_abreast", "slices that move together seem to touch lines of their own", CHOOSE),
     ("mbi_sliced_lines", "mbi_sliced_abreast(plan) ||", "", "lines that rows read together count twice", CHOOSE),
     ("mbi_sliced_shares", "x > 0.4 &&", "", "small matrices with a small x take slices", CHOOSE),
+    ("mbi_diagonals_trusted", "mbi_diagonals_expected(plan) <= (double)mbi_diagonals_most(plan)", "1",
+     "diagonals are chosen that the plan then refuses", CHOOSE),
     ("mbi_diagonals_trusted", "mbi_diagonals_seconds(plan) <= scan", "1", "a lane walks the diagonals of blocks", CHOOSE),
     ("mbk_sliced_sum", "mbk_u32 at = MBK_STEP * part;", "mbk_u32 at = 0;", "the steps of warps that share a slice reach past its rows",
      "simt_sliced"),
