@@ -6,6 +6,7 @@
 #include "graphs.h"
 #include "linear_programs.h"
 #include "meshes.h"
+#include "neighbours.h"
 #include "shapes.h"
 #include "stencils.h"
 
@@ -141,6 +142,12 @@ static const bench_generator bench_generators[] = {
     {"user-item", bench_generate_user_item, "ratings of items, popular ones by Zipf's law"},
     {"preferential", bench_generate_preferential,
      "preferential attachment, eight edges per vertex"},
+    {"growing", bench_generate_growing, "rows of 0 to 100, growing, among 20,000 columns"},
+    {"log-normal", bench_generate_log_normal, "log-normal rows of 25, among 5,000 columns"},
+    {"small-world", bench_generate_small_world, "a ring of ten neighbours, one in 20 replaced"},
+    {"runs", bench_generate_runs, "1 to 9 runs of four columns a row, among 20,000"},
+    {"diagonal-blocks", bench_generate_diagonal_blocks, "dense blocks of 5 to 30 rows"},
+    {"holes", bench_generate_holes, "twelve diagonals, 60% of each"},
 };
 #define BENCH_GENERATORS ((int)(sizeof bench_generators / sizeof bench_generators[0]))
 

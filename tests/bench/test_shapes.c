@@ -1,5 +1,6 @@
-/* Each generated matrix of bench/shapes.h, linear_programs.h and stencils.h has the requested
- * size and the property that its name promises, from 10 thousand to a million nonzeros. */
+/* Each generated matrix of bench/shapes.h, neighbours.h, linear_programs.h and stencils.h has
+ * the requested size and the property that its name promises, from 10 thousand to a million
+ * nonzeros. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -327,6 +328,102 @@ static void check_preferential(const bench_matrix *m, double nnz) {
   }
 }
 
+/* ---- Rows that read a part of x with their neighbours ------------------------------------ */
+
+/* Columns lie within half of `width`, but for the first and the last rows. */
+static void assert_near_diagonal(const bench_matrix *m, int64_t width) {
+  int64_t row;
+  for (row = 0; row < m->rows; row++) {
+    if (length_of(m, row) > 0) {
+      assert_true(last_of(m, row) - first_of(m, row) < width);
+      assert_true(last_of(m, row) <= row + width && first_of(m, row) >= row - width);
+    }
+  }
+}
+
+static void check_growing(const bench_matrix *m, double nnz) {
+  int64_t row;
+  (void)nnz;
+  for (row = 1; row < m->rows; row++) {
+    assert_true(length_of(m, row) >= length_of(m, row - 1));
+  }
+  assert_true(length_of(m, 0) == 0 && bench_longest_row(m) == 99);
+  assert_near_diagonal(m, 20000);
+}
+
+static void check_log_normal(const bench_matrix *m, double nnz) {
+  double sum = 0, squares = 0, count = 0;
+  int64_t row;
+  for (row = 0; row < m->rows; row++) {
+    if (length_of(m, row) > 0) {
+      const double l = log((double)length_of(m, row));
+      sum += l;
+      squares += l * l;
+      count++;
+    }
+  }
+  near(sum / count, log(25) - 0.245, 0.05);
+  near(squares / count - sum / count * (sum / count), 0.49, nnz > 1e5 ? 0.06 : 0.25);
+  assert_near_diagonal(m, 5000);
+}
+
+static void check_small_world(const bench_matrix *m, double nnz) {
+  int64_t row, k, elsewhere = 0;
+  (void)nnz;
+  assert_true(bench_longest_row(m) == 10);
+  for (row = 0; row < m->rows; row++) {
+    for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
+      const int64_t step = (m->col_ind[k] - row + m->rows) % m->rows;
+      elsewhere += step > 5 && step < m->rows - 5;
+    }
+  }
+  near((double)elsewhere / (double)m->nnz, 0.05, 0.2);
+}
+
+static void check_runs(const bench_matrix *m, double nnz) {
+  int64_t row, k, runs = 0;
+  (void)nnz;
+  for (row = 0; row < m->rows; row++) {
+    assert_true(length_of(m, row) >= 4 && length_of(m, row) <= 36);
+    for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
+      runs += k == m->row_ptr[row] || m->col_ind[k] > m->col_ind[k - 1] + 1;
+    }
+  }
+  assert_true((double)m->nnz >= 4 * (double)runs && (double)m->nnz < 4.4 * (double)runs);
+  assert_near_diagonal(m, 20000);
+}
+
+static void check_diagonal_blocks(const bench_matrix *m, double nnz) {
+  int64_t row, blocks = 0;
+  for (row = 0; row < m->rows; row++) { /* a block's rows are equal, without gaps */
+    const int begins = first_of(m, row) == row;
+    assert_true(last_of(m, row) - first_of(m, row) + 1 == length_of(m, row));
+    assert_true(last_of(m, row) >= row && length_of(m, row) <= 30);
+    assert_true(begins || (first_of(m, row) == first_of(m, row - 1) &&
+                           last_of(m, row) == last_of(m, row - 1)));
+    blocks += begins;
+  }
+  near((double)m->rows / (double)blocks, 17.5, nnz > 1e5 ? 0.02 : 0.05);
+}
+
+static void check_holes(const bench_matrix *m, double nnz) {
+  int64_t row, k, offsets = 0;
+  char *seen = (char *)calloc((size_t)(2 * m->rows), 1);
+  (void)nnz;
+  assert_non_null(seen);
+  assert_true(bench_longest_row(m) <= 12);
+  for (row = 0; row < m->rows; row++) {
+    for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
+      seen[m->col_ind[k] - row + m->rows] = 1;
+    }
+  }
+  for (k = 0; k < 2 * m->rows; k++) {
+    offsets += seen[k];
+  }
+  free(seen);
+  assert_int_equal(offsets, 12);
+}
+
 /* ---- All of them ------------------------------------------------------------------------- */
 
 static const struct {
@@ -357,6 +454,12 @@ static const struct {
     {"arrow", check_arrow, 0},
     {"user-item", check_user_item, 1},
     {"preferential", check_preferential, 1},
+    {"growing", check_growing, 1},
+    {"log-normal", check_log_normal, 1},
+    {"small-world", check_small_world, 1},
+    {"runs", check_runs, 1},
+    {"diagonal-blocks", check_diagonal_blocks, 1},
+    {"holes", check_holes, 1},
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
