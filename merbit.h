@@ -3631,7 +3631,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "24dc7a1f0201980f562a39f3195e7009b464b71ef4573788dab48fa601255d21"
+#define MBI_KERNEL_HASH "242b8f01aa20e9d9ff2c46e19788894d7c5b0a1ec905755d055cb8b799712d16"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8630,7 +8630,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {\n"
 "mbk_rows_walk<false>(a);\n}\n\n\n"
-"MBK_KERNEL_1 MBK_BOUNDS(MBK_THREADS) mbk_rows_sum(const mbk_rows_product_arguments a) {\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_sum(const mbk_rows_product_arguments a) {\n"
 "mbk_rows_walk<true>(a);\n}\n"}},
 {"spmv/gpu/scan/build.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
@@ -21738,9 +21738,9 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
 	plan->stream_bytes = mbi_device_csr_stream_bytes(plan) +
 			(plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
 	mbi_rows_preamble(plan, &preamble);
-	MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 2, &plan->program));
+	MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 1, &plan->program));
 	MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
-	return mbi_program_part_kernel(plan->context, &plan->program, 1, "mbk_rows_sum", &r->sum);
+	return mbi_program_kernel(plan->context, &plan->program, "mbk_rows_sum", &r->sum);
 }
 
 static void mbi_rows_destroy(merbit_plan *plan) {

@@ -165,9 +165,9 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
-  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 2, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 1, &plan->program));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
-  return mbi_program_part_kernel(plan->context, &plan->program, 1, "mbk_rows_sum", &r->sum);
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_rows_sum", &r->sum);
 }
 
 static void mbi_rows_destroy(merbit_plan *plan) {

@@ -111,6 +111,6 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
 }
 
 // Computes y = alpha A x + beta y. Launch and shared memory: mbk_rows_walk.
-MBK_KERNEL_1 MBK_BOUNDS(MBK_THREADS) mbk_rows_sum(const mbk_rows_product_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_sum(const mbk_rows_product_arguments a) {
   mbk_rows_walk<true>(a);
 }
