@@ -132,7 +132,6 @@ MUTATIONS = [
     ("mbi_choose_sectors", "MBI_CHOOSE_HELD *", "2.2 *", "an x larger than L1 seems to fit", CHOOSE),
     ("mbi_rows_holds", "(unroll != 3 && unroll != 5)", "1", "an old y takes the registers of resident threads",
      "spmv_gpu_rows"),
-    ("mbk_rows_walk", "!held && !MBK_FORGETS(beta)", "!held", "rows: beta 0 reads the old y", "simt_rows"),
     ("mbk_rows_walk", "held ? old : y[row]", "old", "rows without nonzeros forget the old y", "simt_rows"),
     ("mbi_sliced_parts", "wish == 0 && plan->desc.block_threads == 0", "wish == 0",
      "slices are shared though the user says how large blocks are", "spmv_gpu_sliced"),
