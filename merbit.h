@@ -22124,9 +22124,10 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
 static double mbi_sliced_factor(const merbit_plan *plan) {
 	const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
 	const double saved = slots < 2 ? 0 : slots < 9 ? slots - 2 : 7;
+	const double uneven = slots < 2 ? slots - 1 : 1;
 	const double beyond = (double)plan->nonempty.longest / plan->nonempty.typical;
 	return mbi_sliced_parts(plan) > 1 ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
-			: 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * log(beyond) : 0);
+			: 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * uneven * log(beyond) : 0);
 }
 
 #define MBI_SLICED_ROW 28.0

@@ -155,7 +155,7 @@ static void forecasts_without_gathers(void **state) {
                16 / 20.0 * 0.5e-6);
   is_about(
       "sorted", mbi_sliced_cost(&plan),
-      (0.92 + 0.12 * log(100 / 16.0)) *
+      (0.92 + 0.12 / 2 * log(100 / 16.0)) *
               looked_up(&plan, 0.9 * streamed(vectors + 10 * 98e6 + 35.25 * 4e6), own / 2) +
           24 / 8.0 * 1e-6);
   plan.nonempty.slots = 4 * plan.device.nnz; /* of 64, that 16 come from */
@@ -371,7 +371,7 @@ static void gathers_beside_a_kept_matrix(void **state) {
   is_about("hubs", hubs - mbi_hubs_cost(&plan), 1.04 * 1.5 * gathers / 4);
   plan.nonempty.slots = 4000000; /* sorted */
   is_about("sorted", mbi_sliced_cost(&plan),
-           (0.92 + 0.12 * log(100 / 35.0)) *
+           (0.92 + 0.12 / 7 * log(100 / 35.0)) *
                    looked_up(&plan,
                              0.9 * part * streamed(12 * 3.5e6 + 39.25e5 + vectors) + gathers,
                              own / 2) +

@@ -310,15 +310,17 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
 
 /* Returns the factor by which the forecast is multiplied. If rows are sorted, warps wait for
  * the longest rows of their block: the more padding sorting saves, and the longer the longest
- * row is compared with those that hold most nonzeros, the longer. (On an H200: 1M rows of 25
- * floats on average, of log-normal lengths up to 517, 104 us; 800,000 rows of 20 or 60, 72.) */
+ * row is compared with those that hold most nonzeros, the longer. Few long rows, which cause
+ * little padding, do not count. (On an H200: 1M rows of 25 floats on average, of log-normal
+ * lengths up to 517, 104 us; 800,000 rows of 20 or 60, 72.) */
 static double mbi_sliced_factor(const merbit_plan *plan) {
   const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
   const double saved = slots < 2 ? 0 : slots < 9 ? slots - 2 : 7;
+  const double uneven = slots < 2 ? slots - 1 : 1;
   const double beyond = (double)plan->nonempty.longest / plan->nonempty.typical;
   return mbi_sliced_parts(plan) > 1
              ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
-             : 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * log(beyond) : 0);
+             : 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * uneven * log(beyond) : 0);
 }
 
 /* The start and end of a row take as long as streaming this many bytes. (20M floats on an H200:
