@@ -36,13 +36,14 @@ static void neighbourhood_fill(const void *parameters, int64_t row, int64_t coun
 
 static int64_t growing_length(const void *parameters, int64_t row) {
   const neighbourhood *n = (const neighbourhood *)parameters;
-  const int64_t wish = (2 * row + 1) * 50 / n->rows;
-  return wish < n->width ? wish : n->width;
+  const int64_t most = n->width < 100 ? n->width : 100;
+  return (2 * row + 1) * most / (2 * n->rows);
 }
 
 static void bench_generate_growing(bench_matrix *m, int64_t nnz, uint64_t seed) {
+  const double half = sqrt((double)nnz / 2); /* of the longest row, in a triangle */
   neighbourhood n;
-  neighbourhood_size(m, &n, nnz, 49.5, 20000, seed);
+  neighbourhood_size(m, &n, nnz, half < 49.5 ? half : 49.5, 20000, seed);
   bench_build_lengths(m, growing_length, neighbourhood_fill, &n);
 }
 
@@ -110,7 +111,7 @@ static void bench_generate_runs(bench_matrix *m, int64_t nnz, uint64_t seed) {
 
 static int diagonal_blocks_row(const void *parameters, int64_t row, int32_t *columns) {
   const neighbourhood *n = (const neighbourhood *)parameters;
-  const int64_t pair = row / 35, half = bench_draw(n->lengths, pair, 5, 30);
+  const int64_t pair = row / 35, half = bench_draw(n->lengths, pair, 18, 30);
   const int64_t first = 35 * pair + (row % 35 < half ? 0 : half);
   const int64_t wish = row % 35 < half ? half : 35 - half, left = n->rows - first;
   const int64_t count = wish < left ? wish : left;

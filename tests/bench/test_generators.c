@@ -92,7 +92,9 @@ static void same_seed_same_matrix(void **state) {
       UINT64_C(0xdd183cb02df08804), UINT64_C(0x13564ab37749f4c0), UINT64_C(0xe3531dd7bdaaa4b6),
       UINT64_C(0x7c0fd444c00fec40), UINT64_C(0x3231f84077cb2b64), UINT64_C(0x43e25fa9c72496fd),
       UINT64_C(0xfb714b166fe67167), UINT64_C(0x0ad0532604eca03c), UINT64_C(0xd60ac236f5af672a),
-      UINT64_C(0x00356d4ad35bcaee)};
+      UINT64_C(0x00356d4ad35bcaee), UINT64_C(0xf572245ff68e1f4d), UINT64_C(0x9bb7391a18d4be71),
+      UINT64_C(0xc1e4e21022009989), UINT64_C(0xab2cbbcb62a2895f), UINT64_C(0x66155c92a8b5dee0),
+      UINT64_C(0x06270bbb4907112a)};
   int i;
   (void)state;
   for (i = 0; i < BENCH_GENERATORS; i++) {
