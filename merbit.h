@@ -21965,7 +21965,8 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 
 static int mbi_sliced_in_windows(const merbit_plan *plan) {
 	const mbi_nonempty_rows *n = &plan->nonempty;
-	return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4;
+	return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4 &&
+			(double)plan->device.rows >= MBI_CHOOSE_LANES * plan->context->device.multiprocessors;
 }
 
 static int mbi_sliced_parts(const merbit_plan *plan) {

@@ -123,6 +123,7 @@ MUTATIONS = [
      "spmv_gpu_sliced"),
     ("mbi_sliced_in_windows", "n->sectors < 0.9 &&", "", "random columns seem to lie in parts of x", "spmv_gpu_sliced"),
     ("mbi_sliced_in_windows", "&& n->lines > 0.4", "", "runs of columns seem to be scattered", "spmv_gpu_sliced"),
+    ("mbi_sliced_in_windows", "MBI_CHOOSE_LANES *", "0 *", "few large blocks leave multiprocessors idle", "spmv_gpu_sliced"),
     ("mbi_sliced_in_flight", "parts > 4 &&", "parts > 1 &&", "few warps to a slice seem to hide their gathers", CHOOSE),
     ("mbi_sliced_factor", "+ 0.12 * uneven * log(beyond)", "", "the longest of sorted rows seem to cost nothing", CHOOSE),
     ("mbi_sliced_factor", "0.12 * uneven *", "0.12 *", "few long rows seem to stop all others", CHOOSE),

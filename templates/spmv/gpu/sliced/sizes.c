@@ -90,11 +90,13 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 
 /* Returns whether neighbouring rows read scattered columns of a part of x that fits in L1,
  * while the parts that all rows of a multiprocessor read do not. Larger blocks then find more
- * of x there. (Rows of up to 100 nonzeros among 20,000 neighbouring columns on an H200, us in
- * f32 / f64: blocks of 64 threads 49 / 87, 256 threads 41 / 72, 512 threads 38 / 60.) */
+ * of x there, if there are enough of them for all multiprocessors. (Rows of up to 100 nonzeros
+ * among 20,000 neighbouring columns on an H200, us in f32 / f64: blocks of 64 threads 49 / 87,
+ * 256 threads 41 / 72, 512 threads 38 / 60.) */
 static int mbi_sliced_in_windows(const merbit_plan *plan) {
   const mbi_nonempty_rows *n = &plan->nonempty;
-  return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4;
+  return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4 &&
+         (double)plan->device.rows >= MBI_CHOOSE_LANES * plan->context->device.multiprocessors;
 }
 
 /* Returns the number of warps that share a slice. It doubles as long as that saves an eighth of
