@@ -21717,7 +21717,8 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
 
 static int mbi_rows_holds(const merbit_plan *plan) {
 	const int unroll = mbi_rows_of(plan)->unroll;
-	return mbi_type_size(mbi_plan_accumulator(plan)) < 8 || (unroll != 3 && unroll != 5);
+	const size_t bytes = mbi_type_size(mbi_plan_accumulator(plan));
+	return bytes < 8 || (bytes == 8 && unroll != 3 && unroll != 5);
 }
 
 static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {

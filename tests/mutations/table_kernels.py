@@ -132,7 +132,7 @@ MUTATIONS = [
     ("mbi_choose_sectors", "&& again < found", "", "neighbouring columns seem to be random", CHOOSE),
     ("mbi_choose_sectors", "(passing - 8) / 8.0 *", "", "L1 seems to hold x beside a matrix from L2", CHOOSE),
     ("mbi_choose_sectors", "MBI_CHOOSE_HELD *", "2.2 *", "an x larger than L1 seems to fit", CHOOSE),
-    ("mbi_rows_holds", "(unroll != 3 && unroll != 5)", "1", "an old y takes the registers of resident threads",
+    ("mbi_rows_holds", "bytes == 8 && unroll != 3 && unroll != 5", "1", "an old y takes the registers of resident threads",
      "spmv_gpu_rows"),
     ("mbk_rows_walk", "held ? old : y[row]", "old", "rows without nonzeros forget the old y", "simt_rows"),
     ("mbi_sliced_parts", "wish == 0 && plan->desc.block_threads == 0", "wish == 0",

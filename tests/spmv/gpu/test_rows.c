@@ -108,14 +108,15 @@ static void lanes_that_idle(void **state) {
 
 /* Lanes hold the old y unless its registers would cost resident threads. */
 static void old_results_that_lanes_hold(void **state) {
+  static const merbit_type types[] = {MERBIT_F32, MERBIT_F64, MERBIT_C128};
   int type, unroll;
   (void)state;
-  for (type = 0; type < 2; type++) {
+  for (type = 0; type < 3; type++) {
     for (unroll = 1; unroll <= 8; unroll++) {
-      const int holds = type == 0 || (unroll != 3 && unroll != 5);
+      const int holds = type == 0 || (type == 1 && unroll != 3 && unroll != 5);
       mbi_preamble preamble;
       merbit_plan plan;
-      plan_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 1000, 10000);
+      plan_of(&plan, types[type], 1000, 10000);
       plan.tuning[MBI_KNOB_ROWS_UNROLL] = unroll;
       assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
       mbi_rows_preamble(&plan, &preamble);

@@ -138,10 +138,11 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
 
 /* Returns whether lanes hold the old y while they multiply. With doubles and 3 or 5 nonzeros in
  * flight, that would take the registers of a fourth or a sixth of the resident threads. (10
- * doubles a row on an H200: 83 us without, 99 with the old y held.) */
+ * doubles a row on an H200: 83 us without, 99 with the old y held.) C128 would spill. */
 static int mbi_rows_holds(const merbit_plan *plan) {
   const int unroll = mbi_rows_of(plan)->unroll;
-  return mbi_type_size(mbi_plan_accumulator(plan)) < 8 || (unroll != 3 && unroll != 5);
+  const size_t bytes = mbi_type_size(mbi_plan_accumulator(plan));
+  return bytes < 8 || (bytes == 8 && unroll != 3 && unroll != 5);
 }
 
 MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
