@@ -75,9 +75,9 @@ static int small_world_row(const void *parameters, int64_t row, int32_t *columns
   for (i = 0; i < 10; i++) {
     const uint64_t edge = (uint64_t)(20 * row + 2 * i);
     const int64_t step = i < 5 ? i - 5 : i - 4;
-    columns[i] =
-        (int32_t)(bench_below(n->lengths, edge, 20) == 0 ? bench_below(n->key, edge, n->rows)
-                                                         : (row + step + n->rows) % n->rows);
+    columns[i] = (int32_t)(bench_below(n->lengths, edge, 20) == 0
+                               ? bench_below(n->key, edge, n->rows)
+                               : (row + step + 5 * n->rows) % n->rows);
   }
   return 10;
 }

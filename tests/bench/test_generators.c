@@ -58,7 +58,7 @@ static void sizes_are_met(void **state) {
   static const struct {
     const char *text;
     double target, slack; /* tiny ones only need to be valid */
-  } sizes[] = {{"1", 1, 100},     {"10", 10, 20},      {"300", 300, 0.6},
+  } sizes[] = {{"1", 1, 100},     {"10", 10, 20},      {"30", 30, 20},     {"300", 300, 0.6},
                {"20k", 2e4, 0.1}, {"100k", 1e5, 0.05}, {"0.4M", 4e5, 0.03}};
   size_t s;
   int i;

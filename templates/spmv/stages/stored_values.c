@@ -148,9 +148,9 @@ static mbi_devptr mbi_stored_in_place(const merbit_plan *plan, const mbi_new_val
              : 0;
 }
 
-/* Stores new values for a plan on CUDA, in a shorter form or in an array that the plan owns.
- * That array replaces a borrowed one, unless the new values are in the borrowed one. The CUDA
- * context must be current. */
+/* Stores new values for a plan on CUDA, in a shorter form or in an array that the plan owns. If
+ * the plan borrows its array and the new values are elsewhere, it gets an array of its own. The
+ * CUDA context must be current. */
 static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
                                                 const mbi_new_values *given) {
   merbit_context *context = plan->context;
