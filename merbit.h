@@ -14661,6 +14661,8 @@ typedef struct mbi_nonempty_rows {
 	double lines;
 	double lines_abreast;
 	int block_rows, block_cols;
+	int masked_rows;
+	double masked_bytes;
 	double narrow;
 	double diagonal_slots;
 	mbi_devptr counts, offsets;
@@ -22128,8 +22130,10 @@ static double mbi_sliced_factor(const merbit_plan *plan) {
 	const double saved = slots < 2 ? 0 : slots < 9 ? slots - 2 : 7;
 	const double uneven = slots < 2 ? slots - 1 : 1;
 	const double beyond = (double)plan->nonempty.longest / plan->nonempty.typical;
+	const double kept = (16 - mbi_choose_passing(plan)) / 16.0;
 	return mbi_sliced_parts(plan) > 1 ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
-			: 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * uneven * log(beyond) : 0);
+			: 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * uneven * log(beyond) + 0.3 * kept
+			: 0);
 }
 
 #define MBI_SLICED_ROW 28.0
@@ -25048,14 +25052,16 @@ static int mbi_choose_full(const merbit_plan *plan) {
 }
 
 static double mbi_extracted_cost(const merbit_plan *plan) {
+	const mbi_nonempty_rows *nonempty = &plan->nonempty;
 	const mbi_traffic t = mbi_traffic_of(plan);
-	const double high = plan->nonempty.block_rows;
 	const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 64.0;
-	double bytes;
-	if (!mbi_choose_full(plan)) { return HUGE_VAL; }
-	bytes = t.nnz * (4.0 / (high * plan->nonempty.block_cols) + t.values);
-	return mbi_choose_overlap(plan, t.vectors + in_l2 * bytes * mbi_choose_past(plan), t.gathers) +
-			high * mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size / high);
+	double high = nonempty->masked_rows, bytes = 1.1 * nonempty->masked_bytes;
+	if (mbi_choose_full(plan)) {
+		high = nonempty->block_rows;
+		bytes = 4.0 / (high * nonempty->block_cols) + t.values;
+	} else if (high == 0 || plan->device.form != MBI_VALUES_GENERAL) { return HUGE_VAL; }
+	return mbi_choose_overlap(plan, t.vectors + in_l2 * t.nnz * bytes * mbi_choose_past(plan),
+			t.gathers) + high * mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size / high);
 }
 
 static void mbi_extracted_enter(merbit_plan *plan) {
@@ -25437,30 +25443,43 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
 	return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
+static void mbi_extract_frame(mbi_extract *c) {
+	const mbi_device_csr *csr = &c->plan->extracted.csr;
+	c->csr = merbit_csr((int64_t)csr->rows, (int64_t)csr->cols, (int64_t)csr->nnz, NULL, NULL,
+			c->plan->view.values);
+	c->csr.value_type = c->plan->type;
+}
+
+static merbit_status mbi_extract_entries(mbi_extract *c, mbi_extract_tally *tally) {
+	merbit_bsr_desc single;
+	memset(&single, 0, sizeof single);
+	single.block_rows = single.block_cols = 1;
+	return mbi_extract_count_all(c, &single, 1, 0, tally);
+}
+
 static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
 	const mbi_device_csr *csr = &c->plan->extracted.csr;
 	merbit_bsr_desc shape;
 	memset(&shape, 0, sizeof shape);
 	shape.block_rows = c->plan->desc.block_rows;
 	shape.block_cols = c->plan->desc.block_cols;
-	c->csr = merbit_csr((int64_t)csr->rows, (int64_t)csr->cols, (int64_t)csr->nnz, NULL, NULL,
-			c->plan->view.values);
-	c->csr.value_type = c->plan->type;
+	mbi_extract_frame(c);
 	if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
 		return mbi_fail(c->plan->context, MERBIT_TOO_LARGE, "%" PRIu64
 				" rows are too many to extract blocks on the GPU%s; use another plan_desc.method",
 				csr->rows, shape.block_rows > 0 ? "" : " if their shape is not given");
 	}
 	if (shape.block_rows == 0) {
-		merbit_bsr_desc single = shape;
-		single.block_rows = single.block_cols = 1;
-		MBI_TRY(mbi_extract_count_all(c, &single, 1, 0, tally));
+		MBI_TRY(mbi_extract_entries(c, tally));
 		if (tally->descends != 0) { return MERBIT_OK; }
 		if (tally->entries < csr->nnz) {
 			c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
 			c->csr.nnz = (int64_t)tally->entries;
 		}
 		MBI_TRY(mbi_extract_find(c, &shape));
+		if (c->plan->desc.method == MERBIT_METHOD_AUTO && shape.block_rows * shape.block_cols < 2) {
+			return mbi_fail(c->plan->context, MERBIT_TOO_LARGE, "blocks take more memory than the CSR");
+		}
 	}
 	return mbi_extract_build(c, &shape, tally);
 }
@@ -25476,6 +25495,43 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
 	places = mbi_block_frame(&plan->bsr.view);
 	MBI_TRY(mbi_device_csr_create(plan, &places, &plan->device));
 	return mbi_bsr_create(plan);
+}
+
+static merbit_status mbi_extract_estimate(mbi_extract *c) {
+	mbi_nonempty_rows *nonempty = &c->plan->nonempty;
+	mbi_extract_tally tally;
+	double bytes[MBI_SHAPE_CANDIDATES];
+	merbit_bsr_desc shape;
+	int best = 0, i;
+	MBI_TRY(mbi_extract_entries(c, &tally));
+	if (tally.descends != 0 || tally.entries < c->plan->device.nnz) { return MERBIT_OK; }
+	MBI_TRY(mbi_extract_sample(c, bytes));
+	for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) { best = bytes[i] < bytes[best] ? i : best; }
+	if (best > 0) {
+		mbi_shape_of(best, &shape);
+		nonempty->masked_rows = shape.block_rows;
+		nonempty->masked_bytes = bytes[best];
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_extract_probe(merbit_plan *plan) {
+	mbi_extract c;
+	merbit_status status;
+	memset(&c, 0, sizeof c);
+	c.plan = plan;
+	plan->extracted.csr = plan->device;
+	mbi_extract_frame(&c);
+	status = mbi_extract_specialise(plan);
+	if (status == MERBIT_OK) {
+		status = mbi_plan_allocate(plan, MBI_SHAPE_CANDIDATES * sizeof(mbi_extract_tally),
+				"counts of shapes", &c.answers);
+	}
+	if (status == MERBIT_OK) { status = mbi_extract_estimate(&c); }
+	mbi_plan_release(plan, c.answers);
+	mbi_program_destroy(plan->context, &plan->extracted.program);
+	memset(&plan->extracted, 0, sizeof plan->extracted);
+	return status;
 }
 
 static merbit_status mbi_extract_create(merbit_plan *plan) {
@@ -25500,8 +25556,8 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
 /* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR, for views of blocks and for a CSR ==== */
 static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
 	return mbi_plan_has_blocks(plan) ? mbi_bsr_create(plan)
-			: plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
-			: mbi_extracted_create(plan);
+			: plan->desc.method == MERBIT_METHOD_BSR || !mbi_has_full_blocks(&plan->nonempty)
+			? mbi_extract_create(plan) : mbi_extracted_create(plan);
 }
 
 static void mbi_bsr_method_destroy(merbit_plan *plan) {
@@ -25974,7 +26030,8 @@ static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found
 	const mbi_method *row = mbi_method_find((merbit_method)found->method);
 	return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
 			row->cuda != NULL && row->cuda->cost != NULL &&
-			((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty)) &&
+			((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty) ||
+			plan->nonempty.masked_rows > 0) &&
 			found->whole >= 0 && found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
@@ -26185,6 +26242,16 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
 			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
+#define MBI_CHOOSE_MASKED_LINES 0.25
+static int mbi_choose_probes(const merbit_plan *plan) {
+	const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
+	return !mbi_has_full_blocks(&plan->nonempty) && plan->device.values != 0 &&
+			plan->device.form == MBI_VALUES_GENERAL && plan->device.nnz >= 6 * plan->device.rows &&
+			plan->nonempty.lines < MBI_CHOOSE_MASKED_LINES && !mbi_diagonals_trusted(plan) &&
+			MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >=
+			MBI_SHAPE_CANDIDATES * plan->profile->launch_seconds;
+}
+
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
 	const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
@@ -26198,6 +26265,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 	MBI_TRY(mbi_nonempty_sample(plan));
 	if (plan->desc.expected_calls <= MBI_MAKING_FORM) { return MERBIT_OK; }
 	MBI_TRY(mbi_nonempty_blocks(plan));
+	if (mbi_choose_probes(plan)) { MBI_TRY(mbi_extract_probe(plan)); }
 	gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
 	if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
 			3 * gathers > mbi_scan_cost(plan)) {

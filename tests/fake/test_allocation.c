@@ -85,13 +85,13 @@ static void fail_every_allocation(const char *cache_dir, int quick, size_t first
 
 static void without_a_cache(void **state) {
   (void)state;
-  fail_every_allocation("", 23, 0, 1);
+  fail_every_allocation("", 47, 0, 1);
 }
 
-/* A cache adds a few dozen allocations, the same for all work: quick effort tests a third of
- * them, chosen by the seed. */
+/* A cache adds a few dozen allocations, the same for all work: quick effort tests an
+ * eighth of them, chosen by the seed. */
 static void with_a_cache(void **state) {
-  const size_t apart = (size_t)test_effort(3, 1);
+  const size_t apart = (size_t)test_effort(8, 1);
   char name[64];
   (void)state;
   fail_every_allocation(fake_cache_make(name), 3, (size_t)turn % apart, apart);

@@ -1,5 +1,5 @@
-/* AUTO converts a CSR that consists entirely of full blocks to blocks: products within the
- * bound, new values, and what the plan keeps. */
+/* AUTO converts a CSR that consists of full or nearly full blocks to blocks: products within
+ * the bound, new values, and what the plan keeps. */
 static double small_limit;       /* part of L2 that a small matrix takes; 0: none is small */
 static double small_with_blocks; /* size from which it is searched for blocks */
 #define MBI_CHOOSE_SMALL small_limit
@@ -44,6 +44,23 @@ static void blow_up(int index, int high, int wide, test_matrix *m) {
   }
   m->row_ptr[m->rows] = k;
   test_matrix_free(&places);
+}
+
+/* Removes a share of the entries, at random. */
+static void make_holes(double share, test_matrix *m) {
+  uint64_t state = 7;
+  int64_t row, at = 0, k = 0;
+  for (row = 0; row < m->rows; row++) {
+    const int64_t end = m->row_ptr[row + 1];
+    m->row_ptr[row] = k;
+    for (; at < end; at++) {
+      if (fabs(test_uniform(&state)) >= share) {
+        m->col_ind[k] = m->col_ind[at];
+        m->values[k++] = m->values[at];
+      }
+    }
+  }
+  m->row_ptr[m->rows] = m->nnz = k;
 }
 
 static void form_make(int bits, products_form *form) {
@@ -96,6 +113,50 @@ static void full_blocks_are_taken(void **state) {
       products_check(gpu, &m, &form);
       test_matrix_free(&m);
     }
+  }
+}
+
+/* Without measuring, which would take the fastest on this device. */
+static void nearly_full_blocks_are_taken(void **state) {
+  const int index = test_matrix_largest(300), step = gpu_stride() > 1 ? 7 : 1;
+  int bits;
+  (void)state;
+  for (bits = 0; bits < 16; bits += step) {
+    test_matrix m;
+    products_form form;
+    blow_up(index, 6, 8, &m);
+    make_holes(0.1, &m);
+    form_make(bits, &form);
+    form.plan.deterministic = 1;
+    form.plan.expected_calls = 100000000;
+    assert_int_equal(taken(&m, &form, "blocks of 6 x 8, "), MERBIT_METHOD_BSR);
+    products_check(gpu, &m, &form);
+    form.plan.expected_calls = 500; /* too few to look for such blocks */
+    assert_int_not_equal(taken(&m, &form, "forecast"), MERBIT_METHOD_BSR);
+    test_matrix_free(&m);
+  }
+}
+
+/* Too many holes, columns that descend, or entries that repeat. */
+static void blocks_that_do_not_pay_are_not(void **state) {
+  const int index = test_matrix_largest(300);
+  int kind;
+  (void)state;
+  for (kind = 0; kind < 3; kind++) {
+    test_matrix m;
+    products_form form;
+    blow_up(index, 6, 8, &m);
+    make_holes(kind == 0 ? 0.4 : 0.1, &m);
+    form_make(1, &form); /* f32 */
+    form.plan.deterministic = 1;
+    form.plan.expected_calls = 100000000;
+    if (kind > 0) {
+      const int32_t first = m.col_ind[0];
+      m.col_ind[0] = m.col_ind[1];
+      m.col_ind[1] = kind == 1 ? first : m.col_ind[1];
+    }
+    assert_int_not_equal(taken(&m, &form, "forecast"), MERBIT_METHOD_BSR);
+    test_matrix_free(&m);
   }
 }
 
@@ -153,11 +214,12 @@ static void small_ones_where_it_pays(void **state) {
   test_matrix_free(&m);
 }
 
-/* New values in CSR order, from either memory, repeatedly. */
+/* New values in CSR order, from either memory, for full blocks and for others. */
 static void new_values(void **state) {
-  int device;
+  int kind;
   (void)state;
-  for (device = 0; device < 2; device++) {
+  for (kind = 0; kind < 4; kind++) {
+    const int device = kind % 2, holes = kind / 2;
     test_matrix m;
     products_form form;
     products_case c;
@@ -165,8 +227,13 @@ static void new_values(void **state) {
     merbit_buffer *x, *y, *values = NULL;
     int64_t k;
     int turn;
-    blow_up(test_matrix_largest(3000), 2, 3, &m);
+    blow_up(test_matrix_largest(holes ? 300 : 3000), holes ? 6 : 2, holes ? 8 : 3, &m);
     form_make(device ? 8 : 2, &form);
+    if (holes) {
+      make_holes(0.1, &m);
+      form.plan.deterministic = 1;
+      form.plan.expected_calls = 100000000;
+    }
     products_case_make(gpu, &m, &form, &c);
     assert_int_equal(merbit_plan_create(gpu, &c.a.view, &form.plan, &plan), MERBIT_OK);
     assert_int_equal(plan->method, MERBIT_METHOD_BSR);
@@ -201,6 +268,8 @@ static void new_values(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(full_blocks_are_taken),
+      cmocka_unit_test(nearly_full_blocks_are_taken),
+      cmocka_unit_test(blocks_that_do_not_pay_are_not),
       cmocka_unit_test(others_are_not),
       cmocka_unit_test(small_ones_where_it_pays),
       cmocka_unit_test(new_values),

@@ -236,14 +236,14 @@ static void check(const extract_form &f, test_matrix &m, int shape, uint64_t see
   check_windows(f, m, (shape + 5) % SHAPES, seed);
 }
 
-// In quick effort a form runs every third matrix, each in one shape; both change with the seed.
+// In quick effort a form runs every sixth matrix, each in one shape; both change with the seed.
 static void test_form(void **state) {
   const extract_form &f = *(const extract_form *)*state;
   const int form = (int)(&f - forms), all = test_matrix_count() + stretched_count();
   for (int turn = 0; turn < test_effort(1, 4); turn++) {
     for (int index = 0; index < all; index++) {
       const uint64_t seed = simt_seeds[(size_t)(index + form + turn) % 4];
-      if (((uint64_t)(index + form) + simt_seeds[2]) % (uint64_t)test_effort(3, 1) != 0) {
+      if (((uint64_t)(index + form) + simt_seeds[2]) % (uint64_t)test_effort(6, 1) != 0) {
         continue;
       }
       const int shape = (index * 5 + form * 7 + turn) % SHAPES;

@@ -51,13 +51,13 @@
 #define SIMT_FORM rows_f64_k33, double, 32, 0, 0, 0, 33, 33, 1, 32, 1, 4, 0, 1, 0, 96
 #include "simt/many_form.h"
 
-// In quick effort each form runs a quarter of the matrices, chosen by the seed, and large ones
+// In quick effort each form runs an eighth of the matrices, chosen by the seed, and large ones
 // only with few vectors.
 static void check(void **state) {
   const many_form &f = *(const many_form *)*state;
   const int place =
       (int)(std::find(many_forms.begin(), many_forms.end(), &f) - many_forms.begin());
-  const uint64_t share = (uint64_t)test_effort(4, 1);
+  const uint64_t share = (uint64_t)test_effort(8, 1);
   for (uint64_t seed : csr_seeds(many_forms, &f, test_effort(1, 0))) {
     csr_each_matrix(seed, [&](int index, test_matrix &m) {
       if (((uint64_t)(index + place) + simt_seeds[2]) % share != 0 ||

@@ -143,11 +143,11 @@ struct sort {
   }
 };
 
-// In quick effort each form runs a fifth of the matrices, chosen by the seed.
+// In quick effort each form runs a tenth of the matrices, chosen by the seed.
 static void test_form(void **state) {
   const transpose_form &f = *(const transpose_form *)*state;
-  const int step = test_effort(5, 1);
-  int first = (int)(&f - forms) + (int)(simt_seeds[2] % 5);
+  const int step = test_effort(10, 1);
+  int first = (int)(&f - forms) + (int)(simt_seeds[2] % 10);
   for (uint64_t seed : {simt_seeds[0], simt_seeds[1]}) {
     for (int index = first++ % step; index < test_matrix_count(); index += step) {
       test_matrix m;

@@ -215,6 +215,19 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
          mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
+/* Returns whether a matrix without full blocks may have blocks that are nearly full, which few
+ * lines of x per nonzero and rows of several nonzeros suggest, and whether enough products
+ * follow to count them in a sample. Few diagonals are faster than blocks. */
+#define MBI_CHOOSE_MASKED_LINES 0.25
+static int mbi_choose_probes(const merbit_plan *plan) {
+  const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
+  return !mbi_has_full_blocks(&plan->nonempty) && plan->device.values != 0 &&
+         plan->device.form == MBI_VALUES_GENERAL && plan->device.nnz >= 6 * plan->device.rows &&
+         plan->nonempty.lines < MBI_CHOOSE_MASKED_LINES && !mbi_diagonals_trusted(plan) &&
+         MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >=
+             MBI_SHAPE_CANDIDATES * plan->profile->launch_seconds;
+}
+
 /* Collects what the forecasts need to know about the columns. Large matrices are sampled; small
  * ones only for diagonals. A small matrix is searched for full blocks unless ROWS, which is
  * faster, suits it. (3 x 3 blocks, 25 MB in f32, on an H200: ROWS 5.5 us, BSR 7.0.) Hubs are
@@ -240,6 +253,9 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_blocks(plan));
+  if (mbi_choose_probes(plan)) {
+    MBI_TRY(mbi_extract_probe(plan));
+  }
   gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
   if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
       3 * gathers > mbi_scan_cost(plan)) {

@@ -104,7 +104,7 @@ static uint64_t mbi_forecast_device(const mbi_forecast *f, mbi_bound *bound) {
 }
 
 /* Returns whether AUTO may choose a method on the plan's side. Methods of blocks are left out
- * on CUDA: full blocks take less memory than slices, which are counted. */
+ * on CUDA: the blocks that AUTO chooses take less memory than slices, which are counted. */
 static int mbi_forecast_may_take(const merbit_plan *plan, const mbi_method *row) {
   const int takes = row->takes, cuda = plan->side == MERBIT_SIDE_CUDA;
   return cuda ? row->cuda != NULL && row->cuda->bound != NULL && (takes & MBI_OF_BLOCKS) == 0 &&

@@ -298,17 +298,31 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
+/* Sets c->csr to the matrix without its arrays. */
+static void mbi_extract_frame(mbi_extract *c) {
+  const mbi_device_csr *csr = &c->plan->extracted.csr;
+  c->csr = merbit_csr((int64_t)csr->rows, (int64_t)csr->cols, (int64_t)csr->nnz, NULL, NULL,
+                      c->plan->view.values);
+  c->csr.value_type = c->plan->type;
+}
+
+/* Counts the entries of the whole matrix. */
+static merbit_status mbi_extract_entries(mbi_extract *c, mbi_extract_tally *tally) {
+  merbit_bsr_desc single;
+  memset(&single, 0, sizeof single);
+  single.block_rows = single.block_cols = 1;
+  return mbi_extract_count_all(c, &single, 1, 0, tally);
+}
+
 /* Finds a shape if none is given, and builds the blocks. Stops early if the columns of a row
- * descend. */
+ * descend. For AUTO, blocks must take less memory than the CSR. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = c->plan->desc.block_rows;
   shape.block_cols = c->plan->desc.block_cols;
-  c->csr = merbit_csr((int64_t)csr->rows, (int64_t)csr->cols, (int64_t)csr->nnz, NULL, NULL,
-                      c->plan->view.values);
-  c->csr.value_type = c->plan->type;
+  mbi_extract_frame(c);
   if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
     return mbi_fail(
         c->plan->context, MERBIT_TOO_LARGE,
@@ -317,9 +331,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
         csr->rows, shape.block_rows > 0 ? "" : " if their shape is not given");
   }
   if (shape.block_rows == 0) {
-    merbit_bsr_desc single = shape;
-    single.block_rows = single.block_cols = 1;
-    MBI_TRY(mbi_extract_count_all(c, &single, 1, 0, tally));
+    MBI_TRY(mbi_extract_entries(c, tally));
     if (tally->descends != 0) {
       return MERBIT_OK;
     }
@@ -328,6 +340,10 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
       c->csr.nnz = (int64_t)tally->entries;
     }
     MBI_TRY(mbi_extract_find(c, &shape));
+    if (c->plan->desc.method == MERBIT_METHOD_AUTO && shape.block_rows * shape.block_cols < 2) {
+      return mbi_fail(c->plan->context, MERBIT_TOO_LARGE,
+                      "blocks take more memory than the CSR");
+    }
   }
   return mbi_extract_build(c, &shape, tally);
 }
@@ -344,6 +360,52 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   places = mbi_block_frame(&plan->bsr.view);
   MBI_TRY(mbi_device_csr_create(plan, &places, &plan->device));
   return mbi_bsr_create(plan);
+}
+
+/* Sets plan->nonempty.masked_rows and masked_bytes from a sample. Both stay 0 if the columns of
+ * a row descend or repeat, or if the first candidate, 1 x 1, needs the fewest bytes. */
+static merbit_status mbi_extract_estimate(mbi_extract *c) {
+  mbi_nonempty_rows *nonempty = &c->plan->nonempty;
+  mbi_extract_tally tally;
+  double bytes[MBI_SHAPE_CANDIDATES];
+  merbit_bsr_desc shape;
+  int best = 0, i;
+  MBI_TRY(mbi_extract_entries(c, &tally));
+  if (tally.descends != 0 || tally.entries < c->plan->device.nnz) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_extract_sample(c, bytes));
+  for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
+    best = bytes[i] < bytes[best] ? i : best;
+  }
+  if (best > 0) {
+    mbi_shape_of(best, &shape);
+    nonempty->masked_rows = shape.block_rows;
+    nonempty->masked_bytes = bytes[best];
+  }
+  return MERBIT_OK;
+}
+
+/* Estimates the size of the best blocks with masks for AUTO. */
+MBI_INTERNAL merbit_status mbi_extract_probe(merbit_plan *plan) {
+  mbi_extract c;
+  merbit_status status;
+  memset(&c, 0, sizeof c);
+  c.plan = plan;
+  plan->extracted.csr = plan->device; /* lent */
+  mbi_extract_frame(&c);
+  status = mbi_extract_specialise(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_plan_allocate(plan, MBI_SHAPE_CANDIDATES * sizeof(mbi_extract_tally),
+                               "counts of shapes", &c.answers);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_extract_estimate(&c);
+  }
+  mbi_plan_release(plan, c.answers);
+  mbi_program_destroy(plan->context, &plan->extracted.program);
+  memset(&plan->extracted, 0, sizeof plan->extracted);
+  return status;
 }
 
 MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {

@@ -205,6 +205,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan);
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
                                        mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally);
+MBI_INTERNAL merbit_status mbi_extract_probe(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan);
 /* spmv/stages/reorder.c */

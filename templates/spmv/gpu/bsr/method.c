@@ -2,14 +2,16 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* The method BSR. Its blocks are those of the user's view, or blocks extracted from a CSR if
- * the user asks for BSR (spmv/stages/extract_blocks.c), or the full blocks of which a CSR
- * consists if AUTO chooses BSR (spmv/stages/full_blocks.c). */
+/* The method BSR. Its blocks are those of the user's view, or the full blocks of which a CSR
+ * consists, if AUTO chooses BSR (spmv/stages/full_blocks.c), or blocks extracted from a CSR, if
+ * the user asks for BSR or AUTO chooses it for blocks with holes
+ * (spmv/stages/extract_blocks.c). */
 
 static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
-  return mbi_plan_has_blocks(plan)                ? mbi_bsr_create(plan)
-         : plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
-                                                  : mbi_extracted_create(plan);
+  return mbi_plan_has_blocks(plan) ? mbi_bsr_create(plan)
+         : plan->desc.method == MERBIT_METHOD_BSR || !mbi_has_full_blocks(&plan->nonempty)
+             ? mbi_extract_create(plan)
+             : mbi_extracted_create(plan);
 }
 
 static void mbi_bsr_method_destroy(merbit_plan *plan) {

@@ -314,15 +314,20 @@ static double mbi_sliced_uneven(const merbit_plan *plan) {
  * the longest rows of their block: the more padding sorting saves, and the longer the longest
  * row is compared with those that hold most nonzeros, the longer. Few long rows, which cause
  * little padding, do not count. (On an H200: 1M rows of 25 floats on average, of log-normal
- * lengths up to 517, 104 us; 800,000 rows of 20 or 60, 72.) */
+ * lengths up to 517, 104 us; 800,000 rows of 20 or 60, 72.) They gain less than others
+ * from what stays in L2, because they wait for each other rather than for loads. (150,000 rows
+ * of 20 doubles on an H200: 18.6 us, ROWS 12.7.) */
 static double mbi_sliced_factor(const merbit_plan *plan) {
   const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
   const double saved = slots < 2 ? 0 : slots < 9 ? slots - 2 : 7;
   const double uneven = slots < 2 ? slots - 1 : 1;
   const double beyond = (double)plan->nonempty.longest / plan->nonempty.typical;
+  const double kept = (16 - mbi_choose_passing(plan)) / 16.0;
   return mbi_sliced_parts(plan) > 1
              ? 1.08 * mbi_sliced_uneven(plan) * mbi_sliced_in_l2(plan)
-             : 0.92 + (mbi_sliced_sorts(plan) ? 0.1 * saved + 0.12 * uneven * log(beyond) : 0);
+             : 0.92 + (mbi_sliced_sorts(plan)
+                           ? 0.1 * saved + 0.12 * uneven * log(beyond) + 0.3 * kept
+                           : 0);
 }
 
 /* The start and end of a row take as long as streaming this many bytes. (20M floats on an H200:
