@@ -26243,12 +26243,14 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
 }
 
 #define MBI_CHOOSE_MASKED_LINES 0.25
+#define MBI_CHOOSE_MASKED_SHARE 0.1
+
 static int mbi_choose_probes(const merbit_plan *plan) {
 	const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
 	return !mbi_has_full_blocks(&plan->nonempty) && plan->device.values != 0 &&
 			plan->device.form == MBI_VALUES_GENERAL && plan->device.nnz >= 6 * plan->device.rows &&
 			plan->nonempty.lines < MBI_CHOOSE_MASKED_LINES && !mbi_diagonals_trusted(plan) &&
-			MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >=
+			MBI_CHOOSE_MASKED_SHARE * plan->desc.expected_calls * seconds >=
 			MBI_SHAPE_CANDIDATES * plan->profile->launch_seconds;
 }
 

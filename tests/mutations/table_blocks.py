@@ -231,7 +231,7 @@ MUTATIONS = [
      "fake_gpu_full_blocks"),
     ("mbi_measured_valid", "plan->nonempty.masked_rows > 0)", "0)", "measured blocks with holes are not believed",
      "fake_gpu_measured"),
-    ("mbi_choose_probes", "MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >=", "MBI_MEASURE_SHARE >= 0 * seconds *",
+    ("mbi_choose_probes", "MBI_CHOOSE_MASKED_SHARE * plan->desc.expected_calls * seconds >=", "MBI_CHOOSE_MASKED_SHARE >= 0 * seconds *",
      "blocks with holes are looked for before few products", "fake_gpu_full_blocks"),
     ("mbi_extract_estimate", "tally.descends != 0 ||", "", "rows that descend are made blocks on the CPU",
      "fake_gpu_full_blocks"),

@@ -215,16 +215,21 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
          mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
+/* The most lines of x per nonzero with which a matrix may have nearly full blocks, and the most
+ * time that counting them in a sample may take, as a share of the products that follow: a third
+ * of what blocks save. */
+#define MBI_CHOOSE_MASKED_LINES 0.25
+#define MBI_CHOOSE_MASKED_SHARE 0.1
+
 /* Returns whether a matrix without full blocks may have blocks that are nearly full, which few
  * lines of x per nonzero and rows of several nonzeros suggest, and whether enough products
- * follow to count them in a sample. Few diagonals are faster than blocks. */
-#define MBI_CHOOSE_MASKED_LINES 0.25
+ * follow. Few diagonals are faster than blocks. */
 static int mbi_choose_probes(const merbit_plan *plan) {
   const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
   return !mbi_has_full_blocks(&plan->nonempty) && plan->device.values != 0 &&
          plan->device.form == MBI_VALUES_GENERAL && plan->device.nnz >= 6 * plan->device.rows &&
          plan->nonempty.lines < MBI_CHOOSE_MASKED_LINES && !mbi_diagonals_trusted(plan) &&
-         MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >=
+         MBI_CHOOSE_MASKED_SHARE * plan->desc.expected_calls * seconds >=
              MBI_SHAPE_CANDIDATES * plan->profile->launch_seconds;
 }
 
