@@ -14661,7 +14661,7 @@ typedef struct mbi_nonempty_rows {
 	double lines;
 	double lines_abreast;
 	int block_rows, block_cols;
-	int masked_rows;
+	int masked_side;
 	double masked_bytes;
 	double narrow;
 	double diagonal_slots;
@@ -16519,6 +16519,7 @@ typedef struct mbi_extract_tally {
 	uint64_t blocks, inside, entries;
 	uint64_t descends;
 } mbi_extract_tally;
+#define MBI_EXTRACT_SQUARES 8
 typedef struct mbi_extract {
 	merbit_plan *plan;
 	merbit_view csr;
@@ -25055,7 +25056,7 @@ static double mbi_extracted_cost(const merbit_plan *plan) {
 	const mbi_nonempty_rows *nonempty = &plan->nonempty;
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 64.0;
-	double high = nonempty->masked_rows, bytes = 1.1 * nonempty->masked_bytes;
+	double high = nonempty->masked_side, bytes = 1.1 * nonempty->masked_bytes;
 	if (mbi_choose_full(plan)) {
 		high = nonempty->block_rows;
 		bytes = 4.0 / (high * nonempty->block_cols) + t.values;
@@ -25286,16 +25287,14 @@ static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc
 	return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
-static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
-	merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
+static merbit_status mbi_extract_sample(mbi_extract *c, const merbit_bsr_desc *shapes,
+		int count, double *bytes) {
 	mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
 	const merbit_view *csr = &c->csr;
 	const int windows = mbi_shape_windows(csr);
 	int i, w;
-	memset(shapes, 0, sizeof shapes);
-	for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) { mbi_shape_of(i, &shapes[i]); }
-	MBI_TRY(mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies));
-	for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
+	MBI_TRY(mbi_extract_count_all(c, shapes, count, windows, tallies));
+	for (i = 0; i < count; i++) {
 		const mbi_extract_tally *t = &tallies[i];
 		const int height = shapes[i].block_rows;
 		int64_t rows = 0, first, last;
@@ -25312,11 +25311,13 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
 
 static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 	double bytes[MBI_SHAPE_CANDIDATES];
-	merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
+	merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES], finalists[MBI_SHAPE_FINALISTS];
 	mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
 	int64_t least;
 	int i;
-	MBI_TRY(mbi_extract_sample(c, bytes));
+	memset(shapes, 0, sizeof shapes);
+	for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) { mbi_shape_of(i, &shapes[i]); }
+	MBI_TRY(mbi_extract_sample(c, shapes, MBI_SHAPE_CANDIDATES, bytes));
 	shape->block_rows = shape->block_cols = 1;
 	least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
 	memset(finalists, 0, sizeof finalists);
@@ -25431,6 +25432,15 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
 	return mbi_device_synchronize(context, NULL);
 }
 
+static int mbi_extract_exceeds(const mbi_extract *c, const merbit_bsr_desc *shape,
+		const mbi_extract_tally *tally) {
+	merbit_bsr_desc single = *shape;
+	single.block_rows = single.block_cols = 1;
+	return mbi_shape_bytes(&c->csr, shape, c->csr.rows, (int64_t)tally->blocks,
+			tally->inside == tally->entries, MBI_MASKS_READ) >
+			mbi_shape_bytes(&c->csr, &single, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
+}
+
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
 		mbi_extract_tally *tally) {
 	merbit_plan *plan = c->plan;
@@ -25440,6 +25450,10 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
 	MBI_TRY(mbi_plan_allocate(plan, sums, "sums of blocks", &c->sums));
 	MBI_TRY(mbi_device_zero(plan->context, c->sums, (size_t)sums, NULL));
 	MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
+	if (plan->desc.method == MERBIT_METHOD_AUTO && mbi_extract_exceeds(c, shape, tally)) {
+		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+				"blocks of %d x %d take more memory than the CSR", shape->block_rows, shape->block_cols);
+	}
 	return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
@@ -25463,6 +25477,9 @@ static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
 	memset(&shape, 0, sizeof shape);
 	shape.block_rows = c->plan->desc.block_rows;
 	shape.block_cols = c->plan->desc.block_cols;
+	if (c->plan->desc.method == MERBIT_METHOD_AUTO) {
+		shape.block_rows = shape.block_cols = c->plan->extracted.nonempty.masked_side;
+	}
 	mbi_extract_frame(c);
 	if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
 		return mbi_fail(c->plan->context, MERBIT_TOO_LARGE, "%" PRIu64
@@ -25477,9 +25494,6 @@ static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
 			c->csr.nnz = (int64_t)tally->entries;
 		}
 		MBI_TRY(mbi_extract_find(c, &shape));
-		if (c->plan->desc.method == MERBIT_METHOD_AUTO && shape.block_rows * shape.block_cols < 2) {
-			return mbi_fail(c->plan->context, MERBIT_TOO_LARGE, "blocks take more memory than the CSR");
-		}
 	}
 	return mbi_extract_build(c, &shape, tally);
 }
@@ -25500,16 +25514,19 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
 static merbit_status mbi_extract_estimate(mbi_extract *c) {
 	mbi_nonempty_rows *nonempty = &c->plan->nonempty;
 	mbi_extract_tally tally;
-	double bytes[MBI_SHAPE_CANDIDATES];
-	merbit_bsr_desc shape;
+	merbit_bsr_desc shapes[MBI_EXTRACT_SQUARES];
+	double bytes[MBI_EXTRACT_SQUARES];
 	int best = 0, i;
 	MBI_TRY(mbi_extract_entries(c, &tally));
 	if (tally.descends != 0 || tally.entries < c->plan->device.nnz) { return MERBIT_OK; }
-	MBI_TRY(mbi_extract_sample(c, bytes));
-	for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) { best = bytes[i] < bytes[best] ? i : best; }
+	memset(shapes, 0, sizeof shapes);
+	for (i = 0; i < MBI_EXTRACT_SQUARES; i++) {
+		shapes[i].block_rows = shapes[i].block_cols = i + 1;
+	}
+	MBI_TRY(mbi_extract_sample(c, shapes, MBI_EXTRACT_SQUARES, bytes));
+	for (i = 1; i < MBI_EXTRACT_SQUARES; i++) { best = bytes[i] < bytes[best] ? i : best; }
 	if (best > 0) {
-		mbi_shape_of(best, &shape);
-		nonempty->masked_rows = shape.block_rows;
+		nonempty->masked_side = best + 1;
 		nonempty->masked_bytes = bytes[best];
 	}
 	return MERBIT_OK;
@@ -25524,7 +25541,7 @@ static merbit_status mbi_extract_probe(merbit_plan *plan) {
 	mbi_extract_frame(&c);
 	status = mbi_extract_specialise(plan);
 	if (status == MERBIT_OK) {
-		status = mbi_plan_allocate(plan, MBI_SHAPE_CANDIDATES * sizeof(mbi_extract_tally),
+		status = mbi_plan_allocate(plan, MBI_EXTRACT_SQUARES * sizeof(mbi_extract_tally),
 				"counts of shapes", &c.answers);
 	}
 	if (status == MERBIT_OK) { status = mbi_extract_estimate(&c); }
@@ -26031,7 +26048,7 @@ static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found
 	return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
 			row->cuda != NULL && row->cuda->cost != NULL &&
 			((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty) ||
-			plan->nonempty.masked_rows > 0) &&
+			plan->nonempty.masked_side > 0) &&
 			found->whole >= 0 && found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
@@ -26242,8 +26259,9 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
 			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
-#define MBI_CHOOSE_MASKED_LINES 0.25
-#define MBI_CHOOSE_MASKED_SHARE 0.1
+#define MBI_CHOOSE_MASKED_LINES 0.4
+#define MBI_CHOOSE_MASKED_SHARE 0.05
+#define MBI_CHOOSE_PROBE_LAUNCHES 70
 
 static int mbi_choose_probes(const merbit_plan *plan) {
 	const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
@@ -26251,7 +26269,7 @@ static int mbi_choose_probes(const merbit_plan *plan) {
 			plan->device.form == MBI_VALUES_GENERAL && plan->device.nnz >= 6 * plan->device.rows &&
 			plan->nonempty.lines < MBI_CHOOSE_MASKED_LINES && !mbi_diagonals_trusted(plan) &&
 			MBI_CHOOSE_MASKED_SHARE * plan->desc.expected_calls * seconds >=
-			MBI_SHAPE_CANDIDATES * plan->profile->launch_seconds;
+			MBI_CHOOSE_PROBE_LAUNCHES * plan->profile->launch_seconds;
 }
 
 #define MBI_CHOOSE_NO_HUBS 0.98

@@ -2,6 +2,8 @@
  * the bound, new values, and what the plan keeps. */
 static double small_limit;       /* part of L2 that a small matrix takes; 0: none is small */
 static double small_with_blocks; /* size from which it is searched for blocks */
+#define MBI_SHAPE_ENTRIES 8192   /* of a sample */
+#define MBI_SHAPE_WINDOW 64
 #define MBI_CHOOSE_SMALL small_limit
 #define MBI_CHOOSE_KEPT 0.0 /* of L2: as for the large matrices that these stand for */
 #define MBI_CHOOSE_BLOCKS small_with_blocks
@@ -124,12 +126,12 @@ static void nearly_full_blocks_are_taken(void **state) {
   for (bits = 0; bits < 16; bits += step) {
     test_matrix m;
     products_form form;
-    blow_up(index, 6, 8, &m);
+    blow_up(index, 4, 8, &m);
     make_holes(0.1, &m);
     form_make(bits, &form);
     form.plan.deterministic = 1;
     form.plan.expected_calls = 100000000;
-    assert_int_equal(taken(&m, &form, "blocks of 6 x 8, "), MERBIT_METHOD_BSR);
+    assert_int_equal(taken(&m, &form, "blocks of 4 x 4, "), MERBIT_METHOD_BSR);
     products_check(gpu, &m, &form);
     form.plan.expected_calls = 500; /* too few to look for such blocks */
     assert_int_not_equal(taken(&m, &form, "forecast"), MERBIT_METHOD_BSR);
@@ -137,27 +139,59 @@ static void nearly_full_blocks_are_taken(void **state) {
   }
 }
 
-/* Too many holes, columns that descend, or entries that repeat. */
-static void blocks_that_do_not_pay_are_not(void **state) {
-  const int index = test_matrix_largest(300);
-  int kind;
+/* If columns descend or entries repeat. */
+static void unsorted_blocks_are_not(void **state) {
+  int repeat;
   (void)state;
-  for (kind = 0; kind < 3; kind++) {
+  for (repeat = 0; repeat < 2; repeat++) {
     test_matrix m;
     products_form form;
-    blow_up(index, 6, 8, &m);
-    make_holes(kind == 0 ? 0.4 : 0.1, &m);
-    form_make(1, &form); /* f32 */
+    int32_t first;
+    blow_up(test_matrix_largest(300), 4, 8, &m);
+    make_holes(0.1, &m);
+    form_make(0, &form);
     form.plan.deterministic = 1;
     form.plan.expected_calls = 100000000;
-    if (kind > 0) {
-      const int32_t first = m.col_ind[0];
-      m.col_ind[0] = m.col_ind[1];
-      m.col_ind[1] = kind == 1 ? first : m.col_ind[1];
-    }
+    first = m.col_ind[0];
+    m.col_ind[0] = m.col_ind[1];
+    m.col_ind[1] = repeat ? m.col_ind[1] : first;
     assert_int_not_equal(taken(&m, &form, "forecast"), MERBIT_METHOD_BSR);
     test_matrix_free(&m);
   }
+}
+
+/* Blocks of 8 x 8 in the 12 windows of the sample, which are 336 rows apart, and runs of 6
+ * elsewhere. */
+static void a_sample_may_mislead(void **state) {
+  enum { ROWS = 4096, APART = 336, BLOCKS = 72 };
+  test_matrix m;
+  products_form form;
+  int64_t row, k = 0;
+  int c;
+  (void)state;
+  memset(&m, 0, sizeof m);
+  (void)snprintf(m.name, sizeof m.name, "blocks in windows");
+  m.rows = m.cols = ROWS;
+  m.row_ptr = (int64_t *)test_allocate(ROWS + 1, sizeof *m.row_ptr);
+  m.col_ind = (int32_t *)test_allocate(16 * ROWS, sizeof *m.col_ind);
+  m.values = (double *)test_allocate(16 * ROWS, sizeof *m.values);
+  for (row = 0; row < ROWS; row++) {
+    const int inside = row % APART < BLOCKS;
+    const int64_t first = inside ? row / 16 * 16 : row * 53 % (ROWS - 6);
+    m.row_ptr[row] = k;
+    for (c = 0; c < (inside ? 16 : 6); c++) {
+      m.col_ind[k] = (int32_t)(first + c);
+      m.values[k++] = 1.0 / (double)(row + c + 2);
+    }
+  }
+  m.row_ptr[ROWS] = m.nnz = k;
+  form_make(0, &form);
+  form.plan.deterministic = 1;
+  form.plan.expected_calls = 100000000;
+  assert_int_not_equal(
+      taken(&m, &form, "failed: blocks of 8 x 8 take more memory than the CSR"),
+      MERBIT_METHOD_BSR);
+  test_matrix_free(&m);
 }
 
 /* One entry more or less, few products, or values whose form will change. */
@@ -227,7 +261,7 @@ static void new_values(void **state) {
     merbit_buffer *x, *y, *values = NULL;
     int64_t k;
     int turn;
-    blow_up(test_matrix_largest(holes ? 300 : 3000), holes ? 6 : 2, holes ? 8 : 3, &m);
+    blow_up(test_matrix_largest(holes ? 300 : 3000), holes ? 4 : 2, holes ? 8 : 3, &m);
     form_make(device ? 8 : 2, &form);
     if (holes) {
       make_holes(0.1, &m);
@@ -269,7 +303,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(full_blocks_are_taken),
       cmocka_unit_test(nearly_full_blocks_are_taken),
-      cmocka_unit_test(blocks_that_do_not_pay_are_not),
+      cmocka_unit_test(unsorted_blocks_are_not),
+      cmocka_unit_test(a_sample_may_mislead),
       cmocka_unit_test(others_are_not),
       cmocka_unit_test(small_ones_where_it_pays),
       cmocka_unit_test(new_values),

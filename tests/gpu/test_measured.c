@@ -125,7 +125,7 @@ static void strange_answers_are_not_believed(void **state) {
   plan.nonempty.block_cols = 4;
   assert_true(mbi_measured_valid(&plan, &bad, sizeof bad));
   plan.nonempty.block_cols = 1;
-  plan.nonempty.masked_rows = 5;
+  plan.nonempty.masked_side = 5;
   assert_true(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad = good;
   memset(bad.why, 'x', sizeof bad.why);

@@ -216,10 +216,11 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
 }
 
 /* The most lines of x per nonzero with which a matrix may have nearly full blocks, and the most
- * time that counting them in a sample may take, as a share of the products that follow: a third
+ * time that counting them in a sample may take, as a share of the products that follow: a fifth
  * of what blocks save. */
-#define MBI_CHOOSE_MASKED_LINES 0.25
-#define MBI_CHOOSE_MASKED_SHARE 0.1
+#define MBI_CHOOSE_MASKED_LINES 0.4
+#define MBI_CHOOSE_MASKED_SHARE 0.05
+#define MBI_CHOOSE_PROBE_LAUNCHES 70 /* in whose time they are counted */
 
 /* Returns whether a matrix without full blocks may have blocks that are nearly full, which few
  * lines of x per nonzero and rows of several nonzeros suggest, and whether enough products
@@ -230,7 +231,7 @@ static int mbi_choose_probes(const merbit_plan *plan) {
          plan->device.form == MBI_VALUES_GENERAL && plan->device.nnz >= 6 * plan->device.rows &&
          plan->nonempty.lines < MBI_CHOOSE_MASKED_LINES && !mbi_diagonals_trusted(plan) &&
          MBI_CHOOSE_MASKED_SHARE * plan->desc.expected_calls * seconds >=
-             MBI_SHAPE_CANDIDATES * plan->profile->launch_seconds;
+             MBI_CHOOSE_PROBE_LAUNCHES * plan->profile->launch_seconds;
 }
 
 /* Collects what the forecasts need to know about the columns. Large matrices are sampled; small

@@ -236,7 +236,7 @@ MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured 
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
          row->cuda != NULL && row->cuda->cost != NULL &&
          ((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty) ||
-          plan->nonempty.masked_rows > 0) &&
+          plan->nonempty.masked_side > 0) &&
          found->whole >= 0 && found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 

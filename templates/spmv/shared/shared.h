@@ -95,7 +95,7 @@ typedef struct mbi_nonempty_rows {
   double lines;       /* lines of x per nonzero that 32 consecutive nonzeros touch */
   double lines_abreast;       /* the same for nonzeros at one position of 32 rows */
   int block_rows, block_cols; /* the full blocks of which the matrix consists */
-  int masked_rows;            /* rows of the best blocks with masks, 0 if none are known:
+  int masked_side;            /* side of the best square blocks with masks, 0 if none are known:
                                * mbi_extract_probe */
   double masked_bytes;        /* bytes per nonzero of these blocks */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:

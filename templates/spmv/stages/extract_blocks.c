@@ -113,19 +113,15 @@ static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc
 
 /* ---- Shape, chosen as in matrix/block_shape.c -------------------------------------------- */
 
-/* Computes the bytes per entry of every candidate shape from a sample. */
-static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
-  merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
+/* Computes the bytes per entry of shapes, at most MBI_SHAPE_CANDIDATES, from a sample. */
+static merbit_status mbi_extract_sample(mbi_extract *c, const merbit_bsr_desc *shapes,
+                                        int count, double *bytes) {
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
   const int windows = mbi_shape_windows(csr);
   int i, w;
-  memset(shapes, 0, sizeof shapes);
-  for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
-    mbi_shape_of(i, &shapes[i]);
-  }
-  MBI_TRY(mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies));
-  for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
+  MBI_TRY(mbi_extract_count_all(c, shapes, count, windows, tallies));
+  for (i = 0; i < count; i++) {
     const mbi_extract_tally *t = &tallies[i];
     const int height = shapes[i].block_rows;
     int64_t rows = 0, first, last;
@@ -145,11 +141,15 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
 /* Finds the best shape for c->csr, whose rows must ascend. */
 static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
-  merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
+  merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES], finalists[MBI_SHAPE_FINALISTS];
   mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
   int64_t least;
   int i;
-  MBI_TRY(mbi_extract_sample(c, bytes));
+  memset(shapes, 0, sizeof shapes);
+  for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
+    mbi_shape_of(i, &shapes[i]);
+  }
+  MBI_TRY(mbi_extract_sample(c, shapes, MBI_SHAPE_CANDIDATES, bytes));
   shape->block_rows = shape->block_cols = 1;
   least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
   memset(finalists, 0, sizeof finalists);
@@ -284,8 +284,19 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return mbi_device_synchronize(context, NULL);
 }
 
+/* Returns whether blocks take more memory than the CSR. */
+static int mbi_extract_exceeds(const mbi_extract *c, const merbit_bsr_desc *shape,
+                               const mbi_extract_tally *tally) {
+  merbit_bsr_desc single = *shape;
+  single.block_rows = single.block_cols = 1;
+  return mbi_shape_bytes(&c->csr, shape, c->csr.rows, (int64_t)tally->blocks,
+                         tally->inside == tally->entries, MBI_MASKS_READ) >
+         mbi_shape_bytes(&c->csr, &single, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
+}
+
 /* Counts the blocks of each row of blocks. Then builds the blocks, unless the columns of a row
- * descend. */
+ * descend. AUTO, which has seen only a sample, gives up if they take more memory than the
+ * CSR. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
                                        mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -295,6 +306,11 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   MBI_TRY(mbi_plan_allocate(plan, sums, "sums of blocks", &c->sums));
   MBI_TRY(mbi_device_zero(plan->context, c->sums, (size_t)sums, NULL));
   MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
+  if (plan->desc.method == MERBIT_METHOD_AUTO && mbi_extract_exceeds(c, shape, tally)) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "blocks of %d x %d take more memory than the CSR", shape->block_rows,
+                    shape->block_cols);
+  }
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
@@ -315,13 +331,16 @@ static merbit_status mbi_extract_entries(mbi_extract *c, mbi_extract_tally *tall
 }
 
 /* Finds a shape if none is given, and builds the blocks. Stops early if the columns of a row
- * descend. For AUTO, blocks must take less memory than the CSR. */
+ * descend. AUTO has found a shape before. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = c->plan->desc.block_rows;
   shape.block_cols = c->plan->desc.block_cols;
+  if (c->plan->desc.method == MERBIT_METHOD_AUTO) {
+    shape.block_rows = shape.block_cols = c->plan->extracted.nonempty.masked_side;
+  }
   mbi_extract_frame(c);
   if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
     return mbi_fail(
@@ -340,10 +359,6 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
       c->csr.nnz = (int64_t)tally->entries;
     }
     MBI_TRY(mbi_extract_find(c, &shape));
-    if (c->plan->desc.method == MERBIT_METHOD_AUTO && shape.block_rows * shape.block_cols < 2) {
-      return mbi_fail(c->plan->context, MERBIT_TOO_LARGE,
-                      "blocks take more memory than the CSR");
-    }
   }
   return mbi_extract_build(c, &shape, tally);
 }
@@ -362,31 +377,34 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-/* Sets plan->nonempty.masked_rows and masked_bytes from a sample. Both stay 0 if the columns of
- * a row descend or repeat, or if the first candidate, 1 x 1, needs the fewest bytes. */
+/* Sets plan->nonempty.masked_side and masked_bytes from a sample. Both stay 0 if the columns of
+ * a row descend or repeat, or if 1 x 1 needs the fewest bytes. */
 static merbit_status mbi_extract_estimate(mbi_extract *c) {
   mbi_nonempty_rows *nonempty = &c->plan->nonempty;
   mbi_extract_tally tally;
-  double bytes[MBI_SHAPE_CANDIDATES];
-  merbit_bsr_desc shape;
+  merbit_bsr_desc shapes[MBI_EXTRACT_SQUARES];
+  double bytes[MBI_EXTRACT_SQUARES];
   int best = 0, i;
   MBI_TRY(mbi_extract_entries(c, &tally));
   if (tally.descends != 0 || tally.entries < c->plan->device.nnz) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_extract_sample(c, bytes));
-  for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
+  memset(shapes, 0, sizeof shapes);
+  for (i = 0; i < MBI_EXTRACT_SQUARES; i++) {
+    shapes[i].block_rows = shapes[i].block_cols = i + 1;
+  }
+  MBI_TRY(mbi_extract_sample(c, shapes, MBI_EXTRACT_SQUARES, bytes));
+  for (i = 1; i < MBI_EXTRACT_SQUARES; i++) {
     best = bytes[i] < bytes[best] ? i : best;
   }
   if (best > 0) {
-    mbi_shape_of(best, &shape);
-    nonempty->masked_rows = shape.block_rows;
+    nonempty->masked_side = best + 1;
     nonempty->masked_bytes = bytes[best];
   }
   return MERBIT_OK;
 }
 
-/* Estimates the size of the best blocks with masks for AUTO. */
+/* Estimates the size of square blocks with masks for AUTO. */
 MBI_INTERNAL merbit_status mbi_extract_probe(merbit_plan *plan) {
   mbi_extract c;
   merbit_status status;
@@ -396,7 +414,7 @@ MBI_INTERNAL merbit_status mbi_extract_probe(merbit_plan *plan) {
   mbi_extract_frame(&c);
   status = mbi_extract_specialise(plan);
   if (status == MERBIT_OK) {
-    status = mbi_plan_allocate(plan, MBI_SHAPE_CANDIDATES * sizeof(mbi_extract_tally),
+    status = mbi_plan_allocate(plan, MBI_EXTRACT_SQUARES * sizeof(mbi_extract_tally),
                                "counts of shapes", &c.answers);
   }
   if (status == MERBIT_OK) {

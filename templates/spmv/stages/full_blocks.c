@@ -35,7 +35,7 @@ MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   const mbi_traffic t = mbi_traffic_of(plan);
   const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 64.0;
-  double high = nonempty->masked_rows, bytes = 1.1 * nonempty->masked_bytes;
+  double high = nonempty->masked_side, bytes = 1.1 * nonempty->masked_bytes;
   if (mbi_choose_full(plan)) {
     high = nonempty->block_rows;
     bytes = 4.0 / (high * nonempty->block_cols) + t.values;

@@ -91,7 +91,8 @@ typedef struct mbi_extract_tally { /* counts made on the GPU */
   uint64_t descends; /* not 0: the columns of a row descend, and the other fields are
                       * meaningless */
 } mbi_extract_tally;
-typedef struct mbi_extract { /* state while blocks are made */
+#define MBI_EXTRACT_SQUARES 8 /* AUTO tries blocks of 1 x 1 up to this side */
+typedef struct mbi_extract {  /* state while blocks are made */
   merbit_plan *plan;
   merbit_view csr; /* without arrays; nnz counts duplicates once */
   mbi_devptr answers, counts, sums;

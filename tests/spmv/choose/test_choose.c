@@ -413,7 +413,7 @@ static void blocks_with_holes(void **state) {
   plan.desc.expected_calls = 1000;
   takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
   plan.nonempty.block_rows = plan.nonempty.block_cols = 1;
-  plan.nonempty.masked_rows = 5;
+  plan.nonempty.masked_side = 5;
   plan.nonempty.masked_bytes = 5.3;
   takes(&plan, MERBIT_METHOD_BSR, "bsr");
   plan.nonempty.sectors = 0;
