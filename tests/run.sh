@@ -87,7 +87,7 @@ fi
 
 # ---- Build and test --------------------------------------------------------------------------------
 say "MERBIT_TEST_SEED=$MERBIT_TEST_SEED"
-jobs=$(($(getconf _NPROCESSORS_ONLN) + 1)) # keeps all cores busy while a job waits for files
+jobs=$(($(getconf _NPROCESSORS_ONLN) + 2)) # keeps all cores busy while jobs wait for files
 # Ninja has less overhead than make. An existing build folder keeps its generator.
 ! have ninja || export CMAKE_GENERATOR="${CMAKE_GENERATOR-Ninja}"
 mkdir -p build
