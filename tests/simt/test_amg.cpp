@@ -262,8 +262,8 @@ static void expect_views(mbi_amg_gpu &gpu) {
 }
 
 // Makes the hierarchy on both sides, from the given arrays or, with few thread blocks, from
-// inconvenient ones. Renews it for 4 times the values, and makes it again under another
-// schedule: the bits must be equal.
+// inconvenient ones. Renews it for 4 times the values. Makes it again under another schedule,
+// in quick effort only with rough arrays: the bits must be equal.
 static void check_one(input in, const nodes &of, bool roughly) {
   const std::string name = in.name;
   for (float value : std::vector<float>(in.values.begin(), in.values.end())) {
@@ -291,15 +291,18 @@ static void check_one(input in, const nodes &of, bool roughly) {
     expect_same(gpu, cpu);
     expect_views(gpu);
   }
-  amg_bed::what.seed = simt_seeds[3];
-  assert_int_equal(mbi_amg_gpu_create(&again, host, &view, of.block, of.vectors, 0, of.modes),
-                   MERBIT_OK);
-  for (int l = 0; l < gpu.count; l++) {
-    const mbi_amg_there &a = gpu.levels[l].a, &b = again.levels[l].a;
-    assert_int_equal(a.nnz, b.nnz);
-    assert_memory_equal(amg_at<double>(a.values), amg_at<double>(b.values), (size_t)a.nnz * 8);
+  if (test_effort(roughly, 1)) {
+    amg_bed::what.seed = simt_seeds[3];
+    assert_int_equal(mbi_amg_gpu_create(&again, host, &view, of.block, of.vectors, 0, of.modes),
+                     MERBIT_OK);
+    for (int l = 0; l < gpu.count; l++) {
+      const mbi_amg_there &a = gpu.levels[l].a, &b = again.levels[l].a;
+      assert_int_equal(a.nnz, b.nnz);
+      assert_memory_equal(amg_at<double>(a.values), amg_at<double>(b.values),
+                          (size_t)a.nnz * 8);
+    }
+    mbi_amg_gpu_destroy(&again);
   }
-  mbi_amg_gpu_destroy(&again);
   {
     const levels cpu(fourfold, of);
     assert_int_equal(mbi_amg_gpu_update(&gpu, &view_fourfold), MERBIT_OK);
