@@ -26260,8 +26260,8 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
 }
 
 #define MBI_CHOOSE_MASKED_LINES 0.4
-#define MBI_CHOOSE_MASKED_SHARE 0.05
-#define MBI_CHOOSE_PROBE_LAUNCHES 70
+#define MBI_CHOOSE_MASKED_SHARE 0.1
+#define MBI_CHOOSE_PROBE_LAUNCHES 50
 
 static int mbi_choose_probes(const merbit_plan *plan) {
 	const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
@@ -26285,16 +26285,16 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 	MBI_TRY(mbi_nonempty_sample(plan));
 	if (plan->desc.expected_calls <= MBI_MAKING_FORM) { return MERBIT_OK; }
 	MBI_TRY(mbi_nonempty_blocks(plan));
-	if (mbi_choose_probes(plan)) { MBI_TRY(mbi_extract_probe(plan)); }
+	if (mbi_choose_probes(plan)) { status = mbi_extract_probe(plan); }
 	gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
-	if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-			3 * gathers > mbi_scan_cost(plan)) {
+	if (status == MERBIT_OK && plan->nonempty.sectors > 0.5 &&
+			plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS && 3 * gathers > mbi_scan_cost(plan)) {
 		status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
 	}
 	if (status == MERBIT_DEVICE_OUT_OF_MEMORY) {
 		char reason[384];
 		mbi_error_clear(plan->context, reason, sizeof reason);
-		mbi_log(plan->context, "columns are not counted: %s", reason);
+		mbi_log(plan->context, "blocks or columns are not counted: %s", reason);
 		return MERBIT_OK;
 	}
 	return status;

@@ -216,11 +216,11 @@ static int mbi_choose_small_blocks(const merbit_plan *plan) {
 }
 
 /* The most lines of x per nonzero with which a matrix may have nearly full blocks, and the most
- * time that counting them in a sample may take, as a share of the products that follow: a fifth
+ * time that counting them in a sample may take, as a share of the products that follow: a third
  * of what blocks save. */
 #define MBI_CHOOSE_MASKED_LINES 0.4
-#define MBI_CHOOSE_MASKED_SHARE 0.05
-#define MBI_CHOOSE_PROBE_LAUNCHES 70 /* in whose time they are counted */
+#define MBI_CHOOSE_MASKED_SHARE 0.1
+#define MBI_CHOOSE_PROBE_LAUNCHES 50 /* in whose time they are counted: 0.3 ms on an H200 */
 
 /* Returns whether a matrix without full blocks may have blocks that are nearly full, which few
  * lines of x per nonzero and rows of several nonzeros suggest, and whether enough products
@@ -260,17 +260,17 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   }
   MBI_TRY(mbi_nonempty_blocks(plan));
   if (mbi_choose_probes(plan)) {
-    MBI_TRY(mbi_extract_probe(plan));
+    status = mbi_extract_probe(plan);
   }
   gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
-  if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-      3 * gathers > mbi_scan_cost(plan)) {
+  if (status == MERBIT_OK && plan->nonempty.sectors > 0.5 &&
+      plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS && 3 * gathers > mbi_scan_cost(plan)) {
     status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
   }
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* not an error: there are no hubs then */
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* not an error: AUTO knows less then */
     char reason[384];
     mbi_error_clear(plan->context, reason, sizeof reason);
-    mbi_log(plan->context, "columns are not counted: %s", reason);
+    mbi_log(plan->context, "blocks or columns are not counted: %s", reason);
     return MERBIT_OK;
   }
   return status;
