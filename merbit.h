@@ -3631,7 +3631,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "242b8f01aa20e9d9ff2c46e19788894d7c5b0a1ec905755d055cb8b799712d16"
+#define MBI_KERNEL_HASH "7c5ff869bd586077b58f4fe910e10ed81767acb1c29b9c1308d71343c17dc076"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5425,17 +5425,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 j = mbk_load(a.links + k);\n"
 "found = j >= 0 && a.state[j] == MBK_AMG_ROOT ? a.counts[j] : -1;\n}\na.aggregate[i] = found;\n}\n"
 "}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
-"mbk_i32 found = a.aggregate[i];\nif (found < 0) {\n"
-"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);\n"
-"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\nmbk_u32 most = 0;\n"
-"for (mbk_u32 k = begin; k < end; k++) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
+"mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"const mbk_i32 own = at.row < a.rows ? a.aggregate[at.row] : 0;\nmbk_u64 most = 0;\n"
+"if (own < 0) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst mbk_i32 j = mbk_load(a.links + k);\n"
 "const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;\nmbk_u32 count = 0, looked = 0;\n"
 "for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {\n"
 "const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
 "count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
-"if (count > most || (count == most && count > 0 && candidate < found)) {\nmost = count;\n",
-"found = candidate;\n}\n}\n}\na.joined[i] = found;\n}\n}\n\n\n\n"
+"const mbk_u64 found = count > 0 ? (mbk_u64)count << 32 | ~(mbk_u32)candidate : 0;\n",
+"most = found > most ? found : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
+"if (at.row < a.rows && at.lane == 0) {\n"
+"a.joined[at.row] = most > 0 ? (mbk_i32) ~(mbk_u32)most : own;\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_follow(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
 "mbk_i32 at = (mbk_i32)i;\n"
@@ -5443,10 +5445,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "hops++) {\nat = mbk_load(a.strongest + at);\n}\n"
 "a.aggregate[i] = at >= 0 ? mbk_load(a.joined + at) : -1;\n}\n}\n"}},
 {"solve/amg/multiply.cuh", {
-"\n\n\n\n\n\n"
+"\n\n\n\n\n\n\n"
 "typedef struct mbk_multiply_columns_arguments { mbk_u64 rows; const mbk_i32 *a_ptr, *a_col, "
-"*b_ptr, *b_col; mbk_u32 smooths; mbk_u32 lanes_a, lanes_b; mbk_u32 slots; mbk_i32 *c_ptr, "
-"*c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
+"*b_ptr, *b_col; mbk_u32 smooths; mbk_u32 lanes_a, lanes_b; mbk_u32 slots; mbk_u32 keeps; mbk_i32 "
+"*kept, *c_ptr, *c_col; mbk_i32 *long_rows; mbk_u32 *long_count; mbk_u32 *bits; mbk_u64 words; } "
 "mbk_multiply_columns_arguments; typedef struct mbk_multiply_values_arguments { mbk_u64 rows; "
 "const mbk_i32 *a_ptr, *a_col; const double *a_val; const mbk_i32 *b_ptr, *b_col; const double "
 "*b_val; const double *scale; double omega; mbk_u32 high_b, high_c, wide; mbk_u32 high, strips; "
@@ -5508,7 +5510,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "take((mbk_u32)mbk_load(a.b_col + l));\n}\n} else if (j >= 0 && lane == 0) {\n"
 "const mbk_i32 column = a.b_col != nullptr ? mbk_load(a.b_col + j) : j;\nif (column >= 0) {\n"
 "take((mbk_u32)column);\n}\n}\n}\nif (a.smooths && first == 0 && lane == 0 && own >= 0) {\n"
-"take((mbk_u32)own);\n}\n}\n\n\n\nstruct mbk_multiply_set {\nmbk_u32 *table, *list, *count;\n"
+"take((mbk_u32)own);\n}\n}\n\n\n\n\nstruct mbk_multiply_set {\nmbk_u32 *table, *list, *count;\n"
 "mbk_u32 slots, most;\n\nMBK_MEMBER void operator()(mbk_u32 column) const {\n",
 "for (mbk_u32 slot = column * 0x9e3779b1u >> 7 & (slots - 1); mbk_peek(count) <= most;\n"
 "slot = (slot + 1) & (slots - 1)) {\nmbk_u32 seen = mbk_peek(table + slot);\n"
@@ -5525,28 +5527,39 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 i = me.lane; i < width / 2; i += me.lanes) {\n"
 "const mbk_u32 low = 2 * i - (i & (gap - 1)), high = low + gap;\n"
 "const mbk_u32 x = list[low], y = list[high];\nif ((x > y) == ((low & size) == 0)) {\n"
-"list[low] = y;\nlist[high] = x;\n}\n}\nmbk_warp_sync(me.mask);\n}\n}\n}\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
+"list[low] = y;\nlist[high] = x;\n}\n}\nmbk_warp_sync(me.mask);\n}\n}\n}\n\n"
+"#define MBK_MULTIPLY_RANKED 64\n\n\n"
+"MBK_DEVICE void mbk_multiply_write(const mbk_multiply_set &set, mbk_u32 count, mbk_i32 *to,\n"
+"const mbk_multiply_lane &me) {\nif (count > MBK_MULTIPLY_RANKED) {\n"
+"mbk_multiply_sort(set.list, count, me);\nfor (mbk_u32 i = me.lane; i < count; i += me.lanes) {\n"
+"to[i] = (mbk_i32)set.list[i];\n}\nreturn;\n}\n"
+"for (mbk_u32 i = me.lane; i < count; i += me.lanes) {\nconst mbk_u32 column = set.list[i];\n"
+"mbk_u32 place = 0;\nfor (mbk_u32 k = 0; k < count; k++) {\nplace += set.list[k] < column;\n}\n"
+"to[place] = (mbk_i32)column;\n}\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n",
 "mbk_multiply_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
 "mbk_u32 *const own = (mbk_u32 *)shared + me.group * (a.slots + a.slots / 2 + 1);\n"
 "const mbk_multiply_set set = {own, own + a.slots, own + a.slots + a.slots / 2, a.slots,\n"
 "a.slots / 2};\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
 "for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;\n"
-"row += (mbk_u64)mbk_grid() * groups) {\n",
-"const mbk_u32 at = a.c_col != nullptr ? (mbk_u32)a.c_ptr[row] : 0;\n"
-"if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {\ncontinue;\n}\n"
+"row += (mbk_u64)mbk_grid() * groups) {\nconst bool writes = a.c_col != nullptr;\n"
+"const mbk_u32 at = writes ? (mbk_u32)a.c_ptr[row] : 0;\n"
+"const mbk_u32 length = writes ? (mbk_u32)a.c_ptr[row + 1] - at : 0;\n"
+"mbk_i32 *const kept = a.kept + row * a.keeps;\nif (length > set.most) {\ncontinue;\n}\n"
+"if (writes && length <= a.keeps) {\nfor (mbk_u32 i = me.lane; i < length; i += me.lanes) {\n"
+"a.c_col[at + i] = kept[i];\n}\ncontinue;\n}\n"
 "for (mbk_u32 s = me.lane; s < a.slots; s += me.lanes) {\nset.table[s] = MBK_MULTIPLY_EMPTY;\n}\n"
 "if (me.lane == 0) {\n*set.count = 0;\n}\nmbk_warp_sync(me.mask);\n"
 "mbk_multiply_visit(a, row, me.lane / a.lanes_b, a.lanes_a, me.lane % a.lanes_b, a.lanes_b,\n"
-"set);\nmbk_warp_sync(me.mask);\nconst mbk_u32 count = *set.count;\nif (a.c_col != nullptr) {\n"
-"mbk_multiply_sort(set.list, count, me);\nfor (mbk_u32 i = me.lane; i < count; i += me.lanes) {\n"
-"a.c_col[at + i] = (mbk_i32)set.list[i];\n}\n} else if (me.lane == 0 && count <= set.most) {\n"
-"a.c_ptr[row] = (mbk_i32)count;\n} else if (me.lane == 0) {\n"
+"set);\nmbk_warp_sync(me.mask);\nconst mbk_u32 count = *set.count;\n"
+"if (writes || count <= a.keeps) {\n"
+"mbk_multiply_write(set, count, writes ? a.c_col + at : kept, me);\n}\n"
+"if (!writes && me.lane == 0 && count <= set.most) {\na.c_ptr[row] = (mbk_i32)count;\n"
+"} else if (!writes && me.lane == 0) {\n"
 "a.long_rows[mbk_atomic_add(a.long_count, 1u)] = (mbk_i32)row;\n}\nmbk_warp_sync(me.mask);\n}\n"
 "}\n\n\nstruct mbk_multiply_mark {\nmbk_u32 *bits;\n\n"
 "MBK_MEMBER void operator()(mbk_u32 column) const {\n"
-"mbk_atomic_or(bits + column / 32, 1u << column % 32);\n}\n};\n\n\n\n\n"
+"mbk_atomic_or(bits + column / 32, 1u << column % 32);\n}\n};\n\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)\n"
 "mbk_multiply_long_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nconst mbk_multiply_mark mark = {a.bits + mbk_block() * a.words};\n"
@@ -5555,7 +5568,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 last = first + share < a.words ? first + share : a.words;\n"
 "const mbk_u32 count = a.long_rows != nullptr ? *a.long_count : (mbk_u32)a.rows;\n"
 "for (mbk_u32 i = mbk_block(); i < count; i += mbk_grid()) {\n"
-"const mbk_u64 row = a.long_rows != nullptr ? (mbk_u64)a.long_rows[i] : i;\n",
+"const mbk_u64 row = a.long_rows != nullptr ? (mbk_u64)a.long_rows[i] : i;\n"
 "for (mbk_u64 w = mbk_thread(); w < a.words; w += MBK_MULTIPLY_THREADS) {\nmark.bits[w] = 0;\n}\n"
 "mbk_block_sync();\n"
 "mbk_multiply_visit(a, row, mbk_thread() / 32, MBK_MULTIPLY_THREADS / 32, mbk_lane(), 32,\n"
@@ -5571,7 +5584,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_block_sync();\n}\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_multiply_find(const mbk_i32 *columns, mbk_u32 count, mbk_i32 column) {\n"
 "mbk_u32 low = 0;\nfor (mbk_u32 high = count - 1; low < high;) {\n"
-"const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n"
+"const mbk_u32 middle = (low + high) / 2;\nif (columns[middle] < column) {\nlow = middle + 1;\n",
 "} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n#define MBK_MULTIPLY_STRIP 3\n\n\n"
 "struct mbk_multiply_strip {\nmbk_u32 node, top, rows;\nmbk_u32 at, count;\n\n"
 "MBK_MEMBER mbk_multiply_strip(const mbk_multiply_values_arguments &a, mbk_u32 number)\n"
@@ -5579,7 +5592,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "rows(a.high_c - top < a.high ? a.high_c - top : a.high),\n"
 "at((mbk_u32)mbk_load(a.c_ptr + node)),\ncount((mbk_u32)mbk_load(a.c_ptr + node + 1) - at) {\n"
 "}\n\nMBK_MEMBER mbk_u64 place(const mbk_multiply_values_arguments &a) const {\n"
-"return ((mbk_u64)at * a.high_c + top * count) * a.wide;\n}\n};\n\n\n\n\n\n",
+"return ((mbk_u64)at * a.high_c + top * count) * a.wide;\n}\n};\n\n\n\n\n\n"
 "template <int STRIP, int PACK>\n"
 "MBK_DEVICE void mbk_multiply_add(const mbk_multiply_values_arguments &a,\n"
 "const mbk_multiply_strip &to, mbk_u32 first, mbk_u32 step,\n"
@@ -5596,7 +5609,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 l_step = lanes / packs, c_step = lanes % packs;\n\n"
 "const auto row_of = [&](mbk_u32 e) {\n"
 "const mbk_i32 column = e < length ? mbk_load(a.a_col + begin + e) : 0;\n"
-"return column >= 0 ? (mbk_u32)column : to.node;\n};\nconst auto start_of = [&](mbk_u32 j) {\n"
+"return column >= 0 ? (mbk_u32)column : to.node;\n};\nconst auto start_of = [&](mbk_u32 j) {\n",
 "return a.b_ptr != nullptr ? (mbk_u32)mbk_load(a.b_ptr + j) : j;\n};\n"
 "mbk_u32 now = row_of(first), next = row_of(first + step);\n"
 "mbk_u32 from = start_of(now), stop = start_of(now + 1);\n"
@@ -5605,7 +5618,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 c = lane; c < wide; c += lanes) {\nfor (mbk_u32 r = 0; r < rows; r++) {\n"
 "own[r * size + c] =\nmbk_load(a.b_val + ((mbk_u64)to.node * high + to.top + r) * wide + c);\n}\n"
 "}\nmbk_warp_sync(mask);\n}\n"
-"for (mbk_u32 k = 16 * lane; STRIP > 1 && k < rows * length * high; k += 16 * lanes) {\n",
+"for (mbk_u32 k = 16 * lane; STRIP > 1 && k < rows * length * high; k += 16 * lanes) {\n"
 "mbk_prefetch(values + k);\n}\nfor (mbk_u32 e = first; e < length; e += step) {\n"
 "const mbk_u32 blocks = stop - from, from_next = start_of(next);\nstop = start_of(next + 1);\n"
 "next = row_of(e + 2 * step);\nfor (mbk_u32 part = 0; part < high; part += STRIP) {\n"
@@ -5619,14 +5632,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.b_col != nullptr ? mbk_load(a.b_col + from + l) : (mbk_i32)from;\nif (column >= 0) {\n"
 "double *sum = sums + mbk_multiply_find(columns, to.count, column) * wide + PACK * c;\n"
 "mbk_pack<double, PACK> entry[STRIP] = {};\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < STRIP; i++) {\nif (part + i < high && a.b_val != nullptr) {\nentry[i] =\n"
+"for (mbk_u32 i = 0; i < STRIP; i++) {\nif (part + i < high && a.b_val != nullptr) {\nentry[i] =\n",
 "mbk_load_pack<double, PACK>(right + (i * blocks + l) * wide + PACK * c);\n} else {\n"
 "entry[i].at[0] = 1;\n}\n}\n#pragma unroll\nfor (mbk_u32 r = 0; r < STRIP; r++) {\n"
 "if (r < rows) {\nmbk_pack<double, PACK> total = *(mbk_pack<double, PACK> *)sum;\n#pragma unroll\n"
 "for (mbk_u32 p = 0; p < PACK; p++) {\n#pragma unroll\nfor (mbk_u32 i = 0; i < STRIP; i++) {\n"
 "total.at[p] += left[r][i] * entry[i].at[p];\n}\n}\n*(mbk_pack<double, PACK> *)sum = total;\n"
 "sum += size;\n}\n}\n}\nl += l_step;\nc += c_step;\nif (c >= packs) {\nc -= packs;\nl++;\n}\n}\n"
-"}\nfrom = from_next;\nmbk_warp_sync(mask);\n}\n}\n\n\n\n\ntemplate <int STRIP, int PACK>\n",
+"}\nfrom = from_next;\nmbk_warp_sync(mask);\n}\n}\n\n\n\n\ntemplate <int STRIP, int PACK>\n"
 "MBK_DEVICE void mbk_multiply_short_values(const mbk_multiply_values_arguments &a,\n"
 "unsigned char *shared) {\nconst mbk_multiply_lane me(a.lanes_a, a.lanes_b);\n"
 "const mbk_u32 wide = STRIP > 1 ? a.wide : 1;\nconst mbk_u32 groups = mbk_threads() / me.lanes;\n"
@@ -5642,7 +5655,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "columns[k] = mbk_load(a.c_col + to.at + k);\n}\n"
 "for (mbk_u32 k = me.lane; k < a.lanes_a * size; k += me.lanes) {\nsums[k] = 0;\n}\n"
 "mbk_warp_sync(me.mask);\n"
-"mbk_multiply_add<STRIP, PACK>(a, to, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,\n"
+"mbk_multiply_add<STRIP, PACK>(a, to, first, a.lanes_a, lane, a.lanes_b, me.pair, columns,\n",
 "sums + first * size);\nmbk_warp_sync(me.mask);\n"
 "for (mbk_u32 k = me.lane; k < size; k += me.lanes) {\ndouble sum = sums[k];\n"
 "for (mbk_u32 part = 1; part < a.lanes_a; part++) {\nsum += sums[part * size + k];\n}\n"
@@ -5651,7 +5664,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_multiply_values(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<1, 1>(a, shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 7)\n"
-"mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n",
+"mbk_multiply_blocks(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_multiply_short_values<MBK_MULTIPLY_STRIP, 1>(a, shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_MULTIPLY_THREADS / 2, 5)\n"
 "mbk_multiply_packs(MBK_GRID_CONSTANT mbk_multiply_values_arguments a) {\n"
@@ -5667,7 +5680,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 ": (double *)(found + 2 + MBK_MULTIPLY_THREADS);\n"
 "const mbk_u64 even = (a.rows + mbk_grid() - 1) / mbk_grid();\n"
 "const mbk_u64 chunk = even < threads ? even : threads;\n"
-"for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n"
+"for (mbk_u64 first = mbk_block() * chunk; first < a.rows; first += mbk_grid() * chunk) {\n",
 "const mbk_u64 mine = first + mbk_thread();\nif (mbk_thread() == 0) {\n*found = 0;\n}\n"
 "mbk_block_sync();\nif (mbk_thread() < chunk && mine < a.rows &&\n"
 "mbk_multiply_strip(a, (mbk_u32)mine).count > a.most) {\n"
@@ -5677,7 +5690,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 size = (mbk_u64)to.rows * to.count * a.wide;\n"
 "double *const own = sums + warp * size;\n"
 "for (mbk_u64 i = mbk_thread(); i < warps * size; i += threads) {\nsums[i] = 0;\n}\n"
-"mbk_block_sync();\n",
+"mbk_block_sync();\n"
 "mbk_multiply_add<MBK_MULTIPLY_STRIP, 1>(a, to, warp, warps, mbk_lane(), 32, 0xffffffffu,\n"
 "a.c_col + to.at, own);\nmbk_block_sync();\n"
 "for (mbk_u64 i = mbk_thread(); i < size; i += threads) {\ndouble sum = sums[i];\n"
@@ -5689,7 +5702,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*col_ind; const double *values; mbk_u32 lanes; mbk_u32 both; double theta; double *most; mbk_i32 "
 "*strongest; mbk_i32 *links; mbk_i32 *node_ptr, *node_col; double *norms, *full; mbk_u8 *state; "
 "double *inverse, *scale; double least; mbk_u64 *bound; mbk_u32 *unsorted, *missing, *wild, "
-"*one_sided; mbk_u32 sample, entries; } mbk_amg_strength_arguments; typedef struct "
+"*longest, *one_sided; mbk_u32 sample, entries; } mbk_amg_strength_arguments; typedef struct "
 "mbk_amg_lanczos_arguments { mbk_u64 rows, nodes; mbk_u32 block; const mbk_i32 *row_ptr, "
 "*col_ind; const double *values, *inverse; mbk_u32 lanes, step; double *v, *u, *w, *x, *dots, "
 "*squares, *alpha, *beta; } mbk_amg_lanczos_arguments; typedef struct mbk_amg_products_arguments "
@@ -5759,27 +5772,30 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\n"
 "const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
-"}\nreturn most;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
+"}\nreturn most;\n}\n\n\n\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
 "mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
-"bool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"mbk_u32 longest = 0;\nbool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "double own_most = 0, sum = 0, diagonal = 0;\nmbk_u32 strongest = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"const mbk_u32 length = (mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin;\n"
+"longest = length > longest ? length : longest;\n"
 "mbk_amg_take(a, at, [&](mbk_u32 k, mbk_i32 column, double value) {\n"
 "const bool own = (mbk_u64)column == at.row;\nconst double size = value < 0 ? -value : value;\n"
 "sum += size;\ndiagonal += own ? value : 0;\nif (size > own_most && !own) {\nown_most = size;\n"
 "strongest = ~(mbk_u32)column;\n}\n"
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n});\n}\n"
-"const double most = mbk_amg_most(own_most, a.lanes);\n"
+"const double most = mbk_amg_most(own_most, a.lanes);\n",
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
-"sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n",
+"sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n"
 "const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;\n"
 "const double inverse = none ? 0 : 1 / diagonal;\nsum *= inverse < 0 ? -inverse : inverse;\n"
 "bound = sum > bound ? sum : bound;\nif (at.row < a.rows && at.lane == 0) {\n"
 "if (a.most != nullptr) {\na.most[at.row] = most;\na.strongest[at.row] = (mbk_i32)~strongest;\n}\n"
 "a.inverse[at.row] = inverse;\nif (none) {\nmbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n"
 "if (!(sum - sum == 0)) {\nmbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n"
-"*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nif (mbk_lane() == 0) {\nmbk_u64 bits;\n"
-"memcpy(&bits, &bound, sizeof bits);\nmbk_atomic_max(a.bound, bits);\n}\n}\n\n\n"
+"*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nlongest = mbk_amg_most(longest, 32);\n"
+"if (mbk_lane() == 0) {\nmbk_u64 bits;\nmemcpy(&bits, &bound, sizeof bits);\n"
+"mbk_atomic_max(a.bound, bits);\nmbk_atomic_max(a.longest, longest);\n}\n}\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
 "h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
 "return h ^ h >> 33;\n}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5790,10 +5806,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 k = begin; k < end && k - begin < a.entries; k++) {\n"
 "const mbk_u64 column = (mbk_u32)mbk_load(a.col_ind + k);\n"
 "const mbk_u32 first = (mbk_u32)mbk_load(a.row_ptr + column);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.row_ptr + column + 1) - first;\nconst mbk_u32 at =\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.row_ptr + column + 1) - first;\nconst mbk_u32 at =\n",
 "first + (count > 0 ? mbk_multiply_find(a.col_ind + first, count, (mbk_i32)row) : 0);\n"
 "const bool there = count > 0 && (mbk_u64)mbk_load(a.col_ind + at) == row;\n"
-"const double value = mbk_load(a.values + k);\n",
+"const double value = mbk_load(a.values + k);\n"
 "const double other = there ? mbk_load(a.values + at) : 0, difference = value - other;\n"
 "apart += difference < 0 ? -difference : difference;\n"
 "sum += column != row ? (value < 0 ? -value : value) + (other < 0 ? -other : other) : 0;\n}\n"
@@ -5813,10 +5829,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
 "if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
 "a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,\n"
+"MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,\n",
 "mbk_u32 r) {\nreturn ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n",
+"mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nif (at.row < a.rows) {\n"
 "const mbk_u32 node = (mbk_u32)at.row / a.block, r = (mbk_u32)at.row - node * a.block;\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.node_ptr + node);\n"
@@ -5836,10 +5852,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "norm += mbk_multiply(value, value);\n}\n}\nnorm = sqrt(norm);\na.norms[e] = norm;\n"
 "if (norm > own_most && column != at.row) {\nown_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
-"strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
+"strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n",
 "if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
 "a.strongest[at.row] = (mbk_i32)~strongest;\n}\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)\n",
+"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)\n"
 "mbk_amg_lump(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nfor (mbk_u32 r = 0; r < a.block; r++) {\n"
 "double diagonal = 0;\nif (at.row < a.rows) {\n"
@@ -5861,10 +5877,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n"
 "if (row + 1 == a.rows * a.height) {\na.row_ptr_to[row + 1] = (mbk_i32)(base + length);\n}\n}\n"
 "for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n"
-"const mbk_u32 e = begin + v / a.width, c = v % a.width;\n"
+"const mbk_u32 e = begin + v / a.width, c = v % a.width;\n",
 "const mbk_i32 column = mbk_load(a.col_ind + e);\n"
 "a.col_ind_to[base + v] = column * (mbk_i32)a.width + (mbk_i32)c;\nif (a.places != nullptr) {\n"
-"const mbk_i32 start = mbk_load(a.p_ptr + column);\n",
+"const mbk_i32 start = mbk_load(a.p_ptr + column);\n"
 "const mbk_i32 stop = mbk_load(a.p_ptr + column + 1);\n"
 "a.places_to[base + v] = (mbk_load(a.places + e) + start * ((mbk_i32)a.width - 1) +\n"
 "(mbk_i32)c * (stop - start)) *\n(mbk_i32)a.height +\n(mbk_i32)r;\n}\n}\n}\n}\n}\n\n\n\n\n"
@@ -5884,10 +5900,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.squares[mbk_block()] = sum;\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,\n"
-"mbk_u32 top, double *sums) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"mbk_u32 top, double *sums) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n",
 "const mbk_u32 length = ((mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin) * a.block;\n"
 "const double *const values =\n"
-"a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;\n",
+"a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;\n"
 "for (mbk_u32 k = at.lane; k < length; k += at.lanes) {\n"
 "const mbk_u32 e = k / a.block, column = (mbk_u32)mbk_load(a.col_ind + begin + e);\n"
 "const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));\n"
@@ -5909,10 +5925,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "inverse = mbk_load(a.inverse + row);\nu = mbk_load(a.u + row);\nv = mbk_load(a.v + row);\n}\n"
 "if (at.row < a.nodes && a.block > 1) {\nmbk_amg_take_blocks(a, at, top, sums);\n"
 "} else if (at.row < a.nodes) {\n"
-"mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n"
+"mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n",
 "sums[0] += value * mbk_load(a.x + column);\n});\n}\n#pragma unroll\n"
 "for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nif (top + r < a.block) {\n"
-"const double all = mbk_amg_sum(sums[r], a.lanes);\nsum = at.lane == r ? all : sum;\n}\n}\n",
+"const double all = mbk_amg_sum(sums[r], a.lanes);\nsum = at.lane == r ? all : sum;\n}\n}\n"
 "if (owns) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\na.w[row] = sum;\n"
 "dot += sum * v * factor;\n}\n}\n}\ndot = mbk_amg_block_sum(dot, (double *)shared);\n"
 "if (mbk_thread() == 0) {\na.dots[mbk_block()] = dot;\n}\n}\n\n\n\n"
@@ -34788,7 +34804,8 @@ typedef struct mbk_multiply_columns_arguments {
 	mbk_u32 smooths;
 	mbk_u32 lanes_a, lanes_b;
 	mbk_u32 slots;
-	mbi_devptr c_ptr, c_col, long_rows;
+	mbk_u32 keeps;
+	mbi_devptr kept, c_ptr, c_col, long_rows;
 	mbi_devptr long_count, bits;
 	mbk_u64 words;
 } mbk_multiply_columns_arguments;
@@ -34825,7 +34842,7 @@ typedef struct mbk_amg_strength_arguments {
 	mbi_devptr inverse, scale;
 	double least;
 	mbi_devptr bound;
-	mbi_devptr unsorted, missing, wild, one_sided;
+	mbi_devptr unsorted, missing, wild, longest, one_sided;
 	mbk_u32 sample, entries;
 } mbk_amg_strength_arguments;
 
@@ -34911,6 +34928,7 @@ typedef struct mbi_amg_facts {
 	uint64_t products;
 	uint32_t missing;
 	uint32_t wild;
+	uint32_t longest;
 	uint32_t unsorted;
 	uint32_t one_sided;
 	uint32_t strange;
@@ -34985,6 +35003,11 @@ static merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *po
 	*address = pool->chunk[i] + pool->used[i];
 	pool->used[i] += part;
 	return MERBIT_OK;
+}
+
+static void mbi_amg_pool_rewind(mbi_amg_pool *pool, const mbi_amg_pool *earlier) {
+	int i;
+	for (i = 0; i < pool->count; i++) { pool->used[i] = i < earlier->count ? earlier->used[i] : 0; }
 }
 
 static void mbi_amg_pool_reset(mbi_amg_pool *pool) { memset(pool->used, 0, sizeof pool->used); }
@@ -35107,15 +35130,17 @@ typedef struct mbi_amg_lanes {
 
 static uint32_t mbi_amg_pack(uint32_t wide) { return wide % 2 == 0 ? 2 : 1; }
 
-static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
+static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b, int values) {
+	const int few = values && b->wide <= 1;
 	const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
 	const uint32_t wide = b->wide > 1 ? b->wide / mbi_amg_pack(b->wide) : 1;
 	const double of_b =
 			(b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1) * wide;
 	mbi_amg_lanes lanes;
 	lanes.products = of_a * of_b;
-	lanes.b = mbi_amg_power(of_b, 1, b->wide > 1 ? 32 : 16);
-	lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
+	lanes.b = mbi_amg_power(of_b * (few ? 0.5 : 0.75), 1, b->wide > 1 ? 32 : 16);
+	lanes.a =
+			mbi_amg_power(of_a / (few || b->row_ptr == 0 ? 8 : 4), 1, lanes.b < 8 ? 4 : 32 / lanes.b);
 	return lanes;
 }
 
@@ -35143,6 +35168,16 @@ static size_t mbi_amg_set_bytes(uint32_t slots) {
 	return (slots + slots / 2 + 1) * sizeof(uint32_t);
 }
 
+static void mbi_amg_tables(mbk_multiply_columns_arguments *arguments, const mbi_amg_there *a,
+		const mbi_amg_lanes *lanes) {
+	uint32_t slots = mbi_amg_power(lanes->products / 2, 128, 2048);
+	while (mbi_amg_set_bytes(slots) > mbi_amg_shared(lanes)) { slots /= 2; }
+	while (arguments->b_ptr == 0 && a->longest > 0 && slots / 4 >= a->longest) { slots /= 2; }
+	arguments->slots = slots;
+	arguments->keeps = mbi_amg_power(lanes->products / 2, 8, 64);
+	if (arguments->keeps > slots / 2) { arguments->keeps = slots / 2; }
+}
+
 static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu, mbk_multiply_columns_arguments *arguments,
 		const mbi_amg_lanes *lanes, int64_t grid_long) {
 	const size_t bytes = mbi_amg_set_bytes(arguments->slots);
@@ -35165,9 +35200,10 @@ static merbit_status mbi_amg_check_entries(merbit_context *context, uint64_t ent
 static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_there *a,
 		const mbi_amg_there *b, int smooths, mbi_amg_there *c) {
 	merbit_context *context = gpu->context;
-	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b, 0);
 	const uint64_t words = ((uint64_t)b->cols + 31) / 32;
 	const int64_t grid_long = mbi_amg_long_grid(gpu, words * sizeof(uint32_t));
+	const mbi_amg_pool scratch = gpu->scratch;
 	mbk_multiply_columns_arguments arguments;
 	mbi_amg_facts facts;
 	c->rows = a->rows;
@@ -35182,16 +35218,15 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 	arguments.smooths = (uint32_t)smooths;
 	arguments.lanes_a = lanes.a;
 	arguments.lanes_b = lanes.b;
-	arguments.slots = mbi_amg_power(lanes.products / 2, 128, 2048);
-	while (mbi_amg_set_bytes(arguments.slots) > mbi_amg_shared(&lanes)) { arguments.slots /= 2; }
+	mbi_amg_tables(&arguments, a, &lanes);
 	arguments.c_ptr = c->row_ptr;
 	arguments.c_col = 0;
 	arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
 	arguments.words = words;
-	arguments.long_rows = 0;
+	arguments.long_rows = arguments.kept = 0;
 	if (!mbi_amg_few(a->rows, &lanes)) {
-		MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
-				&arguments.long_rows));
+		MBI_TRY(mbi_amg_borrow(gpu, c->rows, sizeof(int32_t), &arguments.long_rows));
+		MBI_TRY(mbi_amg_borrow(gpu, c->rows * arguments.keeps, sizeof(int32_t), &arguments.kept));
 	}
 	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
 			(uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
@@ -35204,8 +35239,10 @@ static merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_amg_the
 	c->longest = facts.most;
 	MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
 	arguments.c_col = c->col_ind;
-	return mbi_amg_columns(gpu, &arguments, &lanes,
-			arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0);
+	MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes,
+			arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0));
+	mbi_amg_pool_rewind(&gpu->scratch, &scratch);
+	return MERBIT_OK;
 }
 
 static void mbi_amg_strips(mbk_multiply_values_arguments *arguments, int64_t nodes,
@@ -35240,7 +35277,7 @@ static merbit_status mbi_amg_long_values(mbi_amg_gpu *gpu, int64_t nodes,
 
 static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_there *a,
 		const mbi_amg_there *b, const mbi_amg_gpu_level *smooths, const mbi_amg_there *c) {
-	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+	const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b, 1);
 	const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
 	const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024);
 	int kernel = MBI_AMG_VALUES_PASS, threads = MBI_AMG_THREADS, groups;
@@ -35291,6 +35328,7 @@ static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
 		mbi_amg_there *r, mbi_devptr *places) {
 	merbit_context *context = gpu->context;
 	const uint64_t columns = (uint64_t)p->nnz * sizeof(int32_t);
+	const mbi_amg_pool scratch = gpu->scratch;
 	mbi_transposing *t = &gpu->transpose;
 	mbi_device_csr from, to;
 	int i;
@@ -35322,11 +35360,14 @@ static merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p,
 	MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, sizeof(int32_t) << t->bits, &t->totals));
 	t->rows[t->last] = r->col_ind;
 	t->places[t->last] = *places;
-	return mbi_transpose_enqueue(context, t);
+	MBI_TRY(mbi_transpose_enqueue(context, t));
+	mbi_amg_pool_rewind(&gpu->scratch, &scratch);
+	return MERBIT_OK;
 }
 
 /* ==== >>solve/amg/aggregate_cuda.c  multigrid: strength and aggregates on the GPU ==== */
 #define MBI_AMG_RESIDENT 5
+#define MBI_AMG_ROWS_BLOCKS 8
 
 static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
 	return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
@@ -35337,7 +35378,9 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	const mbi_amg_there *a = kernel == MBI_AMG_LINKS ? &level->graph
 			: kernel == MBI_AMG_NORMS || kernel == MBI_AMG_LUMP ? &level->full : &level->a;
 	const int sampled = kernel == MBI_AMG_SYMMETRY;
+	const int64_t most = MBI_AMG_ROWS_BLOCKS * (int64_t)gpu->context->device.multiprocessors;
 	mbk_amg_strength_arguments arguments;
+	int64_t grid;
 	arguments.rows = (uint64_t)a->rows;
 	arguments.block = (uint32_t)level->block;
 	arguments.row_ptr = a->row_ptr;
@@ -35361,11 +35404,13 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
 	arguments.missing = MBI_AMG_FACT(gpu, missing);
 	arguments.wild = MBI_AMG_FACT(gpu, wild);
+	arguments.longest = MBI_AMG_FACT(gpu, longest);
 	arguments.one_sided = MBI_AMG_FACT(gpu, one_sided);
 	arguments.sample = a->rows > 0 ? MBI_AMG_SAMPLE : 0;
 	arguments.entries = MBI_AMG_SAMPLE_ENTRIES;
-	return mbi_amg_run(gpu, kernel, sampled ? MBI_AMG_SAMPLE : a->rows * arguments.lanes,
-			&arguments);
+	grid = mbi_amg_blocks(sampled ? MBI_AMG_SAMPLE : a->rows * arguments.lanes);
+	if (kernel == MBI_AMG_ROWS && grid > most) { grid = most; }
+	return mbi_amg_launch(gpu, kernel, grid, MBI_AMG_THREADS, 0, &arguments);
 }
 
 static merbit_status mbi_amg_look_first(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
@@ -35403,6 +35448,7 @@ static merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_level 
 		memset(&nodes, 0, sizeof nodes);
 		memset(&arguments, 0, sizeof arguments);
 		rows.rows = nodes.cols = level->a.rows / level->block;
+		rows.longest = 0;
 		MBI_TRY(mbi_amg_borrow(gpu, rows.rows + 1, sizeof(int32_t), &rows.row_ptr));
 		MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(int32_t), &nodes.col_ind));
 		arguments.rows = (uint64_t)level->a.rows;
@@ -35509,7 +35555,7 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	arguments.rows = (uint64_t)a->rows;
 	arguments.row_ptr = a->row_ptr;
 	arguments.links = level->links;
-	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz / 4);
 	arguments.state = found->state;
 	arguments.strongest = found->strongest;
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.around));
@@ -35522,7 +35568,7 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	MBI_TRY(mbi_amg_rounds(gpu, &arguments));
 	MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
-	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows * arguments.lanes, &arguments));
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_FOLLOW, a->rows, &arguments));
 	MBI_TRY(mbi_amg_read(gpu, &facts));
 	level->aggregates = (int32_t)facts.total;
@@ -35682,7 +35728,7 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	}
 	arguments.block = (uint32_t)level->block;
 	arguments.vectors = (uint32_t)level->vectors;
-	arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz);
+	arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz * level->block * level->vectors / 4);
 	room = level->a.rows * level->vectors / r->rows * MBI_AMG_SPARE;
 	room = room < MBI_AMG_HELD * arguments.lanes ? room : MBI_AMG_HELD * arguments.lanes;
 	arguments.room = (uint32_t)room;
@@ -35792,6 +35838,7 @@ static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *mode
 		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
 		MBI_TRY(mbi_amg_read(gpu, &facts));
 	}
+	level->a.longest = facts.longest;
 	gpu->nonsymmetric = 4 * facts.one_sided > MBI_AMG_SAMPLE;
 	return MERBIT_OK;
 }

@@ -13,7 +13,7 @@ row() { grep -q "^$1  .* ok$" "$work/out" || fail "no verified row of $1"; }
 says() { grep -q -- "$1" "$work/$2" || fail "$2 does not say: $1"; }
 
 # MERBIT by sigma, in descriptors of 32 and 64 bits, with both commits; the kernels of CSR reports; CB's ablation.
-run --methods merbit,warp-rows,path-walk,path-global,cb-balanced,cb-coo --sigma 14-15 gen:road:2k gen:onerow:2k
+run --methods merbit,warp-rows,path-walk,path-global,cb-balanced,cb-coo --sigma 14-15 gen:road:700 gen:onerow:2k
 for name in merbit-s14 merbit-dual-s14 merbit-s15 merbit-dual-s15 warp-rows path-walk path-global-ab cb-balanced cb-coo cb-coo-balanced; do
   row $name
 done
@@ -24,7 +24,7 @@ says '"block_histogram"' json
 says '0 results of merbit and 0 of rivals outside the bound' out
 
 # Kernels of blocks by threads and waves.
-run --methods bsr,bsr-team,sweep-bsr-vector --tuning waves=2 gen:bsrband:5k
+run --methods bsr,bsr-team,sweep-bsr-vector --tuning waves=2 gen:bsrband:1k
 for name in bsr bsr-team bsr-team-ab sweep-bsr-vector-t32-w1 sweep-bsr-vector-t1024-w16; do row $name; done
 
 # The number of iterations asked for, with products by named methods.

@@ -148,10 +148,16 @@ merbit_status mbi_amg_pool_take(merbit_context *, mbi_amg_pool *pool, uint64_t b
                                 mbi_devptr *address) {
   amg_bed::memory[pool].emplace_back(new simt_array(bytes, 1, 0xff));
   *address = (mbi_devptr)(uintptr_t)amg_bed::memory[pool].back()->get();
+  pool->count = (int)amg_bed::memory[pool].size();
   return MERBIT_OK;
+}
+void mbi_amg_pool_rewind(mbi_amg_pool *pool, const mbi_amg_pool *earlier) {
+  amg_bed::memory[pool].resize((size_t)earlier->count);
+  pool->count = earlier->count;
 }
 void mbi_amg_pool_reset(mbi_amg_pool *pool) {
   amg_bed::memory.erase(pool);
+  pool->count = 0;
 }
 void mbi_amg_pool_release(merbit_context *, mbi_amg_pool *pool) {
   amg_bed::memory.erase(pool);

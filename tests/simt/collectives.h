@@ -5,13 +5,13 @@
 #include "fibres.h"
 #include "races.h"
 
-SIMT_PLAIN SIMT_FUNCTION bool simt_same(const simt_operation &a, const simt_operation &b) {
+SIMT_INLINE bool simt_same(const simt_operation &a, const simt_operation &b) {
   return a.state == b.state && a.mask == b.mask && a.width == b.width && a.bytes == b.bytes &&
          a.site.line == b.site.line &&
          (a.site.file == b.site.file || strcmp(a.site.file, b.site.file) == 0);
 }
 
-SIMT_PLAIN SIMT_FUNCTION void simt_release(unsigned thread) {
+SIMT_INLINE void simt_release(unsigned thread) {
   simt.threads[thread].operation.state = SIMT_RUNS;
   simt_push(thread);
 }
@@ -137,8 +137,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_check_operation(unsigned me, const simt_opera
 }
 
 // Checks the arguments of one lane.
-SIMT_PLAIN SIMT_FUNCTION void simt_check_call(unsigned me, const simt_operation &mine,
-                                              int argument) {
+SIMT_INLINE void simt_check_call(unsigned me, const simt_operation &mine, int argument) {
   if (!simt_in(mine.mask, me % 32)) {
     SIMT_FAIL("%s is not in its own mask in %s", simt_name(me).text, simt_describe(mine).text);
   }

@@ -28,7 +28,7 @@ __asm__(".text\n"
 // Tells AddressSanitizer of a switch between main and a block. All threads of a block count as
 // one stack, because to report each switch would take longer than the kernels themselves; this
 // needs detect_stack_use_after_return=0.
-SIMT_PLAIN SIMT_FUNCTION void simt_depart(const simt_context *from, const simt_context *to) {
+SIMT_INLINE void simt_depart(const simt_context *from, const simt_context *to) {
 #ifdef SIMT_ASAN
   simt.crosses = from == &simt.main || to == &simt.main;
   if (from == &simt.main) {
@@ -43,7 +43,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_depart(const simt_context *from, const simt_c
 #endif
 }
 
-SIMT_PLAIN SIMT_FUNCTION void simt_arrive(const simt_context *here) {
+SIMT_INLINE void simt_arrive(const simt_context *here) {
 #ifdef SIMT_ASAN
   if (simt.crosses && here == &simt.main) {
     __sanitizer_finish_switch_fiber(simt.fake_stack, nullptr, nullptr);
@@ -56,7 +56,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_arrive(const simt_context *here) {
 #endif
 }
 
-SIMT_PLAIN SIMT_FUNCTION void simt_switch(simt_context *from, simt_context *to) {
+SIMT_INLINE void simt_switch(simt_context *from, simt_context *to) {
   simt.report.switches++;
   simt_depart(from, to);
 #ifdef SIMT_FAST
@@ -77,14 +77,14 @@ SIMT_PLAIN SIMT_FUNCTION void simt_switch(simt_context *from, simt_context *to) 
 
 // ---- Schedule -------------------------------------------------------------------------------
 
-SIMT_PLAIN SIMT_FUNCTION void simt_push(unsigned thread) {
+SIMT_INLINE void simt_push(unsigned thread) {
   simt.warps[thread / 32].runnable |= 1u << thread % 32;
   simt.runnable |= 1u << thread / 32;
 }
 
 // Returns the index of a bit set in `bits`, which is not 0: the first one upwards or downwards
 // from a random place. `random` has six random bits. No loop or branch depends on them.
-SIMT_PLAIN SIMT_FUNCTION unsigned simt_bit(uint32_t bits, uint64_t random) {
+SIMT_INLINE unsigned simt_bit(uint32_t bits, uint64_t random) {
   const unsigned turn = (unsigned)random & 31;
   const uint32_t turned = bits >> turn | bits << (-turn & 31);
   const unsigned up = (unsigned)__builtin_ctz(turned);
@@ -94,7 +94,7 @@ SIMT_PLAIN SIMT_FUNCTION unsigned simt_bit(uint32_t bits, uint64_t random) {
 
 // Picks a random runnable thread, mostly of the warp that ran last, whose stacks are in the
 // caches. In a skewed block some warps run well ahead of others.
-SIMT_PLAIN SIMT_FUNCTION unsigned simt_pick() {
+SIMT_INLINE unsigned simt_pick() {
   const uint64_t random = simt_random();
   unsigned warp = simt.current / 32;
   if (simt.warps[warp].runnable == 0 || (random >> 6) % SIMT_STAY == 0) {
@@ -144,7 +144,7 @@ SIMT_PLAIN SIMT_FUNCTION void simt_next() {
   }
 }
 
-SIMT_PLAIN SIMT_FUNCTION bool simt_in(uint32_t mask, unsigned lane) {
+SIMT_INLINE bool simt_in(uint32_t mask, unsigned lane) {
   return mask >> lane & 1u;
 }
 

@@ -27,7 +27,7 @@ def kernels_of(text):
 
 
 def device_functions(path):
-    return set(re.findall(r"\b(?:MBK_DEVICE|SIMT_SHORT)\s+[\w\s]+?\b(mbk_\w+)\s*\(", without_comments(path.read_text())))
+    return set(re.findall(r"\b(?:MBK_DEVICE|SIMT_SHORT|SIMT_CALL)\s+[\w\s]+?\b(mbk_\w+)\s*\(", without_comments(path.read_text())))
 
 
 def sharing_kernels(texts):

@@ -163,7 +163,10 @@ inline simt_machine simt;
 inline simt_machine simt;
 #endif
 
-SIMT_PLAIN SIMT_FUNCTION uint64_t simt_random() { // xorshift64*, Vigna 2016
+// For what every switch of threads does.
+#define SIMT_INLINE SIMT_PLAIN inline __attribute__((always_inline))
+
+SIMT_INLINE uint64_t simt_random() { // xorshift64*, Vigna 2016
   simt.random ^= simt.random >> 12;
   simt.random ^= simt.random << 25;
   simt.random ^= simt.random >> 27;

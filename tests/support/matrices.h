@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/effort.h"
+
 #define TEST_UNUSED __attribute__((unused))
 
 typedef struct test_matrix {
@@ -331,6 +333,22 @@ TEST_UNUSED static void test_matrix_free(test_matrix *m) {
   free(m->col_ind);
   free(m->values);
   memset(m, 0, sizeof *m);
+}
+
+/* Returns the step for a loop over the matrices: 1, but 2 under AddressSanitizer in quick
+ * effort, because a build without it tests them all. */
+TEST_UNUSED static int test_matrix_step(void) {
+#ifdef __SANITIZE_ADDRESS__
+  return test_effort(2, 1);
+#else
+  return 1;
+#endif
+}
+
+/* Returns the index of the first matrix for a loop with steps of test_matrix_step. */
+TEST_UNUSED static int test_matrix_first(void) {
+  const char *seed = getenv("MERBIT_TEST_SEED");
+  return seed != NULL ? (int)(strtoull(seed, NULL, 10) % (unsigned)test_matrix_step()) : 0;
 }
 
 /* Returns the index of the generated matrix with the most nonzeros below `limit`. */

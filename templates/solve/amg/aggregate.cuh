@@ -100,13 +100,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 // to; ties go to the lowest. Writes `joined`, the aggregates of all nodes.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_rest(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {
-  MBK_AMG_EACH(i, a.rows) {
-    mbk_i32 found = a.aggregate[i];
-    if (found < 0) {
-      const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + i);
-      const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);
-      mbk_u32 most = 0;
-      for (mbk_u32 k = begin; k < end; k++) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    const mbk_i32 own = at.row < a.rows ? a.aggregate[at.row] : 0;
+    mbk_u64 most = 0; // number of neighbours in an aggregate, then the aggregate's complement
+    if (own < 0) {
+      const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const mbk_i32 j = mbk_load(a.links + k);
         const mbk_i32 candidate = j >= 0 ? a.aggregate[j] : -1;
         mbk_u32 count = 0, looked = 0;
@@ -115,13 +114,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
           looked += other >= 0;
           count += other >= 0 && a.aggregate[other] == candidate;
         }
-        if (count > most || (count == most && count > 0 && candidate < found)) {
-          most = count;
-          found = candidate;
-        }
+        const mbk_u64 found = count > 0 ? (mbk_u64)count << 32 | ~(mbk_u32)candidate : 0;
+        most = found > most ? found : most;
       }
     }
-    a.joined[i] = found;
+    most = mbk_amg_most(most, a.lanes);
+    if (at.row < a.rows && at.lane == 0) {
+      a.joined[at.row] = most > 0 ? (mbk_i32) ~(mbk_u32)most : own;
+    }
   }
 }
 

@@ -5,7 +5,8 @@
 /* Multigrid on the GPU: strength of connection, inverse diagonal, largest eigenvalue and
  * aggregates. The kernels are in solve/amg/setup.cu and aggregate.cuh. */
 
-#define MBI_AMG_RESIDENT 5 /* thread blocks of the Lanczos kernels per multiprocessor */
+#define MBI_AMG_RESIDENT 5    /* thread blocks of the Lanczos kernels per multiprocessor */
+#define MBI_AMG_ROWS_BLOCKS 8 /* and of MBI_AMG_ROWS, at most */
 
 static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level) {
   return MBI_AMG_FACT(gpu, bound) + (uint64_t)(level - gpu->levels) * sizeof(double);
@@ -19,7 +20,9 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
                            : kernel == MBI_AMG_NORMS || kernel == MBI_AMG_LUMP ? &level->full
                                                                                : &level->a;
   const int sampled = kernel == MBI_AMG_SYMMETRY;
+  const int64_t most = MBI_AMG_ROWS_BLOCKS * (int64_t)gpu->context->device.multiprocessors;
   mbk_amg_strength_arguments arguments;
+  int64_t grid;
   arguments.rows = (uint64_t)a->rows;
   arguments.block = (uint32_t)level->block;
   arguments.row_ptr = a->row_ptr;
@@ -43,11 +46,15 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.unsorted = MBI_AMG_FACT(gpu, unsorted);
   arguments.missing = MBI_AMG_FACT(gpu, missing);
   arguments.wild = MBI_AMG_FACT(gpu, wild);
+  arguments.longest = MBI_AMG_FACT(gpu, longest);
   arguments.one_sided = MBI_AMG_FACT(gpu, one_sided);
   arguments.sample = a->rows > 0 ? MBI_AMG_SAMPLE : 0;
   arguments.entries = MBI_AMG_SAMPLE_ENTRIES;
-  return mbi_amg_run(gpu, kernel, sampled ? MBI_AMG_SAMPLE : a->rows * arguments.lanes,
-                     &arguments);
+  grid = mbi_amg_blocks(sampled ? MBI_AMG_SAMPLE : a->rows * arguments.lanes);
+  if (kernel == MBI_AMG_ROWS && grid > most) { /* each of its warps ends with atomics */
+    grid = most;
+  }
+  return mbi_amg_launch(gpu, kernel, grid, MBI_AMG_THREADS, 0, &arguments);
 }
 
 /* Allocates scratch memory for a level and enqueues the first pass over its matrix. */
@@ -93,6 +100,7 @@ MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_
     memset(&nodes, 0, sizeof nodes);
     memset(&arguments, 0, sizeof arguments);
     rows.rows = nodes.cols = level->a.rows / level->block;
+    rows.longest = 0; /* unknown */
     MBI_TRY(mbi_amg_borrow(gpu, rows.rows + 1, sizeof(int32_t), &rows.row_ptr));
     MBI_TRY(mbi_amg_borrow(gpu, level->a.rows, sizeof(int32_t), &nodes.col_ind));
     arguments.rows = (uint64_t)level->a.rows;
@@ -207,7 +215,7 @@ MBI_INTERNAL merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu
   arguments.rows = (uint64_t)a->rows;
   arguments.row_ptr = a->row_ptr;
   arguments.links = level->links;
-  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz / 4); /* most rows are decided early */
   arguments.state = found->state;
   arguments.strongest = found->strongest;
   MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint64_t), &arguments.around));
@@ -220,7 +228,7 @@ MBI_INTERNAL merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu
   MBI_TRY(mbi_amg_rounds(gpu, &arguments));
   MBI_TRY(mbi_amg_scan(gpu, arguments.counts, a->rows));
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_JOIN, a->rows, &arguments));
-  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows, &arguments));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_REST, a->rows * arguments.lanes, &arguments));
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_FOLLOW, a->rows, &arguments));
   MBI_TRY(mbi_amg_read(gpu, &facts));
   level->aggregates = (int32_t)facts.total;

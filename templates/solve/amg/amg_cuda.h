@@ -28,7 +28,7 @@ typedef struct mbi_amg_pool {
 typedef struct mbi_amg_there {
   int64_t rows, cols, nnz;
   mbi_devptr row_ptr, col_ind, values;
-  uint32_t longest;    /* number of entries of the longest row */
+  uint32_t longest;    /* number of entries of the longest row; 0: unknown */
   uint32_t high, wide; /* if its entries are blocks: their rows and columns; 0 means 1 */
 } mbi_amg_there;
 
@@ -40,6 +40,7 @@ typedef struct mbi_amg_facts {
   uint64_t products;            /* number of products in A P */
   uint32_t missing;             /* complement of the first row without a diagonal, or 0 */
   uint32_t wild;                /* complement of the first row whose sum is not finite, or 0 */
+  uint32_t longest;             /* number of entries of the longest row examined so far */
   uint32_t unsorted;            /* 1: the columns of a row do not ascend */
   uint32_t one_sided;           /* number of one-sided rows in the sample */
   uint32_t strange;             /* 1: an element of the near-null-space is not finite */
@@ -130,6 +131,7 @@ typedef struct mbi_amg_found { /* per node, in scratch memory */
 /* solve/amg/pool_cuda.c */
 MBI_INTERNAL merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_pool *pool,
                                              uint64_t bytes, mbi_devptr *address);
+MBI_INTERNAL void mbi_amg_pool_rewind(mbi_amg_pool *pool, const mbi_amg_pool *earlier);
 MBI_INTERNAL void mbi_amg_pool_reset(mbi_amg_pool *pool);
 MBI_INTERNAL void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool);
 /* solve/amg/multiply_cuda.c */

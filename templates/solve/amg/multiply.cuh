@@ -1,9 +1,10 @@
 // Products of sparse matrices, and the prefix sums that turn row lengths into offsets. A
 // product takes three passes: it counts the columns of each row, writes them in ascending
-// order, and adds up the values in a fixed order. New values need only the third pass. A group
-// of lanes_a * lanes_b lanes computes a row of C: it takes lanes_a entries of A's row at a
-// time, and lanes_b entries of the row of B for each of them. Rows that are too long for a
-// group's shared memory go to whole thread blocks, which use GPU memory.
+// order, and adds up the values in a fixed order. New values need only the third pass. The
+// first pass keeps the columns of short rows, and the second one copies them. A group of
+// lanes_a * lanes_b lanes computes a row of C: it takes lanes_a entries of A's row at a time,
+// and lanes_b entries of the row of B for each of them. Rows that are too long for a group's
+// shared memory go to whole thread blocks, which use GPU memory.
 #include "solve/amg/multiply_arguments.cuh"
 
 #define MBK_MULTIPLY_THREADS 256 // the most threads per block
@@ -156,7 +157,8 @@ MBK_DEVICE void mbk_multiply_visit(const mbk_multiply_columns_arguments &a, mbk_
 }
 
 // A set of columns in shared memory: a hash table, and a list of its columns. It accepts no
-// more columns once it holds more than `most`. The table has twice as many slots, at least 64.
+// more columns once it holds more than `most`. The table has twice as many slots, and at least
+// 64 if a row may have more than `most` columns.
 struct mbk_multiply_set {
   mbk_u32 *table, *list, *count;
   mbk_u32 slots, most;
@@ -207,11 +209,34 @@ MBK_DEVICE void mbk_multiply_sort(mbk_u32 *list, mbk_u32 count, const mbk_multip
   }
 }
 
+#define MBK_MULTIPLY_RANKED 64 // up to so many columns, ranking them is faster than sorting
+
+// Writes the columns of a set to `to`, in ascending order, with a group of lanes.
+MBK_DEVICE void mbk_multiply_write(const mbk_multiply_set &set, mbk_u32 count, mbk_i32 *to,
+                                   const mbk_multiply_lane &me) {
+  if (count > MBK_MULTIPLY_RANKED) {
+    mbk_multiply_sort(set.list, count, me);
+    for (mbk_u32 i = me.lane; i < count; i += me.lanes) {
+      to[i] = (mbk_i32)set.list[i];
+    }
+    return;
+  }
+  for (mbk_u32 i = me.lane; i < count; i += me.lanes) {
+    const mbk_u32 column = set.list[i];
+    mbk_u32 place = 0; // number of smaller columns
+    for (mbk_u32 k = 0; k < count; k++) {
+      place += set.list[k] < column;
+    }
+    to[place] = (mbk_i32)column;
+  }
+}
+
 // Counts or writes the columns of each row of C. Without c_col, writes their number to
-// c_ptr[row], or appends the row to long_rows if there are more than slots / 2. With c_col,
-// writes the columns of the rows that are not long from c_ptr[row] on. Launch: any grid of up
-// to MBK_MULTIPLY_THREADS threads, a multiple of 32. Shared, for each group: mbk_u32[slots +
-// slots / 2 + 1].
+// c_ptr[row], or appends the row to long_rows if there are more than slots / 2; writes the
+// columns to kept[row * keeps] if there are up to `keeps`, which is at most slots / 2. With
+// c_col, writes the columns of the rows that are not long from c_ptr[row] on. Launch: any grid
+// of up to MBK_MULTIPLY_THREADS threads, a multiple of 32. Shared, for each group:
+// mbk_u32[slots + slots / 2 + 1].
 MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
     mbk_multiply_columns(MBK_GRID_CONSTANT mbk_multiply_columns_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -222,8 +247,17 @@ MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
   const mbk_u32 groups = mbk_threads() / me.lanes;
   for (mbk_u64 row = (mbk_u64)mbk_block() * groups + me.group; row < a.rows;
        row += (mbk_u64)mbk_grid() * groups) {
-    const mbk_u32 at = a.c_col != nullptr ? (mbk_u32)a.c_ptr[row] : 0;
-    if (a.c_col != nullptr && (mbk_u32)a.c_ptr[row + 1] - at > set.most) {
+    const bool writes = a.c_col != nullptr;
+    const mbk_u32 at = writes ? (mbk_u32)a.c_ptr[row] : 0;
+    const mbk_u32 length = writes ? (mbk_u32)a.c_ptr[row + 1] - at : 0;
+    mbk_i32 *const kept = a.kept + row * a.keeps;
+    if (length > set.most) {
+      continue;
+    }
+    if (writes && length <= a.keeps) {
+      for (mbk_u32 i = me.lane; i < length; i += me.lanes) {
+        a.c_col[at + i] = kept[i];
+      }
       continue;
     }
     for (mbk_u32 s = me.lane; s < a.slots; s += me.lanes) {
@@ -237,14 +271,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_MULTIPLY_THREADS)
                        set);
     mbk_warp_sync(me.mask);
     const mbk_u32 count = *set.count;
-    if (a.c_col != nullptr) {
-      mbk_multiply_sort(set.list, count, me);
-      for (mbk_u32 i = me.lane; i < count; i += me.lanes) {
-        a.c_col[at + i] = (mbk_i32)set.list[i];
-      }
-    } else if (me.lane == 0 && count <= set.most) {
+    if (writes || count <= a.keeps) {
+      mbk_multiply_write(set, count, writes ? a.c_col + at : kept, me);
+    }
+    if (!writes && me.lane == 0 && count <= set.most) {
       a.c_ptr[row] = (mbk_i32)count;
-    } else if (me.lane == 0) {
+    } else if (!writes && me.lane == 0) {
       a.long_rows[mbk_atomic_add(a.long_count, 1u)] = (mbk_i32)row;
     }
     mbk_warp_sync(me.mask);

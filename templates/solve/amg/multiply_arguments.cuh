@@ -18,7 +18,8 @@ typedef struct mbk_multiply_columns_arguments {
   mbk_u32 smooths;
   mbk_u32 lanes_a, lanes_b;
   mbk_u32 slots;
-  MBK_POINTER(mbk_i32) c_ptr, c_col;
+  mbk_u32 keeps;
+  MBK_POINTER(mbk_i32) kept, c_ptr, c_col;
   MBK_POINTER(mbk_i32) long_rows;
   MBK_POINTER(mbk_u32) long_count;
   MBK_POINTER(mbk_u32) bits;

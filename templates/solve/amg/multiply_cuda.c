@@ -158,15 +158,21 @@ static uint32_t mbi_amg_pack(uint32_t wide) {
   return wide % 2 == 0 ? 2 : 1;
 }
 
-static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b) {
+/* Returns the groups for the pass over columns, or with `values` for that over values. A lane
+ * takes about two entries of B's rows if those are single values. Groups of the columns' pass
+ * are larger, because each has a table in shared memory. */
+static mbi_amg_lanes mbi_amg_lanes_of(const mbi_amg_there *a, const mbi_amg_there *b,
+                                      int values) {
+  const int few = values && b->wide <= 1;
   const double of_a = (double)a->nnz / (double)(a->rows > 0 ? a->rows : 1);
   const uint32_t wide = b->wide > 1 ? b->wide / mbi_amg_pack(b->wide) : 1;
   const double of_b =
       (b->row_ptr != 0 ? (double)b->nnz / (double)(b->rows > 0 ? b->rows : 1) : 1) * wide;
   mbi_amg_lanes lanes;
   lanes.products = of_a * of_b;
-  lanes.b = mbi_amg_power(of_b, 1, b->wide > 1 ? 32 : 16);
-  lanes.a = mbi_amg_power(of_a / 4, 1, lanes.b < 8 ? 4 : 32 / lanes.b);
+  lanes.b = mbi_amg_power(of_b * (few ? 0.5 : 0.75), 1, b->wide > 1 ? 32 : 16);
+  lanes.a =
+      mbi_amg_power(of_a / (few || b->row_ptr == 0 ? 8 : 4), 1, lanes.b < 8 ? 4 : 32 / lanes.b);
   return lanes;
 }
 
@@ -203,6 +209,24 @@ static size_t mbi_amg_set_bytes(uint32_t slots) {
   return (slots + slots / 2 + 1) * sizeof(uint32_t);
 }
 
+/* Sets the sizes of the tables of columns, and how many columns of a row the first pass keeps.
+ */
+static void mbi_amg_tables(mbk_multiply_columns_arguments *arguments, const mbi_amg_there *a,
+                           const mbi_amg_lanes *lanes) {
+  uint32_t slots = mbi_amg_power(lanes->products / 2, 128, 2048);
+  while (mbi_amg_set_bytes(slots) > mbi_amg_shared(lanes)) {
+    slots /= 2;
+  }
+  while (arguments->b_ptr == 0 && a->longest > 0 && slots / 4 >= a->longest) {
+    slots /= 2; /* C's rows are no longer than A's */
+  }
+  arguments->slots = slots;
+  arguments->keeps = mbi_amg_power(lanes->products / 2, 8, 64);
+  if (arguments->keeps > slots / 2) {
+    arguments->keeps = slots / 2;
+  }
+}
+
 /* Enqueues the pass that counts the columns of C, or writes them if there is
  * arguments->c_col. */
 static merbit_status mbi_amg_columns(mbi_amg_gpu *gpu,
@@ -237,9 +261,10 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
                                                    const mbi_amg_there *b, int smooths,
                                                    mbi_amg_there *c) {
   merbit_context *context = gpu->context;
-  const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+  const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b, 0);
   const uint64_t words = ((uint64_t)b->cols + 31) / 32;
   const int64_t grid_long = mbi_amg_long_grid(gpu, words * sizeof(uint32_t));
+  const mbi_amg_pool scratch = gpu->scratch;
   mbk_multiply_columns_arguments arguments;
   mbi_amg_facts facts;
   c->rows = a->rows;
@@ -254,18 +279,15 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
   arguments.smooths = (uint32_t)smooths;
   arguments.lanes_a = lanes.a;
   arguments.lanes_b = lanes.b;
-  arguments.slots = mbi_amg_power(lanes.products / 2, 128, 2048);
-  while (mbi_amg_set_bytes(arguments.slots) > mbi_amg_shared(&lanes)) {
-    arguments.slots /= 2;
-  }
+  mbi_amg_tables(&arguments, a, &lanes);
   arguments.c_ptr = c->row_ptr;
   arguments.c_col = 0;
   arguments.long_count = gpu->facts + offsetof(mbi_amg_facts, long_rows);
   arguments.words = words;
-  arguments.long_rows = 0;
+  arguments.long_rows = arguments.kept = 0;
   if (!mbi_amg_few(a->rows, &lanes)) {
-    MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, (uint64_t)c->rows * sizeof(int32_t),
-                              &arguments.long_rows));
+    MBI_TRY(mbi_amg_borrow(gpu, c->rows, sizeof(int32_t), &arguments.long_rows));
+    MBI_TRY(mbi_amg_borrow(gpu, c->rows * arguments.keeps, sizeof(int32_t), &arguments.kept));
   }
   MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch,
                             (uint64_t)grid_long * words * sizeof(uint32_t), &arguments.bits));
@@ -278,8 +300,10 @@ MBI_INTERNAL merbit_status mbi_amg_product_columns(mbi_amg_gpu *gpu, const mbi_a
   c->longest = facts.most;
   MBI_TRY(mbi_amg_pool_take(context, &gpu->keep, facts.total * sizeof(int32_t), &c->col_ind));
   arguments.c_col = c->col_ind;
-  return mbi_amg_columns(gpu, &arguments, &lanes,
-                         arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0);
+  MBI_TRY(mbi_amg_columns(gpu, &arguments, &lanes,
+                          arguments.long_rows == 0 || facts.long_rows > 0 ? grid_long : 0));
+  mbi_amg_pool_rewind(&gpu->scratch, &scratch); /* later work runs after the pass */
+  return MERBIT_OK;
 }
 
 /* Sets the number of rows of a strip (up to `high`) and the number of strips. */
@@ -320,7 +344,7 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
                                                   const mbi_amg_there *b,
                                                   const mbi_amg_gpu_level *smooths,
                                                   const mbi_amg_there *c) {
-  const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b);
+  const mbi_amg_lanes lanes = mbi_amg_lanes_of(a, b, 1);
   const double mean = (double)c->nnz / (double)(c->rows > 0 ? c->rows : 1);
   const uint32_t usual = mbi_amg_power(8 * mean, 64, 1024); /* only few rows are longer */
   int kernel = MBI_AMG_VALUES_PASS, threads = MBI_AMG_THREADS, groups;
@@ -377,6 +401,7 @@ MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p
                                         mbi_amg_there *r, mbi_devptr *places) {
   merbit_context *context = gpu->context;
   const uint64_t columns = (uint64_t)p->nnz * sizeof(int32_t);
+  const mbi_amg_pool scratch = gpu->scratch;
   mbi_transposing *t = &gpu->transpose;
   mbi_device_csr from, to;
   int i;
@@ -408,5 +433,7 @@ MBI_INTERNAL merbit_status mbi_amg_turn(mbi_amg_gpu *gpu, const mbi_amg_there *p
   MBI_TRY(mbi_amg_pool_take(context, &gpu->scratch, sizeof(int32_t) << t->bits, &t->totals));
   t->rows[t->last] = r->col_ind;
   t->places[t->last] = *places;
-  return mbi_transpose_enqueue(context, t);
+  MBI_TRY(mbi_transpose_enqueue(context, t));
+  mbi_amg_pool_rewind(&gpu->scratch, &scratch); /* later work runs after the transpose */
+  return MERBIT_OK;
 }

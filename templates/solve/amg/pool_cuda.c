@@ -29,6 +29,14 @@ MBI_INTERNAL merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_po
   return MERBIT_OK;
 }
 
+/* Marks the memory that was taken since `earlier`, a copy of the pool, as free. */
+MBI_INTERNAL void mbi_amg_pool_rewind(mbi_amg_pool *pool, const mbi_amg_pool *earlier) {
+  int i;
+  for (i = 0; i < pool->count; i++) {
+    pool->used[i] = i < earlier->count ? earlier->used[i] : 0;
+  }
+}
+
 /* Marks all memory of the pool as free. */
 MBI_INTERNAL void mbi_amg_pool_reset(mbi_amg_pool *pool) {
   memset(pool->used, 0, sizeof pool->used);

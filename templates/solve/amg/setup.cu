@@ -149,16 +149,20 @@ template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {
 // to strongest[row] the first column that has it, or -1. Raises *bound, the bits of a double,
 // to the largest sum of magnitudes of a row of D^-1 A. Sets *unsorted if the columns of a row
 // do not ascend. Raises *missing to the complement of the first row without an inverse
-// diagonal, and *wild to that of the first row whose sum is not finite.
+// diagonal, *wild to that of the first row whose sum is not finite, and *longest to the number
+// of entries of the longest row.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
     mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {
   double bound = 0;
+  mbk_u32 longest = 0;
   bool unsorted = false;
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     double own_most = 0, sum = 0, diagonal = 0;
     mbk_u32 strongest = 0; // the complement of the column
     if (at.row < a.rows) {
       const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
+      const mbk_u32 length = (mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin;
+      longest = length > longest ? length : longest;
       mbk_amg_take(a, at, [&](mbk_u32 k, mbk_i32 column, double value) {
         const bool own = (mbk_u64)column == at.row;
         const double size = value < 0 ? -value : value;
@@ -197,10 +201,12 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)
     *a.unsorted = 1;
   }
   bound = mbk_amg_most(bound, 32);
+  longest = mbk_amg_most(longest, 32);
   if (mbk_lane() == 0) {
     mbk_u64 bits;
     memcpy(&bits, &bound, sizeof bits);
     mbk_atomic_max(a.bound, bits);
+    mbk_atomic_max(a.longest, longest);
   }
 }
 

@@ -16,7 +16,7 @@ typedef struct mbk_amg_strength_arguments {
   MBK_POINTER(double) inverse, scale;
   double least;
   MBK_POINTER(mbk_u64) bound;
-  MBK_POINTER(mbk_u32) unsorted, missing, wild, one_sided;
+  MBK_POINTER(mbk_u32) unsorted, missing, wild, longest, one_sided;
   mbk_u32 sample, entries;
 } mbk_amg_strength_arguments;
 

@@ -196,7 +196,7 @@ static merbit_status mbi_amg_tentative_there(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   }
   arguments.block = (uint32_t)level->block;
   arguments.vectors = (uint32_t)level->vectors;
-  arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz);
+  arguments.lanes = mbi_amg_row_lanes(r->rows, r->nnz * level->block * level->vectors / 4);
   room = level->a.rows * level->vectors / r->rows * MBI_AMG_SPARE;
   room = room < MBI_AMG_HELD * arguments.lanes ? room : MBI_AMG_HELD * arguments.lanes;
   arguments.room = (uint32_t)room;
@@ -320,6 +320,7 @@ static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *mode
     MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
     MBI_TRY(mbi_amg_read(gpu, &facts));
   }
+  level->a.longest = facts.longest;
   gpu->nonsymmetric = 4 * facts.one_sided > MBI_AMG_SAMPLE;
   return MERBIT_OK;
 }

@@ -29,7 +29,7 @@ static void multiply(void *user, const merbit_view *csr, const void *alpha, cons
 static void search_follows_the_path(void **state) {
   int i, bits;
   (void)state;
-  for (i = 0; i < test_matrix_count(); i++) {
+  for (i = test_matrix_first(); i < test_matrix_count(); i += test_matrix_step()) {
     for (bits = 0; bits < 4; bits += 3) {
       products_case c;
       int64_t row = 0, entry = 0, diagonal;
@@ -57,7 +57,7 @@ static void every_matrix_in_every_form(void **state) {
   int i, bits, t;
   (void)state;
   r.context = cpu_open(NULL, 3);
-  for (i = 0; i < test_matrix_count(); i++) {
+  for (i = test_matrix_first(); i < test_matrix_count(); i += test_matrix_step()) {
     for (bits = 0; bits < 16; bits++) {
       products_case c;
       products_generate(i, bits, &c);
@@ -78,7 +78,7 @@ static void all_scalars(void **state) {
   int i, bits, a, b;
   (void)state;
   r.context = cpu_open(NULL, 2);
-  for (i = 0; i < test_matrix_count(); i++) {
+  for (i = test_matrix_first(); i < test_matrix_count(); i += test_matrix_step()) {
     for (bits = 0; bits < 16; bits += 5) {
       products_case c;
       products_generate(i, bits, &c);
@@ -99,7 +99,7 @@ static void nan_and_inf_stay_in_their_rows(void **state) {
   int i, bits;
   (void)state;
   r.context = cpu_open(NULL, 2);
-  for (i = 0; i < test_matrix_count(); i++) {
+  for (i = test_matrix_first(); i < test_matrix_count(); i += test_matrix_step()) {
     for (bits = 0; bits < 8; bits += 7) {
       products_case c;
       products_generate(i, bits, &c);
@@ -122,7 +122,7 @@ static void bits_depend_on_tasks_alone(void **state) {
   for (t = 0; t < 3; t++) {
     contexts[t] = cpu_open(NULL, 1 + 3 * t);
   }
-  for (i = 0; i < test_matrix_count(); i++) {
+  for (i = test_matrix_first(); i < test_matrix_count(); i += test_matrix_step()) {
     products_case c;
     void *first;
     size_t bytes;

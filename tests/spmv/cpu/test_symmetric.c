@@ -50,7 +50,7 @@ static void every_matrix(void **state) {
   (void)state;
   context[0] = cpu_open(NULL, 1);
   context[1] = cpu_open(NULL, 3);
-  for (index = 0; index < test_matrix_count(); index++) {
+  for (index = test_matrix_first(); index < test_matrix_count(); index += test_matrix_step()) {
     for (i = 0; i < 4; i++) {
       const products_form form =
           form_of((int)test_below(&random, 128), (int)test_below(&random, i < 2 ? 1 : 5),
@@ -110,7 +110,8 @@ static void several_tasks(void **state) {
     if (way % 2 == 0) {
       square_grid(150, 150, 8, 5, &m);
     } else {
-      for (index = 0; index < test_matrix_count(); index++) {
+      for (index = test_matrix_first(); index < test_matrix_count();
+           index += test_matrix_step()) {
         test_matrix_make(index, 3, &m);
         if (m.nnz > 40000 && m.rows > 10) {
           break;

@@ -18,6 +18,7 @@
 #define MBK_DEVICE [[maybe_unused]] static inline
 #define MBK_CALLED MBK_DEVICE
 #define SIMT_SHORT MBK_DEVICE __attribute__((always_inline)) // even without -O
+#define SIMT_CALL SIMT_PLAIN MBK_DEVICE // passes a struct that sanitizers would guard each time
 #define MBK_MEMBER
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
@@ -75,10 +76,10 @@ SIMT_SHORT mbk_u32 mbk_lane() {
   return simt.current & 31u;
 }
 
-MBK_DEVICE void mbk_block_sync(SIMT_SITE) {
+SIMT_CALL void mbk_block_sync(SIMT_SITE) {
   simt_block_sync({file, line});
 }
-MBK_DEVICE void mbk_warp_sync(mbk_u32 mask, SIMT_SITE) {
+SIMT_CALL void mbk_warp_sync(mbk_u32 mask, SIMT_SITE) {
   simt_collective({SIMT_WARP_SYNC, mask, 1, 0, {file, line}}, 0, {});
 }
 
@@ -103,17 +104,17 @@ SIMT_PLAIN SIMT_SHORT mbk_u32 simt_vote(simt_state state, mbk_u32 mask, bool fla
                                         simt_site site) {
   return (mbk_u32)simt_collective({state, mask, 1, 0, site}, flag, {}).half[0];
 }
-MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag, SIMT_SITE) {
+SIMT_CALL mbk_u32 mbk_ballot(mbk_u32 mask, bool flag, SIMT_SITE) {
   return simt_vote(SIMT_BALLOT, mask, flag, {file, line});
 }
-MBK_DEVICE bool mbk_any(mbk_u32 mask, bool flag, SIMT_SITE) {
+SIMT_CALL bool mbk_any(mbk_u32 mask, bool flag, SIMT_SITE) {
   return simt_vote(SIMT_ANY, mask, flag, {file, line}) != 0;
 }
-MBK_DEVICE bool mbk_all(mbk_u32 mask, bool flag, SIMT_SITE) {
+SIMT_CALL bool mbk_all(mbk_u32 mask, bool flag, SIMT_SITE) {
   return simt_vote(SIMT_ALL, mask, flag, {file, line}) != 0;
 }
 // Returns the lanes whose value has the same bits as this lane's.
-template <class T> MBK_DEVICE mbk_u32 mbk_match_any(mbk_u32 mask, T value, SIMT_SITE) {
+template <class T> SIMT_CALL mbk_u32 mbk_match_any(mbk_u32 mask, T value, SIMT_SITE) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "as __match_any_sync");
   simt_word word = {};
   memcpy(&word, &value, sizeof value);
@@ -121,7 +122,7 @@ template <class T> MBK_DEVICE mbk_u32 mbk_match_any(mbk_u32 mask, T value, SIMT_
                                   word)
       .half[0];
 }
-template <class T> MBK_DEVICE T mbk_reduce_add(mbk_u32 mask, T value, SIMT_SITE) {
+template <class T> SIMT_CALL T mbk_reduce_add(mbk_u32 mask, T value, SIMT_SITE) {
   static_assert(simt_one_of<T, mbk_i32, mbk_u32>, "as __reduce_add_sync");
   return (T)simt_collective({SIMT_REDUCE_ADD, mask, 1, 4, {file, line}}, 0,
                             {{(mbk_u32)value, 0}})
