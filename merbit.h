@@ -24511,10 +24511,11 @@ static double mbi_hubs_rows(const merbit_plan *plan) {
 
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
+	const double used = (t.rows + t.cols) * (double)plan->nonempty.count / t.rows;
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-			? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 * mbi_choose_overlap(
-			plan, t.vectors + t.lists + t.shared + t.stream, t.nnz * (1.0 - plan->nonempty.hub_share) *
-			mbi_choose_gather(plan, (t.rows + t.cols) * t.size)) +
+			? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 *
+			mbi_choose_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
+			t.nnz * (1.0 - plan->nonempty.hub_share) * mbi_choose_gather(plan, used * t.size)) +
 			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_hubs_rows(plan) +
 			mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
 }

@@ -405,9 +405,11 @@ static void sectors_that_l1_holds(void **state) {
   }
 }
 
-/* Hubs leave the other columns to gathers, which L2 serves only if x and y fit together. */
+/* Hubs leave the other columns to gathers, which L2 serves only if x and y fit together,
+ * without empty rows and as many columns. */
 static void gathers_of_rare_columns(void **state) {
   merbit_plan plan;
+  mbi_traffic t;
   double of_both;
   (void)state;
   square_of(&plan, MERBIT_F64, 2500000, 20000000);
@@ -420,6 +422,13 @@ static void gathers_of_rare_columns(void **state) {
            1.04 * mbi_choose_overlap(&plan, streamed(12 * 20e6 + 40e6), 10e6 * of_both) +
                plan.profile->launch_seconds + 4 * 2 * plan.profile->l2_load_seconds +
                2500000 / (132 * 1024.0) * plan.profile->memory_load_seconds);
+  plan.nonempty.count = 1250000;
+  t = mbi_traffic_of(&plan);
+  is_about("half of the rows", mbi_hubs_cost(&plan),
+           1.04 * mbi_choose_overlap(&plan, t.vectors + t.lists + t.shared + t.stream,
+                                     10e6 * mbi_choose_gather(&plan, 20e6)) +
+               plan.profile->launch_seconds + 4 * 2 * plan.profile->l2_load_seconds +
+               1250000 / (132 * 1024.0) * plan.profile->memory_load_seconds);
 }
 
 /* In f64 bins write and read 1.1 * 28.5 bytes per nonzero: of these 110 MB, L2 keeps three

@@ -233,19 +233,20 @@ static double mbi_hubs_rows(const merbit_plan *plan) {
 
 /* Returns the forecast seconds of a product: SCAN's without the gathers of hubs, and one more
  * launch. The other gathers are of columns that no cache keeps by itself; L2's rate for them
- * falls if x and y together do not fit. The more of the matrix L2 keeps, the less hubs save.
- * (3M doubles of a user x item matrix on an H100: 30 us, SCAN 25.)
+ * falls if x and y together do not fit. A graph's columns are assumed to be as often empty as
+ * its rows, and neither to need room in L2. The more of the matrix L2 keeps, the less hubs
+ * save. (3M doubles of a user x item matrix on an H100: 30 us, SCAN 25.)
  *
  * Returns HUGE_VAL if hubs save too little, or if rows are short: one block per multiprocessor
  * then loses more than hubs save. (A star, ones in f64 on an H200: 224 us, SCAN 206.) */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
+  const double used = (t.rows + t.cols) * (double)plan->nonempty.count / t.rows;
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
              ? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 *
-                       mbi_choose_overlap(
-                           plan, t.vectors + t.lists + t.shared + t.stream,
-                           t.nnz * (1.0 - plan->nonempty.hub_share) *
-                               mbi_choose_gather(plan, (t.rows + t.cols) * t.size)) +
+                       mbi_choose_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
+                                          t.nnz * (1.0 - plan->nonempty.hub_share) *
+                                              mbi_choose_gather(plan, used * t.size)) +
                    plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_hubs_rows(plan) +
                    mbi_walk_fixup(plan, MBI_SCAN_TILE)
              : HUGE_VAL;
