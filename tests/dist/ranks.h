@@ -67,9 +67,12 @@ TEST_UNUSED static double ranks_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Waits until *word is `value`. Returns 0, or 1 if the time is up or the world is aborted. */
+/* Waits until *word is `value`. Returns 0, or 1 if the time is up or the world is aborted. It
+ * sleeps after a while, so that a rank that waits in vain leaves its core to other tests. */
 static int ranks_wait(ranks_user *u, const int *word, int value) {
+  const struct timespec nap = {0, 20000};
   const double begin = ranks_now();
+  int turns = 0;
   while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value) {
     if (__atomic_load_n(&u->world->aborted, __ATOMIC_ACQUIRE)) {
       u->error = "another rank has given up";
@@ -79,7 +82,7 @@ static int ranks_wait(ranks_user *u, const int *word, int value) {
       u->error = "no answer in time";
       return 1;
     }
-    (void)sched_yield();
+    (void)(turns++ < 100 ? sched_yield() : nanosleep(&nap, NULL));
   }
   return 0;
 }
