@@ -3631,7 +3631,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "7c5ff869bd586077b58f4fe910e10ed81767acb1c29b9c1308d71343c17dc076"
+#define MBI_KERNEL_HASH "b9d34a2ccb3d34219d71cfd95fa0cecc1fee282f47f740ae059fe8fc976ea7a2"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5434,10 +5434,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 l = begin; candidate >= 0 && l < end && looked < MBK_AMG_NEIGHBOURS; l++) {\n"
 "const mbk_i32 other = mbk_load(a.links + l);\nlooked += other >= 0;\n"
 "count += other >= 0 && a.aggregate[other] == candidate;\n}\n"
-"const mbk_u64 found = count > 0 ? (mbk_u64)count << 32 | ~(mbk_u32)candidate : 0;\n",
-"most = found > most ? found : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n"
+"const mbk_u64 found = (mbk_u64)count << 32 | ~(mbk_u32)candidate;\n"
+"most = found > most ? found : most;\n}\n}\nmost = mbk_amg_most(most, a.lanes);\n",
 "if (at.row < a.rows && at.lane == 0) {\n"
-"a.joined[at.row] = most > 0 ? (mbk_i32) ~(mbk_u32)most : own;\n}\n}\n}\n\n\n\n"
+"a.joined[at.row] = most >> 32 > 0 ? (mbk_i32) ~(mbk_u32)most : own;\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_follow(MBK_GRID_CONSTANT mbk_amg_aggregate_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
 "mbk_i32 at = (mbk_i32)i;\n"
@@ -35024,8 +35024,11 @@ static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 #define MBI_AMG_TILE 2048
 #define MBI_AMG_BLOCKS 8192
 #define MBI_AMG_LONG ((uint64_t)1 << 28)
-#define MBI_AMG_FEW 4096
 #define MBI_AMG_STRIP 3
+
+#ifndef MBI_AMG_FEW
+#define MBI_AMG_FEW 4096
+#endif
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_scan_sums", "mbk_scan_tiles", "mbk_scan_counts", "mbk_multiply_columns",

@@ -59,6 +59,7 @@ static const simt_kernel kernels[] = {
 
 static simt_case what;          // the test case that runs
 static bool few_blocks = false; // launches have a third of their blocks
+static int64_t few_rows = 4096; // up to so many rows with many products get a block each
 static std::map<mbi_amg_pool *, std::vector<std::unique_ptr<simt_array>>> memory;
 
 // Returns a grid with fewer thread blocks than the host asks for, so that each takes several
@@ -164,6 +165,7 @@ void mbi_amg_pool_release(merbit_context *, mbi_amg_pool *pool) {
 }
 #include "spmv/stages/transpose_sort.c"
 
+#define MBI_AMG_FEW amg_bed::few_rows
 #include "solve/amg/multiply_cuda.c"
 
 #include "solve/amg/aggregate_cuda.c"

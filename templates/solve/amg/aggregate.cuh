@@ -114,13 +114,13 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
           looked += other >= 0;
           count += other >= 0 && a.aggregate[other] == candidate;
         }
-        const mbk_u64 found = count > 0 ? (mbk_u64)count << 32 | ~(mbk_u32)candidate : 0;
+        const mbk_u64 found = (mbk_u64)count << 32 | ~(mbk_u32)candidate; // 0 if there is none
         most = found > most ? found : most;
       }
     }
     most = mbk_amg_most(most, a.lanes);
     if (at.row < a.rows && at.lane == 0) {
-      a.joined[at.row] = most > 0 ? (mbk_i32) ~(mbk_u32)most : own;
+      a.joined[at.row] = most >> 32 > 0 ? (mbk_i32) ~(mbk_u32)most : own;
     }
   }
 }

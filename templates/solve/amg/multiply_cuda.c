@@ -10,8 +10,11 @@
 #define MBI_AMG_TILE 2048    /* MBK_SCAN_TILE */
 #define MBI_AMG_BLOCKS 8192  /* the most thread blocks of a kernel that takes any grid */
 #define MBI_AMG_LONG ((uint64_t)1 << 28) /* rough bytes of scratch memory for long rows */
-#define MBI_AMG_FEW 4096                 /* up to this many rows may get a thread block each */
 #define MBI_AMG_STRIP 3                  /* MBK_MULTIPLY_STRIP */
+
+#ifndef MBI_AMG_FEW
+#define MBI_AMG_FEW 4096 /* up to this many rows may get a thread block each */
+#endif
 
 static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_scan_sums",
