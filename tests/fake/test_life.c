@@ -125,7 +125,6 @@ static void matrices_go_first(void **state) {
 static void streams(void **state) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
-  int (*create)(void **, unsigned), (*destroy)(void *);
   merbit_context *context;
   merbit_plan_desc desc;
   merbit_buffer *x = NULL, *y = NULL;
@@ -136,12 +135,8 @@ static void streams(void **state) {
   fake_reset();
   context = fake_context(NULL);
   memset(&desc, 0, sizeof desc);
-  assert_true(mbi_library_function(context->device.driver.library, "cuStreamCreate", &create,
-                                   sizeof create) &&
-              mbi_library_function(context->device.driver.library, "cuStreamDestroy_v2",
-                                   &destroy, sizeof destroy));
   assert_int_equal(mbi_device_enter(context), MERBIT_OK);
-  assert_int_equal(create(&stream, 1), 0);
+  assert_int_equal(context->device.driver.stream_create(&stream, 1), 0);
   assert_int_equal(put(context, data.x, sizeof data.x, &x), MERBIT_OK);
   assert_int_equal(put(context, data.y0, sizeof data.y0, &y), MERBIT_OK);
   assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
@@ -161,7 +156,53 @@ static void streams(void **state) {
   merbit_plan_destroy(plan);
   merbit_buffer_destroy(x);
   merbit_buffer_destroy(y);
-  assert_int_equal(destroy(stream), 0);
+  assert_int_equal(context->device.driver.stream_destroy(stream), 0);
+  mbi_device_leave(context);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
+/* A preconditioner is destroyed before the GPU has applied it, on a stream that synchronises
+ * with the default one. */
+static void destroyed_while_applied(void **state) {
+  merbit_preconditioner_desc desc = merbit_preconditioner_defaults();
+  merbit_buffer *arrays[3] = {NULL, NULL, NULL}, *r = NULL, *z = NULL;
+  double expected[SOLVED], answer[SOLVED];
+  merbit_preconditioner *p;
+  merbit_context *context;
+  merbit_view view;
+  void *stream;
+  int i, waits;
+  chain c;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  view = chain_make(&c);
+  desc.kind = MERBIT_PRECONDITIONER_CHEBYSHEV;
+  desc.side = MERBIT_SIDE_CUDA;
+  assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+  assert_int_equal(context->device.driver.stream_create(&stream, 0), 0);
+  assert_int_equal(put_csr(context, &view, arrays), MERBIT_OK);
+  assert_int_equal(put(context, c.b, sizeof c.b, &r), MERBIT_OK);
+  for (waits = 1; waits >= 0; waits--) {
+    assert_int_equal(put(context, c.b, sizeof c.b, &z), MERBIT_OK);
+    assert_int_equal(merbit_preconditioner_create(context, &view, &desc, &p), MERBIT_OK);
+    assert_int_equal(merbit_preconditioner_apply(p, merbit_buffer_pointer(r),
+                                                 merbit_buffer_pointer(z), stream),
+                     MERBIT_OK);
+    if (waits) {
+      assert_int_equal(merbit_buffer_download(z, 0, expected, sizeof expected), MERBIT_OK);
+    }
+    merbit_preconditioner_destroy(p);
+    assert_int_equal(merbit_buffer_download(z, 0, answer, sizeof answer), MERBIT_OK);
+    assert_memory_equal(answer, expected, sizeof answer);
+    merbit_buffer_destroy(z);
+  }
+  merbit_buffer_destroy(r);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(arrays[i]);
+  }
+  assert_int_equal(context->device.driver.stream_destroy(stream), 0);
   mbi_device_leave(context);
   merbit_context_destroy(context);
   fake_expect_clean();
@@ -236,9 +277,10 @@ static void rounded_for_the_cpu(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(cold_and_warm),     cmocka_unit_test(any_order_of_destruction),
-      cmocka_unit_test(matrices_go_first), cmocka_unit_test(streams),
-      cmocka_unit_test(threads),           cmocka_unit_test(rounded_for_the_cpu),
+      cmocka_unit_test(cold_and_warm),           cmocka_unit_test(any_order_of_destruction),
+      cmocka_unit_test(matrices_go_first),       cmocka_unit_test(streams),
+      cmocka_unit_test(destroyed_while_applied), cmocka_unit_test(threads),
+      cmocka_unit_test(rounded_for_the_cpu),
   };
   fake_open("new");
   scenarios_prepare();

@@ -89,7 +89,7 @@ MUTATIONS = [
     ("mbi_fsai_places", "if (size <= sizes[place]) { continue; }", "", "a long row of FSAI has the last places, not the largest",
      PRECONDITION),
     ("merbit_preconditioner_destroy", "driver.stream_synchronize(NULL)", "driver.stream_synchronize != NULL ? 0 : 1",
-     "a preconditioner is released while the GPU works for it", "fake_failures"),
+     "a preconditioner is released while the GPU works for it", "fake_life"),
     ("mbk_pagerank_update", "if (a.m->state.closed) { return; }", "", "ranks change after the run has stopped", PAGERANK),
     ("mbk_pagerank_sum", "seconds[thread] = second; mbk_block_sync();", "seconds[thread] = second;",
      "sums read what other threads have not written", PAGERANK),
