@@ -683,6 +683,7 @@ static void check_product(const char *name, const mbi_amg_there &a, const mbi_am
     gpu.context = host;
     assert_int_equal(mbi_amg_gpu_open(&gpu), MERBIT_OK);
     assert_int_equal(mbi_amg_product_columns(&gpu, &a, &b, 0, &c), MERBIT_OK);
+    assert_int_equal(gpu.scratch.count, 0); // given back
     assert_int_equal(mbi_amg_pool_take(host, &gpu.keep, (uint64_t)c.nnz * 8, &c.values),
                      MERBIT_OK);
     assert_int_equal(mbi_amg_product_values(&gpu, &a, &b, nullptr, &c), MERBIT_OK);
