@@ -16,7 +16,6 @@ static double small_with_blocks; /* size from which it is searched for blocks */
 #include <cmocka.h>
 #include "support/gpu.h"
 #include "support/products.h"
-#include "spmv/choose/square_plans.h"
 
 static merbit_context *gpu;
 
@@ -138,38 +137,6 @@ static void nearly_full_blocks_are_taken(void **state) {
     assert_int_not_equal(taken(&m, &form, "forecast"), MERBIT_METHOD_BSR);
     test_matrix_free(&m);
   }
-}
-
-/* Each limit of the matrices in which AUTO looks for blocks with holes. */
-static void where_blocks_are_looked_for(void **state) {
-  merbit_plan plan;
-  (void)state;
-  square_of(&plan, MERBIT_F32, 5000000, 30000000);
-  plan.nonempty.block_rows = plan.nonempty.block_cols = 1;
-  plan.nonempty.lines = 0.39;
-  plan.nonempty.diagonal_slots = 64;
-  assert_int_equal(plan.desc.expected_calls, 100); /* the default */
-  assert_true(mbi_choose_probes(&plan));
-  plan.desc.expected_calls = 40;
-  assert_false(mbi_choose_probes(&plan));
-  plan.desc.expected_calls = 100;
-  plan.nonempty.lines = 0.41;
-  assert_false(mbi_choose_probes(&plan));
-  plan.nonempty.lines = 0.39;
-  plan.device.rows++;
-  assert_false(mbi_choose_probes(&plan));
-  plan.device.rows--;
-  plan.nonempty.diagonal_slots = 1;
-  assert_false(mbi_choose_probes(&plan));
-  plan.nonempty.diagonal_slots = 64;
-  plan.nonempty.block_cols = 4;
-  assert_false(mbi_choose_probes(&plan));
-  plan.nonempty.block_cols = 1;
-  plan.device.form = MBI_VALUES_TABLE;
-  assert_false(mbi_choose_probes(&plan));
-  plan.device.form = MBI_VALUES_GENERAL;
-  plan.device.values = 0;
-  assert_false(mbi_choose_probes(&plan));
 }
 
 /* If columns descend or entries repeat. */
@@ -336,7 +303,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(full_blocks_are_taken),
       cmocka_unit_test(nearly_full_blocks_are_taken),
-      cmocka_unit_test_setup_teardown(where_blocks_are_looked_for, set_up, tear_down),
       cmocka_unit_test(unsorted_blocks_are_not),
       cmocka_unit_test(a_sample_may_mislead),
       cmocka_unit_test(others_are_not),
