@@ -21043,6 +21043,15 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
 			mbi_knob(plan, MBI_KNOB_SCAN_STEPS) % twice == 0;
 }
 
+static int mbi_scan_spread(const merbit_plan *plan, int threads, int most) {
+	int steps = 2;
+	while (steps < most && (plan->device.nnz > mbi_scan_at_once(plan, steps) ||
+			(steps < 8 && plan->nonempty.longest > (uint64_t)(threads * steps)))) {
+		steps += 2;
+	}
+	return steps;
+}
+
 static void mbi_scan_defaults(merbit_plan *plan) {
 	const merbit_plan_desc *wish = &plan->desc;
 	const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
@@ -21057,19 +21066,23 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 	const int most = wide_accumulator ? 4 : registers_suffice ? 12 : 8;
 	const int all_at_once = nnz <= mbi_scan_at_once(plan, most);
 	int threads = all_at_once && !wide_accumulator ? 1024 : 512;
-	int steps = wide_accumulator ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8 : all_at_once ? 12
-			: single ? 8 : 4;
+	int steps = single ? 8 : 4;
 	s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
-	s->steps = wish_steps != 0 ? wish_steps : steps;
 	s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
+	if (all_at_once && !wide_accumulator) { steps = mbi_scan_spread(plan, s->threads, most); }
+	s->steps = wish_steps != 0 ? wish_steps : steps;
 	s->whole = nnz > 0 && (wish_whole == 2 || (wish_whole == 0 && s->threads >= 64 &&
 			mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
 	if (!s->whole) {
 		const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
 		const int twice = mbi_scan_takes_twice(plan);
 		s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
-		if (wide_accumulator) {
-			threads = nnz < processors * 16384 ? 128 : 256;
+		if (wide_accumulator && nnz < processors * 16384) {
+			threads = 128;
+		} else if (wide_accumulator) {
+			threads = 256;
+			steps = 6;
+			s->pack = wish_steps % 2 == 0 ? 2 : 1;
 		} else if (nnz < processors * 16384) {
 			steps = 4;
 			threads = 128;
@@ -21082,9 +21095,10 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 		}
 		s->steps = wish_steps != 0 ? wish_steps : steps;
 		s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-	} else if (wish_steps == 0 && !single && mbi_scan_looks_up(plan)) {
+	} else if (wish_steps == 0) {
 		const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
-		s->steps = s->steps > fits ? fits : s->steps;
+		s->steps = !single && mbi_scan_looks_up(plan) && s->steps > fits ? fits : s->steps;
+		s->pack = s->steps % s->pack == 0 ? s->pack : 2;
 	}
 }
 
@@ -21390,9 +21404,10 @@ static void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, uint64
 }
 
 static merbit_status mbi_scan_bound(merbit_plan *plan, mbi_bound *bound) {
-	const int steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
+	uint64_t steps;
 	MBI_TRY(mbi_scan_size(plan));
-	mbi_scan_bound_tiles(plan, steps != 0 ? (uint64_t)steps : 4,
+	steps = (uint64_t)mbi_scan_of(plan)->steps;
+	mbi_scan_bound_tiles(plan, mbi_knob(plan, MBI_KNOB_SCAN_STEPS) == 0 && steps > 4 ? 4 : steps,
 			mbi_type_size(mbi_plan_accumulator(plan)), bound);
 	return MERBIT_OK;
 }

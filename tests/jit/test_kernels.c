@@ -413,7 +413,7 @@ static void compile_every_form(void) {
   static const int capabilities[] = {75, 90, 120};
   static const int shapes[][3] = {{7, 32, 128},  {14, 32, 128}, {14, 16, 256}, {5, 8, 64},
                                   {28, 32, 128}, {42, 32, 128}, {1, 32, 128},  {46, 8, 128}};
-  static const int steps[] = {4, 8, 12, 16, 24, 32};
+  static const int steps[] = {4, 8, 12, 16, 24, 32}, whole_steps[] = {6, 10, 12};
   mbi_preamble preamble;
   size_t c, s;
   int form;
@@ -444,11 +444,15 @@ static void compile_every_form(void) {
       compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
     }
     for (form = 0; form < 16; form += 4) { /* general matrices that fit in L2 */
-      whole_preamble(MERBIT_F32, form, 12, 1024, &preamble);
-      compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
-      if (capabilities[c] < 100) {
-        whole_preamble(MERBIT_F64, form, 12, 1024, &preamble);
-        compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
+      for (s = 0; s < sizeof whole_steps / sizeof whole_steps[0]; s++) {
+        if (!(form & 8) || whole_steps[s] % 4 == 0) { /* else no whole packs of floats */
+          whole_preamble(MERBIT_F32, form, whole_steps[s], 1024, &preamble);
+          compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
+        }
+        if (whole_steps[s] <= 8 || capabilities[c] < 100) {
+          whole_preamble(MERBIT_F64, form, whole_steps[s], 1024, &preamble);
+          compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
+        }
       }
     }
     /* Every pair of bits in all combinations; for other architectures than 9.0 a third of them

@@ -192,6 +192,11 @@ MUTATIONS = [
      "values are looked at one product too late", "fake_gpu_values"),
     ("mbi_scan_suits_whole", "? longest <= round", "? longest <= 8 * round", "a row keeps its block for eight rounds",
      "spmv_gpu_scan"),
+    ("mbi_scan_spread", "int steps = 2;", "int steps = 8;", "small matrices leave multiprocessors idle", "spmv_gpu_scan"),
+    ("mbi_scan_spread", "steps < 8 &&", "steps < most &&", "a long row gets more steps than the matrix needs",
+     "spmv_gpu_scan"),
+    ("mbi_scan_defaults", "wish_steps % 2 == 0 ? 2 : 1", "1", "the scan takes a step for each large sum", "spmv_gpu_scan"),
+    ("mbi_scan_defaults", "s->steps % s->pack == 0 ? s->pack : 2", "2", "lanes of four floats take two", "spmv_gpu_scan"),
     # ---- matrix/, spmv/: orders ------------------------------------------------------------------
     ("mbi_graph_inspect_task", "row[k] <= row[k - 1]", "row[k] < row[k - 1]", "duplicates are neighbours",
      "matrix_order"),

@@ -8,8 +8,9 @@
 #include <cmocka.h>
 #include "support/plan_sizes.h"
 
-/* Whole rows as long as one block of 1024 threads per multiprocessor takes all, then in smaller
- * blocks; then rows that cross blocks, in short tiles if there are few. */
+/* Whole rows as long as one block of 1024 threads per multiprocessor takes all, with as few
+ * steps as that takes, then in smaller blocks; then rows that cross blocks, in short tiles if
+ * there are few. */
 static void sizes_of_the_scan(void **state) {
   enum { ONE = 31 * 256 * 132, ALL = 31 * 384 * 132, FEW = 16384 * 132, SMALL = 49152 * 132 };
   static const struct {
@@ -18,12 +19,18 @@ static void sizes_of_the_scan(void **state) {
     uint64_t nnz;
     int steps, threads, whole;
   } cases[] = {{MERBIT_F64, MERBIT_MEMORY_HOST, 0, 4, 128, 0},
-               {MERBIT_F64, MERBIT_MEMORY_HOST, 1, 8, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, 1, 2, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 4, 2, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 4 + 1, 4, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE / 4, 2, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE / 2, 4, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE / 2 + 1, 6, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 2 + 1, 6, 1024, 1},
                {MERBIT_F32, MERBIT_MEMORY_HOST, ONE, 8, 1024, 1},
                {MERBIT_F64, MERBIT_MEMORY_DEVICE, ONE, 8, 1024, 1},
-               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE + 1, 12, 1024, 1},
-               {MERBIT_F32, MERBIT_MEMORY_DEVICE, ONE + 1, 12, 1024, 1},
-               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE + 1, 12, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE + 1, 10, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_DEVICE, ONE + 1, 10, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE + 1, 10, 1024, 1},
                {MERBIT_F64, MERBIT_MEMORY_DEVICE, ONE + 1, 4, 512, 1},
                {MERBIT_F64, MERBIT_MEMORY_HOST, ALL, 12, 1024, 1},
                {MERBIT_F64, MERBIT_MEMORY_HOST, ALL + 1, 4, 128, 0},
@@ -85,9 +92,10 @@ static void sizes_of_the_scan(void **state) {
   }
 }
 
-/* Short rows stay whole in larger matrices, and lanes load fewer of their nonzeros at once. */
+/* Short rows stay whole in larger matrices, and lanes load fewer of their nonzeros at once, as
+ * they do where the steps ask for it. With large sums they load two if there are many. */
 static void short_rows(void **state) {
-  enum { MOST = 31 * 32 * 99 * 132 };
+  enum { MOST = 31 * 32 * 99 * 132, FEW = 16384 * 132 };
   static const struct {
     merbit_type type;
     uint64_t rows, nnz;
@@ -99,8 +107,13 @@ static void short_rows(void **state) {
                {MERBIT_F64, MOST, MOST, 65, 8, 2, 512, 0},
                {MERBIT_F32, MOST, MOST + 1, 64, 16, 2, 256, 0},
                {MERBIT_F32, MOST / 4, MOST, 64, 12, 4, 512, 0},
-               {MERBIT_F32, 10, 100, 64, 8, 4, 1024, 1},
-               {MERBIT_F32, 26, 100, 64, 8, 2, 1024, 1}};
+               {MERBIT_F32, 10, 300000, 64, 4, 4, 1024, 1},
+               {MERBIT_F32, 75001, 300000, 64, 4, 2, 1024, 1},
+               {MERBIT_F32, 10, 100, 64, 2, 2, 1024, 1},
+               {MERBIT_C64, 10, 100, 64, 2, 2, 1024, 1},
+               {MERBIT_C128, 10, 100, 64, 4, 1, 512, 1},
+               {MERBIT_C128, 10, FEW - 1, 65, 4, 1, 128, 0},
+               {MERBIT_C128, 10, FEW, 65, 6, 2, 256, 0}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -188,13 +201,15 @@ static void rows_held(void **state) {
   }
 }
 
-/* A row may occupy its block for one round, unless the user says otherwise. */
+/* A row may occupy its block for one round, unless the user says otherwise. A round gets up to
+ * 8 steps for it. */
 static void whole_rows_are_short(void **state) {
   static const struct {
     uint32_t longest;
-    int wish, threads, whole;
-  } cases[] = {{8192, 0, 0, 1}, {8193, 0, 0, 0}, {8193, 2, 0, 1}, {5, 1, 0, 0},
-               {5, 2, 64, 1},   {5, 0, 32, 0},   {512, 0, 64, 1}, {513, 0, 64, 0}};
+    int wish, threads, whole, steps;
+  } cases[] = {{8192, 0, 0, 1, 8}, {8193, 0, 0, 0, 4}, {8193, 2, 0, 1, 8}, {5, 1, 0, 0, 4},
+               {5, 2, 64, 1, 2},   {5, 0, 32, 0, 4},   {512, 0, 64, 1, 8}, {513, 0, 64, 0, 4},
+               {384, 0, 64, 1, 6}, {2048, 0, 0, 1, 2}, {2049, 0, 0, 1, 4}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -205,6 +220,7 @@ static void whole_rows_are_short(void **state) {
     plan.desc.block_threads = cases[i].threads;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_scan_of(&plan)->whole, cases[i].whole);
+    assert_int_equal(mbi_scan_of(&plan)->steps, cases[i].steps);
   }
 }
 

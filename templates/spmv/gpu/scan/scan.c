@@ -303,9 +303,10 @@ MBI_INTERNAL void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, 
 }
 
 static merbit_status mbi_scan_bound(merbit_plan *plan, mbi_bound *bound) {
-  const int steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
-  MBI_TRY(mbi_scan_size(plan)); /* the rows are not known yet: at least 4 steps */
-  mbi_scan_bound_tiles(plan, steps != 0 ? (uint64_t)steps : 4,
+  uint64_t steps;
+  MBI_TRY(mbi_scan_size(plan)); /* the rows are not known yet: rows in two launches take 4 */
+  steps = (uint64_t)mbi_scan_of(plan)->steps;
+  mbi_scan_bound_tiles(plan, mbi_knob(plan, MBI_KNOB_SCAN_STEPS) == 0 && steps > 4 ? 4 : steps,
                        mbi_type_size(mbi_plan_accumulator(plan)), bound);
   return MERBIT_OK;
 }
