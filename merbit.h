@@ -15629,14 +15629,17 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p, mbi
 }
 
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
-	p = mbi_mm_number(r, p, entry);
+	mbi_mm_entry next = *entry;
+	p = mbi_mm_number(r, p, &next);
 	p = p != NULL ? mbi_mm_line_end(p) : NULL;
-	if (p != NULL && ++entry->row > r->header.rows) {
-		entry->col++;
-		entry->row = r->header.symmetry == MBI_MM_GENERAL ? 1
-				: entry->col + (r->header.symmetry == MBI_MM_SKEW);
+	if (++next.row > r->header.rows) {
+		next.col++;
+		next.row = r->header.symmetry == MBI_MM_GENERAL ? 1
+				: next.col + (r->header.symmetry == MBI_MM_SKEW);
 	}
-	return mbi_mm_suits_diagonal(r, entry) ? p : NULL;
+	if (p == NULL || !mbi_mm_suits_diagonal(r, &next)) { return NULL; }
+	*entry = next;
+	return p;
 }
 
 static const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
@@ -16107,7 +16110,7 @@ static const char *mbi_mm_symmetry_word(const merbit_view *view) {
 	case MERBIT_SYMMETRY_NONE:
 		return "general\n";
 	case MERBIT_SYMMETRY_SKEW:
-		return "skew-symmetric\n";
+		return view->values != NULL ? "skew-symmetric\n" : "symmetric\n";
 	case MERBIT_SYMMETRY_HERMITIAN:
 		return view->values != NULL && mbi_type_complex(mbi_view_type(view)) ? "hermitian\n"
 				: "symmetric\n";

@@ -104,17 +104,23 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
 }
 
 /* Reads the next element of an array file. Elements are listed column by column, without those
- * that follow from the symmetry. Zeros become entries, because 0 * Inf must not be lost. */
+ * that follow from the symmetry. Zeros become entries, because 0 * Inf must not be lost. If the
+ * line is invalid, *entry stays the previous element, and the line may be read again. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
-  p = mbi_mm_number(r, p, entry);
+  mbi_mm_entry next = *entry;
+  p = mbi_mm_number(r, p, &next);
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
-  if (p != NULL && ++entry->row > r->header.rows) {
-    entry->col++;
-    entry->row = r->header.symmetry == MBI_MM_GENERAL
-                     ? 1
-                     : entry->col + (r->header.symmetry == MBI_MM_SKEW);
+  if (++next.row > r->header.rows) {
+    next.col++;
+    next.row = r->header.symmetry == MBI_MM_GENERAL
+                   ? 1
+                   : next.col + (r->header.symmetry == MBI_MM_SKEW);
   }
-  return mbi_mm_suits_diagonal(r, entry) ? p : NULL;
+  if (p == NULL || !mbi_mm_suits_diagonal(r, &next)) {
+    return NULL;
+  }
+  *entry = next;
+  return p;
 }
 
 MBI_INTERNAL const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,

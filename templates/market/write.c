@@ -134,14 +134,14 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return mbi_mm_flush(out);
 }
 
-/* Returns the banner's word for the symmetry. A Hermitian matrix of real numbers, or without
- * values, is symmetric. */
+/* Returns the banner's word for the symmetry. A Hermitian matrix of real numbers is symmetric,
+ * and so is a pattern, which is skew-symmetric only if it has no entries. */
 static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
     return "general\n";
   case MERBIT_SYMMETRY_SKEW:
-    return "skew-symmetric\n";
+    return view->values != NULL ? "skew-symmetric\n" : "symmetric\n";
   case MERBIT_SYMMETRY_HERMITIAN:
     return view->values != NULL && mbi_type_complex(mbi_view_type(view)) ? "hermitian\n"
                                                                          : "symmetric\n";

@@ -31,6 +31,8 @@ static const struct {
      "a pattern is general or symmetric"},
     {"%%MatrixMarket matrix array complex hermitian\n1 1\n1 2\n", INVALID,
      "line 3: \"1 2\" has an imaginary part on the diagonal"},
+    {"%%MatrixMarket matrix array complex hermitian\n3 3\n1 0\n2 1\n3 0\n4 5\n6 0\n7 0\n",
+     INVALID, "line 6: \"4 5\" has an imaginary part on the diagonal"},
     {C "2 2 1\n1 2 5   \n", INVALID, "has no imaginary part"},
     {C "2 2 1\n1 2 5\n", INVALID, "line 2: 1 entries of at least 8 bytes"},
     {C "2 2 1\n1 2     \n", INVALID, "has no real part"},

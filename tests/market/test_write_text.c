@@ -103,6 +103,9 @@ static void test_empty(void **state) {
   assert_written(context, &view, "%%MatrixMarket matrix coordinate pattern general\n1 0 0\n");
   view.rows = 0;
   assert_written(context, &view, "%%MatrixMarket matrix coordinate pattern general\n0 0 0\n");
+  view.rows = view.cols = 1; /* patterns cannot be skew-symmetric */
+  view.symmetry = MERBIT_SYMMETRY_SKEW;
+  assert_written(context, &view, "%%MatrixMarket matrix coordinate pattern symmetric\n1 1 0\n");
   merbit_context_destroy(context);
 }
 
